@@ -1,0 +1,82 @@
+//! Sockets, readiness, name lookup and the kernel's arrival stamps. Knows no protocol.
+//!
+//! The engine drives connections through the [`Reactor`] trait, so its accounting can be tested on a
+//! simulated network in simulated time. [`SystemReactor`] is the real one, on epoll.
+
+use std::io;
+use std::net::SocketAddr;
+
+use units::Nanos;
+
+/// A place for one connection, chosen by the caller; reused after [`Reactor::close`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Slot(pub u32);
+
+/// Time and a set of TCP connections, one a [`Slot`]. Owned by one worker; nothing in it is shared.
+pub trait Reactor {
+    /// The monotonic clock.
+    fn now(&self) -> Nanos;
+
+    /// Begins a name lookup; [`Ready::Resolved`] answers it. At most one is under way.
+    fn resolve(&mut self, host: &str, port: u16);
+
+    /// Begins a connection in `slot`; [`Ready::Socket`] with `writable` or `closed` set answers it, after which
+    /// [`connected`](Reactor::connected) tells.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel refuses at once: no descriptors, no ports, no route.
+    fn connect(&mut self, slot: Slot, peer: SocketAddr) -> io::Result<()>;
+
+    /// Whether the connection of `slot` stands. `Ok(false)`: not yet.
+    ///
+    /// # Errors
+    ///
+    /// Why it failed.
+    fn connected(&mut self, slot: Slot) -> io::Result<bool>;
+
+    /// Hands bytes to the kernel; returns how many it accepted. 0 means: wait for `writable`.
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Reads what has arrived into `buffer`.
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<Received>;
+
+    /// Bytes handed to the kernel that the peer's kernel has not acknowledged, where that can be known.
+    fn unacknowledged(&self, slot: Slot) -> Option<u64>;
+
+    /// Closes the connection of `slot`, if any. Events of it that were under way are not delivered.
+    fn close(&mut self, slot: Slot);
+
+    /// Waits until something is ready or `until` has come; appends to `ready`.
+    ///
+    /// # Errors
+    ///
+    /// Only when the kernel's own facility fails: an environment error, not an outcome.
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) -> io::Result<()>;
+}
+
+/// What [`Reactor::receive`] got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// Bytes. `arrived`: when the last of them reached this host's kernel, on the monotonic clock, where it
+    /// was stamped. `drained`: nothing more was waiting, so a new event will come for more.
+    Bytes { count: usize, arrived: Option<Nanos>, drained: bool },
+    /// Nothing is waiting; an event will come.
+    Nothing,
+    /// The peer has closed its side.
+    Closed,
+}
+
+/// Something to attend to.
+#[derive(Debug)]
+pub enum Ready {
+    Socket {
+        slot: Slot,
+        readable: bool,
+        writable: bool,
+        /// The peer closed, or the connection failed.
+        closed: bool,
+    },
+    /// A name lookup ended, at this instant.
+    Resolved { result: io::Result<Vec<SocketAddr>>, at: Nanos },
+}

@@ -1,0 +1,16 @@
+//! The vocabulary of results, and the format they are kept in.
+//!
+//! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
+//! run folder. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
+
+mod durations;
+mod interval;
+mod outcome;
+mod phase;
+mod timeline;
+
+pub use durations::{Durations, LONGEST};
+pub use interval::{Counts, Interval, Series};
+pub use outcome::{Blame, Failure, Outcome};
+pub use phase::{Edge, Phase};
+pub use timeline::Timeline;

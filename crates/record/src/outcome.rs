@@ -1,0 +1,211 @@
+//! How one request ended, where, and whose fault it was. One vocabulary for all protocols.
+
+use crate::phase::Phase;
+
+/// How a scheduled request ended. Every one ends in exactly one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Outcome {
+    /// Answered, and every check passed.
+    Ok,
+    /// Answered with an error of the application: HTTP status ≥ 400 unless accepted, SQL error, RESP error.
+    AppError,
+    /// Answered, but not with what was expected.
+    CheckFailed,
+    /// Due while as many requests as allowed were already under way or queueing.
+    QueueFull,
+    /// No connection became free within the checkout timeout.
+    CheckoutTimeout,
+    /// The name could not be looked up.
+    ResolveFailed,
+    /// The port answered that nobody listens.
+    ConnectRefused,
+    /// Nothing answered the connect within the connect timeout.
+    ConnectTimeout,
+    /// The connection could not be made for another reason.
+    ConnectFailed,
+    /// The TLS handshake failed.
+    TlsFailed,
+    /// The login failed.
+    AuthFailed,
+    /// Sent, and not answered in full within the request timeout.
+    RequestTimeout,
+    /// The peer closed the connection before the first byte of the answer.
+    ClosedBeforeResponse,
+    /// The peer closed the connection within the answer.
+    IncompleteResponse,
+    /// The connection was reset.
+    Reset,
+    /// The answer was not in the protocol's form, or over a limit.
+    ProtocolError,
+    /// Due, but the run ended before it was sent.
+    NotSent,
+    /// Sent, but the run ended before it was answered.
+    InFlight,
+    /// None of the above. A run should have none.
+    Unknown,
+}
+
+impl Outcome {
+    pub const COUNT: usize = 19;
+
+    pub const ALL: [Outcome; Outcome::COUNT] = [
+        Outcome::Ok,
+        Outcome::AppError,
+        Outcome::CheckFailed,
+        Outcome::QueueFull,
+        Outcome::CheckoutTimeout,
+        Outcome::ResolveFailed,
+        Outcome::ConnectRefused,
+        Outcome::ConnectTimeout,
+        Outcome::ConnectFailed,
+        Outcome::TlsFailed,
+        Outcome::AuthFailed,
+        Outcome::RequestTimeout,
+        Outcome::ClosedBeforeResponse,
+        Outcome::IncompleteResponse,
+        Outcome::Reset,
+        Outcome::ProtocolError,
+        Outcome::NotSent,
+        Outcome::InFlight,
+        Outcome::Unknown,
+    ];
+
+    /// The name used in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::AppError => "app_error",
+            Outcome::CheckFailed => "check_failed",
+            Outcome::QueueFull => "queue_full",
+            Outcome::CheckoutTimeout => "checkout_timeout",
+            Outcome::ResolveFailed => "resolve_failed",
+            Outcome::ConnectRefused => "connect_refused",
+            Outcome::ConnectTimeout => "connect_timeout",
+            Outcome::ConnectFailed => "connect_failed",
+            Outcome::TlsFailed => "tls_failed",
+            Outcome::AuthFailed => "auth_failed",
+            Outcome::RequestTimeout => "request_timeout",
+            Outcome::ClosedBeforeResponse => "closed_before_response",
+            Outcome::IncompleteResponse => "incomplete_response",
+            Outcome::Reset => "reset",
+            Outcome::ProtocolError => "protocol_error",
+            Outcome::NotSent => "not_sent",
+            Outcome::InFlight => "in_flight",
+            Outcome::Unknown => "unknown",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Outcome> {
+        Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
+    /// The caller was left without any answer, so the time on record is a lower bound of what it would have
+    /// waited. Percentiles of the response that fall among these print as "> T".
+    pub const fn is_unanswered(self) -> bool {
+        matches!(
+            self,
+            Outcome::QueueFull
+                | Outcome::CheckoutTimeout
+                | Outcome::ConnectTimeout
+                | Outcome::RequestTimeout
+                | Outcome::NotSent
+                | Outcome::InFlight
+        )
+    }
+}
+
+/// Whose fault an outcome was. `Undecided` where the caller's side alone cannot tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Blame {
+    Client,
+    Pool,
+    Network,
+    Server,
+    Undecided,
+}
+
+impl Blame {
+    pub const ALL: [Blame; 5] = [Blame::Client, Blame::Pool, Blame::Network, Blame::Server, Blame::Undecided];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Blame::Client => "client",
+            Blame::Pool => "pool",
+            Blame::Network => "network",
+            Blame::Server => "server",
+            Blame::Undecided => "undecided",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Blame> {
+        Blame::ALL.into_iter().find(|blame| blame.name() == name)
+    }
+}
+
+/// A failure with the phase it happened in and its blame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Failure {
+    pub outcome: Outcome,
+    pub phase: Phase,
+    pub blame: Blame,
+}
+
+impl Failure {
+    /// A failure whose blame follows from what happened and where. METHODOLOGY.md gives the reasons.
+    pub fn new(outcome: Outcome, phase: Phase) -> Failure {
+        Failure { outcome, phase, blame: usual_blame(outcome, phase) }
+    }
+
+    /// A failure with evidence of its own for the blame.
+    pub fn blamed(outcome: Outcome, phase: Phase, blame: Blame) -> Failure {
+        Failure { outcome, phase, blame }
+    }
+}
+
+fn usual_blame(outcome: Outcome, phase: Phase) -> Blame {
+    match outcome {
+        Outcome::QueueFull | Outcome::CheckoutTimeout => Blame::Pool,
+        Outcome::ResolveFailed => Blame::Network,
+        // Whoever answers for the server's address is the server's side, a proxy before it included.
+        Outcome::AppError
+        | Outcome::CheckFailed
+        | Outcome::ConnectRefused
+        | Outcome::TlsFailed
+        | Outcome::AuthFailed
+        | Outcome::ClosedBeforeResponse
+        | Outcome::IncompleteResponse
+        | Outcome::Reset
+        | Outcome::ProtocolError => Blame::Server,
+        // Due and never sent: what it was waiting for decides.
+        Outcome::NotSent => match phase {
+            Phase::ScheduleLag => Blame::Client,
+            Phase::PoolWait => Blame::Pool,
+            _ => Blame::Undecided,
+        },
+        // Silence: a lost packet and a dead server look alike from here.
+        Outcome::ConnectTimeout
+        | Outcome::ConnectFailed
+        | Outcome::RequestTimeout
+        | Outcome::InFlight
+        | Outcome::Ok
+        | Outcome::Unknown => Blame::Undecided,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for (i, outcome) in Outcome::ALL.into_iter().enumerate() {
+            assert_eq!(outcome as usize, i);
+            assert_eq!(Outcome::from_name(outcome.name()), Some(outcome));
+        }
+        for blame in Blame::ALL {
+            assert_eq!(Blame::from_name(blame.name()), Some(blame));
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The ten phases of a request, and the eleven edges between them.
+
+/// A part of a request's life: the gap between two neighbouring [`Edge`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Phase {
+    /// When the schedule wanted it → when the client took it up.
+    ScheduleLag,
+    /// Taken up → a connection (or stream) is its own.
+    PoolWait,
+    /// Name lookup, when a new connection needs it.
+    Resolve,
+    /// TCP connect, when new.
+    Connect,
+    /// TLS handshake, when new.
+    Tls,
+    /// Start-up and login of a database protocol, when new.
+    Auth,
+    /// First byte handed to the kernel → last byte accepted by it.
+    Send,
+    /// Sent → first byte of the answer has arrived in this host's kernel.
+    Wait,
+    /// First byte arrived → last byte arrived in the kernel.
+    Receive,
+    /// Last byte in the kernel → the client has read it.
+    ClientLag,
+}
+
+impl Phase {
+    pub const COUNT: usize = 10;
+
+    /// In the order in which a request passes them.
+    pub const ALL: [Phase; Phase::COUNT] = [
+        Phase::ScheduleLag,
+        Phase::PoolWait,
+        Phase::Resolve,
+        Phase::Connect,
+        Phase::Tls,
+        Phase::Auth,
+        Phase::Send,
+        Phase::Wait,
+        Phase::Receive,
+        Phase::ClientLag,
+    ];
+
+    /// The name used in files, flags and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::ScheduleLag => "schedule_lag",
+            Phase::PoolWait => "pool_wait",
+            Phase::Resolve => "resolve",
+            Phase::Connect => "connect",
+            Phase::Tls => "tls",
+            Phase::Auth => "auth",
+            Phase::Send => "send",
+            Phase::Wait => "wait",
+            Phase::Receive => "receive",
+            Phase::ClientLag => "client_lag",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.name() == name)
+    }
+
+    /// To whom time spent here belongs.
+    pub const fn belongs_to(self) -> &'static str {
+        match self {
+            Phase::ScheduleLag | Phase::ClientLag => "client",
+            Phase::PoolWait => "pool",
+            Phase::Resolve => "network",
+            Phase::Auth => "server",
+            Phase::Connect | Phase::Tls | Phase::Send => "network or server",
+            Phase::Wait | Phase::Receive => "server and network",
+        }
+    }
+
+    /// The edge where this phase ends. It begins at the edge before.
+    pub const fn end(self) -> Edge {
+        Edge::ALL[self as usize + 1]
+    }
+}
+
+/// An instant of a request's life. The phase number *i* lies between edges *i* and *i + 1*.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Edge {
+    /// When the schedule wanted it; in a closed loop, when the caller became free.
+    Intended,
+    /// The client took it up.
+    TakenUp,
+    /// A connection is its own.
+    Assigned,
+    /// The name is looked up.
+    Resolved,
+    /// The TCP connection stands.
+    Connected,
+    /// The TLS handshake is done.
+    Secured,
+    /// The connection is ready; its first byte is handed to the kernel.
+    Ready,
+    /// The kernel has accepted its last byte.
+    Sent,
+    /// The answer's first byte is in this host's kernel.
+    FirstArrived,
+    /// The answer's last byte is in this host's kernel.
+    LastArrived,
+    /// The client has read the whole answer.
+    Read,
+}
+
+impl Edge {
+    pub const COUNT: usize = 11;
+
+    pub const ALL: [Edge; Edge::COUNT] = [
+        Edge::Intended,
+        Edge::TakenUp,
+        Edge::Assigned,
+        Edge::Resolved,
+        Edge::Connected,
+        Edge::Secured,
+        Edge::Ready,
+        Edge::Sent,
+        Edge::FirstArrived,
+        Edge::LastArrived,
+        Edge::Read,
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_and_edges_line_up() {
+        for (i, phase) in Phase::ALL.into_iter().enumerate() {
+            assert_eq!(phase as usize, i);
+            assert_eq!(phase.end() as usize, i + 1);
+            assert_eq!(Phase::from_name(phase.name()), Some(phase));
+        }
+        for (i, edge) in Edge::ALL.into_iter().enumerate() {
+            assert_eq!(edge as usize, i);
+        }
+    }
+}

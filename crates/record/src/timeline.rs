@@ -1,0 +1,175 @@
+//! The stamps of one request. Phases are gaps between neighbours, so they sum to the response by construction.
+
+use units::Nanos;
+
+use crate::phase::{Edge, Phase};
+
+/// The stamps of one request, all on the monotonic clock.
+///
+/// Edges are stamped in order. An edge that a request never passes (no TLS, a connection that was already
+/// open, no kernel stamp) takes the instant of the edge before it and marks its phase absent: such a phase has
+/// no length, which is not the same as a length of zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeline {
+    at: [Nanos; Edge::COUNT],
+    /// One bit a phase.
+    present: u16,
+    /// How many edges have been stamped or skipped.
+    len: u8,
+}
+
+impl Timeline {
+    /// A request that was due at `intended`.
+    #[inline]
+    pub fn due(intended: Nanos) -> Timeline {
+        let mut at = [Nanos::ZERO; Edge::COUNT];
+        at[0] = intended;
+        Timeline { at, present: 0, len: 1 }
+    }
+
+    /// Stamps the end of `phase`. Phases between the last stamp and this one are marked absent.
+    ///
+    /// A stamp that lies before its predecessor is moved up to it: the kernel's stamps come from another
+    /// clock, paired to within nanoseconds, and an answer may arrive before the call that sent its last
+    /// byte has returned. Returns by how much it was moved.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, when `phase` has already ended.
+    #[inline]
+    pub fn end(&mut self, phase: Phase, at: Nanos) -> Nanos {
+        let edge = phase.end() as usize;
+        debug_assert!(edge >= self.len as usize, "{phase:?} has already ended");
+        let last = self.last();
+        for skipped in self.len as usize..edge {
+            self.at[skipped] = last;
+        }
+        let held = at.max(last);
+        self.at[edge] = held;
+        self.present |= 1 << phase as u16;
+        self.len = edge as u8 + 1;
+        held - at
+    }
+
+    /// Marks `phase` absent: it ends where it began.
+    #[inline]
+    pub fn skip(&mut self, phase: Phase) {
+        let edge = phase.end() as usize;
+        debug_assert!(edge >= self.len as usize, "{phase:?} has already ended");
+        let last = self.last();
+        for skipped in self.len as usize..=edge {
+            self.at[skipped] = last;
+        }
+        self.len = edge as u8 + 1;
+    }
+
+    /// Moves the end of `phase` back to `at` where it lies later, down to the edge before it at most.
+    ///
+    /// For the one case where a later fact corrects an earlier stamp: the answer's first byte has arrived,
+    /// so the request's last byte cannot have been accepted after that.
+    ///
+    /// # Panics
+    ///
+    /// In debug builds, when `phase` is not the last one ended.
+    #[inline]
+    pub fn pull_back(&mut self, phase: Phase, at: Nanos) {
+        let edge = phase.end() as usize;
+        debug_assert_eq!(edge + 1, self.len as usize, "{phase:?} is not the last phase ended");
+        self.at[edge] = self.at[edge].min(at).max(self.at[edge - 1]);
+    }
+
+    /// The instant of an edge that has been passed or skipped.
+    #[inline]
+    pub fn at(&self, edge: Edge) -> Option<Nanos> {
+        ((edge as u8) < self.len).then(|| self.at[edge as usize])
+    }
+
+    /// The last instant stamped.
+    #[inline]
+    pub fn last(&self) -> Nanos {
+        self.at[self.len as usize - 1]
+    }
+
+    /// The phase the request is in: the first that has not ended, or `None` when it is complete.
+    pub fn current(&self) -> Option<Phase> {
+        Phase::ALL.get(self.len as usize - 1).copied()
+    }
+
+    /// The length of a phase that took place, or `None` where it is absent or not over.
+    #[inline]
+    pub fn phase(&self, phase: Phase) -> Option<Nanos> {
+        let end = phase.end() as usize;
+        (self.present & (1 << phase as u16) != 0).then(|| self.at[end] - self.at[end - 1])
+    }
+
+    /// All ten phases have ended or were skipped.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.len as usize == Edge::COUNT
+    }
+
+    /// Intended → last stamp. Of a complete request: what its caller felt.
+    #[inline]
+    pub fn response(&self) -> Nanos {
+        self.last() - self.at[0]
+    }
+
+    /// First byte sent → last byte arrived, of a complete request.
+    #[inline]
+    pub fn service(&self) -> Nanos {
+        debug_assert!(self.is_complete());
+        self.at[Edge::LastArrived as usize] - self.at[Edge::Ready as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Promise 1: if this fails, time is lost or counted twice between the phases.
+        #[test]
+        fn phases_sum_to_the_response(
+            intended in 0u64..1 << 40,
+            steps in proptest::collection::vec((any::<bool>(), 0u64..1 << 40), Phase::COUNT)
+        ) {
+            let mut timeline = Timeline::due(Nanos(intended));
+            for (phase, (present, at)) in Phase::ALL.into_iter().zip(steps) {
+                if present {
+                    timeline.end(phase, Nanos(at));
+                } else {
+                    timeline.skip(phase);
+                }
+            }
+            prop_assert!(timeline.is_complete());
+            let sum: u64 = Phase::ALL.into_iter().filter_map(|p| timeline.phase(p)).map(|n| n.0).sum();
+            prop_assert_eq!(Nanos(sum), timeline.response());
+        }
+    }
+
+    #[test]
+    fn an_absent_phase_is_not_a_phase_of_zero() {
+        let mut timeline = Timeline::due(Nanos(100));
+        timeline.end(Phase::ScheduleLag, Nanos(100));
+        timeline.end(Phase::PoolWait, Nanos(105));
+        timeline.end(Phase::Send, Nanos(120));
+        assert_eq!(timeline.phase(Phase::ScheduleLag), Some(Nanos(0)));
+        assert_eq!(timeline.phase(Phase::Connect), None);
+        assert_eq!(timeline.phase(Phase::Send), Some(Nanos(15)));
+        assert_eq!(timeline.current(), Some(Phase::Wait));
+    }
+
+    /// On loopback the answer can be here before the write that sent the request returns.
+    #[test]
+    fn an_answer_that_overtakes_the_send_ends_it() {
+        let mut timeline = Timeline::due(Nanos(0));
+        timeline.end(Phase::PoolWait, Nanos(10));
+        timeline.end(Phase::Send, Nanos(30));
+        timeline.pull_back(Phase::Send, Nanos(25));
+        timeline.end(Phase::Wait, Nanos(25));
+        assert_eq!(timeline.phase(Phase::Send), Some(Nanos(15)));
+        assert_eq!(timeline.phase(Phase::Wait), Some(Nanos(0)));
+    }
+}

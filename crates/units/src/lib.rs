@@ -1,0 +1,14 @@
+//! Values that know their unit, with one way to parse and one way to print each.
+//!
+//! Nothing here reads a clock, a file or the environment. Every other crate may use these types;
+//! this crate uses none of theirs.
+
+mod bytes;
+mod nanos;
+mod number;
+mod rate;
+
+pub use bytes::Bytes;
+pub use nanos::Nanos;
+pub use number::{ParseError, parse_count};
+pub use rate::Rate;

@@ -1,0 +1,193 @@
+//! Time as whole nanoseconds: a length, or an instant on the monotonic clock.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::number::{self, ParseError};
+
+/// Nanoseconds: a length of time, or an instant since the monotonic clock's own zero.
+///
+/// One type for both, because every phase is the gap between two instants and every schedule is an
+/// instant plus a length. Subtraction panics below zero in debug builds: a negative phase is a bug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    pub const ZERO: Nanos = Nanos(0);
+    pub const MAX: Nanos = Nanos(u64::MAX);
+
+    pub const fn from_micros(us: u64) -> Nanos {
+        Nanos(us * 1_000)
+    }
+
+    pub const fn from_millis(ms: u64) -> Nanos {
+        Nanos(ms * 1_000_000)
+    }
+
+    pub const fn from_secs(s: u64) -> Nanos {
+        Nanos(s * 1_000_000_000)
+    }
+
+    /// Seconds as a float, for rates and print only.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    pub const fn saturating_sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(other.0))
+    }
+
+    pub const fn saturating_add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+impl Add for Nanos {
+    type Output = Nanos;
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Nanos {
+    fn add_assign(&mut self, other: Nanos) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Nanos;
+    fn sub(self, other: Nanos) -> Nanos {
+        Nanos(self.0 - other.0)
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(value: Nanos) -> Duration {
+        Duration::from_nanos(value.0)
+    }
+}
+
+const EXAMPLE: &str = "2s, 500us or 1.5ms";
+const KNOWN: &str = "ns, us, ms, s, m or h";
+
+impl FromStr for Nanos {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Nanos, ParseError> {
+        let (number, unit) = number::split(text)
+            .ok_or_else(|| ParseError::NotANumber { text: text.to_owned(), example: EXAMPLE })?;
+        let factor = match unit {
+            "" => return Err(ParseError::NoUnit { text: text.to_owned(), example: EXAMPLE }),
+            "ns" => 1,
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" | "min" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            _ => {
+                return Err(ParseError::UnknownUnit {
+                    text: text.to_owned(),
+                    unit: unit.to_owned(),
+                    known: KNOWN,
+                });
+            }
+        };
+        number
+            .times(factor)
+            .map(Nanos)
+            .ok_or_else(|| ParseError::OutOfRange { text: text.to_owned(), range: "at most 580 years" })
+    }
+}
+
+/// Prints three significant digits in the unit that reads best: `417 ns`, `2.27 ms`, `4.00 s`, `2 min 5 s`.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            0 => "0".to_owned(),
+            ns @ 1..=999 => format!("{ns} ns"),
+            ns @ 1_000..=999_499 => three_digits(ns as f64 / 1e3, "us"),
+            ns @ 999_500..=999_499_999 => three_digits(ns as f64 / 1e6, "ms"),
+            ns @ 999_500_000..=119_999_999_999 => three_digits(ns as f64 / 1e9, "s"),
+            ns => minutes(ns / 1_000_000_000),
+        };
+        f.pad(&text)
+    }
+}
+
+fn three_digits(value: f64, unit: &str) -> String {
+    // Choose by what will be printed: 9.996 must print as 10.0, not as 10.00.
+    let decimals = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {unit}")
+}
+
+fn minutes(total_s: u64) -> String {
+    let (h, m, s) = (total_s / 3_600, total_s / 60 % 60, total_s % 60);
+    match (h, m, s) {
+        (0, m, 0) => format!("{m} min"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, 0, _) => format!("{h} h"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_units_people_write() {
+        for (text, ns) in [
+            ("2s", 2_000_000_000),
+            ("500us", 500_000),
+            ("500µs", 500_000),
+            ("1.5ms", 1_500_000),
+            ("1m", 60_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("0s", 0),
+            ("17ns", 17),
+            (" 2 s ", 2_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Nanos(ns)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_asks_for_its_unit() {
+        let error = "30".parse::<Nanos>().unwrap_err().to_string();
+        assert_eq!(error, "`30` has no unit; write for example 2s, 500us or 1.5ms");
+    }
+
+    #[test]
+    fn prints_three_digits() {
+        for (ns, text) in [
+            (0, "0"),
+            (417, "417 ns"),
+            (2_270_000, "2.27 ms"),
+            (999_499, "999 us"),
+            (999_700, "1.00 ms"),
+            (9_996_000, "10.0 ms"),
+            (999_600_000, "1.00 s"),
+            (4_000_000_000, "4.00 s"),
+            (119_999_999_999, "120 s"),
+            (125_000_000_000, "2 min 5 s"),
+            (5_400_000_000_000, "1 h 30 min"),
+        ] {
+            assert_eq!(Nanos(ns).to_string(), text);
+        }
+    }
+
+    proptest::proptest! {
+        /// If this fails, a printed effective option does not mean what was typed.
+        #[test]
+        fn whole_microseconds_survive_text(us in 0u64..10_000_000_000) {
+            proptest::prop_assert_eq!(format!("{us}us").parse(), Ok(Nanos::from_micros(us)));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Events a second, kept as a fraction so that a schedule made of it never drifts.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Nanos;
+use crate::number::{self, ParseError};
+
+/// A rate: `events` in every `per` nanoseconds. Exact, never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    events: u64,
+    per: Nanos,
+}
+
+impl Rate {
+    /// `events` every `per`, or `None` when either is zero.
+    pub fn new(events: u64, per: Nanos) -> Option<Rate> {
+        (events > 0 && per > Nanos::ZERO).then_some(Rate { events, per })
+    }
+
+    /// Whole events a second, or `None` for zero.
+    pub fn per_second(events: u64) -> Option<Rate> {
+        Rate::new(events, Nanos::from_secs(1))
+    }
+
+    /// When event `n` is due, counted from the first one at zero: `n * per / events`, rounded down.
+    pub fn due(self, n: u64) -> Nanos {
+        let due = u128::from(n) * u128::from(self.per.0) / u128::from(self.events);
+        Nanos(u64::try_from(due).unwrap_or(u64::MAX))
+    }
+
+    /// How many events are due strictly before `end`.
+    pub fn count_before(self, end: Nanos) -> u64 {
+        // The smallest n with n * per / events >= end.
+        let count = (u128::from(end.0) * u128::from(self.events)).div_ceil(u128::from(self.per.0));
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+
+    /// As a float, for print and shares only.
+    pub fn as_per_second_f64(self) -> f64 {
+        self.events as f64 / self.per.as_secs_f64()
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseError;
+
+    /// Reads `500`, `500/s`, `10k/s`, `0.5/s`, `30/m`, `7/100ms`. A bare number is a second's worth.
+    fn from_str(text: &str) -> Result<Rate, ParseError> {
+        const EXAMPLE: &str = "500/s, 10k/s or 30/m";
+        let unknown = |unit: &str| ParseError::UnknownUnit {
+            text: text.to_owned(),
+            unit: unit.to_owned(),
+            known: "/s, /m, /h or /100ms, with k or M before it",
+        };
+        let (number, unit) = number::split(text)
+            .ok_or_else(|| ParseError::NotANumber { text: text.to_owned(), example: EXAMPLE })?;
+        let (prefix, per) = unit.split_once('/').unwrap_or((unit, "s"));
+        let factor = number::decimal_prefix(prefix.trim()).ok_or_else(|| unknown(unit))?;
+        let per = if per.starts_with(|c: char| c.is_ascii_digit()) {
+            per.parse::<Nanos>()?
+        } else {
+            format!("1{}", per.trim()).parse::<Nanos>().map_err(|_| unknown(unit))?
+        };
+        let out_of_range =
+            || ParseError::OutOfRange { text: text.to_owned(), range: "more than 0, at most 1G/s" };
+        // Digits behind the point move into `per`, so that 0.5/s is exactly 1 every 2 s.
+        let scale = 10u64.checked_pow(number.scale()).ok_or_else(out_of_range)?;
+        let events = number.times(scale).and_then(|n| n.checked_mul(factor)).ok_or_else(out_of_range)?;
+        let per = per.0.checked_mul(scale).map(Nanos).ok_or_else(out_of_range)?;
+        let rate = Rate::new(events, per).ok_or_else(out_of_range)?;
+        if rate.as_per_second_f64() > 1e9 {
+            return Err(out_of_range());
+        }
+        Ok(rate)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let per_s = self.as_per_second_f64();
+        let text = if per_s >= 100.0 || per_s.fract() == 0.0 {
+            format!("{per_s:.0}/s")
+        } else if per_s >= 1.0 {
+            format!("{per_s:.2}/s")
+        } else {
+            format!("{:.2}/min", per_s * 60.0)
+        };
+        f.pad(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_forms_people_write() {
+        for (text, events, per) in [
+            ("500", 500, Nanos::from_secs(1)),
+            ("500/s", 500, Nanos::from_secs(1)),
+            ("10k/s", 10_000, Nanos::from_secs(1)),
+            ("0.5/s", 5, Nanos::from_secs(10)),
+            ("30/m", 30, Nanos::from_secs(60)),
+            ("7/100ms", 7, Nanos::from_millis(100)),
+        ] {
+            assert_eq!(text.parse(), Ok(Rate { events, per }), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_zero_and_nonsense() {
+        for text in ["0", "0/s", "x", "10/parsec", "10q/s", "5/0s", "2G/1ms"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        /// If this fails, a run sends one request too many or too few at its end.
+        #[test]
+        fn count_before_agrees_with_due(
+            events in 1u64..2_000_000, per_ms in 1u64..100_000, end_us in 0u64..600_000_000
+        ) {
+            let rate = Rate::new(events, Nanos::from_millis(per_ms)).unwrap();
+            let end = Nanos::from_micros(end_us);
+            let count = rate.count_before(end);
+            proptest::prop_assert!(count == 0 || rate.due(count - 1) < end);
+            proptest::prop_assert!(rate.due(count) >= end);
+        }
+    }
+}
