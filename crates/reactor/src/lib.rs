@@ -3,6 +3,8 @@
 //! The engine drives connections through the [`Reactor`] trait, so its accounting can be tested on a
 //! simulated network in simulated time. [`SystemReactor`] is the real one, on epoll.
 
+pub mod stamp;
+
 use std::io;
 use std::net::SocketAddr;
 

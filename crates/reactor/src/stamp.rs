@@ -1,0 +1,150 @@
+//! The kernel's receive stamps: when bytes reached this host, not when a program got round to reading them.
+//!
+//! `SO_TIMESTAMPING` with software receive stamps (Linux, `Documentation/networking/timestamping.rst`) works on
+//! every device, loopback included, and needs no privilege. TCP reports the stamp of the *last* segment a read
+//! took bytes from, so a stamp answers "when did the last of these bytes arrive".
+#![expect(unsafe_code, reason = "recvmsg with control data has no safe wrapper that parses SCM_TIMESTAMPING")]
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+const RECEIVE_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+
+/// Asks the kernel to stamp what arrives on this socket.
+///
+/// # Errors
+///
+/// The kernel's, where it knows no such stamps.
+pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the option's value is a c_uint that outlives the call, and its size is passed with it.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING,
+            (&raw const RECEIVE_STAMPS).cast(),
+            mem::size_of::<libc::c_uint>() as libc::socklen_t,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What one read took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Read {
+    /// How many bytes; 0 when the peer has closed its side.
+    pub count: usize,
+    /// `CLOCK_REALTIME` of the arrival of the last of them, in ns since 1970, where the kernel stamped it.
+    pub arrived_realtime_ns: Option<u64>,
+}
+
+/// Reads what has arrived, with its stamp.
+///
+/// # Errors
+///
+/// The kernel's; `WouldBlock` when nothing is waiting.
+///
+/// # Cost
+///
+/// One system call, no allocation.
+#[inline]
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Read> {
+    let mut control = Control { space: [0; CONTROL_BYTES] };
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: all-zero is a valid msghdr: no name, no parts, no control data.
+    let mut message: libc::msghdr = unsafe { mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    // SAFETY: the message points to a live buffer and control space, each with its true length.
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
+    match usize::try_from(count) {
+        Ok(count) => Ok(Read { count, arrived_realtime_ns: find_stamp(&message) }),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Room for the header and three timespecs of `SCM_TIMESTAMPING`, and as much again.
+const CONTROL_BYTES: usize = 128;
+
+#[repr(align(8))]
+struct Control {
+    space: [u8; CONTROL_BYTES],
+}
+
+#[inline]
+fn find_stamp(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the kernel has filled the control space that `message` points to and set its length; the CMSG
+    // macros walk it within that length, and an SCM_TIMESTAMPING payload is three timespecs, read unaligned.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPING {
+                let software: libc::timespec = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
+                let ns = software.tv_sec as u64 * 1_000_000_000 + software.tv_nsec as u64;
+                return (ns != 0).then_some(ns);
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd;
+
+    use clock::Pairing;
+    use units::Nanos;
+
+    use super::*;
+
+    /// If this fails, a client that was not running is booked as a slow server.
+    #[test]
+    fn a_late_read_still_tells_when_the_bytes_arrived() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        enable(socket.as_fd()).unwrap();
+        let mut buffer = [0; 64];
+        // The kernel switches its stamping on a little after the first socket asks: try until stamped.
+        for _ in 0..100 {
+            let before = clock::now();
+            peer.write_all(b"hello").unwrap();
+            let written = clock::now();
+            clock::sleep_until(written + Nanos::from_millis(5));
+            let read = receive(socket.as_fd(), &mut buffer).unwrap();
+            assert_eq!(read.count, 5);
+            if let Some(stamp) = read.arrived_realtime_ns {
+                let arrived = Pairing::measure().to_monotonic(stamp);
+                let slack = Nanos::from_micros(2);
+                assert!(arrived + slack >= before && arrived <= written + slack, "{before:?} {arrived:?} {written:?}");
+                return;
+            }
+        }
+        panic!("no stamp in 100 reads");
+    }
+
+    #[test]
+    fn nothing_waiting_and_a_closed_peer_are_told_apart() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, _) = listener.accept().unwrap();
+        let mut buffer = [0; 8];
+        let nothing = receive(socket.as_fd(), &mut buffer).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        drop(peer);
+        let deadline = clock::now() + Nanos::from_secs(2);
+        while clock::now() < deadline {
+            match receive(socket.as_fd(), &mut buffer) {
+                Ok(read) => return assert_eq!(read.count, 0),
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            }
+        }
+        panic!("the close never came");
+    }
+}
