@@ -82,7 +82,8 @@ fn find_stamp(message: &libc::msghdr) -> Option<u64> {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
             if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPING {
-                let software: libc::timespec = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
+                let software: libc::timespec =
+                    libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
                 let ns = software.tv_sec as u64 * 1_000_000_000 + software.tv_nsec as u64;
                 return (ns != 0).then_some(ns);
             }
@@ -122,7 +123,10 @@ mod tests {
             if let Some(stamp) = read.arrived_realtime_ns {
                 let arrived = Pairing::measure().to_monotonic(stamp);
                 let slack = Nanos::from_micros(2);
-                assert!(arrived + slack >= before && arrived <= written + slack, "{before:?} {arrived:?} {written:?}");
+                assert!(
+                    arrived + slack >= before && arrived <= written + slack,
+                    "{before:?} {arrived:?} {written:?}"
+                );
                 return;
             }
         }
