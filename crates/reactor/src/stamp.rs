@@ -50,13 +50,14 @@ pub struct Read {
 /// One system call, no allocation.
 #[inline]
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Read> {
-    let mut control = Control { space: [0; CONTROL_BYTES] };
+    // Left unset: the kernel writes what it uses and says how much that is.
+    let mut control = mem::MaybeUninit::<Control>::uninit();
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: all-zero is a valid msghdr: no name, no parts, no control data.
     let mut message: libc::msghdr = unsafe { mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
-    message.msg_control = (&raw mut control).cast();
+    message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = CONTROL_BYTES as _;
     // SAFETY: the message points to a live buffer and control space, each with its true length.
     let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
@@ -69,10 +70,9 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Read> {
 /// Room for the header and three timespecs of `SCM_TIMESTAMPING`, and as much again.
 const CONTROL_BYTES: usize = 128;
 
-#[repr(align(8))]
-struct Control {
-    space: [u8; CONTROL_BYTES],
-}
+/// Space aligned as control headers must be.
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_BYTES]);
 
 #[inline]
 fn find_stamp(message: &libc::msghdr) -> Option<u64> {

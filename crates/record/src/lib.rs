@@ -3,6 +3,7 @@
 //! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
 //! run folder. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
+pub mod document;
 mod durations;
 mod interval;
 mod outcome;
