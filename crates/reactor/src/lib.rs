@@ -3,11 +3,15 @@
 //! The engine drives connections through the [`Reactor`] trait, so its accounting can be tested on a
 //! simulated network in simulated time. [`SystemReactor`] is the real one, on epoll.
 
+mod probe;
 pub mod stamp;
+mod system;
 
 use std::io;
 use std::net::SocketAddr;
 
+pub use probe::StampProbe;
+pub use system::SystemReactor;
 use units::Nanos;
 
 /// A place for one connection, chosen by the caller; reused after [`Reactor::close`].

@@ -67,6 +67,15 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Read> {
     }
 }
 
+/// Bytes handed to the kernel that the peer's kernel has not acknowledged (`SIOCOUTQ`), or `None` where the
+/// kernel does not tell.
+pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one c_int, which outlives the call.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if status == 0 { u64::try_from(bytes).ok() } else { None }
+}
+
 /// Room for the header and three timespecs of `SCM_TIMESTAMPING`, and as much again.
 const CONTROL_BYTES: usize = 128;
 

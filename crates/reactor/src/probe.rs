@@ -1,0 +1,58 @@
+//! Finds out whether this kernel stamps what arrives, and keeps its stamping switched on.
+
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+
+use units::Nanos;
+
+use crate::stamp;
+
+/// Holding one keeps the kernel's stamping on.
+///
+/// The kernel stamps packets only while some socket asks for it, and switches on from a work queue: without
+/// this, the first answers of a run would come without stamps.
+#[derive(Debug)]
+pub struct StampProbe {
+    _asking: TcpStream,
+}
+
+impl StampProbe {
+    /// Sends bytes to itself over loopback until one arrives with a stamp, for at most 200 ms.
+    ///
+    /// # Errors
+    ///
+    /// Why there will be no stamps, in words for the record.
+    pub fn start() -> Result<StampProbe, String> {
+        probe()
+            .map_err(|error| format!("the kernel's arrival stamps could not be tried: {error}"))?
+            .ok_or_else(|| "the kernel accepts SO_TIMESTAMPING but stamped nothing in 200 ms".to_owned())
+    }
+}
+
+fn probe() -> io::Result<Option<StampProbe>> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut peer = TcpStream::connect(listener.local_addr()?)?;
+    let (asking, _) = listener.accept()?;
+    stamp::enable(asking.as_fd())?;
+    let deadline = clock::now() + Nanos::from_millis(200);
+    let mut buffer = [0; 16];
+    while clock::now() < deadline {
+        peer.write_all(b"?")?;
+        clock::sleep_until(clock::now() + Nanos::from_micros(200));
+        if stamp::receive(asking.as_fd(), &mut buffer)?.arrived_realtime_ns.is_some() {
+            return Ok(Some(StampProbe { _asking: asking }));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_kernel_stamps_on_loopback() {
+        StampProbe::start().unwrap();
+    }
+}

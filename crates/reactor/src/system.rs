@@ -1,0 +1,253 @@
+//! The real reactor: non-blocking TCP sockets on epoll, edge-triggered, one worker's own.
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use clock::{Pairing, Shift};
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
+use units::Nanos;
+
+use crate::{Reactor, Ready, Received, Slot, stamp};
+
+/// How many events one wait takes at most. The rest come with the next.
+const EVENTS_PER_WAIT: usize = 1_024;
+
+/// The pairing of the clocks is measured again this often.
+const PAIRING_EVERY: Nanos = Nanos::from_secs(1);
+
+/// The waker's token; no slot has this number.
+const WAKER: u64 = u64::MAX;
+
+/// Sockets on epoll. See [`Reactor`].
+pub struct SystemReactor {
+    epoll: OwnedFd,
+    sockets: Vec<Entry>,
+    events: Vec<epoll::Event>,
+    kernel_stamps: bool,
+    pairing: Pairing,
+    pairing_due: Nanos,
+    waker: Arc<OwnedFd>,
+    lookups: Receiver<Lookup>,
+    lookup_sender: SyncSender<Lookup>,
+}
+
+/// One slot's socket. The generation tells events of an earlier socket in the slot from its own.
+#[derive(Debug, Default)]
+struct Entry {
+    socket: Option<OwnedFd>,
+    generation: u32,
+}
+
+#[derive(Debug)]
+struct Lookup {
+    result: io::Result<Vec<SocketAddr>>,
+    at: Nanos,
+}
+
+impl SystemReactor {
+    /// Makes a reactor with no sockets.
+    ///
+    /// # Errors
+    ///
+    /// When the process is out of descriptors.
+    pub fn new(kernel_stamps: bool) -> io::Result<SystemReactor> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        epoll::add(&epoll, &waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
+        // One lookup is under way at most; a second place keeps a late answer from blocking its thread.
+        let (lookup_sender, lookups) = sync_channel(2);
+        Ok(SystemReactor {
+            epoll,
+            sockets: Vec::new(),
+            events: Vec::with_capacity(EVENTS_PER_WAIT),
+            kernel_stamps,
+            pairing: Pairing::measure(),
+            pairing_due: clock::now() + PAIRING_EVERY,
+            waker,
+            lookups,
+            lookup_sender,
+        })
+    }
+
+    /// How the kernel's stamps are converted.
+    pub fn pairing(&self) -> &Pairing {
+        &self.pairing
+    }
+
+    fn entry(&mut self, slot: Slot) -> &mut Entry {
+        let index = slot.0 as usize;
+        if index >= self.sockets.len() {
+            self.sockets.resize_with(index + 1, Entry::default);
+        }
+        &mut self.sockets[index]
+    }
+
+    #[inline]
+    fn socket(&self, slot: Slot) -> io::Result<BorrowedFd<'_>> {
+        let entry = self.sockets.get(slot.0 as usize).and_then(|entry| entry.socket.as_ref());
+        entry.map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn remeasure_pairing(&mut self, now: Nanos) {
+        if now >= self.pairing_due {
+            self.pairing_due = now + PAIRING_EVERY;
+            // The count of steps is kept in the pairing and ends up in the record.
+            let _: Shift = self.pairing.remeasure();
+        }
+    }
+
+    fn translate(&mut self, ready: &mut Vec<Ready>) {
+        for event in &self.events {
+            let token = event.data.u64();
+            if token == WAKER {
+                take_wakeups(&self.waker);
+                ready.extend(
+                    self.lookups.try_iter().map(|Lookup { result, at }| Ready::Resolved { result, at }),
+                );
+                continue;
+            }
+            let (slot, generation) = (Slot(token as u32), (token >> 32) as u32);
+            let flags = event.flags;
+            let current = self.sockets.get(slot.0 as usize);
+            if current.is_some_and(|entry| entry.generation == generation && entry.socket.is_some()) {
+                use epoll::EventFlags as Flags;
+                ready.push(Ready::Socket {
+                    slot,
+                    readable: flags.intersects(Flags::IN | Flags::RDHUP),
+                    writable: flags.contains(Flags::OUT),
+                    closed: flags.intersects(Flags::HUP | Flags::ERR),
+                });
+            }
+        }
+    }
+}
+
+impl Reactor for SystemReactor {
+    #[inline]
+    fn now(&self) -> Nanos {
+        clock::now()
+    }
+
+    fn resolve(&mut self, host: &str, port: u16) {
+        let (sender, waker, host) = (self.lookup_sender.clone(), Arc::clone(&self.waker), host.to_owned());
+        // getaddrinfo blocks, and reads what the user configured: hosts file, search domains, resolvers.
+        let spawned = std::thread::Builder::new().name("resolver".to_owned()).spawn(move || {
+            let result = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+            send_lookup(&sender, &waker, Lookup { result, at: clock::now() });
+        });
+        if let Err(error) = spawned {
+            let lookup = Lookup { result: Err(error), at: clock::now() };
+            send_lookup(&self.lookup_sender, &self.waker, lookup);
+        }
+    }
+
+    fn connect(&mut self, slot: Slot, peer: SocketAddr) -> io::Result<()> {
+        self.close(slot);
+        let socket = new_socket(peer, self.kernel_stamps)?;
+        match rustix::net::connect(&socket, &peer) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let entry = self.entry(slot);
+        entry.generation = entry.generation.wrapping_add(1);
+        let token = u64::from(slot.0) | u64::from(entry.generation) << 32;
+        // Registered once for everything, edge-triggered: no system call changes it again.
+        let flags =
+            epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(token), flags)?;
+        self.entry(slot).socket = Some(socket);
+        Ok(())
+    }
+
+    fn connected(&mut self, slot: Slot) -> io::Result<bool> {
+        let socket = self.socket(slot)?;
+        sockopt::socket_error(socket)??;
+        match rustix::net::getpeername(socket) {
+            Ok(_) => Ok(true),
+            Err(Errno::NOTCONN) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize> {
+        let socket = self.socket(slot)?;
+        loop {
+            match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(count) => return Ok(count),
+                Err(Errno::AGAIN) => return Ok(0),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<Received> {
+        let socket = self.socket(slot)?;
+        match stamp::receive(socket, buffer) {
+            Ok(stamp::Read { count: 0, .. }) => Ok(Received::Closed),
+            Ok(stamp::Read { count, arrived_realtime_ns }) => Ok(Received::Bytes {
+                count,
+                arrived: arrived_realtime_ns.map(|stamp| self.pairing.to_monotonic(stamp)),
+                drained: count < buffer.len(),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn unacknowledged(&self, slot: Slot) -> Option<u64> {
+        stamp::unacknowledged(self.socket(slot).ok()?)
+    }
+
+    fn close(&mut self, slot: Slot) {
+        // Closing the only descriptor of a socket takes it out of the epoll set too.
+        self.entry(slot).socket = None;
+    }
+
+    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let now = clock::now();
+        self.remeasure_pairing(now);
+        let left = until.saturating_sub(now).0;
+        let timeout =
+            Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as _ };
+        self.events.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&timeout)) {
+            Ok(_) => self.translate(ready),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+fn new_socket(peer: SocketAddr, kernel_stamps: bool) -> io::Result<OwnedFd> {
+    let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    // A request is handed over whole; waiting to fill a segment would only add to `send` and `wait`.
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    if kernel_stamps {
+        stamp::enable(socket.as_fd())?;
+    }
+    Ok(socket)
+}
+
+fn send_lookup(sender: &SyncSender<Lookup>, waker: &OwnedFd, lookup: Lookup) {
+    // A full or closed channel means that nobody waits for the answer any more.
+    if sender.try_send(lookup).is_ok() {
+        let _ = rustix::io::write(waker, &1u64.to_ne_bytes());
+    }
+}
+
+fn take_wakeups(waker: &OwnedFd) {
+    let mut count = [0; 8];
+    let _ = rustix::io::read(waker, &mut count);
+}
