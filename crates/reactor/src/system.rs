@@ -28,7 +28,7 @@ const WAKER: u64 = u64::MAX;
 pub struct SystemReactor {
     epoll: OwnedFd,
     sockets: Vec<Entry>,
-    events: Vec<epoll::Event>,
+    events: Events,
     kernel_stamps: bool,
     pairing: Pairing,
     pairing_due: Nanos,
@@ -43,6 +43,13 @@ struct Entry {
     socket: Option<OwnedFd>,
     generation: u32,
 }
+
+/// Room for what one wait returns.
+struct Events(Vec<epoll::Event>);
+
+#[expect(unsafe_code, reason = "epoll_data is a union with a pointer, which makes it neither Send nor Sync")]
+// SAFETY: every event's data is set as a number by this file and never used as a pointer.
+unsafe impl Send for Events {}
 
 #[derive(Debug)]
 struct Lookup {
@@ -65,7 +72,7 @@ impl SystemReactor {
         Ok(SystemReactor {
             epoll,
             sockets: Vec::new(),
-            events: Vec::with_capacity(EVENTS_PER_WAIT),
+            events: Events(Vec::with_capacity(EVENTS_PER_WAIT)),
             kernel_stamps,
             pairing: Pairing::measure(),
             pairing_due: clock::now() + PAIRING_EVERY,
@@ -103,7 +110,7 @@ impl SystemReactor {
     }
 
     fn translate(&mut self, ready: &mut Vec<Ready>) {
-        for event in &self.events {
+        for event in &self.events.0 {
             let token = event.data.u64();
             if token == WAKER {
                 take_wakeups(&self.waker);
@@ -218,8 +225,8 @@ impl Reactor for SystemReactor {
         let left = until.saturating_sub(now).0;
         let timeout =
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as _ };
-        self.events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&timeout)) {
+        self.events.0.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events.0), Some(&timeout)) {
             Ok(_) => self.translate(ready),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

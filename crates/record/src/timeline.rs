@@ -84,6 +84,12 @@ impl Timeline {
         ((edge as u8) < self.len).then(|| self.at[edge as usize])
     }
 
+    /// When it was intended.
+    #[inline]
+    pub fn due_at(&self) -> Nanos {
+        self.at[0]
+    }
+
     /// The last instant stamped.
     #[inline]
     pub fn last(&self) -> Nanos {

@@ -1,0 +1,47 @@
+//! Merges the workers' intervals, in order, and hands each whole one on.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use record::Interval;
+
+use crate::recorder::Part;
+
+/// Takes the workers' parts until all have finished; calls `emit` with each merged interval once no worker can
+/// add to it any more.
+pub(crate) fn collect(
+    parts: &Receiver<Part>,
+    emptied: &[SyncSender<Box<Interval>>],
+    emit: &mut dyn FnMut(&Interval),
+) {
+    let mut through = vec![0; emptied.len()];
+    let mut open: BTreeMap<u64, Box<Interval>> = BTreeMap::new();
+    // Ends when the last worker has dropped its sender.
+    while let Ok(part) = parts.recv() {
+        through[part.worker] = part.through;
+        add(&mut open, &part.interval);
+        give_back(&emptied[part.worker], part.interval);
+        let complete = through.iter().copied().min().unwrap_or(u64::MAX);
+        while let Some(entry) = open.first_entry().filter(|entry| *entry.key() < complete) {
+            emit(&entry.remove());
+        }
+    }
+    open.into_values().for_each(|interval| emit(&interval));
+}
+
+fn add(open: &mut BTreeMap<u64, Box<Interval>>, part: &Interval) {
+    let merged = open.entry(part.index).or_insert_with(|| {
+        let mut interval = Box::<Interval>::default();
+        (interval.index, interval.start) = (part.index, part.start);
+        interval
+    });
+    // A worker that could not hand over in time lets its interval grow.
+    merged.length = merged.length.max(part.length);
+    merged.merge(part);
+}
+
+fn give_back(emptied: &SyncSender<Box<Interval>>, mut interval: Box<Interval>) {
+    interval.clear();
+    // A worker that has finished needs no more; one that has enough makes none.
+    let _ = emptied.try_send(interval);
+}

@@ -1,0 +1,167 @@
+//! One connection of a worker: its state, what is outstanding on it, and what is still to be written.
+
+use std::collections::VecDeque;
+
+use codec::Session;
+use record::{Phase, Timeline};
+use units::Nanos;
+
+/// A connection of the pool. Closed until the first request on it opens it.
+#[derive(Debug)]
+pub(crate) struct Connection<S> {
+    pub state: State,
+    pub session: S,
+    /// Requests assigned and not ended, in order. The first `sent` of them are wholly with the kernel.
+    pub exchanges: VecDeque<Exchange>,
+    pub sent: usize,
+    /// Bytes encoded; the first `written` of them are with the kernel.
+    pub out: Vec<u8>,
+    pub written: usize,
+    /// On the pool's list of connections with room.
+    pub listed: bool,
+    /// On the worker's list of connections with something to write.
+    pub dirty: bool,
+    /// On the worker's list of connections with more to read.
+    pub unread: bool,
+}
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Closed,
+    /// Waits for the name lookup.
+    Resolving,
+    /// `attempt`: how many of the peer's addresses were tried before this one.
+    Connecting {
+        since: Nanos,
+        attempt: usize,
+    },
+    Open,
+}
+
+/// One request on a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Exchange {
+    pub timeline: Timeline,
+    /// Where in `out` its last byte ends.
+    pub out_end: usize,
+    /// The connection was opened for it.
+    pub opens: bool,
+    /// It had a connection at once: it is taken up when its first byte is handed to the kernel.
+    pub immediate: bool,
+    /// When its first byte was handed to the kernel.
+    pub ready: Option<Nanos>,
+    /// Its answer has begun.
+    pub began: bool,
+}
+
+impl<S: Session> Connection<S> {
+    pub(crate) fn new(session: S) -> Connection<S> {
+        Connection {
+            state: State::Closed,
+            session,
+            exchanges: VecDeque::new(),
+            sent: 0,
+            out: Vec::new(),
+            written: 0,
+            listed: true,
+            dirty: false,
+            unread: false,
+        }
+    }
+
+    /// Whether another request may be assigned.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.exchanges.len() < self.session.capacity()
+    }
+
+    /// Whether bytes wait to be handed to the kernel.
+    #[inline]
+    pub(crate) fn has_output(&self) -> bool {
+        self.written < self.out.len()
+    }
+
+    /// Forgets the connection; `session` is the next one's. What was outstanding is the caller's to book.
+    pub(crate) fn reset(&mut self, session: S) {
+        self.state = State::Closed;
+        self.session = session;
+        self.exchanges.clear();
+        self.sent = 0;
+        self.out.clear();
+        self.written = 0;
+    }
+
+    /// Books what one write did: handed over from `before`, accepted `count` bytes by `after`. Returns how many
+    /// requests had their first byte among them.
+    #[inline]
+    pub(crate) fn wrote(&mut self, count: usize, before: Nanos, after: Nanos) -> u64 {
+        self.written += count;
+        let mut begun = 0;
+        let mut begin = 0;
+        for exchange in self.exchanges.iter_mut().skip(self.sent) {
+            if begin >= self.written {
+                break;
+            }
+            begin = exchange.out_end;
+            if exchange.ready.is_none() {
+                exchange.hand_over(before);
+                begun += 1;
+            }
+            if exchange.out_end <= self.written {
+                exchange.timeline.end(Phase::Send, after);
+                self.sent += 1;
+            }
+        }
+        if self.written == self.out.len() {
+            self.out.clear();
+            self.written = 0;
+        }
+        begun
+    }
+
+    /// The phase that the outstanding request number `index` is in.
+    pub(crate) fn phase(&self, index: usize) -> Phase {
+        match self.state {
+            State::Closed => Phase::PoolWait,
+            State::Resolving => Phase::Resolve,
+            State::Connecting { .. } => Phase::Connect,
+            State::Open if index >= self.sent => Phase::Send,
+            State::Open if self.exchanges[index].began => Phase::Receive,
+            State::Open => Phase::Wait,
+        }
+    }
+}
+
+impl Exchange {
+    /// Its first byte goes to the kernel at `at`.
+    #[inline]
+    fn hand_over(&mut self, at: Nanos) {
+        self.ready = Some(at);
+        if self.opens {
+            self.timeline.end(Phase::Connect, at);
+        } else {
+            if self.immediate {
+                self.timeline.end(Phase::ScheduleLag, at);
+            }
+            self.timeline.end(Phase::PoolWait, at);
+        }
+    }
+
+    /// The first byte of its answer arrived at `at`.
+    #[inline]
+    pub(crate) fn first_arrived(&mut self, at: Nanos) {
+        if self.began {
+            return;
+        }
+        self.began = true;
+        if self.timeline.current() == Some(Phase::Wait) {
+            // On loopback the answer can be here before the write that sent the request has returned.
+            self.timeline.pull_back(Phase::Send, at);
+        } else {
+            // Answered before it was wholly sent: a refusal of a large body, say.
+            self.timeline.end(Phase::Send, at);
+        }
+        self.timeline.end(Phase::Wait, at);
+    }
+}

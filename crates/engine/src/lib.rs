@@ -1,0 +1,20 @@
+//! The load engine: a schedule and a protocol in, timelines of requests out.
+//!
+//! One worker a core; each owns its reactor, its share of the connections, its share of the schedule and its
+//! histograms. Nothing is shared while requests are under way. Workers hand over what they measured once an
+//! interval; [`run`] merges it and tells a [`Listener`].
+//!
+//! The engine names no protocol, prints nothing, and writes no file.
+
+mod collector;
+mod connection;
+mod demand;
+mod plan;
+mod pool;
+mod recorder;
+mod run;
+mod timers;
+mod worker;
+
+pub use plan::{Load, Peer, Plan, PoolPlan, Share};
+pub use run::{Finished, Listener, RunError, StampFacts, Started, run};

@@ -1,0 +1,152 @@
+//! What one worker has measured, cut into intervals and handed over. Nothing is shared while recording.
+
+use std::mem;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+
+use record::Interval;
+use units::Nanos;
+
+/// Where the intervals of a run end: every full `every`, and at the window's end, so that what was answered
+/// within the window can be told from what was drained after it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Boundaries {
+    every: Nanos,
+    window: Option<Nanos>,
+}
+
+impl Boundaries {
+    pub(crate) fn new(every: Nanos, window: Option<Nanos>) -> Boundaries {
+        // A window that ends on a boundary adds none.
+        Boundaries { every, window: window.filter(|window| window.0 % every.0 != 0) }
+    }
+
+    /// Where interval `index` begins, as an offset from the run's start.
+    pub(crate) fn begin(&self, index: u64) -> Nanos {
+        let Some(window) = self.window else { return Nanos(self.every.0 * index) };
+        let whole = window.0 / self.every.0;
+        match index {
+            i if i <= whole => Nanos(self.every.0 * i),
+            i if i == whole + 1 => window,
+            i => Nanos(self.every.0 * (i - 1)),
+        }
+    }
+
+    /// The interval that holds `offset`, looking no further back than `from`.
+    pub(crate) fn index_at(&self, offset: Nanos, from: u64) -> u64 {
+        let mut index = from.max((offset.0 / self.every.0).saturating_sub(1));
+        while self.begin(index + 1) <= offset {
+            index += 1;
+        }
+        index
+    }
+}
+
+/// One worker's interval on its way to the collector, or a worker's last word.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub worker: usize,
+    pub interval: Box<Interval>,
+    /// This worker has nothing more to say of intervals below this one.
+    pub through: u64,
+}
+
+/// The current interval of one worker, and the way out of it.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    pub current: Box<Interval>,
+    worker: usize,
+    boundaries: Boundaries,
+    start: Nanos,
+    cpu_before: Nanos,
+    parts: SyncSender<Part>,
+    emptied: Receiver<Box<Interval>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        worker: usize,
+        boundaries: Boundaries,
+        parts: SyncSender<Part>,
+        emptied: Receiver<Box<Interval>>,
+    ) -> Recorder {
+        Recorder {
+            current: Box::default(),
+            worker,
+            boundaries,
+            start: Nanos::ZERO,
+            cpu_before: Nanos::ZERO,
+            parts,
+            emptied,
+        }
+    }
+
+    /// The run's zero is known: interval 0 begins.
+    pub(crate) fn begin(&mut self, start: Nanos, thread_cpu: Nanos) {
+        self.start = start;
+        self.cpu_before = thread_cpu;
+    }
+
+    /// When the current interval ends.
+    #[inline]
+    pub(crate) fn ends_at(&self) -> Nanos {
+        self.start + self.boundaries.begin(self.current.index + 1)
+    }
+
+    /// Hands the current interval over and begins the one that holds `now`.
+    ///
+    /// When the collector is behind, the current interval goes on instead and gets longer: a worker never
+    /// waits, and nothing is lost.
+    pub(crate) fn roll(&mut self, now: Nanos, outstanding: u64, thread_cpu: Nanos) {
+        let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index);
+        self.close(next, outstanding, thread_cpu);
+        let mut fresh = self.emptied.try_recv().unwrap_or_default();
+        fresh.index = next;
+        fresh.start = self.boundaries.begin(next);
+        let interval = mem::replace(&mut self.current, fresh);
+        let part = Part { worker: self.worker, interval, through: next };
+        if let Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) = self.parts.try_send(part) {
+            self.current = part.interval;
+        }
+    }
+
+    /// Hands over the last interval; waits for the collector if it must.
+    pub(crate) fn finish(mut self, now: Nanos, thread_cpu: Nanos) {
+        let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index) + 1;
+        self.close(next, 0, thread_cpu);
+        self.current.length = now.saturating_sub(self.start + self.current.start);
+        let part = Part { worker: self.worker, interval: self.current, through: u64::MAX };
+        // A collector that is gone has failed by itself and says so.
+        let _ = self.parts.send(part);
+    }
+
+    fn close(&mut self, next: u64, outstanding: u64, thread_cpu: Nanos) {
+        let current = &mut self.current;
+        current.length = self.boundaries.begin(next) - current.start;
+        current.counts.outstanding = outstanding;
+        current.worker_cpu += thread_cpu.saturating_sub(self.cpu_before);
+        current.worker_cpu_max = current.worker_cpu;
+        self.cpu_before = thread_cpu;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_windows_end_is_a_boundary() {
+        let boundaries = Boundaries::new(Nanos::from_secs(1), Some(Nanos::from_millis(2_500)));
+        let begins: Vec<_> = (0..6).map(|index| boundaries.begin(index).0 / 1_000_000).collect();
+        assert_eq!(begins, [0, 1_000, 2_000, 2_500, 3_000, 4_000]);
+        for (ms, index) in [(0, 0), (999, 0), (1_000, 1), (2_499, 2), (2_500, 3), (2_999, 3), (3_000, 4)] {
+            assert_eq!(boundaries.index_at(Nanos::from_millis(ms), 0), index, "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_whole_window_adds_no_boundary() {
+        let boundaries = Boundaries::new(Nanos::from_secs(1), Some(Nanos::from_secs(2)));
+        assert_eq!(boundaries.begin(3), Nanos::from_secs(3));
+        assert_eq!(boundaries.index_at(Nanos::from_secs(7), 2), 7);
+    }
+}

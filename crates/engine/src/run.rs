@@ -1,0 +1,201 @@
+//! Starts the workers, collects what they measure, and says how it ended.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, ScopedJoinHandle};
+
+use codec::Protocol;
+use reactor::{StampProbe, SystemReactor};
+use record::Interval;
+use thiserror::Error;
+use units::Nanos;
+
+use crate::collector::collect;
+use crate::plan::Plan;
+use crate::recorder::{Boundaries, Part, Recorder};
+use crate::worker::{Ended, Job, Worker};
+
+/// How long after the workers are told does the run begin, so that all are there.
+const START_DELAY: Nanos = Nanos::from_millis(5);
+
+/// Why a run could not be made, or broke.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The plan cannot be carried out.
+    #[error("{0}")]
+    Refused(&'static str),
+    /// No reactor: usually out of descriptors.
+    #[error("cannot make an event loop: {0}; raise the limit of open files (ulimit -n)")]
+    Reactor(#[source] io::Error),
+    /// No thread.
+    #[error("cannot start a worker thread: {0}")]
+    Thread(#[source] io::Error),
+    /// The kernel's event facility failed in the middle of the run. What was measured has been handed on.
+    #[error("the event loop failed: {0}")]
+    Wait(#[source] io::Error),
+    /// A bug in Parallax. What was measured has been handed on.
+    #[error("a worker broke (a bug in Parallax): {0}")]
+    Worker(String),
+}
+
+/// Facts of a run that has begun, for the record.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// The run's zero on the monotonic clock.
+    pub at: Nanos,
+    /// Why arrivals are stamped by reading only; `None` when the kernel stamps them.
+    pub no_kernel_stamps: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Finished {
+    /// Offset of its end from its start.
+    pub elapsed: Nanos,
+    /// The address that answered first.
+    pub address: Option<SocketAddr>,
+    pub stamps: StampFacts,
+}
+
+/// How well the kernel's clock was paired with ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StampFacts {
+    pub pairing_error: Nanos,
+    pub wall_clock_steps: u64,
+}
+
+/// What the caller wants to hear of a run.
+pub trait Listener {
+    /// The run begins.
+    fn started(&mut self, started: &Started);
+
+    /// An interval of the run is over and merged. Called in order, from the thread that called [`run`].
+    fn interval(&mut self, interval: &Interval);
+}
+
+/// Carries out `plan`. Returns when everything has ended, or soon after `stop` is set.
+///
+/// # Errors
+///
+/// [`RunError`]; whatever had been measured has been handed to `listener`.
+pub fn run<P: Protocol>(
+    plan: &Plan,
+    protocol: &P,
+    stop: &AtomicBool,
+    listener: &mut dyn Listener,
+) -> Result<Finished, RunError> {
+    if let Some(refusal) = plan.refusal() {
+        return Err(RunError::Refused(refusal));
+    }
+    let (probe, no_kernel_stamps) = probe(plan.kernel_stamps);
+    let mut reactors = Vec::new();
+    for _ in 0..plan.workers {
+        reactors.push(SystemReactor::new(probe.is_some()).map_err(RunError::Reactor)?);
+    }
+    let start = clock::now() + START_DELAY;
+    listener.started(&Started { at: start, no_kernel_stamps });
+    let crew = Crew { plan, protocol, stop, start };
+    let result = thread::scope(|scope| crew.work(scope, &mut reactors, listener));
+    let stamps = reactors.iter().fold(StampFacts::default(), |facts, reactor| StampFacts {
+        pairing_error: facts.pairing_error.max(reactor.pairing().error_bound()),
+        wall_clock_steps: facts.wall_clock_steps.max(reactor.pairing().shift_count()),
+    });
+    let ended = result?;
+    Ok(Finished { elapsed: ended.at.saturating_sub(start), address: ended.address, stamps })
+}
+
+fn probe(wanted: bool) -> (Option<StampProbe>, Option<String>) {
+    if !wanted {
+        return (None, Some("switched off".to_owned()));
+    }
+    match StampProbe::start() {
+        Ok(probe) => (Some(probe), None),
+        Err(reason) => (None, Some(reason)),
+    }
+}
+
+/// What all workers of a run have in common.
+struct Crew<'a, P> {
+    plan: &'a Plan,
+    protocol: &'a P,
+    stop: &'a AtomicBool,
+    start: Nanos,
+}
+
+type Handle<'scope> = ScopedJoinHandle<'scope, io::Result<Ended>>;
+
+impl<'a, P: Protocol> Crew<'a, P> {
+    fn work<'scope>(
+        &'a self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        reactors: &'scope mut [SystemReactor],
+        listener: &mut dyn Listener,
+    ) -> Result<Ended, RunError>
+    where
+        'a: 'scope,
+    {
+        let (parts_in, parts) = sync_channel(reactors.len() * 4);
+        let mut emptied = Vec::new();
+        let mut handles: Vec<Handle<'scope>> = Vec::new();
+        let mut failed = None;
+        for (index, reactor) in reactors.iter_mut().enumerate() {
+            let (emptied_in, emptied_out) = sync_channel(4);
+            emptied.push(emptied_in);
+            match self.start_worker(scope, index, reactor, (parts_in.clone(), emptied_out)) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    self.stop.store(true, Ordering::Relaxed);
+                    failed = Some(RunError::Thread(error));
+                    break;
+                }
+            }
+        }
+        drop(parts_in);
+        collect(&parts, &emptied, &mut |interval| listener.interval(interval));
+        let ended = join(handles);
+        failed.map_or(ended, Err)
+    }
+
+    fn start_worker<'scope>(
+        &'a self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        index: usize,
+        reactor: &'scope mut SystemReactor,
+        channels: (SyncSender<Part>, Receiver<Box<Interval>>),
+    ) -> io::Result<Handle<'scope>>
+    where
+        'a: 'scope,
+    {
+        thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
+            // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+            let boundaries = Boundaries::new(self.plan.interval, self.plan.window);
+            let recorder = Recorder::new(index, boundaries, channels.0, channels.1);
+            let job = Job { plan: self.plan, protocol: self.protocol, stop: self.stop, start: self.start };
+            Worker::new(reactor, job, self.plan.share(index as u64), recorder).run()
+        })
+    }
+}
+
+fn join(handles: Vec<Handle<'_>>) -> Result<Ended, RunError> {
+    let mut whole = Ended { at: Nanos::ZERO, address: None };
+    let mut failed = None;
+    for handle in handles {
+        match handle.join() {
+            Ok(Ok(ended)) => {
+                whole.at = whole.at.max(ended.at);
+                whole.address = whole.address.or(ended.address);
+            }
+            Ok(Err(error)) => failed = Some(RunError::Wait(error)),
+            Err(panic) => failed = Some(RunError::Worker(panic_text(panic.as_ref()))),
+        }
+    }
+    failed.map_or(Ok(whole), Err)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}

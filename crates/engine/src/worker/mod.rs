@@ -1,0 +1,295 @@
+//! One worker: a reactor, a share of the connections and of the schedule, and what it measured.
+//!
+//! The loop is: hand over a finished interval, give up what timed out, send what is due, wait, attend to what
+//! became ready. Hot path: no lock, no allocation, no formatting; three clock reads a request (before and after
+//! it is handed to the kernel, after its answer is read).
+
+mod ending;
+mod exchanging;
+mod opening;
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use codec::{Protocol, Session};
+use reactor::{Reactor, Ready, Slot};
+use record::{Failure, Outcome, Phase, Timeline};
+use units::Nanos;
+
+use crate::connection::{Connection, Exchange, State};
+use crate::demand::{Demand, Due};
+use crate::plan::{Peer, Plan, Share};
+use crate::pool::{Pool, Waiting};
+use crate::recorder::Recorder;
+use crate::timers::Timers;
+
+/// How often the stop flag is looked at when nothing else happens.
+const STOP_EVERY: Nanos = Nanos::from_millis(50);
+
+/// What one read takes at most.
+const READ_BYTES: usize = 64 * 1024;
+
+/// What a worker works for: the plan, the protocol, and the flag that ends the run early.
+#[derive(Debug)]
+pub(crate) struct Job<'a, P> {
+    pub plan: &'a Plan,
+    pub protocol: &'a P,
+    pub stop: &'a AtomicBool,
+    pub start: Nanos,
+}
+
+/// What a worker knows at its end beside what it recorded.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub at: Nanos,
+    /// The address that answered first.
+    pub address: Option<SocketAddr>,
+}
+
+pub(crate) struct Worker<'a, R, P: Protocol> {
+    reactor: &'a mut R,
+    job: Job<'a, P>,
+    demand: Demand,
+    pool: Pool,
+    connections: Vec<Connection<P::Session>>,
+    timers: Timers,
+    recorder: Recorder,
+    /// Requests under way or queueing at once, at most.
+    callers: u64,
+    /// Requests assigned to a connection and not ended.
+    under_way: u64,
+    /// Connections with bytes to hand to the kernel.
+    dirty: Vec<Slot>,
+    /// Connections that had more to read than one turn takes.
+    unread: Vec<Slot>,
+    peer: PeerState,
+    buffer: Vec<u8>,
+    /// When the run ends whatever is outstanding.
+    give_up_at: Nanos,
+    stopping: bool,
+}
+
+/// What is known of the peer's addresses.
+#[derive(Debug, Default)]
+struct PeerState {
+    addresses: Vec<SocketAddr>,
+    /// The one that answered last.
+    preferred: usize,
+    looking_up: bool,
+    reached: Option<SocketAddr>,
+}
+
+impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
+    pub(crate) fn new(reactor: &'a mut R, job: Job<'a, P>, share: Share, recorder: Recorder) -> Self {
+        let (plan, start) = (job.plan, job.start);
+        let addresses = match &plan.peer {
+            Peer::Address(address) => vec![*address],
+            Peer::Name { .. } => Vec::new(),
+        };
+        let connections = (0..share.connections).map(|_| Connection::new(job.protocol.session())).collect();
+        let window_end = plan.window.map_or(Nanos::MAX, |window| start.saturating_add(window));
+        Worker {
+            reactor,
+            demand: Demand::new(plan, share, start),
+            pool: Pool::new(share.connections),
+            connections,
+            timers: Timers::new(share.connections),
+            recorder,
+            callers: share.callers,
+            under_way: 0,
+            dirty: Vec::with_capacity(share.connections as usize),
+            unread: Vec::new(),
+            peer: PeerState { addresses, ..PeerState::default() },
+            buffer: vec![0; READ_BYTES],
+            give_up_at: window_end.saturating_add(plan.drain),
+            stopping: false,
+            job,
+        }
+    }
+
+    /// Runs until the schedule is done and everything has ended, or the drain is over.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel's event facility fails. What was measured has been handed over.
+    pub(crate) fn run(mut self) -> io::Result<Ended> {
+        self.recorder.begin(self.job.start, clock::thread_cpu());
+        let mut ready = Vec::with_capacity(1_024);
+        let result = loop {
+            let now = self.reactor.now();
+            self.look_at_stop(now);
+            if now >= self.recorder.ends_at() {
+                self.recorder.roll(now, self.outstanding(), clock::thread_cpu());
+            }
+            self.give_up_expired(now);
+            self.dispatch(now);
+            if self.is_done(now) {
+                break Ok(());
+            }
+            let until = if self.unread.is_empty() { self.wake_at(now) } else { now };
+            if let Err(error) = self.reactor.wait(until, &mut ready) {
+                break Err(error);
+            }
+            self.attend(&mut ready);
+        };
+        let at = self.end();
+        let address = self.peer.reached;
+        self.recorder.finish(at, clock::thread_cpu());
+        result.map(|()| Ended { at, address })
+    }
+
+    fn attend(&mut self, ready: &mut Vec<Ready>) {
+        for slot in mem::take(&mut self.unread) {
+            self.connections[slot.0 as usize].unread = false;
+            self.read(slot);
+            self.flush_dirty();
+        }
+        for event in ready.drain(..) {
+            match event {
+                Ready::Socket { slot, readable, writable, closed } => {
+                    self.attend_socket(slot, readable || closed, writable);
+                }
+                Ready::Resolved { result, at } => self.resolved(result, at),
+            }
+            self.flush_dirty();
+        }
+    }
+
+    fn attend_socket(&mut self, slot: Slot, readable: bool, writable: bool) {
+        match self.connections[slot.0 as usize].state {
+            State::Connecting { attempt, .. } => self.attend_connecting(slot, attempt),
+            State::Open => {
+                if readable {
+                    self.read(slot);
+                }
+                let connection = &mut self.connections[slot.0 as usize];
+                if writable && connection.state == State::Open && connection.has_output() {
+                    self.flush(slot);
+                }
+            }
+            // An event of a socket that was closed while this batch was worked through.
+            State::Closed | State::Resolving => {}
+        }
+    }
+
+    /// Gives requests to connections: first those that wait, then those that became due.
+    #[inline]
+    fn dispatch(&mut self, now: Nanos) {
+        self.serve_queue();
+        while let Some(due) = self.demand.take(now) {
+            self.take_up(due);
+        }
+        self.flush_dirty();
+    }
+
+    /// Gives waiting requests to connections with room.
+    #[inline]
+    fn serve_queue(&mut self) {
+        while self.pool.queued() > 0 {
+            let Some(slot) = self.pool.check_out() else { return };
+            let Some(waiting) = self.pool.next_waiting() else { return };
+            let mut timeline = Timeline::due(waiting.intended);
+            timeline.end(Phase::ScheduleLag, waiting.taken_up);
+            self.assign(slot, waiting.n, timeline, false);
+        }
+    }
+
+    #[inline]
+    fn take_up(&mut self, due: Due) {
+        self.recorder.current.counts.scheduled += 1;
+        if let Some(slot) = self.pool.check_out() {
+            self.assign(slot, due.n, Timeline::due(due.intended), true);
+            self.flush_dirty();
+            return;
+        }
+        let taken_up = self.reactor.now();
+        if self.outstanding() >= self.callers {
+            let age = taken_up - due.intended;
+            self.recorder.current.record_failure(Failure::new(Outcome::QueueFull, Phase::PoolWait), age);
+        } else {
+            self.pool.enqueue(Waiting { n: due.n, intended: due.intended, taken_up });
+        }
+    }
+
+    /// Puts a request on a connection, which is thereby off the pool's list unless it has room for more.
+    #[inline]
+    fn assign(&mut self, slot: Slot, n: u64, mut timeline: Timeline, immediate: bool) {
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.listed = false;
+        let opens = connection.state != State::Open;
+        if opens {
+            let now = self.reactor.now();
+            if immediate {
+                timeline.end(Phase::ScheduleLag, now);
+            }
+            timeline.end(Phase::PoolWait, now);
+        }
+        let expect = self.job.protocol.encode(n, &mut connection.out);
+        connection.session.expect(expect);
+        connection.exchanges.push_back(Exchange {
+            timeline,
+            out_end: connection.out.len(),
+            opens,
+            immediate,
+            ready: None,
+            began: false,
+        });
+        self.under_way += 1;
+        self.list_if_room(slot);
+        let connection = &mut self.connections[slot.0 as usize];
+        match connection.state {
+            State::Open => mark_dirty(&mut self.dirty, slot, connection),
+            State::Closed => self.open(slot),
+            State::Resolving | State::Connecting { .. } => {}
+        }
+    }
+
+    #[inline]
+    fn list_if_room(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        if !connection.listed && connection.has_room() {
+            connection.listed = true;
+            self.pool.check_in(slot);
+        }
+    }
+
+    #[inline]
+    fn outstanding(&self) -> u64 {
+        self.under_way + self.pool.queued()
+    }
+
+    fn is_done(&self, now: Nanos) -> bool {
+        now >= self.give_up_at || (self.demand.is_over(now) && self.outstanding() == 0)
+    }
+
+    /// The next instant at which something must be looked at.
+    fn wake_at(&self, now: Nanos) -> Nanos {
+        let checkout =
+            self.job.plan.pool.checkout_timeout.and_then(|limit| Some(self.pool.waiting_since()? + limit));
+        [self.demand.next_at(), self.timers.next_at(), checkout]
+            .into_iter()
+            .flatten()
+            .fold(now + STOP_EVERY, Nanos::min)
+            .min(self.recorder.ends_at())
+            .min(self.give_up_at)
+    }
+
+    fn look_at_stop(&mut self, now: Nanos) {
+        if !self.stopping && self.job.stop.load(Ordering::Relaxed) {
+            self.stopping = true;
+            // Whatever was due by now stays due; nothing after it is.
+            self.demand.end_at(now);
+            self.give_up_at = now;
+        }
+    }
+}
+
+#[inline]
+fn mark_dirty<S>(dirty: &mut Vec<Slot>, slot: Slot, connection: &mut Connection<S>) {
+    if !connection.dirty {
+        connection.dirty = true;
+        dirty.push(slot);
+    }
+}

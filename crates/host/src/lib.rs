@@ -1,0 +1,1 @@
+//! CPU accounting and facts of this host.
