@@ -4,6 +4,8 @@
 //! never names a protocol: [`Protocol`] is what a run says, shared by all workers; [`Session`] is the client
 //! side of one connection. A new protocol is one module here, its golden transcripts and its fuzz target.
 
+pub mod http1;
+
 use thiserror::Error;
 
 /// What one run says, and how. Shared, read-only, by all workers.
@@ -114,8 +116,8 @@ pub enum DecodeError {
     /// Not in the protocol's form.
     #[error("malformed {what}")]
     Malformed { what: &'static str },
-    /// Over one of our limits, checked before memory is taken.
-    #[error("{what} over the limit of {limit} bytes")]
+    /// Over one of our limits, checked before memory is taken. `what` names the unit that `limit` counts.
+    #[error("{what} over the limit of {limit}")]
     TooLong { what: &'static str, limit: u64 },
     /// In the protocol's form, but something we did not ask for and do not speak.
     #[error("unsupported {what}")]

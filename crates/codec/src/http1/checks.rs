@@ -1,0 +1,266 @@
+//! What the user asks of every answer, and the judgement that follows.
+//!
+//! A status is judged at the head; a body is checked as it streams by and never stored. [`Checks`] is shared by
+//! all connections, [`BodyChecks`] belongs to one.
+
+use std::fmt;
+use std::str::FromStr;
+
+use memchr::memmem::Finder;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::search::Search;
+use crate::Judgement;
+
+/// What must hold of every answer of a run. The default asks for nothing beyond a status below 400.
+///
+/// Checks of the body apply to answers whose status was accepted, and not to those of HEAD requests, which have
+/// no body to check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// The statuses accepted; an accepted status is good whatever its class. `None`: those below 400.
+    pub expect_status: Option<StatusSet>,
+    /// Bytes that must stand somewhere in the body.
+    pub expect_body_contains: Option<Vec<u8>>,
+    /// Digest of the whole body, after transfer decoding.
+    pub expect_sha256: Option<Sha256Digest>,
+}
+
+/// Why the text of a check could not be read. The text says what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CheckError {
+    #[error("`{text}` is not a set of statuses; write for example 200, 2xx, 200-299 or 200,404")]
+    NotStatuses { text: String },
+    #[error("status {status} never ends an answer; expect one from 200 to 999")]
+    NotFinal { status: u16 },
+    #[error("a SHA-256 digest has 64 hexadecimal digits; `{text}` has not")]
+    NotADigest { text: String },
+}
+
+/// A set of final statuses, such as `200`, `2xx`, `200-299` or `2xx,404`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusSet {
+    /// First and last status of each range, in the order given.
+    ranges: Vec<(u16, u16)>,
+}
+
+impl StatusSet {
+    pub fn contains(&self, status: u16) -> bool {
+        self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&status))
+    }
+}
+
+impl FromStr for StatusSet {
+    type Err = CheckError;
+
+    fn from_str(text: &str) -> Result<StatusSet, CheckError> {
+        let ranges = text.split(',').map(|part| parse_range(part.trim(), text)).collect::<Result<_, _>>()?;
+        Ok(StatusSet { ranges })
+    }
+}
+
+impl fmt::Display for StatusSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (first, last)) in self.ranges.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            if first == last {
+                write!(f, "{comma}{first}")?;
+            } else {
+                write!(f, "{comma}{first}-{last}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A SHA-256 digest, read and printed as 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sha256Digest(pub [u8; 32]);
+
+impl FromStr for Sha256Digest {
+    type Err = CheckError;
+
+    fn from_str(text: &str) -> Result<Sha256Digest, CheckError> {
+        let not_a_digest = || CheckError::NotADigest { text: text.to_owned() };
+        let mut digest = [0; 32];
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(not_a_digest());
+        }
+        for (index, byte) in digest.iter_mut().enumerate() {
+            let pair = &text[2 * index..2 * index + 2];
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| not_a_digest())?;
+        }
+        Ok(Sha256Digest(digest))
+    }
+}
+
+impl fmt::Display for Sha256Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The checks of a run with what they need prepared.
+#[derive(Debug, Clone)]
+pub(super) struct PreparedChecks {
+    status: Option<StatusSet>,
+    finder: Option<Finder<'static>>,
+    sha256: Option<Sha256Digest>,
+}
+
+impl PreparedChecks {
+    pub(super) fn new(checks: &Checks) -> PreparedChecks {
+        PreparedChecks {
+            status: checks.expect_status.clone(),
+            finder: checks.expect_body_contains.as_ref().map(|text| Finder::new(text).into_owned()),
+            sha256: checks.expect_sha256,
+        }
+    }
+
+    /// What the status alone says. [`Judgement::Good`] means that it was accepted.
+    pub(super) fn judge_status(&self, status: u16) -> Judgement {
+        match (&self.status, status) {
+            (Some(accepted), _) if accepted.contains(status) => Judgement::Good,
+            (_, 500..) => Judgement::ServerError,
+            (_, 400..=499) => Judgement::RequestError,
+            (Some(_), _) => Judgement::CheckFailed,
+            (None, _) => Judgement::Good,
+        }
+    }
+}
+
+/// The checks of one body, used anew for each answer of a connection.
+#[derive(Debug, Clone)]
+pub(super) struct BodyChecks {
+    search: Option<Search>,
+    digest: Option<Sha256>,
+    /// Whether the body of this answer is to be checked.
+    active: bool,
+}
+
+impl BodyChecks {
+    pub(super) fn new(checks: &PreparedChecks) -> BodyChecks {
+        BodyChecks {
+            search: checks.finder.as_ref().map(|finder| Search::new(finder.needle().len())),
+            digest: checks.sha256.map(|_| Sha256::new()),
+            active: false,
+        }
+    }
+
+    /// Begins a new body; one that is not `wanted` is let through unread.
+    pub(super) fn begin(&mut self, wanted: bool) {
+        self.active = wanted && (self.search.is_some() || self.digest.is_some());
+        if !self.active {
+            return;
+        }
+        if let Some(search) = &mut self.search {
+            search.restart();
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.reset();
+        }
+    }
+
+    pub(super) fn update(&mut self, checks: &PreparedChecks, data: &[u8]) {
+        if !self.active {
+            return;
+        }
+        if let (Some(search), Some(finder)) = (&mut self.search, &checks.finder) {
+            search.update(finder, data);
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.update(data);
+        }
+    }
+
+    /// Whether the whole body held what was asked of it.
+    pub(super) fn hold(&mut self, checks: &PreparedChecks) -> bool {
+        if !self.active {
+            return true;
+        }
+        let contains = self.search.as_ref().is_none_or(Search::found);
+        let same = match (&mut self.digest, &checks.sha256) {
+            (Some(digest), Some(wanted)) => digest.finalize_reset().as_slice() == wanted.0.as_slice(),
+            _ => true,
+        };
+        contains && same
+    }
+}
+
+fn parse_range(part: &str, text: &str) -> Result<(u16, u16), CheckError> {
+    let not_statuses = || CheckError::NotStatuses { text: text.to_owned() };
+    let status = |digits: &str| -> Result<u16, CheckError> {
+        let number = digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if number { digits.parse().map_err(|_| not_statuses()) } else { Err(not_statuses()) }
+    };
+    let (first, last) = match (part.strip_suffix("xx"), part.split_once('-')) {
+        (Some(class), _) if class.len() == 1 => {
+            (status(&format!("{class}00"))?, status(&format!("{class}99"))?)
+        }
+        (_, Some((first, last))) => (status(first)?, status(last)?),
+        _ => (status(part)?, status(part)?),
+    };
+    if first < 200 {
+        return Err(CheckError::NotFinal { status: first });
+    }
+    if first > last {
+        return Err(not_statuses());
+    }
+    Ok((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_statuses_are_read_and_printed() {
+        for (text, printed, inside, outside) in [
+            ("200", "200", 200, 201),
+            ("2xx", "200-299", 299, 300),
+            ("200, 404", "200,404", 404, 403),
+            ("200-204,5xx", "200-204,500-599", 503, 205),
+        ] {
+            let set: StatusSet = text.parse().unwrap();
+            assert_eq!(set.to_string(), printed);
+            assert!(set.contains(inside) && !set.contains(outside), "{text}");
+        }
+        for text in
+            ["", "20", "2000", "xx", "2x", "20x", "ok", "200,", "404-200", "-200", "+20", "1xx", "099", "éxx"]
+        {
+            assert!(text.parse::<StatusSet>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn statuses_are_judged_by_class_unless_a_set_is_given() {
+        let judge = |set: Option<&str>, status| {
+            let expect_status = set.map(|text| text.parse().unwrap());
+            PreparedChecks::new(&Checks { expect_status, ..Checks::default() }).judge_status(status)
+        };
+        for (set, status, judgement) in [
+            (None, 200, Judgement::Good),
+            (None, 302, Judgement::Good),
+            (None, 404, Judgement::RequestError),
+            (None, 503, Judgement::ServerError),
+            (Some("200"), 200, Judgement::Good),
+            (Some("200"), 204, Judgement::CheckFailed),
+            (Some("200"), 302, Judgement::CheckFailed),
+            (Some("200"), 404, Judgement::RequestError),
+            (Some("200"), 500, Judgement::ServerError),
+            (Some("404,500"), 404, Judgement::Good),
+            (Some("404,500"), 500, Judgement::Good),
+        ] {
+            assert_eq!(judge(set, status), judgement, "{set:?} {status}");
+        }
+    }
+
+    #[test]
+    fn digests_are_read_and_printed() {
+        let text = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(text.parse::<Sha256Digest>().unwrap().to_string(), text);
+        assert!("e3".parse::<Sha256Digest>().is_err());
+        assert!(text.replace('e', "g").parse::<Sha256Digest>().is_err());
+    }
+}

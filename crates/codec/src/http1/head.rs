@@ -1,0 +1,167 @@
+//! Reads the head of an answer: status, how the body is delimited, whether the connection may be kept.
+//!
+//! It looks only at the three headers that decide these and at nothing else, and it holds no state: a head is
+//! given whole or it is not there yet. The session drives it.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+
+use super::limits::HEADER_LINES;
+use crate::DecodeError;
+
+/// What a head says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    pub status: u16,
+    /// What delimits the body, were there one: the request's method and the status may say there is none.
+    pub framing: Framing,
+    pub keep: bool,
+    /// Bytes of the head itself, with the empty line.
+    pub head_bytes: usize,
+}
+
+/// What delimits a body (RFC 9112, section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    Length(u64),
+    Chunked,
+    UntilClose,
+}
+
+/// Reads a head from the start of `input`, or `None` while its empty line has not come.
+pub(super) fn parse_head(input: &[u8]) -> Result<Option<Head>, DecodeError> {
+    let mut places = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADER_LINES];
+    let mut response = Response::new(&mut []);
+    let mut config = ParserConfig::default();
+    // RFC 9112, section 5.2: a user agent reads a folded line as one with spaces. `httparse` leaves the fold in
+    // the value; `trim` below takes it off the ends, and one inside a number is malformed as a space would be.
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let head_bytes = match config.parse_response_with_uninit_headers(&mut response, input, &mut places) {
+        Ok(Status::Complete(head_bytes)) => head_bytes,
+        Ok(Status::Partial) => return Ok(None),
+        Err(error) => return Err(translate(error)),
+    };
+    let (Some(status), Some(version)) = (response.code, response.version) else {
+        return Err(DecodeError::Malformed { what: "status line" });
+    };
+    if status < 100 {
+        return Err(DecodeError::Malformed { what: "status code" });
+    }
+    let mut fields = Fields::default();
+    for header in response.headers.iter() {
+        fields.read(header)?;
+    }
+    let keep = fields.keep(version);
+    Ok(Some(Head { status, framing: fields.framing(), keep, head_bytes }))
+}
+
+/// The headers that matter, gathered over all lines.
+#[derive(Default)]
+struct Fields {
+    content_length: Option<u64>,
+    /// Some transfer coding was named.
+    coded: bool,
+    /// The last transfer coding named is `chunked`.
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Fields {
+    /// The length is compared first: most headers of most answers are settled by it.
+    fn read(&mut self, header: &Header<'_>) -> Result<(), DecodeError> {
+        let named = |name: &str| header.name.eq_ignore_ascii_case(name);
+        match header.name.len() {
+            10 if named("connection") => self.read_connection(header.value),
+            14 if named("content-length") => return self.read_length(header.value),
+            17 if named("transfer-encoding") => return self.read_codings(header.value),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn read_connection(&mut self, value: &[u8]) {
+        for token in tokens(value) {
+            self.close |= token.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// A length said twice is refused even when both agree: a peer that does so is not one to measure by.
+    fn read_length(&mut self, value: &[u8]) -> Result<(), DecodeError> {
+        let digits = trim(value);
+        let number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        if !number || self.content_length.is_some() {
+            return Err(DecodeError::Malformed { what: "content-length" });
+        }
+        // Saturation keeps a number past 64 bits above every limit.
+        let length = digits
+            .iter()
+            .fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
+        self.content_length = Some(length);
+        Ok(())
+    }
+
+    fn read_codings(&mut self, value: &[u8]) -> Result<(), DecodeError> {
+        for token in tokens(value) {
+            if token.eq_ignore_ascii_case(b"identity") {
+                continue;
+            }
+            let chunked = token.eq_ignore_ascii_case(b"chunked");
+            if chunked && self.chunked {
+                return Err(DecodeError::Malformed { what: "transfer-encoding" });
+            }
+            if !chunked && !COMPRESSIONS.iter().any(|name| token.eq_ignore_ascii_case(name)) {
+                // Reading on until the close, as the RFC has it, would look like a server that hangs.
+                return Err(DecodeError::Unsupported { what: "transfer coding" });
+            }
+            self.coded = true;
+            self.chunked = chunked;
+        }
+        Ok(())
+    }
+
+    fn framing(&self) -> Framing {
+        match (self.coded, self.chunked, self.content_length) {
+            (true, true, _) => Framing::Chunked,
+            (true, false, _) | (false, _, None) => Framing::UntilClose,
+            (false, _, Some(length)) => Framing::Length(length),
+        }
+    }
+
+    /// RFC 9112, section 9.3; and section 6.1 for the two faulty framings after which a connection is not kept:
+    /// a coding beside a length, and a coding in HTTP/1.0.
+    fn keep(&self, minor_version: u8) -> bool {
+        let faulty = self.coded && (self.content_length.is_some() || minor_version == 0);
+        !self.close && !faulty && (minor_version > 0 || self.keep_alive)
+    }
+}
+
+/// The tokens of a comma-separated value. Empty ones are allowed and skipped.
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(trim).filter(|token| !token.is_empty())
+}
+
+/// Without spaces, tabs and folds at either end.
+fn trim(value: &[u8]) -> &[u8] {
+    value.trim_ascii()
+}
+
+fn translate(error: httparse::Error) -> DecodeError {
+    use httparse::Error;
+    let what = match error {
+        Error::TooManyHeaders => {
+            return DecodeError::TooLong { what: "header lines", limit: HEADER_LINES as u64 };
+        }
+        Error::Version => "status line: not HTTP/1.0 or HTTP/1.1",
+        Error::Status => "status line",
+        Error::HeaderName => "header name",
+        Error::HeaderValue => "header value",
+        Error::NewLine | Error::Token => "head",
+    };
+    DecodeError::Malformed { what }
+}
+
+/// Codings that may precede `chunked`. We ask for none, count their bytes as they are, and decode none.
+const COMPRESSIONS: [&[u8]; 5] = [b"gzip", b"x-gzip", b"deflate", b"compress", b"x-compress"];

@@ -1,0 +1,275 @@
+//! A request as the user gives it, what is refused in one, and its bytes on the wire.
+
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use super::url::Url;
+
+/// One kind of request of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    pub method: String,
+    pub url: Url,
+    /// Sent in this order after our own, each of which one of the same name replaces.
+    pub headers: Vec<Header>,
+    pub body: Vec<u8>,
+    /// Its share of the requests, against the weights of the others. At least 1.
+    pub weight: u32,
+}
+
+/// One header line. Reads `Name: value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    pub name: String,
+    pub value: String,
+}
+
+/// Why a request was refused. Bad input never starts a run; the text says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RequestError {
+    #[error("there is no request to send; give a URL or a target")]
+    NoRequests,
+    #[error("a pipeline of 0 sends nothing; give 1 or more")]
+    NoPipeline,
+    #[error("the check for a text in the body is empty; give the text that must be there")]
+    EmptyCheck,
+    #[error("`{method}` is not a method; write for example GET or POST")]
+    BadMethod { method: String },
+    #[error("CONNECT would turn the connection into a tunnel; it cannot be measured here")]
+    Connect,
+    #[error("`{line}` is not a header; write `Name: value`")]
+    BadHeader { line: String },
+    #[error("the value of header `{name}` holds a line end or another control character; take it out")]
+    BadValue { name: String },
+    #[error("header `{name}` is given twice; give it once")]
+    Repeated { name: String },
+    #[error("Transfer-Encoding cannot be given: bodies are sent with a Content-Length; leave it out")]
+    TransferEncoding,
+    #[error("Content-Length is {given} but the body has {actual} bytes; leave the header out")]
+    WrongLength { given: String, actual: usize },
+    #[error("request {number} has weight 0 and would never be sent; give 1 or more, or leave it out")]
+    NoWeight { number: usize },
+    #[error("the weights need a cycle of {turns} requests, over the limit of {limit}; use rounder weights")]
+    WeightsTooFine { turns: u64, limit: u64 },
+    #[error("{first} and {other} are two servers; one run drives one: give them the same host and port")]
+    TwoOrigins { first: String, other: String },
+}
+
+impl Request {
+    /// A GET with nothing added.
+    pub fn get(url: Url) -> Request {
+        Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), weight: 1 }
+    }
+
+    /// Whether it can be sent as it is. [`Http1::new`](super::Http1::new) asks this of every request.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`], saying what to do.
+    pub fn check(&self) -> Result<(), RequestError> {
+        if self.method.is_empty() || !self.method.bytes().all(is_token_byte) {
+            return Err(RequestError::BadMethod { method: self.method.escape_debug().to_string() });
+        }
+        if self.method == "CONNECT" {
+            return Err(RequestError::Connect);
+        }
+        self.headers.iter().try_for_each(Header::check)?;
+        if self.header("transfer-encoding").is_some() {
+            return Err(RequestError::TransferEncoding);
+        }
+        for name in ["Host", "Content-Length"] {
+            if self.headers_named(name).count() > 1 {
+                return Err(RequestError::Repeated { name: name.to_owned() });
+            }
+        }
+        let actual = self.body.len();
+        match self.header("content-length") {
+            Some(given) if given.trim().parse() != Ok(actual) => {
+                Err(RequestError::WrongLength { given: given.to_owned(), actual })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the answer has no body whatever its head says.
+    pub(super) fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
+    /// Whether it asks for the connection to be closed after the answer.
+    pub(super) fn asks_close(&self) -> bool {
+        let mut tokens = self.headers_named("connection").flat_map(|value| value.split(','));
+        tokens.any(|token| token.trim().eq_ignore_ascii_case("close"))
+    }
+
+    /// The whole request as it goes out. It must have passed [`Request::check`].
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = format!("{} {} HTTP/1.1\r\n", self.method, self.url.path_and_query());
+        let mut add = |name: &str, value: &str| {
+            out.push_str(name);
+            out.push_str(": ");
+            out.push_str(value);
+            out.push_str("\r\n");
+        };
+        for (name, value) in
+            [("Host", self.url.host_header().as_str()), ("User-Agent", USER_AGENT), ("Accept", "*/*")]
+        {
+            if self.header(name).is_none() {
+                add(name, value);
+            }
+        }
+        for header in &self.headers {
+            add(&header.name, header.value.trim());
+        }
+        // RFC 9110, section 8.6: a method that gives a body a meaning says its length even when there is none.
+        let has_body = !self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        if has_body && self.header("content-length").is_none() {
+            add("Content-Length", &self.body.len().to_string());
+        }
+        out.push_str("\r\n");
+        let mut bytes = out.into_bytes();
+        bytes.extend_from_slice(&self.body);
+        bytes
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers_named(name).next()
+    }
+
+    fn headers_named(&self, name: &str) -> impl Iterator<Item = &str> {
+        let named = self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+        named.map(|header| header.value.as_str())
+    }
+}
+
+impl Header {
+    /// Whether it is one header line and nothing more.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError::BadHeader`] or [`RequestError::BadValue`].
+    pub fn check(&self) -> Result<(), RequestError> {
+        if self.name.is_empty() || !self.name.bytes().all(is_token_byte) {
+            let line = format!("{}: {}", self.name, self.value).escape_debug().to_string();
+            return Err(RequestError::BadHeader { line });
+        }
+        if self.value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+            return Err(RequestError::BadValue { name: self.name.clone() });
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Header {
+    type Err = RequestError;
+
+    fn from_str(line: &str) -> Result<Header, RequestError> {
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| RequestError::BadHeader { line: line.escape_debug().to_string() })?;
+        let value = value.trim_matches([' ', '\t']);
+        let header = Header { name: name.to_owned(), value: value.to_owned() };
+        header.check()?;
+        Ok(header)
+    }
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+const USER_AGENT: &str = concat!("parallax/", env!("CARGO_PKG_VERSION"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
+        let header =
+            |&(name, value): &(&str, &str)| Header { name: name.to_owned(), value: value.to_owned() };
+        Request {
+            method: method.to_owned(),
+            headers: headers.iter().map(header).collect(),
+            body: body.to_vec(),
+            ..Request::get(Url::parse("http://h:81/x?y").unwrap())
+        }
+    }
+
+    fn check(request: &Request, expected: &str) {
+        request.check().unwrap();
+        let encoded = String::from_utf8(request.encode()).unwrap();
+        assert_eq!(encoded, expected.replace("VERSION", env!("CARGO_PKG_VERSION")));
+    }
+
+    #[test]
+    fn requests_carry_what_was_not_given() {
+        check(
+            &request("GET", &[], b""),
+            "GET /x?y HTTP/1.1\r\nHost: h:81\r\nUser-Agent: parallax/VERSION\r\nAccept: */*\r\n\r\n",
+        );
+        check(
+            &request("GET", &[("host", "other"), ("user-agent", "u"), ("ACCEPT", "a"), ("X", " 1 ")], b""),
+            "GET /x?y HTTP/1.1\r\nhost: other\r\nuser-agent: u\r\nACCEPT: a\r\nX: 1\r\n\r\n",
+        );
+    }
+
+    #[test]
+    fn a_length_is_sent_with_a_body_and_with_methods_that_mean_one() {
+        for (method, headers, body, sent) in [
+            ("GET", &[][..], &b""[..], 0),
+            ("POST", &[], b"", 1),
+            ("PUT", &[], b"", 1),
+            ("PATCH", &[], b"", 1),
+            ("DELETE", &[], b"abc", 1),
+            ("POST", &[("content-length", "3")], b"abc", 1),
+        ] {
+            let request = request(method, headers, body);
+            request.check().unwrap();
+            let encoded = String::from_utf8(request.encode()).unwrap();
+            let line = format!("content-length: {}\r\n", body.len());
+            assert_eq!(encoded.to_lowercase().matches(&line).count(), sent, "{encoded}");
+            assert!(encoded.as_bytes().ends_with(body));
+        }
+    }
+
+    #[test]
+    fn what_would_break_the_request_is_refused() {
+        for (method, name, value) in [
+            ("GET\r\nX: y", "A", "b"),
+            ("GE T", "A", "b"),
+            ("", "A", "b"),
+            ("CONNECT", "A", "b"),
+            ("GET", "A\r\nB", "c"),
+            ("GET", "A b", "c"),
+            ("GET", "", "c"),
+            ("GET", "A:", "c"),
+            ("GET", "A", "b\r\nC: d"),
+            ("GET", "A", "b\0"),
+            ("GET", "A", "b\n"),
+            ("GET", "Transfer-Encoding", "chunked"),
+            ("GET", "Content-Length", "1"),
+            ("GET", "Content-Length", "x"),
+        ] {
+            let request = request(method, &[(name, value)], b"");
+            let error = request.check().expect_err(&format!("{method} {name} {value}"));
+            assert!(!error.to_string().contains(['\r', '\n', '\0']), "{error}");
+        }
+        assert!(request("GET", &[("Host", "a"), ("host", "b")], b"").check().is_err());
+    }
+
+    #[test]
+    fn header_lines_are_read() {
+        let read = |line: &str| line.parse::<Header>().map(|header| (header.name, header.value));
+        assert_eq!(read("A:  b: c "), Ok(("A".to_owned(), "b: c".to_owned())));
+        assert_eq!(read("A:"), Ok(("A".to_owned(), String::new())));
+        assert!(read("A b").is_err() && read(": b").is_err() && read("A : b").is_err());
+    }
+
+    #[test]
+    fn a_request_that_closes_is_known() {
+        assert!(request("GET", &[("connection", "x, Close")], b"").asks_close());
+        assert!(!request("GET", &[("connection", "keep-alive")], b"").asks_close());
+    }
+}

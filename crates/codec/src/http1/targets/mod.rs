@@ -1,0 +1,123 @@
+//! Reads vegeta's target files into requests: text in, requests out.
+//!
+//! Both of vegeta's forms are read. It opens no file itself: bodies named by the text come through a closure that
+//! the caller gives, with the path as it was written. It sends nothing and does not know the run's own headers.
+//!
+//! One thing is added that vegeta reads past: a weight, as a comment in the HTTP form and as a key in the JSON form.
+
+mod http_form;
+mod json_form;
+
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::request::{Request, RequestError};
+use super::url::UrlError;
+
+/// How a target file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `METHOD URL`, header lines, an `@file` line with the body; an empty line between targets.
+    Http,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Why a target file was refused: where, what, and what to do.
+#[derive(Debug, Error)]
+#[error("line {line}: {problem}")]
+pub struct TargetError {
+    /// From 1.
+    pub line: usize,
+    pub problem: Problem,
+}
+
+/// What is wrong with a target.
+#[derive(Debug, Error)]
+pub enum Problem {
+    #[error("no target here; write for example `GET http://127.0.0.1:8080/`")]
+    NoTargets,
+    #[error("`{text}` is not a target; write `METHOD URL`, for example `GET http://127.0.0.1:8080/`")]
+    NotATarget { text: String },
+    #[error("`HTTP/1.1` after the URL is not part of a target; leave it out")]
+    VersionAfterUrl,
+    #[error("`{text}` is not a header; write `Name: value`, with an empty line before the next target")]
+    NotAHeader { text: String },
+    #[error("`{text}` is not a weight; write a whole number from 1, for example `# weight: 3`")]
+    NotAWeight { text: String },
+    #[error("a weight must stand before the `METHOD URL` line of its target; move it there")]
+    MisplacedWeight,
+    #[error("no path after `@`; write for example `@body.json`")]
+    NoBodyPath,
+    #[error("cannot read the body `{path}`: {reason}")]
+    Body { path: String, reason: io::Error },
+    #[error(
+        "not a JSON target: {reason}; write for example {{\"method\":\"GET\",\"url\":\"http://127.0.0.1/\"}}"
+    )]
+    NotJson { reason: String },
+    #[error("`body` is not base64; encode the body, for example with `base64 -w0`")]
+    NotBase64,
+    #[error(transparent)]
+    Url(UrlError),
+    #[error(transparent)]
+    Request(RequestError),
+    #[error(
+        "{other} is another server than {first} of line {first_line}; one run drives one: split the file by server"
+    )]
+    TwoOrigins { first_line: usize, first: String, other: String },
+}
+
+/// The form a file is most likely in: JSON if the first line that is neither empty nor a comment opens an object.
+pub fn detect(text: &str) -> Form {
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    if first.is_some_and(|line| line.starts_with('{')) { Form::Json } else { Form::Http }
+}
+
+/// Reads all targets of `text`, in the order they stand. Each may be sent as it is, and all go to one server.
+///
+/// `read_body` gives the content of a file that the text names.
+///
+/// # Errors
+///
+/// [`TargetError`] with the line of the first problem.
+pub fn parse(
+    text: &str,
+    form: Form,
+    read_body: impl FnMut(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Vec<Request>, TargetError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let targets = match form {
+        Form::Http => http_form::parse(text, read_body)?,
+        Form::Json => json_form::parse(text)?,
+    };
+    check_targets(&targets)?;
+    Ok(targets.into_iter().map(|target| target.request).collect())
+}
+
+/// A request and where it stands.
+#[derive(Debug)]
+struct Target {
+    line: usize,
+    request: Request,
+}
+
+fn check_targets(targets: &[Target]) -> Result<(), TargetError> {
+    let first = targets.first().ok_or(TargetError { line: 1, problem: Problem::NoTargets })?;
+    for target in targets {
+        let at = |problem| TargetError { line: target.line, problem };
+        target.request.check().map_err(|error| at(Problem::Request(error)))?;
+        if !target.request.url.same_origin(&first.request.url) {
+            return Err(at(Problem::TwoOrigins {
+                first_line: first.line,
+                first: first.request.url.host_header(),
+                other: target.request.url.host_header(),
+            }));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,264 @@
+//! Reads the URLs that a load generator is given: `http`, a host, a port, a path. Strict, so that a slip of the
+//! pen is an error and not traffic to somewhere else. It resolves no name and normalises no path: dot segments and
+//! percent signs go out as they were written.
+
+use std::fmt;
+use std::net::Ipv6Addr;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// Where a request goes: host, port, and the path with its query as it stands in the request line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// In lower case; an IPv6 address without its brackets.
+    host: String,
+    port: u16,
+    path_and_query: String,
+}
+
+/// Why a URL was refused. The text says what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UrlError {
+    #[error("TLS is not supported yet; use http:// in `{text}`")]
+    Tls { text: String },
+    #[error("`{scheme}` in `{text}` is not a scheme here; use http://")]
+    UnknownScheme { text: String, scheme: String },
+    #[error("`{text}` has no host; write for example http://127.0.0.1:8080/")]
+    NoHost { text: String },
+    #[error(
+        "`{host}` in `{text}` is not a host name or an address; an IPv6 address stands in brackets: [::1]"
+    )]
+    BadHost { text: String, host: String },
+    #[error("`{port}` in `{text}` is not a port; write a number from 1 to 65535")]
+    BadPort { text: String, port: String },
+    /// The text of the URL is left out of the message: it holds a password.
+    #[error("a name and password in a URL are not sent; use -H 'Authorization: Basic ...'")]
+    Credentials,
+    #[error("a URL must not hold control characters; write %0A for a line feed")]
+    ControlCharacter,
+}
+
+impl Url {
+    /// Reads `http://host[:port][/path][?query]`. The scheme may be left out (`localhost:8080/x`), and then also
+    /// the host (`:8080/x` is port 8080 of `localhost`). A fragment is dropped; what a URL may not hold in path
+    /// and query is percent-encoded.
+    ///
+    /// # Errors
+    ///
+    /// [`UrlError`], saying what to write instead.
+    pub fn parse(text: &str) -> Result<Url, UrlError> {
+        if text.bytes().any(|byte| byte.is_ascii_control()) {
+            return Err(UrlError::ControlCharacter);
+        }
+        let (bare, rest) = strip_scheme(text)?;
+        let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
+        let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, path_and_query) = rest.split_at(authority_end);
+        if authority.contains('@') {
+            return Err(UrlError::Credentials);
+        }
+        let (host, port) = split_authority(authority, text)?;
+        let host = match host {
+            "" if bare && port.is_some() => "localhost".to_owned(),
+            "" => return Err(UrlError::NoHost { text: text.to_owned() }),
+            host => parse_host(host, text)?,
+        };
+        let port = port.map_or(Ok(DEFAULT_PORT), |port| parse_port(port, text))?;
+        Ok(Url { host, port, path_and_query: encode_path(path_and_query) })
+    }
+
+    /// Name or address to connect to; an IPv6 address stands without its brackets.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Begins with a slash.
+    pub fn path_and_query(&self) -> &str {
+        &self.path_and_query
+    }
+
+    /// Host and port as a Host header has them: brackets around IPv6, no default port.
+    pub fn host_header(&self) -> String {
+        let bracketed = self.host.contains(':');
+        let host = if bracketed { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == DEFAULT_PORT { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// Whether both are reached over the same connections.
+    pub fn same_origin(&self, other: &Url) -> bool {
+        self.host == other.host && self.port == other.port
+    }
+}
+
+impl FromStr for Url {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<Url, UrlError> {
+        Url::parse(text)
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}{}", self.host_header(), self.path_and_query)
+    }
+}
+
+/// Whether the scheme was left out, and what follows it.
+fn strip_scheme(text: &str) -> Result<(bool, &str), UrlError> {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return Ok((true, text));
+    };
+    // A URL in a query of a bare one: `localhost/?next=http://x`.
+    if scheme.contains(['/', '?', '#']) {
+        return Ok((true, text));
+    }
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => Ok((false, rest)),
+        "https" if rest.split(['/', '?', '#']).next().unwrap_or(rest).contains('@') => {
+            Err(UrlError::Credentials)
+        }
+        "https" => Err(UrlError::Tls { text: text.to_owned() }),
+        _ => Err(UrlError::UnknownScheme { text: text.to_owned(), scheme: scheme.to_owned() }),
+    }
+}
+
+/// Splits host and port; the brackets of an IPv6 address stay on.
+fn split_authority<'a>(authority: &'a str, text: &str) -> Result<(&'a str, Option<&'a str>), UrlError> {
+    let bad_host = || UrlError::BadHost { text: text.to_owned(), host: authority.to_owned() };
+    let host_end = match authority.strip_prefix('[') {
+        Some(inner) => inner.find(']').ok_or_else(bad_host)? + 2,
+        None => authority.find(':').unwrap_or(authority.len()),
+    };
+    let (host, after) = authority.split_at(host_end);
+    match after.strip_prefix(':') {
+        // Two colons without brackets: an address of IPv6, not a port.
+        Some(port) if !host.starts_with('[') && port.contains(':') => Err(bad_host()),
+        Some(port) => Ok((host, Some(port))),
+        None if after.is_empty() => Ok((host, None)),
+        None => Err(bad_host()),
+    }
+}
+
+fn parse_host(host: &str, text: &str) -> Result<String, UrlError> {
+    let bad_host = || UrlError::BadHost { text: text.to_owned(), host: host.to_owned() };
+    if let Some(inner) = host.strip_prefix('[') {
+        let address = inner.strip_suffix(']').and_then(|address| address.parse::<Ipv6Addr>().ok());
+        return address.map(|address| address.to_string()).ok_or_else(bad_host);
+    }
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    if host.len() > HOST_BYTES_MAX || !host.bytes().all(known) {
+        return Err(bad_host());
+    }
+    Ok(host.to_ascii_lowercase())
+}
+
+fn parse_port(port: &str, text: &str) -> Result<u16, UrlError> {
+    let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+    let number = port.parse::<u16>().ok().filter(|number| digits && *number > 0);
+    number.ok_or_else(|| UrlError::BadPort { text: text.to_owned(), port: port.to_owned() })
+}
+
+fn encode_path(path_and_query: &str) -> String {
+    let mut encoded = String::with_capacity(path_and_query.len() + 1);
+    if !path_and_query.starts_with('/') {
+        encoded.push('/');
+    }
+    for byte in path_and_query.bytes() {
+        // What RFC 3986 leaves out of paths and queries, but for brackets, which are sent raw in practice.
+        let raw = byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
+        if raw {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+const DEFAULT_PORT: u16 = 80;
+
+/// RFC 1035, section 2.3.4, less the length bytes at both ends.
+const HOST_BYTES_MAX: usize = 253;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, host: &str, port: u16, path_and_query: &str) {
+        let url = Url::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!((url.host(), url.port(), url.path_and_query()), (host, port, path_and_query), "{text}");
+        assert_eq!(Url::parse(&url.to_string()), Ok(url), "{text}");
+    }
+
+    #[test]
+    fn urls_are_read() {
+        check("http://example.com", "example.com", 80, "/");
+        check("HTTP://Example.COM:8080/A", "example.com", 8080, "/A");
+        check("http://127.0.0.1:9/x?y=1#z", "127.0.0.1", 9, "/x?y=1");
+        check("http://h?q=/", "h", 80, "/?q=/");
+        check("http://h#f", "h", 80, "/");
+        check("http://[::1]:8080/", "::1", 8080, "/");
+        check("http://[2001:DB8:0::1]", "2001:db8::1", 80, "/");
+        check("http://h/a b/é?q={\"a\"}&b[]=1", "h", 80, "/a%20b/%C3%A9?q=%7B%22a%22%7D&b[]=1");
+        check("http://h/%41/../%zz", "h", 80, "/%41/../%zz");
+        check("http://h/user@place", "h", 80, "/user@place");
+    }
+
+    #[test]
+    fn the_scheme_and_with_a_port_the_host_may_be_left_out() {
+        check("localhost:8080", "localhost", 8080, "/");
+        check("localhost", "localhost", 80, "/");
+        check(":8080/x", "localhost", 8080, "/x");
+        check("[::1]:8080/x", "::1", 8080, "/x");
+        check("h/?next=http://x/", "h", 80, "/?next=http://x/");
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_with_a_cure() {
+        for (text, cure) in [
+            ("https://h/", "use http://"),
+            ("ftp://h/", "use http://"),
+            ("", "no host"),
+            ("http://", "no host"),
+            ("http:///x", "no host"),
+            ("http://:80/", "no host"),
+            ("/x", "no host"),
+            ("http://user:secret@h/", "use -H"),
+            ("https://user:secret@h/", "use -H"),
+            ("http://h:0/", "1 to 65535"),
+            ("http://h:65536/", "1 to 65535"),
+            ("http://h:/", "1 to 65535"),
+            ("http://h:+1/", "1 to 65535"),
+            ("http://::1/", "brackets"),
+            ("http://[::1/", "brackets"),
+            ("http://[::1]x/", "brackets"),
+            ("http://[1.2.3.4]/", "brackets"),
+            ("http://a b/", "host name"),
+            ("http://bücher/", "host name"),
+            ("http://h/\r\nX: y", "control"),
+            ("http://h/\0", "control"),
+        ] {
+            let error = Url::parse(text).expect_err(text).to_string();
+            assert!(error.contains(cure) && !error.contains("secret"), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_never_breaks_the_request_line(text in "\\PC*") {
+            if let Ok(url) = Url::parse(&text) {
+                prop_assert!(url.path_and_query().starts_with('/'));
+                prop_assert!(url.path_and_query().bytes().all(|byte| byte.is_ascii_graphic()));
+                prop_assert_eq!(Url::parse(&url.to_string()), Ok(url));
+            }
+        }
+    }
+}
