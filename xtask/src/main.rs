@@ -1,1 +1,57 @@
-fn main() {}
+//! `cargo xtask`: the development commands.
+//!
+//! Uses no crate of the workspace, so it works when the rest does not build. It changes no file.
+
+mod ci;
+mod rust;
+mod tidy;
+mod tree;
+
+use std::env;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // Standard error is closed: the exit code still tells.
+            let _ = writeln!(io::stderr(), "xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Dispatches; `Ok(false)` when the command ran and found fault.
+fn run(arguments: &[String]) -> anyhow::Result<bool> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut out = io::stdout().lock();
+    match words.as_slice() {
+        ["tidy"] => tidy::run(&root()?, tidy::Detail::Findings, &mut out),
+        ["tidy", "--verbose" | "-v"] => tidy::run(&root()?, tidy::Detail::Aims, &mut out),
+        ["ci"] => ci::run(&root()?),
+        [] | ["help" | "--help" | "-h"] => {
+            out.write_all(HELP.as_bytes())?;
+            Ok(true)
+        }
+        other => anyhow::bail!("no command `{}`; `cargo xtask help` lists them", other.join(" ")),
+    }
+}
+
+/// The repository: the folder above this crate's.
+fn root() -> anyhow::Result<PathBuf> {
+    let manifest = env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
+    let parent = PathBuf::from(manifest).parent().map(PathBuf::from);
+    parent.context("xtask lies in a folder of the repository")
+}
+
+const HELP: &str = "\
+cargo xtask tidy [--verbose]   check what the compiler cannot: layers, lengths, paths in documents, words
+cargo xtask ci                 all that has to pass: tidy, formatting, lints, release build, tests
+cargo xtask help               this text
+";

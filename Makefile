@@ -1,0 +1,33 @@
+# The commands a newcomer needs; each installs first what it lacks. Developers also have `cargo xtask help`.
+
+RUST = scripts/with-rust
+# Where cargo builds, when the environment says so.
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench tidy
+
+help:
+	@echo 'make demo    build Parallax and watch it take one slow answer apart'
+	@echo 'make test    all that has to pass: tidy, formatting, lints, build, tests'
+	@echo 'make bench   what the load generator itself costs, side by side with wrk'
+	@echo 'make tidy    the rules that the compiler does not know'
+	@echo
+	@echo 'demo, test and bench first install what is missing (scripts/setup) and say so.'
+
+demo:
+	@scripts/setup demo
+	$(RUST) cargo build --release --locked -p parallax
+	$(TARGET)/release/parallax demo
+
+test:
+	@scripts/setup test
+	$(RUST) cargo xtask ci
+
+bench:
+	@scripts/setup bench
+	$(RUST) cargo build --release --locked -p parallax
+	bench/run
+
+tidy:
+	@$(RUST) cargo xtask tidy

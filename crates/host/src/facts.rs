@@ -1,0 +1,87 @@
+//! Facts of this host that a reader of a record needs in order to compare it with another.
+
+use std::fs;
+
+/// What could be read of this host.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    pub name: Option<String>,
+    pub kernel: Option<String>,
+    pub cpu_model: Option<String>,
+    /// CPUs this process may run on.
+    pub cpus: Option<u64>,
+    pub memory_bytes: Option<u64>,
+    pub clock_source: Option<String>,
+    /// `none` when the CPU does not say that it is a guest.
+    pub hypervisor: Option<String>,
+}
+
+impl Facts {
+    /// Reads them all.
+    ///
+    /// # Cost
+    ///
+    /// Some files of /proc and /sys: once a run.
+    pub fn read() -> Facts {
+        let uname = rustix::system::uname();
+        let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        Facts {
+            name: uname.nodename().to_str().ok().map(str::to_owned),
+            kernel: uname.release().to_str().ok().map(str::to_owned),
+            cpu_model: field(&cpu_info, "model name").or_else(|| field(&cpu_info, "CPU implementer")),
+            cpus: std::thread::available_parallelism().ok().map(|count| count.get() as u64),
+            memory_bytes: field(&memory, "MemTotal").and_then(|text| kibibytes(&text)),
+            clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            hypervisor: hypervisor(&cpu_info),
+        }
+    }
+}
+
+fn line(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+fn field(text: &str, name: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    })
+}
+
+fn kibibytes(text: &str) -> Option<u64> {
+    text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1_024)
+}
+
+fn hypervisor(cpu_info: &str) -> Option<String> {
+    if let Some(kind) = line("/sys/hypervisor/type") {
+        return Some(kind);
+    }
+    // Only x86 has the flag; elsewhere its absence says nothing.
+    let flags = field(cpu_info, "flags")?;
+    let guest = flags.split_whitespace().any(|flag| flag == "hypervisor");
+    let vendor = || line("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unnamed".to_owned());
+    Some(if guest { vendor() } else { "none".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_fields_of_proc() {
+        let text = "processor\t: 0\nmodel name\t: A CPU\nflags\t\t: fpu hypervisor\n";
+        assert_eq!(field(text, "model name").as_deref(), Some("A CPU"));
+        assert_eq!(field(text, "cache"), None);
+        assert_eq!(kibibytes("16 kB"), Some(16_384));
+        assert_eq!(kibibytes("16"), None);
+    }
+
+    #[test]
+    fn this_host_has_a_kernel_and_a_cpu() {
+        let facts = Facts::read();
+        assert!(facts.kernel.is_some());
+        assert!(facts.cpus.is_some_and(|count| count > 0));
+    }
+}
