@@ -135,7 +135,8 @@ mod tests {
     fn intervals_cover_the_true_quantile() {
         const TRIALS: u32 = 20_000;
         // Each law with its quantile function.
-        let laws: [(&str, fn(f64) -> f64); 4] = [
+        type Law = fn(f64) -> f64;
+        let laws: [(&str, Law); 4] = [
             ("uniform", |u| u),
             ("exponential", |u| -(-u).ln_1p()),
             ("heavy tail", |u| (1.0 - u).powf(-1.0 / 1.1)),
