@@ -5,13 +5,24 @@
 
 pub mod document;
 mod durations;
+mod error;
+mod files;
+mod folder;
+mod folder_reader;
+mod hlog;
 mod interval;
+mod lines;
 mod outcome;
 mod phase;
+mod series;
 mod timeline;
 
 pub use durations::{Durations, LONGEST};
+pub use error::{Damage, RecordError};
+pub use folder::{Event, FolderWriter};
+pub use folder_reader::{Recording, read};
 pub use interval::{Counts, Interval, Series};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
+pub use series::{ResponseNs, Second};
 pub use timeline::Timeline;
