@@ -25,8 +25,15 @@ pub fn advice(results: &Results, load: &Load) -> Vec<Advice> {
 
 type Rule = fn(&View<'_>) -> Option<Advice>;
 
-const RULES: [Rule; 7] =
-    [nothing_ok, pool_owns, client_starts_late, client_reads_late, connections_not_kept, lookups_own, unanswered];
+const RULES: [Rule; 7] = [
+    nothing_ok,
+    pool_owns,
+    client_starts_late,
+    client_reads_late,
+    connections_not_kept,
+    lookups_own,
+    unanswered,
+];
 
 /// A quarter of the response: below it, a second connection would not be the first thing to look at.
 const POOL_SHARE: f64 = 0.25;
@@ -142,9 +149,10 @@ fn client_starts_late(view: &View<'_>) -> Option<Advice> {
             "This client fell behind its schedule: {} of the response is schedule lag ({lag} typical).",
             percent(share)
         ),
-        reason: "Callers would have felt it only from this client: use more workers or hosts, or a lower rate, \
+        reason:
+            "Callers would have felt it only from this client: use more workers or hosts, or a lower rate, \
                  and look at `service` for the server."
-            .to_owned(),
+                .to_owned(),
     })
 }
 
@@ -156,9 +164,10 @@ fn client_reads_late(view: &View<'_>) -> Option<Advice> {
             "This client read late: {} of the response is answers waiting in its own kernel ({lag} typical).",
             percent(share)
         ),
-        reason: "The answers had arrived, so this is not the server: give the client more CPU or more workers, \
+        reason:
+            "The answers had arrived, so this is not the server: give the client more CPU or more workers, \
                  and quote `service`."
-            .to_owned(),
+                .to_owned(),
     })
 }
 
@@ -168,7 +177,8 @@ fn connections_not_kept(view: &View<'_>) -> Option<Advice> {
     if opened * 2 < ok || opened <= view.load.connections {
         return None;
     }
-    let share = [Phase::Resolve, Phase::Connect, Phase::Tls, Phase::Auth].map(|of| view.share(of)).iter().sum();
+    let share =
+        [Phase::Resolve, Phase::Connect, Phase::Tls, Phase::Auth].map(|of| view.share(of)).iter().sum();
     Some(Advice {
         text: format!(
             "Connections are not kept: {} of {} ok requests opened one, for {} of the response.",
@@ -176,9 +186,10 @@ fn connections_not_kept(view: &View<'_>) -> Option<Advice> {
             count(ok),
             percent(share)
         ),
-        reason: "With kept connections each is opened once: look for `Connection: close`, or a limit of requests \
+        reason:
+            "With kept connections each is opened once: look for `Connection: close`, or a limit of requests \
                  for each connection, in the answers and in this command."
-            .to_owned(),
+                .to_owned(),
     })
 }
 
@@ -209,11 +220,8 @@ fn unanswered(view: &View<'_>) -> Option<Advice> {
             percent(share),
             ((1.0 - share) * 1e3).floor() / 10.0
         ),
-        reason: "A caller who gave up did not wait a short time. Longer timeouts would show how long it takes."
-            .to_owned(),
+        reason:
+            "A caller who gave up did not wait a short time. Longer timeouts would show how long it takes."
+                .to_owned(),
     })
 }
-
-#[cfg(test)]
-#[path = "advice_tests.rs"]
-mod tests;

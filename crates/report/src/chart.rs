@@ -33,7 +33,8 @@ pub(crate) fn throughput(seconds: &[Second], out: &mut dyn Write, style: Style) 
             _ if row == ROWS - 1 => rate(round_up(top)),
             _ => String::new(),
         };
-        let cells: String = columns.iter().map(|column| cell(column.ok_per_s / round_up(top), row, style)).collect();
+        let cells: String =
+            columns.iter().map(|column| cell(column.ok_per_s / round_up(top), row, style)).collect();
         writeln!(out, "  {label:>LABEL$} {}", cells.trim_end())?;
     }
     if columns.iter().any(|column| column.failed) {
@@ -45,7 +46,11 @@ pub(crate) fn throughput(seconds: &[Second], out: &mut dyn Write, style: Style) 
     let end = format!("{ends} s");
     let gap = columns.len().saturating_sub(3);
     let per_column = seconds.len().div_ceil(columns.len());
-    let scale = if per_column > 1 { format!("   {} a column", plural(per_column as u64, "second")) } else { String::new() };
+    let scale = if per_column > 1 {
+        format!("   {} a column", plural(per_column as u64, "second"))
+    } else {
+        String::new()
+    };
     writeln!(out, "  {:>LABEL$} {}", "", style.faint(format!("0 s{end:>gap$}{scale}")))
 }
 
@@ -95,7 +100,8 @@ mod tests {
 
     #[test]
     fn the_top_is_a_round_number() {
-        for (per_s, top) in [(998.0, 1_000.0), (1_000.0, 1_000.0), (1_012.0, 1_100.0), (0.5, 0.5), (0.0, 1.0)] {
+        for (per_s, top) in [(998.0, 1_000.0), (1_000.0, 1_000.0), (1_012.0, 1_100.0), (0.5, 0.5), (0.0, 1.0)]
+        {
             assert!((round_up(per_s) - top).abs() < 1e-9, "{per_s}: {}", round_up(per_s));
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use record::document::{
     ArrivalStamps, CodeCount, Cpu, Distribution, OutcomeCount, PhaseResult, Results, Stamps, Subject, Totals,
 };
-use record::{Durations, Interval, Outcome, Phase};
+use record::{Durations, Interval, Outcome, Phase, Second};
 use units::Nanos;
 
 use crate::distribution;
@@ -20,12 +20,8 @@ pub struct RunFacts<'a> {
     pub stamps: &'a Stamps,
     /// From the run's zero until nothing more was scheduled.
     pub window: Nanos,
-    /// `ok` requests that ended within the window: see [`ok_within`].
-    pub ok_in_window: f64,
-    /// User and system time of this process over the run.
-    pub process_cpu: Option<Nanos>,
-    /// Of the busiest worker thread, in its busiest full second, between 0 and 1.
-    pub busiest_worker_share: Option<f64>,
+    /// Every interval of the run.
+    pub seconds: &'a [Second],
 }
 
 /// Works out the results of a whole run from the sum of its intervals.
@@ -38,20 +34,20 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
         service: distribution::plain(total.service()),
         phases: Phase::ALL.into_iter().map(|phase| phase_result(total, phase, facts)).collect(),
         failed: failed(total),
-        cpu: cpu(total, facts),
+        cpu: cpu(total, facts.seconds),
     }
 }
 
-/// How many of the `ok` requests ended within the window, of intervals given as (start, length, ok).
+/// How many of the `ok` requests ended within the window.
 ///
-/// An interval that passes the window's end counts by the part of it that lies within. The engine ends an
-/// interval with the window, so that nothing is shared out when requests were scheduled for whole seconds.
-pub fn ok_within(window: Nanos, intervals: impl IntoIterator<Item = (Nanos, Nanos, u64)>) -> f64 {
-    let part = |start: Nanos, length: Nanos| {
-        let within = window.min(start + length).saturating_sub(start);
-        if length == Nanos::ZERO { 0.0 } else { within.0 as f64 / length.0 as f64 }
+/// An interval that passes the window's end counts by the part of it that lies within, which is nothing to
+/// speak of where requests were scheduled for whole seconds: then an interval ends with the window.
+fn ok_within(window: Nanos, seconds: &[Second]) -> f64 {
+    let part = |second: &Second| {
+        let within = window.0.saturating_sub(second.start_ns).min(second.length_ns);
+        if second.length_ns == 0 { 0.0 } else { within as f64 / second.length_ns as f64 }
     };
-    intervals.into_iter().map(|(start, length, ok)| ok as f64 * part(start, length)).sum()
+    seconds.iter().map(|second| second.ok as f64 * part(second)).sum()
 }
 
 fn totals(total: &Interval, facts: &RunFacts<'_>) -> Totals {
@@ -61,7 +57,7 @@ fn totals(total: &Interval, facts: &RunFacts<'_>) -> Totals {
         sent: counts.sent,
         ok: counts.ok,
         failed: total.ended() - counts.ok,
-        throughput_per_s: per_second(facts.ok_in_window, facts.window),
+        throughput_per_s: per_second(ok_within(facts.window, facts.seconds), facts.window),
         bytes_sent: counts.bytes_sent,
         bytes_received: counts.bytes_received,
         body_bytes: counts.body_bytes,
@@ -117,11 +113,19 @@ fn failed(total: &Interval) -> BTreeMap<String, Distribution> {
         .collect()
 }
 
-fn cpu(total: &Interval, facts: &RunFacts<'_>) -> Cpu {
+/// Seconds shorter than this are the last of a run: a share of so short a time says little.
+const FULL_SECOND: Nanos = Nanos::from_millis(900);
+
+fn cpu(total: &Interval, seconds: &[Second]) -> Cpu {
+    // Absent in one second is absent of the sum: a sum of the rest would be too small.
+    let used = seconds.iter().map(|second| second.process_cpu_ns).sum::<Option<u64>>();
+    let process_ns = used.filter(|_| !seconds.is_empty());
+    let full = seconds.iter().filter(|second| second.length_ns >= FULL_SECOND.0);
+    let share = |second: &Second| second.worker_cpu_max_ns as f64 / second.length_ns as f64;
     Cpu {
-        process_ns: facts.process_cpu.map(|cpu| cpu.0),
-        per_request_ns: facts.process_cpu.and_then(|cpu| cpu.0.checked_div(total.counts.sent)),
-        busiest_worker_share: facts.busiest_worker_share,
+        process_ns,
+        per_request_ns: process_ns.and_then(|ns| ns.checked_div(total.counts.sent)),
+        busiest_worker_share: full.map(share).reduce(f64::max),
     }
 }
 
@@ -202,12 +206,18 @@ mod tests {
 
     #[test]
     fn only_what_ended_within_the_window_is_throughput() {
-        let s = Nanos::from_secs;
-        let intervals = [(s(0), s(1), 100), (s(1), s(1), 90), (s(2), s(1), 40)];
-        assert_eq!(ok_within(s(2), intervals), 190.0);
-        assert_eq!(ok_within(Nanos::from_millis(2_500), intervals), 210.0);
-        assert_eq!(ok_within(s(9), intervals), 230.0);
-        assert_eq!(ok_within(s(2), [(s(0), s(0), 7)]), 0.0);
+        let second = |start: u64, ok: u64| {
+            let mut interval = Interval::default();
+            interval.start = Nanos::from_secs(start);
+            interval.length = Nanos::from_secs(1);
+            interval.counts.ok = ok;
+            Second::of(&interval, None)
+        };
+        let seconds = [second(0, 100), second(1, 90), second(2, 40)];
+        assert_eq!(ok_within(Nanos::from_secs(2), &seconds), 190.0);
+        assert_eq!(ok_within(Nanos::from_millis(2_500), &seconds), 210.0);
+        assert_eq!(ok_within(Nanos::from_secs(9), &seconds), 230.0);
+        assert_eq!(ok_within(Nanos::ZERO, &seconds), 0.0);
     }
 
     #[test]

@@ -36,7 +36,8 @@ pub(crate) fn phases(results: &Results, out: &mut dyn Write, style: Style) -> io
     let layout = Layout::of(style);
     let titles: Vec<_> = COLUMNS.map(quantile_name).into_iter().chain(["max".to_owned()]).collect();
     let head = head(layout, "", "", "", &format!("{:>SHARE$}", "share "));
-    let titles: String = titles.iter().map(|title| format!("{title:>width$}   ", width = VALUE - 3)).collect();
+    let titles: String =
+        titles.iter().map(|title| format!("{title:>width$}   ", width = VALUE - 3)).collect();
     writeln!(out, "{}", style.faint(format!("{head}{titles}").trim_end()))?;
 
     let response = numbers(&results.response, response_max(results), style);

@@ -119,7 +119,8 @@ fn load_line(document: &Document) -> String {
             plural(load.connections, "connection")
         ),
     };
-    let pipeline = if load.pipeline > 1 { format!(" with {} requests each", load.pipeline) } else { String::new() };
+    let pipeline =
+        if load.pipeline > 1 { format!(" with {} requests each", load.pipeline) } else { String::new() };
     format!("{how}{pipeline}, {}, {}", plural(load.workers, "worker"), how_long(document))
 }
 
@@ -133,7 +134,9 @@ fn how_long(document: &Document) -> String {
     };
     let took = document.time.elapsed_ns.map_or("not known how long".to_owned(), |ns| Nanos(ns).to_string());
     match document.state {
-        State::Finished if load.duration_ns.is_some() && load.request_limit.is_none() => format!("for {asked}"),
+        State::Finished if load.duration_ns.is_some() && load.request_limit.is_none() => {
+            format!("for {asked}")
+        }
         State::Finished => format!("{asked} in {took}"),
         State::Interrupted => format!("interrupted after {took} ({asked} asked)"),
         State::Recovered => format!("cut off after {took} ({asked} asked)"),
@@ -162,7 +165,12 @@ fn requests(results: &Results, load: &Load, out: &mut dyn Write, style: Style) -
     )
 }
 
-pub(crate) fn advice_lines(results: &Results, load: &Load, out: &mut dyn Write, style: Style) -> io::Result<()> {
+pub(crate) fn advice_lines(
+    results: &Results,
+    load: &Load,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
     for advice in advice(results, load) {
         writeln!(out)?;
         writeln!(out, "{}", wrap("  ", &advice.text, style.width))?;
@@ -195,8 +203,11 @@ fn outcomes(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<
     if results.codes.is_empty() {
         return Ok(());
     }
-    let codes: Vec<_> =
-        results.codes.iter().map(|code| format!("{} {} {}", code.code, style.times(), count(code.count))).collect();
+    let codes: Vec<_> = results
+        .codes
+        .iter()
+        .map(|code| format!("{} {} {}", code.code, style.times(), count(code.count)))
+        .collect();
     if results.totals.failed == 0 {
         writeln!(out)?;
     }
@@ -225,7 +236,8 @@ fn cost(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<()> 
         Some(ns) => format!("{} of CPU a request", Nanos(ns)),
         None => "CPU not known".to_owned(),
     });
-    facts.extend(cpu.busiest_worker_share.map(|share| format!("busiest worker {} of a core", percent(share))));
+    facts
+        .extend(cpu.busiest_worker_share.map(|share| format!("busiest worker {} of a core", percent(share))));
     let totals = &results.totals;
     facts.push(format!("{} opened", plural(totals.connections_opened, "connection")));
     if totals.idle_closes > 0 {

@@ -64,7 +64,12 @@ pub fn demo_text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::
         return record_line(report.folder, out, style);
     };
     let callers = plural(load.callers, "caller");
-    writeln!(out, "  {callers} share {} to {}", plural(load.connections, "connection"), report.document.subject.url)?;
+    writeln!(
+        out,
+        "  {callers} share {} to {}",
+        plural(load.connections, "connection"),
+        report.document.subject.url
+    )?;
     writeln!(out)?;
     numbers(&trap, load, out, style)?;
     writeln!(out)?;
@@ -83,7 +88,8 @@ fn numbers(trap: &Trap, load: &Load, out: &mut dyn Write, style: Style) -> io::R
     ] {
         writeln!(out, "  {}  {said}", style.strong(format!("{:>9}", aligned(value))))?;
     }
-    let basis = if trap.is_median { "medians" } else { "medians where there are enough requests, else means" };
+    let basis =
+        if trap.is_median { "medians" } else { "medians where there are enough requests, else means" };
     writeln!(out, "  {}", style.faint(format!("{:>9}  {basis}", "")))
 }
 

@@ -1,8 +1,8 @@
 //! What people read in place of names: quantiles, outcomes, and typical values.
 
 use record::Outcome;
-use record::document::{Distribution, PhaseResult, QuantileValue, Results};
 use record::Phase;
+use record::document::{Distribution, PhaseResult, QuantileValue, Results};
 use units::Nanos;
 
 /// `p50`, `p99.9`.
