@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use record::document::{Document, State, VerdictWord};
 use record::Outcome;
+use record::document::{Document, State, VerdictWord};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

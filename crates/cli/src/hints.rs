@@ -57,7 +57,9 @@ fn value_after<'a>(flag: &str, arguments: &'a [OsString]) -> &'a str {
 fn habit(flag: &str, value: &str) -> Option<String> {
     let is_time = value.ends_with(|last: char| last.is_ascii_alphabetic());
     let advice = match flag {
-        "-t" if is_time => format!("to run for {value} write `-d {value}`; to limit each request, `--timeout {value}`"),
+        "-t" if is_time => {
+            format!("to run for {value} write `-d {value}`; to limit each request, `--timeout {value}`")
+        }
         "-t" | "--threads" | "--cpus" => format!("for threads write `--workers {value}`"),
         "-z" => format!("to run for a time write `-d {value}`"),
         "-q" | "--qps" | "--rps" | "-qps" => format!("for a rate write `--rate {value}/s`"),

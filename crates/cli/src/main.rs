@@ -26,7 +26,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Drive(drive::Args),
+    Drive(Box<drive::Args>),
     Serve(serve::Args),
     Demo(demo::Args),
     Report(report_verb::Args),

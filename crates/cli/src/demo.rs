@@ -1,0 +1,8 @@
+//! `parallax demo`.
+use crate::exit::Exit;
+/// Demo
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+pub fn run(_args: &Args) -> anyhow::Result<Exit> {
+    Ok(Exit::Done)
+}

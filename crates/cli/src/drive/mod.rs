@@ -1,0 +1,59 @@
+//! `parallax drive`: options to a plan, a run, its record, and what it says.
+
+mod args;
+mod conduct;
+mod options;
+mod plan;
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use clap::ArgMatches;
+use report::Report;
+
+pub use self::args::Args;
+pub use self::conduct::{Conducted, Progress, conduct};
+pub use self::plan::{Prepared, prepare};
+use crate::exit::Exit;
+use crate::{signals, terminal};
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each; nothing has been sent then.
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    let prepared = prepare(args)?;
+    let options = options::effective(matches, &prepared.plan, &prepared.url);
+    let stop = signals::stop_flag()?;
+    let progress = if args.quiet { Progress::Quiet } else { Progress::Lines };
+    let conducted = conduct(&prepared, options, args.output.as_deref(), progress, &stop)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, args.no_color);
+    if args.json {
+        report::json(&conducted.document, &mut out)?;
+    } else {
+        if progress == Progress::Lines {
+            let _ = writeln!(io::stderr());
+        }
+        let report = Report {
+            document: &conducted.document,
+            seconds: &conducted.seconds,
+            folder: Some(&conducted.folder),
+        };
+        report::text(&report, &mut out, style)?;
+    }
+    conclude(conducted)
+}
+
+/// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.
+pub fn conclude(conducted: Conducted) -> anyhow::Result<Exit> {
+    if let Some(error) = conducted.damage {
+        return Err(error).context("the record is incomplete");
+    }
+    if let Some(error) = conducted.broken {
+        let _ = writeln!(io::stderr(), "parallax: {error}");
+        return Ok(Exit::Invalid);
+    }
+    Ok(Exit::of(&conducted.document))
+}

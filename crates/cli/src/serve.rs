@@ -1,0 +1,8 @@
+//! `parallax serve`.
+use crate::exit::Exit;
+/// Serve
+#[derive(Debug, clap::Args)]
+pub struct Args {}
+pub fn run(_args: &Args) -> anyhow::Result<Exit> {
+    Ok(Exit::Done)
+}
