@@ -254,7 +254,12 @@ pub struct Quantile {
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum QuantileValue {
     /// The estimate with its 95 % interval by order statistics.
-    Known { ns: u64, low_ns: u64, high_ns: u64 },
+    Known {
+        ns: u64,
+        low_ns: u64,
+        /// Absent where the interval has no upper end: it falls among requests that were never answered.
+        high_ns: Option<u64>,
+    },
     /// It falls among requests that were never answered: all that is known is that it lies above this.
     Above { ns: u64 },
     /// Too few samples for a finite interval.

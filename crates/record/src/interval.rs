@@ -232,6 +232,18 @@ impl Series {
             Series::Failed(outcome) => format!("outcome-{}", outcome.name()),
         }
     }
+
+    pub fn from_name(name: &str) -> Option<Series> {
+        match name.split_once('-') {
+            None if name == "response" => Some(Series::Response),
+            None if name == "service" => Some(Series::Service),
+            Some(("phase", phase)) => Phase::from_name(phase).map(Series::Phase),
+            Some(("outcome", outcome)) => {
+                Outcome::from_name(outcome).filter(|&outcome| outcome != Outcome::Ok).map(Series::Failed)
+            }
+            _ => None,
+        }
+    }
 }
 
 // Few distinct keys occur, and the first is nearly always the one asked for: a list beats a map.

@@ -3,15 +3,28 @@
 //! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
 //! run folder. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
+mod audit;
 pub mod document;
 mod durations;
+mod error;
+mod files;
+mod folder;
+mod folder_reader;
+mod hlog;
 mod interval;
+mod lines;
 mod outcome;
 mod phase;
+mod series;
 mod timeline;
 
+pub use audit::{Evidence, audit};
 pub use durations::{Durations, LONGEST};
+pub use error::{Damage, RecordError};
+pub use folder::{Event, FolderWriter};
+pub use folder_reader::{Recording, read};
 pub use interval::{Counts, Interval, Series};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
+pub use series::{ResponseNs, Second};
 pub use timeline::Timeline;

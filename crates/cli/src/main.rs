@@ -1,0 +1,70 @@
+//! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
+
+mod demo;
+mod drive;
+mod exit;
+mod hints;
+mod report_verb;
+mod serve;
+mod signals;
+mod terminal;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::Exit;
+
+/// Measures response time and throughput from several places at once, so that none of them can fool you.
+#[derive(Debug, Parser)]
+#[command(name = "parallax", version, max_term_width = 100, subcommand_required = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Drive(drive::Args),
+    Serve(serve::Args),
+    Demo(demo::Args),
+    Report(report_verb::Args),
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let exit = match <Cli as clap::CommandFactory>::command().try_get_matches_from(&arguments) {
+        Ok(matches) => run(&matches),
+        Err(error) => hints::explain(&error, &arguments),
+    };
+    exit.into()
+}
+
+fn run(matches: &clap::ArgMatches) -> Exit {
+    let cli = match <Cli as clap::FromArgMatches>::from_arg_matches(matches) {
+        Ok(cli) => cli,
+        Err(error) => return hints::explain(&error, &[]),
+    };
+    let (_, verb_matches) = matches.subcommand().expect("clap requires a verb");
+    let result = match cli.verb {
+        Verb::Drive(args) => drive::run(&args, verb_matches),
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Demo(args) => demo::run(&args),
+        Verb::Report(args) => report_verb::run(&args),
+    };
+    result.unwrap_or_else(|error| failed(&error))
+}
+
+/// An error is one line: what, where, what to do.
+fn failed(error: &anyhow::Error) -> Exit {
+    let closed = error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    });
+    if closed {
+        // Whoever read our output has read enough.
+        return Exit::Done;
+    }
+    let _ = writeln!(io::stderr(), "parallax: {error:#}");
+    Exit::Refused
+}

@@ -1,0 +1,33 @@
+//! What the terminal can show. The only reader of `NO_COLOR`, `TERM`, the locale and the window's width.
+
+use std::io::{IsTerminal, Stdout};
+
+use report::Style;
+
+/// How to print on standard output: colours only on a terminal that has not been told otherwise.
+pub fn style(out: &Stdout, no_color: bool) -> Style {
+    let is_terminal = out.is_terminal();
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    Style {
+        colour: is_terminal && !no_color && !set("NO_COLOR") && !dumb,
+        unicode: !is_terminal || speaks_utf8(),
+        width: if is_terminal { width(out) } else { 100 },
+    }
+}
+
+fn speaks_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    // No locale at all is the usual state of containers, whose terminals do show UTF-8.
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8") || locale == "c" || locale == "posix"
+    })
+}
+
+fn width(out: &Stdout) -> usize {
+    let columns = rustix::termios::tcgetwinsize(out).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { 100 } else { columns.clamp(60, 100) }
+}

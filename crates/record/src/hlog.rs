@@ -1,0 +1,210 @@
+//! One line of a histogram log: HdrHistogram's interval log, version 1.3, one histogram a line.
+//!
+//! Encodes and decodes lines; files belong to the folder modules. Lines are written here and not by the
+//! `interval_log` module of `hdrhistogram`, which keeps milliseconds of a timestamp: a line is matched to its
+//! interval by its start, so all nine digits must survive.
+
+use std::fmt::Write as _;
+use std::io::Read;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use units::Nanos;
+
+use crate::durations::{Durations, LONGEST};
+use crate::error::Damage;
+
+/// No line that [`Encoder`] writes is longer: 33 thousand counts of at most nine bytes each, barely compressed,
+/// in base64, are 400 KiB.
+pub(crate) const LONGEST_LINE: u64 = 1 << 20;
+
+/// A V2 histogram with our bounds takes at most 40 bytes and nine for each of its 33 thousand counts.
+const LONGEST_PAYLOAD: u64 = 512 << 10;
+
+const V2: u32 = 0x1c84_9313;
+const V2_DEFLATE: u32 = 0x1c84_9314;
+const V2_HEADER: usize = 40;
+const DIGITS: u32 = 3;
+
+/// The lines before the first interval. `started` is the run's zero in wall-clock time.
+///
+/// Timestamps in the log are offsets from the run's zero. `BaseTime` says so to the tools, which would
+/// otherwise guess.
+pub(crate) fn header(started: jiff::Timestamp) -> String {
+    let epoch_s = started.as_millisecond() as f64 / 1e3;
+    format!(
+        "#[Histogram log format version 1.3]\n\
+         #[StartTime: {epoch_s:.3} (seconds since epoch), {started}]\n\
+         #[BaseTime: {epoch_s:.3} (seconds since epoch)]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+    )
+}
+
+/// Turns histograms into lines, reusing its buffers.
+#[derive(Default)]
+pub(crate) struct Encoder {
+    serializer: V2DeflateSerializer,
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    /// Appends the line of `durations`, recorded from `start` on for `length`.
+    pub(crate) fn line(&mut self, out: &mut String, start: Nanos, length: Nanos, durations: &Durations) {
+        self.bytes.clear();
+        self.serializer
+            .serialize(durations.histogram(), &mut self.bytes)
+            .expect("a count of requests is below 2^63 and a Vec takes every write");
+        let max = durations.histogram().max();
+        write!(out, "{},{},{}.{:06},", Seconds(start), Seconds(length), max / 1_000_000, max % 1_000_000)
+            .expect("a String takes every write");
+        STANDARD.encode_string(&self.bytes, out);
+        out.push('\n');
+    }
+}
+
+/// One line, its histogram still encoded.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Line<'a> {
+    pub(crate) start: Nanos,
+    pub(crate) length: Nanos,
+    payload: &'a [u8],
+}
+
+/// Splits a line without its line feed; `None` for a comment or the legend.
+pub(crate) fn parse(line: &[u8]) -> Result<Option<Line<'_>>, Damage> {
+    if line.starts_with(b"#") || line.starts_with(b"\"StartTimestamp\"") {
+        return Ok(None);
+    }
+    let mut fields = line.split(|&byte| byte == b',');
+    let mut next = || fields.next().ok_or(Damage::Hlog { what: "it has less than four fields" });
+    let (start, length, _max, payload) = (next()?, next()?, next()?, next()?);
+    if fields.next().is_some() {
+        return Err(Damage::Hlog { what: "it has more than four fields" });
+    }
+    let seconds = |text| parse_seconds(text).ok_or(Damage::Hlog { what: "a timestamp is not in seconds" });
+    Ok(Some(Line { start: seconds(start)?, length: seconds(length)?, payload }))
+}
+
+/// Turns lines into histograms, reusing its buffers.
+///
+/// Every length and every count is checked before [`hdrhistogram`] sees it: that allocates what a header
+/// claims, and overflows on runs of zeros no histogram has.
+pub(crate) struct Decoder {
+    deserializer: Deserializer,
+    compressed: Vec<u8>,
+    payload: Vec<u8>,
+    /// How many counts a histogram has.
+    slots: u64,
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Decoder {
+        let slots = Durations::new().histogram().distinct_values() as u64;
+        Decoder { deserializer: Deserializer::new(), compressed: Vec::new(), payload: Vec::new(), slots }
+    }
+
+    pub(crate) fn decode(&mut self, line: &Line<'_>) -> Result<Histogram<u64>, Damage> {
+        self.inflate(line.payload)?;
+        check_header(&self.payload)?;
+        check_counts(&self.payload[V2_HEADER..], self.slots)?;
+        let histogram = self.deserializer.deserialize(&mut self.payload.as_slice());
+        histogram.map_err(|error| damage(error.to_string()))
+    }
+
+    /// Leaves the V2 form in `payload`.
+    fn inflate(&mut self, base64: &[u8]) -> Result<(), Damage> {
+        self.compressed.clear();
+        self.payload.clear();
+        STANDARD.decode_vec(base64, &mut self.compressed).map_err(|error| damage(error.to_string()))?;
+        if be_u32(&self.compressed, 0) != Some(V2_DEFLATE) {
+            return Err(damage("it is not in the V2 deflate form"));
+        }
+        let deflated = &self.compressed[self.compressed.len().min(8)..];
+        if be_u32(&self.compressed, 4).map(u64::from) != Some(deflated.len() as u64) {
+            return Err(damage("its length is not the one it states"));
+        }
+        let mut inflater = ZlibDecoder::new(deflated).take(LONGEST_PAYLOAD + 1);
+        inflater.read_to_end(&mut self.payload).map_err(|error| damage(error.to_string()))?;
+        if self.payload.len() as u64 > LONGEST_PAYLOAD {
+            return Err(damage("it unpacks to more than a histogram can take"));
+        }
+        Ok(())
+    }
+}
+
+/// The header of the V2 form, big endian: cookie u32, length of the counts u32, normalizing offset u32,
+/// significant digits u32, lowest u64, highest u64, ratio f64.
+fn check_header(payload: &[u8]) -> Result<(), Damage> {
+    let u64_at = |at| Some(u64::from(be_u32(payload, at)?) << 32 | u64::from(be_u32(payload, at + 4)?));
+    let counts_len = payload.len().saturating_sub(V2_HEADER) as u64;
+    let as_ours = be_u32(payload, 0) == Some(V2)
+        && be_u32(payload, 4).map(u64::from) == Some(counts_len)
+        && be_u32(payload, 8) == Some(0)
+        && be_u32(payload, 12) == Some(DIGITS)
+        && u64_at(16) == Some(1)
+        && u64_at(24) == Some(LONGEST.0)
+        && u64_at(32) == Some(1f64.to_bits());
+    if as_ours { Ok(()) } else { Err(damage("it has not three digits from 1 ns to 1 h")) }
+}
+
+/// The counts are zig-zag LEB128 numbers of at most nine bytes: a count, or less than zero a run of zeros.
+fn check_counts(mut bytes: &[u8], slots: u64) -> Result<(), Damage> {
+    let (mut slot, mut total) = (0u64, 0u64);
+    while !bytes.is_empty() {
+        let (number, rest) = zig_zag(bytes).ok_or_else(|| damage("its last count is torn"))?;
+        bytes = rest;
+        let (width, count) = if number < 0 { (number.unsigned_abs(), 0) } else { (1, number.unsigned_abs()) };
+        let sums = slot.checked_add(width).zip(total.checked_add(count));
+        (slot, total) = sums.ok_or_else(|| damage("its counts overflow"))?;
+        if slot > slots {
+            return Err(damage("it has more counts than a histogram"));
+        }
+    }
+    Ok(())
+}
+
+fn zig_zag(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let mut encoded = 0u64;
+    for (i, &byte) in bytes.iter().take(9).enumerate() {
+        // The ninth byte is taken whole.
+        let last = i == 8 || byte & 0x80 == 0;
+        let bits = if i == 8 { byte } else { byte & 0x7f };
+        encoded |= u64::from(bits) << (7 * i);
+        if last {
+            let magnitude = (encoded >> 1) as i64;
+            return Some((magnitude ^ -((encoded & 1) as i64), &bytes[i + 1..]));
+        }
+    }
+    None
+}
+
+fn be_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn damage(what: impl Into<String>) -> Damage {
+    Damage::Histogram { what: what.into() }
+}
+
+/// Prints as seconds with all nine digits.
+struct Seconds(Nanos);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:09}", self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000)
+    }
+}
+
+fn parse_seconds(text: &[u8]) -> Option<Nanos> {
+    let text = std::str::from_utf8(text).ok()?;
+    let (whole, fraction) = text.split_once('.')?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if fraction.len() != 9 || whole.is_empty() || !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let ns = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
+    ns.checked_add(fraction.parse().ok()?).map(Nanos)
+}

@@ -1,0 +1,63 @@
+//! Reads a file of a run folder line by line, as if a stranger had made it: regular files only, bounded lines,
+//! and a last line without its line feed is taken as torn and left out.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Damage, RecordError};
+
+/// Opens `path`, or gives `None` when there is none.
+pub(crate) fn open(path: &Path) -> Result<Option<File>, RecordError> {
+    let read = |source| RecordError::Read { path: path.to_owned(), source };
+    // Asked of the name and not of the open file: to open a pipe would wait for its writer.
+    match fs::symlink_metadata(path) {
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(read(source)),
+        Ok(metadata) if !metadata.is_file() => Err(RecordError::NotAFile { path: path.to_owned() }),
+        Ok(_) => File::open(path).map(Some).map_err(read),
+    }
+}
+
+/// The complete lines of one file.
+pub(crate) struct Lines {
+    path: PathBuf,
+    input: io::Take<BufReader<File>>,
+    longest: u64,
+    /// How many bytes the whole file may have.
+    limit: u64,
+    used: u64,
+    number: u64,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    /// `None` when the file does not exist.
+    pub(crate) fn open(path: &Path, longest: u64, limit: u64) -> Result<Option<Lines>, RecordError> {
+        let Some(file) = open(path)? else { return Ok(None) };
+        let input = BufReader::new(file).take(0);
+        Ok(Some(Lines { path: path.to_owned(), input, longest, limit, used: 0, number: 0, line: Vec::new() }))
+    }
+
+    /// The next complete line without its line feed, or `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, RecordError> {
+        self.line.clear();
+        self.input.set_limit(self.longest + 1);
+        let read = self.input.read_until(b'\n', &mut self.line);
+        let len = read.map_err(|source| RecordError::Read { path: self.path.clone(), source })? as u64;
+        self.number += 1;
+        self.used += len;
+        if self.used > self.limit {
+            return Err(RecordError::TooLarge { path: self.path.clone(), limit: self.limit });
+        }
+        if len > self.longest {
+            return Err(self.damaged(Damage::LongLine { limit: self.longest }));
+        }
+        Ok(self.line.strip_suffix(b"\n"))
+    }
+
+    /// The error of the line read last.
+    pub(crate) fn damaged(&self, damage: Damage) -> RecordError {
+        RecordError::Damaged { path: self.path.clone(), line: self.number, damage }
+    }
+}

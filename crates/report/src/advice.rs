@@ -1,0 +1,227 @@
+//! What to do next, as far as the figures alone can say.
+//!
+//! Each rule is a function of the results: it looks at one thing and is silent or speaks with figures. The
+//! audit (`record`) says whether to believe a run; the rules here take it as measured and say what it shows.
+
+use record::document::{Load, Model, Results};
+use record::{Outcome, Phase};
+use units::Nanos;
+
+use crate::style::{count, percent, plural, rate};
+use crate::words::{meaning, phase, typical};
+
+/// One piece of advice: a finding with its figures, and the reasoning behind what it asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advice {
+    pub text: String,
+    pub reason: String,
+}
+
+/// Everything the rules have to say about a run, the most telling first.
+pub fn advice(results: &Results, load: &Load) -> Vec<Advice> {
+    let view = View { results, load };
+    RULES.iter().filter_map(|rule| rule(&view)).collect()
+}
+
+type Rule = fn(&View<'_>) -> Option<Advice>;
+
+const RULES: [Rule; 7] = [
+    nothing_ok,
+    pool_owns,
+    client_starts_late,
+    client_reads_late,
+    connections_not_kept,
+    lookups_own,
+    unanswered,
+];
+
+/// A quarter of the response: below it, a second connection would not be the first thing to look at.
+const POOL_SHARE: f64 = 0.25;
+/// What the client itself may add before its own numbers need a word: one part in twenty, as Rally allows.
+const CLIENT_SHARE: f64 = 0.05;
+const LOOKUP_SHARE: f64 = 0.05;
+/// Connections busy for more than this share of the time queue noticeably even under steady arrivals.
+const BUSY: f64 = 0.7;
+/// From one request in a hundred on, the unanswered decide about p99.
+const UNANSWERED_SHARE: f64 = 0.01;
+
+struct View<'a> {
+    results: &'a Results,
+    load: &'a Load,
+}
+
+impl View<'_> {
+    fn share(&self, of: Phase) -> f64 {
+        phase(self.results, of).and_then(|result| result.share).unwrap_or(0.0)
+    }
+
+    fn typical(&self, of: Phase) -> Option<Nanos> {
+        typical(phase(self.results, of)?.distribution.as_ref()?)
+    }
+
+    fn passed(&self, of: Phase) -> u64 {
+        phase(self.results, of).and_then(|result| result.distribution.as_ref()).map_or(0, |d| d.count)
+    }
+
+    /// How long one request keeps a connection to itself, on average: all that is neither lag nor queueing.
+    fn mean_hold(&self) -> Option<Nanos> {
+        let held = Phase::ALL.into_iter().filter(|phase| *phase > Phase::PoolWait);
+        let sum: u64 = held
+            .filter_map(|of| phase(self.results, of)?.distribution.as_ref().map(|d| d.sum_ns))
+            .fold(0, u64::saturating_add);
+        sum.checked_div(self.results.response.count).map(Nanos)
+    }
+}
+
+fn nothing_ok(view: &View<'_>) -> Option<Advice> {
+    let worst = view.results.outcomes.first().filter(|_| view.results.totals.ok == 0)?;
+    Some(Advice {
+        text: format!(
+            "No request ended ok: {} of {} ended in {} ({}).",
+            count(worst.count),
+            count(view.results.totals.scheduled),
+            worst.outcome,
+            meaning(&worst.outcome)
+        ),
+        reason: "Without an answer there is no response to speak of; try a single request first.".to_owned(),
+    })
+}
+
+fn pool_owns(view: &View<'_>) -> Option<Advice> {
+    let share = view.share(Phase::PoolWait);
+    if share < POOL_SHARE {
+        return None;
+    }
+    let waited = view.typical(Phase::PoolWait)?;
+    let took = typical(&view.results.service)?;
+    let connections = view.load.connections;
+    let text = format!(
+        "The pool, not the server: requests waited {waited} for one of {} ({} of the response); the request \
+         itself took {took}.",
+        plural(connections, "connection"),
+        percent(share),
+    );
+    let reason = match (view.load.model, view.load.rate_per_s) {
+        (Model::Open, Some(per_s)) => connections_for_rate(view, per_s)?,
+        _ => connections_for_callers(view.load),
+    };
+    Some(Advice { text, reason })
+}
+
+fn connections_for_callers(load: &Load) -> String {
+    let needed = load.callers.div_ceil(load.pipeline.max(1));
+    if load.connections >= needed {
+        return format!(
+            "{} are enough for {}, so the wait is for connections being made or replaced.",
+            plural(load.connections, "connection"),
+            plural(load.callers, "caller"),
+        );
+    }
+    format!(
+        "Little's law: {} keep as many requests under way, and {} carry {} at a time; {needed} would let none wait.",
+        plural(load.callers, "caller"),
+        plural(load.connections, "connection"),
+        count(load.connections * load.pipeline.max(1)),
+    )
+}
+
+fn connections_for_rate(view: &View<'_>, per_s: f64) -> Option<String> {
+    let hold = view.mean_hold()?;
+    let busy = per_s * hold.as_secs_f64() / view.load.pipeline.max(1) as f64;
+    let needed = (busy / BUSY).ceil().max(1.0) as u64;
+    let law = format!(
+        "Little's law: {} {} a connection held {hold} each keeps {busy:.1} of them busy",
+        rate(per_s),
+        "with"
+    );
+    Some(if view.load.connections >= needed {
+        format!("{law}, well below the {}: look for the seconds in which it stalled.", view.load.connections)
+    } else {
+        format!("{law}; {needed} leave headroom ({} busy).", percent(busy / needed as f64))
+    })
+}
+
+fn client_starts_late(view: &View<'_>) -> Option<Advice> {
+    let share = view.share(Phase::ScheduleLag);
+    let lag = view.typical(Phase::ScheduleLag).filter(|_| share >= CLIENT_SHARE)?;
+    Some(Advice {
+        text: format!(
+            "This client fell behind its schedule: {} of the response is schedule lag ({lag} typical).",
+            percent(share)
+        ),
+        reason:
+            "Callers would have felt it only from this client: use more workers or hosts, or a lower rate, \
+                 and look at `service` for the server."
+                .to_owned(),
+    })
+}
+
+fn client_reads_late(view: &View<'_>) -> Option<Advice> {
+    let share = view.share(Phase::ClientLag);
+    let lag = view.typical(Phase::ClientLag).filter(|_| share >= CLIENT_SHARE)?;
+    Some(Advice {
+        text: format!(
+            "This client read late: {} of the response is answers waiting in its own kernel ({lag} typical).",
+            percent(share)
+        ),
+        reason:
+            "The answers had arrived, so this is not the server: give the client more CPU or more workers, \
+                 and quote `service`."
+                .to_owned(),
+    })
+}
+
+fn connections_not_kept(view: &View<'_>) -> Option<Advice> {
+    let (opened, ok) = (view.passed(Phase::Connect), view.results.totals.ok);
+    // Each connection is opened once in any run; a short run opens them on most of its requests.
+    if opened * 2 < ok || opened <= view.load.connections {
+        return None;
+    }
+    let share =
+        [Phase::Resolve, Phase::Connect, Phase::Tls, Phase::Auth].map(|of| view.share(of)).iter().sum();
+    Some(Advice {
+        text: format!(
+            "Connections are not kept: {} of {} ok requests opened one, for {} of the response.",
+            count(opened),
+            count(ok),
+            percent(share)
+        ),
+        reason:
+            "With kept connections each is opened once: look for `Connection: close`, or a limit of requests \
+                 for each connection, in the answers and in this command."
+                .to_owned(),
+    })
+}
+
+fn lookups_own(view: &View<'_>) -> Option<Advice> {
+    let share = view.share(Phase::Resolve);
+    let took = view.typical(Phase::Resolve).filter(|_| share >= LOOKUP_SHARE)?;
+    Some(Advice {
+        text: format!("Name lookups own {} of the response ({took} typical).", percent(share)),
+        reason: "Give the target as an address, or a resolver that caches, to measure the server alone."
+            .to_owned(),
+    })
+}
+
+fn unanswered(view: &View<'_>) -> Option<Advice> {
+    let totals = &view.results.totals;
+    let is_unanswered = |name: &str| Outcome::from_name(name).is_some_and(Outcome::is_unanswered);
+    let rows = view.results.outcomes.iter().filter(|row| is_unanswered(&row.outcome));
+    let never: u64 = rows.map(|row| row.count).sum();
+    let population = never + totals.ok;
+    let share = never as f64 / population.max(1) as f64;
+    if totals.ok == 0 || share < UNANSWERED_SHARE {
+        return None;
+    }
+    Some(Advice {
+        text: format!(
+            "{} ({}) never got an answer: above p{:.1} the response is only known to be longer than printed.",
+            plural(never, "request"),
+            percent(share),
+            ((1.0 - share) * 1e3).floor() / 10.0
+        ),
+        reason:
+            "A caller who gave up did not wait a short time. Longer timeouts would show how long it takes."
+                .to_owned(),
+    })
+}

@@ -1,0 +1,118 @@
+//! Throughput over the run as a small chart, drawn from the lines of the series.
+
+use std::io::{self, Write};
+
+use record::Second;
+
+use crate::style::{Style, plural, rate};
+
+const ROWS: usize = 3;
+/// The label before each row, as wide as `123 456/s`.
+const LABEL: usize = 11;
+
+/// One column of the chart: one second, or several side by side in a long run.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Column {
+    ok_per_s: f64,
+    asked_per_s: f64,
+    failed: bool,
+}
+
+/// `ok` a second, the seconds with failures marked beneath. Nothing for a run of fewer than two intervals.
+pub(crate) fn throughput(seconds: &[Second], out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let columns = columns(seconds, style.width.saturating_sub(LABEL + 4).max(10));
+    if columns.len() < 2 {
+        return Ok(());
+    }
+    let asked = columns.iter().map(|column| column.asked_per_s).fold(0.0, f64::max);
+    let top = columns.iter().map(|column| column.ok_per_s).fold(asked, f64::max);
+    writeln!(out, "  {}", style.faint("ok a second"))?;
+    for row in (0..ROWS).rev() {
+        let label = match row {
+            0 => "0/s".to_owned(),
+            _ if row == ROWS - 1 => rate(round_up(top)),
+            _ => String::new(),
+        };
+        let cells: String =
+            columns.iter().map(|column| cell(column.ok_per_s / round_up(top), row, style)).collect();
+        writeln!(out, "  {label:>LABEL$} {}", cells.trim_end())?;
+    }
+    if columns.iter().any(|column| column.failed) {
+        let marks: String =
+            columns.iter().map(|column| if column.failed { style.times() } else { " " }).collect();
+        writeln!(out, "  {:>LABEL$} {}", "failures", style.bad(marks.trim_end()))?;
+    }
+    let ends = seconds.last().map_or(0, |last| (last.start_ns + last.length_ns).div_ceil(1_000_000_000));
+    let end = format!("{ends} s");
+    let gap = columns.len().saturating_sub(3);
+    let per_column = seconds.len().div_ceil(columns.len());
+    let scale = if per_column > 1 {
+        format!("   {} a column", plural(per_column as u64, "second"))
+    } else {
+        String::new()
+    };
+    writeln!(out, "  {:>LABEL$} {}", "", style.faint(format!("0 s{end:>gap$}{scale}")))
+}
+
+/// A rate with two digits, no smaller than `per_s`: the top of the chart.
+fn round_up(per_s: f64) -> f64 {
+    if per_s <= 0.0 {
+        return 1.0;
+    }
+    let unit = 10f64.powf(per_s.log10().floor() - 1.0);
+    // A hair above a round number is that number, not the next.
+    ((per_s / unit - 0.05).ceil() * unit).max(unit)
+}
+
+fn columns(seconds: &[Second], most: usize) -> Vec<Column> {
+    let per_column = seconds.len().div_ceil(most).max(1);
+    seconds.chunks(per_column).map(column).collect()
+}
+
+fn column(seconds: &[Second]) -> Column {
+    let length: u64 = seconds.iter().map(|second| second.length_ns).sum();
+    let per_s = |count: u64| if length == 0 { 0.0 } else { count as f64 * 1e9 / length as f64 };
+    Column {
+        ok_per_s: per_s(seconds.iter().map(|second| second.ok).sum()),
+        asked_per_s: per_s(seconds.iter().map(|second| second.scheduled).sum()),
+        failed: seconds.iter().any(|second| second.failed > 0),
+    }
+}
+
+/// What a column of `height` (1 is the top) shows in `row`, counted from the bottom.
+fn cell(height: f64, row: usize, style: Style) -> char {
+    let levels: &[char] = if style.unicode {
+        &[' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+    } else {
+        &[' ', '.', ':', '#']
+    };
+    let full = levels.len() - 1;
+    let mut filled = (height.clamp(0.0, 1.0) * (ROWS * full) as f64).round() as usize;
+    if height > 0.0 {
+        filled = filled.max(1);
+    }
+    levels[filled.saturating_sub(row * full).min(full)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_top_is_a_round_number() {
+        for (per_s, top) in [(998.0, 1_000.0), (1_000.0, 1_000.0), (1_012.0, 1_100.0), (0.5, 0.5), (0.0, 1.0)]
+        {
+            assert!((round_up(per_s) - top).abs() < 1e-9, "{per_s}: {}", round_up(per_s));
+        }
+    }
+
+    #[test]
+    fn columns_fill_from_the_bottom() {
+        let drawn = |height: f64| (0..ROWS).map(|row| cell(height, row, Style::PLAIN)).collect::<String>();
+        assert_eq!(drawn(0.0), "   ");
+        assert_eq!(drawn(0.001), "▁  ");
+        assert_eq!(drawn(0.5), "█▄ ");
+        assert_eq!(drawn(1.0), "███");
+        assert_eq!(drawn(7.0), "███");
+    }
+}

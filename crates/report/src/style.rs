@@ -1,0 +1,181 @@
+//! How text looks: colour, characters, widths, and the ways numbers are written.
+//!
+//! Colour is only ever added to what the words already say. Whether to use it, and whether the reader's
+//! terminal can show more than ASCII, is for the caller to find out.
+
+use std::fmt::Display;
+
+use anstyle::{AnsiColor, Effects};
+use record::document::VerdictWord;
+use units::Nanos;
+
+/// What the reader's terminal can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    pub colour: bool,
+    /// Blocks and dashes beyond ASCII.
+    pub unicode: bool,
+    /// Columns. Below 100 the table leaves out what it can spare.
+    pub width: usize,
+}
+
+impl Style {
+    /// For tickets, files and pipes.
+    pub const PLAIN: Style = Style { colour: false, unicode: true, width: 100 };
+
+    pub(crate) fn absent(self) -> &'static str {
+        if self.unicode { "–" } else { "-" }
+    }
+
+    pub(crate) fn times(self) -> &'static str {
+        if self.unicode { "×" } else { "x" }
+    }
+
+    pub(crate) fn strong(self, text: impl Display) -> String {
+        self.paint(anstyle::Style::new().effects(Effects::BOLD), text)
+    }
+
+    pub(crate) fn faint(self, text: impl Display) -> String {
+        self.paint(anstyle::Style::new().effects(Effects::DIMMED), text)
+    }
+
+    pub(crate) fn bad(self, text: impl Display) -> String {
+        self.paint(AnsiColor::Red.on_default(), text)
+    }
+
+    pub(crate) fn verdict(self, word: VerdictWord, text: impl Display) -> String {
+        let colour = match word {
+            VerdictWord::Valid => AnsiColor::Green,
+            VerdictWord::Degraded => AnsiColor::Yellow,
+            VerdictWord::Invalid => AnsiColor::Red,
+        };
+        self.paint(colour.on_default().effects(Effects::BOLD), text)
+    }
+
+    fn paint(self, style: anstyle::Style, text: impl Display) -> String {
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+
+    /// A bar of `share` of `cells` characters, padded to them.
+    pub(crate) fn bar(self, share: f64, cells: usize) -> String {
+        let eighths = (share.clamp(0.0, 1.0) * cells as f64 * 8.0).round() as usize;
+        // What is there at all is seen: a bar of nothing is for nothing.
+        let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+        let bar = if self.unicode {
+            let rest = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8];
+            let mut bar = "█".repeat(eighths / 8);
+            if eighths % 8 > 0 {
+                bar.push(rest);
+            }
+            bar
+        } else {
+            "#".repeat((eighths + 4) / 8)
+        };
+        format!("{bar:<cells$}")
+    }
+}
+
+/// `30 000`: groups of three, apart from numbers of four digits.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    if digits.len() < 5 {
+        return digits;
+    }
+    let head = digits.len() % 3;
+    let mut text = digits[..head].to_owned();
+    for group in digits.as_bytes()[head..].chunks(3) {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.extend(group.iter().map(|&digit| char::from(digit)));
+    }
+    text
+}
+
+/// `1 request`, `2 requests`.
+pub(crate) fn plural(value: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// `99.2 %`. A share that is there but rounds to nothing is `< 0.1 %`, one that is not whole never `100 %`.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        p if p <= 0.0 => "0 %".to_owned(),
+        p if p < 0.1 => "< 0.1 %".to_owned(),
+        p if p >= 100.0 - 1e-9 => "100 %".to_owned(),
+        p if p >= 99.95 => "> 99.9 %".to_owned(),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// A rate a second with three digits at least: `0.50/s`, `12.3/s`, `998/s`, `12 345/s`.
+pub(crate) fn rate(per_s: f64) -> String {
+    match per_s {
+        r if r >= 99.95 || r == r.trunc() => format!("{}/s", count(r.round() as u64)),
+        r if r >= 9.995 => format!("{r:.1}/s"),
+        r => format!("{r:.2}/s"),
+    }
+}
+
+/// A duration whose unit takes two places, so that numbers above each other line up.
+pub(crate) fn aligned(value: Nanos) -> String {
+    let text = value.to_string();
+    if text.ends_with(" s") || !text.contains(' ') { format!("{text} ") } else { text }
+}
+
+/// `text` in lines of at most `width`, the first begun with `head`, the others indented by its length.
+pub(crate) fn wrap(head: &str, text: &str, width: usize) -> String {
+    let indent = head.chars().count();
+    let mut lines = vec![head.to_owned()];
+    let mut used = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if used > indent && used + 1 + length > width {
+            lines.push(" ".repeat(indent));
+            used = indent;
+        }
+        let line = lines.last_mut().expect("the list begins with one line and only grows");
+        if used > indent {
+            line.push(' ');
+            used += 1;
+        }
+        line.push_str(word);
+        used += length;
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_from_five_digits() {
+        for (value, text) in [(0, "0"), (9_999, "9999"), (10_000, "10 000"), (1_234_567, "1 234 567")] {
+            assert_eq!(count(value), text);
+        }
+    }
+
+    #[test]
+    fn shares_never_round_to_all_or_nothing() {
+        for (share, text) in
+            [(0.0, "0 %"), (0.000_1, "< 0.1 %"), (0.5, "50.0 %"), (0.999_9, "> 99.9 %"), (1.0, "100 %")]
+        {
+            assert_eq!(percent(share), text);
+        }
+    }
+
+    #[test]
+    fn bars_fill_their_cells() {
+        assert_eq!(Style::PLAIN.bar(0.5, 4), "██  ");
+        assert_eq!(Style::PLAIN.bar(0.000_1, 4), "▏   ");
+        assert_eq!(Style { unicode: false, ..Style::PLAIN }.bar(0.75, 4), "### ");
+        assert_eq!(Style::PLAIN.bar(7.0, 3), "███");
+    }
+
+    #[test]
+    fn long_text_hangs_under_its_head() {
+        assert_eq!(wrap("  a  ", "one two three", 13), "  a  one two\n     three");
+        assert_eq!(wrap("", "unbreakable", 3), "unbreakable");
+    }
+}

@@ -1,0 +1,233 @@
+//! `run.json`'s results from the summed histograms of a run.
+//!
+//! The one place where totals, shares and percentiles are worked out, at a run's end and again whenever its
+//! folder is read, so that what is printed can always be recomputed.
+
+use std::collections::BTreeMap;
+
+use record::document::{
+    ArrivalStamps, CodeCount, Cpu, Distribution, OutcomeCount, PhaseResult, Results, Stamps, Subject, Totals,
+};
+use record::{Durations, Interval, Outcome, Phase, Second};
+use units::Nanos;
+
+use crate::distribution;
+
+/// What the histograms do not hold.
+#[derive(Debug, Clone, Copy)]
+pub struct RunFacts<'a> {
+    pub subject: &'a Subject,
+    pub stamps: &'a Stamps,
+    /// From the run's zero until nothing more was scheduled.
+    pub window: Nanos,
+    /// Every interval of the run.
+    pub seconds: &'a [Second],
+}
+
+/// Works out the results of a whole run from the sum of its intervals.
+pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
+    Results {
+        totals: totals(total, facts),
+        outcomes: outcomes(total),
+        codes: codes(total),
+        response: distribution::response(total),
+        service: distribution::plain(total.service()),
+        phases: Phase::ALL.into_iter().map(|phase| phase_result(total, phase, facts)).collect(),
+        failed: failed(total),
+        cpu: cpu(total, facts.seconds),
+    }
+}
+
+/// How many of the `ok` requests ended within the window.
+///
+/// An interval that passes the window's end counts by the part of it that lies within, which is nothing to
+/// speak of where requests were scheduled for whole seconds: then an interval ends with the window.
+fn ok_within(window: Nanos, seconds: &[Second]) -> f64 {
+    let part = |second: &Second| {
+        let within = window.0.saturating_sub(second.start_ns).min(second.length_ns);
+        if second.length_ns == 0 { 0.0 } else { within as f64 / second.length_ns as f64 }
+    };
+    seconds.iter().map(|second| second.ok as f64 * part(second)).sum()
+}
+
+fn totals(total: &Interval, facts: &RunFacts<'_>) -> Totals {
+    let counts = &total.counts;
+    Totals {
+        scheduled: counts.scheduled,
+        sent: counts.sent,
+        ok: counts.ok,
+        failed: total.ended() - counts.ok,
+        throughput_per_s: per_second(ok_within(facts.window, facts.seconds), facts.window),
+        bytes_sent: counts.bytes_sent,
+        bytes_received: counts.bytes_received,
+        body_bytes: counts.body_bytes,
+        connections_opened: counts.connections_opened,
+        idle_closes: counts.idle_closes,
+        unstamped: counts.unstamped,
+        stamps_moved: counts.stamps_moved,
+        out_of_range: out_of_range(total),
+    }
+}
+
+fn per_second(count: f64, window: Nanos) -> f64 {
+    if window == Nanos::ZERO { 0.0 } else { count / window.as_secs_f64() }
+}
+
+/// Of whole requests only: a phase that is out of range makes its response so, and would count twice.
+fn out_of_range(total: &Interval) -> u64 {
+    let failed = Outcome::ALL.into_iter().filter_map(|outcome| total.failed(outcome));
+    total.response().into_iter().chain(failed).map(Durations::out_of_range).sum()
+}
+
+fn outcomes(total: &Interval) -> Vec<OutcomeCount> {
+    let mut failures = total.failures().to_vec();
+    // By count, and where counts are equal in the order of the vocabulary: the same run prints the same.
+    failures.sort_by_key(|&(failure, count)| (std::cmp::Reverse(count), failure));
+    let ok = (total.counts.ok > 0).then(|| OutcomeCount {
+        outcome: Outcome::Ok.name().to_owned(),
+        phase: None,
+        blame: None,
+        count: total.counts.ok,
+    });
+    let failed = failures.into_iter().filter(|&(_, count)| count > 0).map(|(failure, count)| OutcomeCount {
+        outcome: failure.outcome.name().to_owned(),
+        phase: Some(failure.phase.name().to_owned()),
+        blame: Some(failure.blame.name().to_owned()),
+        count,
+    });
+    ok.into_iter().chain(failed).collect()
+}
+
+fn codes(total: &Interval) -> Vec<CodeCount> {
+    let mut codes: Vec<_> = total.codes().iter().map(|&(code, count)| CodeCount { code, count }).collect();
+    codes.sort_by_key(|code| (std::cmp::Reverse(code.count), code.code));
+    codes
+}
+
+fn failed(total: &Interval) -> BTreeMap<String, Distribution> {
+    Outcome::ALL
+        .into_iter()
+        .filter_map(|outcome| {
+            Some((outcome.name().to_owned(), distribution::plain(Some(total.failed(outcome)?))))
+        })
+        .collect()
+}
+
+/// Seconds shorter than this are the last of a run: a share of so short a time says little.
+const FULL_SECOND: Nanos = Nanos::from_millis(900);
+
+fn cpu(total: &Interval, seconds: &[Second]) -> Cpu {
+    // Absent in one second is absent of the sum: a sum of the rest would be too small.
+    let used = seconds.iter().map(|second| second.process_cpu_ns).sum::<Option<u64>>();
+    let process_ns = used.filter(|_| !seconds.is_empty());
+    let full = seconds.iter().filter(|second| second.length_ns >= FULL_SECOND.0);
+    let share = |second: &Second| second.worker_cpu_max_ns as f64 / second.length_ns as f64;
+    Cpu {
+        process_ns,
+        per_request_ns: process_ns.and_then(|ns| ns.checked_div(total.counts.sent)),
+        busiest_worker_share: full.map(share).reduce(f64::max),
+    }
+}
+
+fn phase_result(total: &Interval, phase: Phase, facts: &RunFacts<'_>) -> PhaseResult {
+    let passed = total.phase(phase);
+    let response_ns = total.response().map_or(0, Durations::sum_ns);
+    let share =
+        |durations: &Durations| (response_ns > 0).then(|| durations.sum_ns() as f64 / response_ns as f64);
+    PhaseResult {
+        phase: phase.name().to_owned(),
+        belongs_to: phase.belongs_to().to_owned(),
+        share: passed.and_then(share),
+        distribution: passed.map(|durations| distribution::plain(Some(durations))),
+        absent: passed.is_none().then(|| absence(total, phase, facts)),
+    }
+}
+
+/// Why no `ok` request passed a phase. What the run could never have shown goes before what it did not show.
+fn absence(total: &Interval, phase: Phase, facts: &RunFacts<'_>) -> String {
+    let by_nature = match phase {
+        Phase::Resolve if is_address(&facts.subject.url) => Some("the target is an address"),
+        Phase::Tls if !is_secure(&facts.subject.url) => Some("no TLS"),
+        Phase::Auth if facts.subject.protocol.starts_with("http") => Some("the protocol has no login"),
+        Phase::ClientLag if facts.stamps.arrival == ArrivalStamps::Read => {
+            Some(facts.stamps.reason.as_deref().unwrap_or("no kernel arrival stamps"))
+        }
+        _ => None,
+    };
+    let reason = by_nature.unwrap_or(match phase {
+        _ if total.counts.ok == 0 => "no request ended ok",
+        Phase::Resolve => "no ok request needed a name lookup",
+        Phase::Connect | Phase::Tls => "no ok request opened a connection",
+        Phase::Auth => "no ok request logged in",
+        Phase::ClientLag => "no ok answer carried a kernel stamp",
+        _ => "no ok request passed it",
+    });
+    reason.to_owned()
+}
+
+/// The host part of a URL, without user, port and brackets.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let host_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    match host_port.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((inside, _)) => inside,
+        None => host_port.rsplit_once(':').map_or(host_port, |(host, _)| host),
+    }
+}
+
+fn is_address(url: &str) -> bool {
+    host(url).parse::<std::net::IpAddr>().is_ok()
+}
+
+fn is_secure(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(scheme, _)| matches!(scheme, "https" | "wss" | "rediss"))
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Failure;
+
+    use super::*;
+
+    #[test]
+    fn hosts_are_found_in_urls() {
+        for (url, found, address) in [
+            ("http://127.0.0.1:9091/delay/2", "127.0.0.1", true),
+            ("http://[::1]:80/", "::1", true),
+            ("https://user:pw@example.org/a?b@c", "example.org", false),
+            ("http://localhost", "localhost", false),
+            ("10.0.0.1:80", "10.0.0.1", true),
+        ] {
+            assert_eq!(host(url), found);
+            assert_eq!(is_address(url), address, "{url}");
+        }
+    }
+
+    #[test]
+    fn only_what_ended_within_the_window_is_throughput() {
+        let second = |start: u64, ok: u64| {
+            let mut interval = Interval::default();
+            interval.start = Nanos::from_secs(start);
+            interval.length = Nanos::from_secs(1);
+            interval.counts.ok = ok;
+            Second::of(&interval, None)
+        };
+        let seconds = [second(0, 100), second(1, 90), second(2, 40)];
+        assert_eq!(ok_within(Nanos::from_secs(2), &seconds), 190.0);
+        assert_eq!(ok_within(Nanos::from_millis(2_500), &seconds), 210.0);
+        assert_eq!(ok_within(Nanos::from_secs(9), &seconds), 230.0);
+        assert_eq!(ok_within(Nanos::ZERO, &seconds), 0.0);
+    }
+
+    #[test]
+    fn outcomes_stand_in_a_fixed_order() {
+        let mut total = Interval::default();
+        total.counts.ok = 1;
+        for (outcome, count) in [(Outcome::Reset, 3), (Outcome::AppError, 3), (Outcome::RequestTimeout, 9)] {
+            total.add_failures(Failure::new(outcome, Phase::Wait), count);
+        }
+        let names: Vec<_> = outcomes(&total).into_iter().map(|row| row.outcome).collect();
+        assert_eq!(names, ["ok", "request_timeout", "app_error", "reset"]);
+    }
+}

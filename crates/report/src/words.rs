@@ -1,0 +1,72 @@
+//! What people read in place of names: quantiles, outcomes, and typical values.
+
+use record::Outcome;
+use record::Phase;
+use record::document::{Distribution, PhaseResult, QuantileValue, Results};
+use units::Nanos;
+
+/// `p50`, `p99.9`.
+pub(crate) fn quantile_name(q: f64) -> String {
+    // Four digits behind the point and no more: 0.9999 · 100 is not 99.99 in binary.
+    format!("p{}", (q * 1e6).round() / 1e4)
+}
+
+/// What an outcome means to somebody who has never read the vocabulary.
+pub(crate) fn meaning(outcome: &str) -> &'static str {
+    match Outcome::from_name(outcome) {
+        Some(Outcome::Ok) => "answered, every check passed",
+        Some(Outcome::AppError) => "answered with an error of the application",
+        Some(Outcome::CheckFailed) => "answered, but not with what was expected",
+        Some(Outcome::QueueFull) => "too many were under way or queueing already",
+        Some(Outcome::CheckoutTimeout) => "no connection became free in time",
+        Some(Outcome::ResolveFailed) => "the name could not be looked up",
+        Some(Outcome::ConnectRefused) => "nobody listens on the port",
+        Some(Outcome::ConnectTimeout) => "the connect was not answered in time",
+        Some(Outcome::ConnectFailed) => "the connection could not be made",
+        Some(Outcome::TlsFailed) => "the TLS handshake failed",
+        Some(Outcome::AuthFailed) => "the login failed",
+        Some(Outcome::RequestTimeout) => "sent, not answered in time",
+        Some(Outcome::ClosedBeforeResponse) => "closed by the peer before an answer",
+        Some(Outcome::IncompleteResponse) => "closed by the peer within the answer",
+        Some(Outcome::Reset) => "the connection was reset",
+        Some(Outcome::ProtocolError) => "the answer was not in the protocol's form",
+        Some(Outcome::NotSent) => "due, but the run ended before it was sent",
+        Some(Outcome::InFlight) => "sent, but the run ended before its answer",
+        Some(Outcome::Unknown) | None => "not one of the known ways to end",
+    }
+}
+
+/// The median where the sample can carry one, else the mean: what to name in a sentence.
+pub(crate) fn typical(distribution: &Distribution) -> Option<Nanos> {
+    match value_of(distribution, 0.5) {
+        Some(QuantileValue::Known { ns, .. }) => Some(Nanos(ns)),
+        _ => distribution.mean_ns.map(Nanos),
+    }
+}
+
+pub(crate) fn value_of(distribution: &Distribution, q: f64) -> Option<QuantileValue> {
+    distribution.quantiles.iter().find(|quantile| quantile.q == q).map(|quantile| quantile.value)
+}
+
+pub(crate) fn phase(results: &Results, phase: Phase) -> Option<&PhaseResult> {
+    results.phases.iter().find(|result| result.phase == phase.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_named_as_people_say_them() {
+        let names = crate::QUANTILES.map(quantile_name);
+        assert_eq!(names, ["p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99"]);
+    }
+
+    #[test]
+    fn every_outcome_has_its_meaning() {
+        for outcome in Outcome::ALL {
+            let known = meaning(outcome.name()) != meaning("no such outcome");
+            assert!(known || outcome == Outcome::Unknown, "{outcome:?}");
+        }
+    }
+}
