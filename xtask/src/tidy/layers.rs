@@ -52,11 +52,15 @@ struct Edge {
     for_tests: bool,
 }
 
-/// The crates whose manifests lie in the tree. One with a workspace of its own (fuzzing) is not a member.
+/// The crates whose manifests lie in the tree, less those that the workspace excludes or that are their own.
 pub fn members(tree: &Tree) -> Result<Vec<Member>, Vec<Finding>> {
     let mut members = Vec::new();
     let mut findings = Vec::new();
+    let excluded = excluded(tree);
     for (path, text) in tree.ending("/Cargo.toml") {
+        if excluded.iter().any(|folder| path.starts_with(&format!("{folder}/"))) {
+            continue;
+        }
         match text.parse::<toml::Table>() {
             Ok(table) if table.contains_key("workspace") => {}
             Ok(table) => members.extend(member(path, &table)),
@@ -154,6 +158,12 @@ fn check_file(text: &str, layers: &BTreeMap<String, Layer>, members: &[Member]) 
     findings
 }
 
+fn excluded(tree: &Tree) -> Vec<String> {
+    let root = tree.text("Cargo.toml").and_then(|text| text.parse::<toml::Table>().ok());
+    let list = root.as_ref().and_then(|root| root.get("workspace")?.get("exclude")?.as_array());
+    list.into_iter().flatten().filter_map(toml::Value::as_str).map(str::to_owned).collect()
+}
+
 fn member(path: &str, table: &toml::Table) -> Option<Member> {
     let folder = path.strip_suffix("/Cargo.toml")?;
     let package = table.get("package")?.get("name")?.as_str()?.to_owned();
@@ -210,11 +220,12 @@ uses = ["units"]
         let codec = format!("[package]\nname = \"codec\"\n{codec}");
         let tree = Tree::of(&[
             (FILE, layers),
-            ("Cargo.toml", "[workspace]\n"),
+            ("Cargo.toml", "[workspace]\nexclude = [\"fuzz\"]\n"),
             ("crates/units/Cargo.toml", "[package]\nname = \"units\"\n"),
             ("crates/codec/Cargo.toml", &codec),
             ("crates/kit/Cargo.toml", "[package]\nname = \"parallax-kit\"\n"),
-            ("fuzz/Cargo.toml", "[workspace]\n[package]\nname = \"fuzz\"\n"),
+            ("fuzz/Cargo.toml", "[package]\nname = \"fuzz\"\n"),
+            ("bench/own/Cargo.toml", "[workspace]\n[package]\nname = \"own\"\n"),
         ]);
         check(&tree).into_iter().map(|f| format!("{}:{}: {}", f.path, f.line, f.what)).collect()
     }

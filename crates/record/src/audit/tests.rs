@@ -1,3 +1,5 @@
+//! The audit told each kind of evidence, and its verdict.
+
 use super::*;
 use crate::outcome::Failure;
 use crate::timeline::Timeline;
