@@ -1,0 +1,49 @@
+//! The built-in reference server: an HTTP/1.1 server that answers, delays, drips and fails in a given way,
+//! and knows exactly what it did.
+//!
+//! `parallax serve` runs it, and the calibration tests measure against it. It does not print, read arguments
+//! or exit. It is no web server: it serves no files and speaks no TLS.
+//!
+//! One thread is one loop with a listener, connections and a [`Tally`](truth) of its own. Nothing is shared
+//! between loops while they answer; they hand over their tallies only when somebody asks for the [`Truth`].
+//!
+//! | file | holds |
+//! |---|---|
+//! | `options.rs`, `freeze.rs` | what to do: addresses, limits, the schedule of freezes |
+//! | `request.rs`, `body.rs`, `route.rs`, `query.rs` | bytes → request → what it asks for; no socket, no clock |
+//! | `answers.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → bytes to send, in order, when due; no socket |
+//! | `connection.rs`, `slab.rs` | one socket with the two halves above |
+//! | `worker.rs`, `context.rs` | the loop of one thread |
+//! | `server.rs`, `listen.rs`, `mailbox.rs` | threads, their start and stop, and asking them for the truth |
+//! | `truth.rs`, `tally.rs`, `distribution.rs`, `document.rs` | what was done, and its JSON |
+
+mod answers;
+mod body;
+mod connection;
+mod context;
+mod distribution;
+mod document;
+mod encode;
+mod fault;
+mod freeze;
+mod listen;
+mod mailbox;
+mod options;
+mod outq;
+mod query;
+mod request;
+mod route;
+mod server;
+mod slab;
+mod stream;
+mod tally;
+mod truth;
+mod worker;
+
+pub use distribution::Distribution;
+pub use fault::Fault;
+pub use freeze::{Freeze, FreezeRecord};
+pub use options::{Limits, Options, StartError};
+pub use route::Kind;
+pub use server::Server;
+pub use truth::{Connections, Truth};
