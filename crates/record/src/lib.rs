@@ -3,6 +3,7 @@
 //! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
 //! run folder. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
+mod audit;
 pub mod document;
 mod durations;
 mod error;
@@ -17,6 +18,7 @@ mod phase;
 mod series;
 mod timeline;
 
+pub use audit::{Evidence, audit};
 pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
 pub use folder::{Event, FolderWriter};
