@@ -156,8 +156,8 @@ fn client_starts_late(view: &View<'_>) -> Option<Advice> {
             percent(share)
         ),
         reason:
-            "Callers would have felt it only from this client: use more workers or hosts, or a lower rate, \
-                 and look at `service` for the server."
+            "Requests lay here before they went anywhere: use more workers or hosts, or a lower rate; only \
+                 `service` speaks of the server."
                 .to_owned(),
     })
 }

@@ -62,7 +62,7 @@ impl Style {
         let bar = if self.unicode {
             let rest = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8];
             let mut bar = "█".repeat(eighths / 8);
-            if eighths % 8 > 0 {
+            if !eighths.is_multiple_of(8) {
                 bar.push(rest);
             }
             bar

@@ -104,7 +104,8 @@ fn timeline(trap: &Trap, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let waiting = (share * DRAWN as f64).round() as usize;
     let (light, full) = if style.unicode { ("▒", "█") } else { (".", "#") };
     let bar = format!("{}{}", style.faint(light.repeat(waiting)), full.repeat(DRAWN - waiting));
-    writeln!(out, "  {:>11} {:<waiting$}{}", "", if waiting > 9 { "pool wait" } else { "" }, "request")?;
+    let over = if waiting > 9 { "pool wait" } else { "" };
+    writeln!(out, "  {:>11} {over:<waiting$}request", "")?;
     writeln!(out, "  {:>11} {bar}", "one request")?;
     let ends = format!("{:<waiting$}", "0");
     let middle = if waiting > 9 { trap.pool_wait.to_string() } else { String::new() };

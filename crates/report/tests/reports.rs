@@ -615,14 +615,17 @@ fn an_empty_run() {
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
     );
-    check(&run.demo(Style::PLAIN), &expect![[r#"
+    check(
+        &run.demo(Style::PLAIN),
+        &expect![[r#"
         invalid: one check did not hold
           nothing_measured: none of 0 requests was answered well; limit: at least one ok
             see the outcomes for what happened instead, and mend that first
 
           No request ended ok, so there is nothing to show.
           record    parallax-runs/2025-11-21T21-53-00
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
