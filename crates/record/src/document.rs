@@ -241,8 +241,8 @@ pub struct Distribution {
 }
 
 /// One quantile, as far as the sample can carry it.
+// Unknown fields are let through here alone: serde cannot refuse them beside a flattened field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Quantile {
     /// Between 0 and 1.
     pub q: f64,

@@ -63,6 +63,13 @@ impl View<'_> {
         phase(self.results, of).and_then(|result| result.distribution.as_ref()).map_or(0, |d| d.count)
     }
 
+    /// The median wait; where most did not wait and some waited long, the mean.
+    fn pool_wait(&self) -> Option<String> {
+        let waits = phase(self.results, Phase::PoolWait)?.distribution.as_ref()?;
+        let (median, mean) = (typical(waits)?, Nanos(waits.mean_ns?));
+        Some(if median.0 < mean.0 / 2 { format!("{mean} on average") } else { median.to_string() })
+    }
+
     /// How long one request keeps a connection to itself, on average: all that is neither lag nor queueing.
     fn mean_hold(&self) -> Option<Nanos> {
         let held = Phase::ALL.into_iter().filter(|phase| *phase > Phase::PoolWait);
@@ -92,7 +99,7 @@ fn pool_owns(view: &View<'_>) -> Option<Advice> {
     if share < POOL_SHARE {
         return None;
     }
-    let waited = view.typical(Phase::PoolWait)?;
+    let waited = view.pool_wait()?;
     let took = typical(&view.results.service)?;
     let connections = view.load.connections;
     let text = format!(
@@ -118,7 +125,7 @@ fn connections_for_callers(load: &Load) -> String {
         );
     }
     format!(
-        "Little's law: {} keep as many requests under way, and {} carry {} at a time; {needed} would let none wait.",
+        "Little's law: {} keep as many requests under way, and {} carry {} at a time; {needed} connections would let none wait.",
         plural(load.callers, "caller"),
         plural(load.connections, "connection"),
         count(load.connections * load.pipeline.max(1)),
@@ -130,14 +137,13 @@ fn connections_for_rate(view: &View<'_>, per_s: f64) -> Option<String> {
     let busy = per_s * hold.as_secs_f64() / view.load.pipeline.max(1) as f64;
     let needed = (busy / BUSY).ceil().max(1.0) as u64;
     let law = format!(
-        "Little's law: {} {} a connection held {hold} each keeps {busy:.1} of them busy",
-        rate(per_s),
-        "with"
+        "Little's law: {}, each holding a connection for {hold}, keep {busy:.1} of them busy",
+        rate(per_s)
     );
     Some(if view.load.connections >= needed {
         format!("{law}, well below the {}: look for the seconds in which it stalled.", view.load.connections)
     } else {
-        format!("{law}; {needed} leave headroom ({} busy).", percent(busy / needed as f64))
+        format!("{law}; {needed} connections leave headroom ({} busy).", percent(busy / needed as f64))
     })
 }
 
@@ -150,8 +156,8 @@ fn client_starts_late(view: &View<'_>) -> Option<Advice> {
             percent(share)
         ),
         reason:
-            "Callers would have felt it only from this client: use more workers or hosts, or a lower rate, \
-                 and look at `service` for the server."
+            "Requests lay here before they went anywhere: use more workers or hosts, or a lower rate; only \
+                 `service` speaks of the server."
                 .to_owned(),
     })
 }

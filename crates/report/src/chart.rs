@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use record::Second;
+use record::document::Load;
 
-use crate::style::{Style, plural, rate};
+use crate::style::{Style, rate};
 
 const ROWS: usize = 3;
 /// The label before each row, as wide as `123 456/s`.
@@ -14,44 +15,53 @@ const LABEL: usize = 11;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Column {
     ok_per_s: f64,
-    asked_per_s: f64,
+    due_per_s: f64,
     failed: bool,
 }
 
 /// `ok` a second, the seconds with failures marked beneath. Nothing for a run of fewer than two intervals.
-pub(crate) fn throughput(seconds: &[Second], out: &mut dyn Write, style: Style) -> io::Result<()> {
+///
+/// The top is the larger of what was answered and what became due: a gap above the columns is load not answered.
+pub(crate) fn throughput(
+    seconds: &[Second],
+    load: &Load,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
     let columns = columns(seconds, style.width.saturating_sub(LABEL + 4).max(10));
     if columns.len() < 2 {
         return Ok(());
     }
-    let asked = columns.iter().map(|column| column.asked_per_s).fold(0.0, f64::max);
-    let top = columns.iter().map(|column| column.ok_per_s).fold(asked, f64::max);
-    writeln!(out, "  {}", style.faint("ok a second"))?;
+    let highest = columns.iter().map(|column| column.ok_per_s.max(column.due_per_s)).fold(0.0, f64::max);
+    let top = round_up(highest);
+    let asked = load.rate_per_s.map_or(String::new(), |per_s| format!(", {} asked", rate(per_s)));
+    writeln!(out, "  {}", style.faint(format!("ok a second{asked}")))?;
     for row in (0..ROWS).rev() {
         let label = match row {
             0 => "0/s".to_owned(),
-            _ if row == ROWS - 1 => rate(round_up(top)),
+            _ if row == ROWS - 1 => rate(top),
             _ => String::new(),
         };
-        let cells: String =
-            columns.iter().map(|column| cell(column.ok_per_s / round_up(top), row, style)).collect();
-        writeln!(out, "  {label:>LABEL$} {}", cells.trim_end())?;
+        let cells: String = columns.iter().map(|column| cell(column.ok_per_s / top, row, style)).collect();
+        writeln!(out, "{}", format!("  {label:>LABEL$} {cells}").trim_end())?;
     }
     if columns.iter().any(|column| column.failed) {
-        let marks: String =
-            columns.iter().map(|column| if column.failed { style.times() } else { " " }).collect();
+        let mark = |column: &Column| if column.failed { style.times() } else { " " };
+        let marks: String = columns.iter().map(mark).collect();
         writeln!(out, "  {:>LABEL$} {}", "failures", style.bad(marks.trim_end()))?;
     }
-    let ends = seconds.last().map_or(0, |last| (last.start_ns + last.length_ns).div_ceil(1_000_000_000));
-    let end = format!("{ends} s");
-    let gap = columns.len().saturating_sub(3);
-    let per_column = seconds.len().div_ceil(columns.len());
-    let scale = if per_column > 1 {
-        format!("   {} a column", plural(per_column as u64, "second"))
-    } else {
-        String::new()
+    writeln!(out, "  {:>LABEL$} {}", "", style.faint(axis(seconds, columns.len())))
+}
+
+/// `0 s` under the first column, the end under the last where there is room.
+fn axis(seconds: &[Second], columns: usize) -> String {
+    let end_s = seconds.last().map_or(0, |last| (last.start_ns + last.length_ns).div_ceil(1_000_000_000));
+    let room = columns.saturating_sub("0 s ".len());
+    let scale = match seconds.len().div_ceil(columns.max(1)) {
+        0 | 1 => String::new(),
+        several => format!("   {several} seconds a column"),
     };
-    writeln!(out, "  {:>LABEL$} {}", "", style.faint(format!("0 s{end:>gap$}{scale}")))
+    format!("0 s {:>room$}{scale}", format!("{end_s} s"))
 }
 
 /// A rate with two digits, no smaller than `per_s`: the top of the chart.
@@ -74,7 +84,7 @@ fn column(seconds: &[Second]) -> Column {
     let per_s = |count: u64| if length == 0 { 0.0 } else { count as f64 * 1e9 / length as f64 };
     Column {
         ok_per_s: per_s(seconds.iter().map(|second| second.ok).sum()),
-        asked_per_s: per_s(seconds.iter().map(|second| second.scheduled).sum()),
+        due_per_s: per_s(seconds.iter().map(|second| second.scheduled).sum()),
         failed: seconds.iter().any(|second| second.failed > 0),
     }
 }

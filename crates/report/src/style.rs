@@ -59,12 +59,10 @@ impl Style {
     /// A bar of `share` of `cells` characters, padded to them.
     pub(crate) fn bar(self, share: f64, cells: usize) -> String {
         let eighths = (share.clamp(0.0, 1.0) * cells as f64 * 8.0).round() as usize;
-        // What is there at all is seen: a bar of nothing is for nothing.
-        let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
         let bar = if self.unicode {
             let rest = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'][eighths % 8];
             let mut bar = "█".repeat(eighths / 8);
-            if eighths % 8 > 0 {
+            if !eighths.is_multiple_of(8) {
                 bar.push(rest);
             }
             bar
@@ -168,7 +166,7 @@ mod tests {
     #[test]
     fn bars_fill_their_cells() {
         assert_eq!(Style::PLAIN.bar(0.5, 4), "██  ");
-        assert_eq!(Style::PLAIN.bar(0.000_1, 4), "▏   ");
+        assert_eq!(Style::PLAIN.bar(0.031, 4), "▏   ");
         assert_eq!(Style { unicode: false, ..Style::PLAIN }.bar(0.75, 4), "### ");
         assert_eq!(Style::PLAIN.bar(7.0, 3), "███");
     }

@@ -6,7 +6,7 @@ use record::Outcome;
 use record::document::{Distribution, PhaseResult, QuantileValue, Results};
 use units::Nanos;
 
-use crate::style::{Style, aligned, count, percent};
+use crate::style::{Style, aligned, count, percent, wrap};
 use crate::words::{quantile_name, value_of};
 
 /// The quantiles that have a column; the others stand among the intervals.
@@ -14,8 +14,8 @@ const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 const NAME: usize = 12;
 /// As wide as `server and network`.
 const OWNER: usize = 18;
-const BAR: usize = 8;
-const SHARE: usize = 9;
+const BAR: usize = 7;
+const SHARE: usize = 8;
 const VALUE: usize = 10;
 
 /// Where a row's numbers begin, and what stands before them.
@@ -41,7 +41,7 @@ pub(crate) fn phases(results: &Results, out: &mut dyn Write, style: Style) -> io
     writeln!(out, "{}", style.faint(format!("{head}{titles}").trim_end()))?;
 
     let response = numbers(&results.response, response_max(results), style);
-    row(out, &style.strong(head_of("response", "what a caller feels", layout)), &response)?;
+    row(out, &style.strong(head_of("response", "felt by the caller", layout)), &response)?;
     let service = numbers(&results.service, max_cell(&results.service, style), style);
     row(out, &head_of("service", "sent to arrived", layout), &service)?;
     for phase in &results.phases {
@@ -129,7 +129,7 @@ pub(crate) fn intervals(response: &Distribution, out: &mut dyn Write, style: Sty
         writeln!(out, "  {}", line.trim_end())?;
     }
     if !lacking.is_empty() {
-        writeln!(out, "  too few requests: {}", lacking.join(", "))?;
+        writeln!(out, "{}", wrap("  too few requests: ", &lacking.join(", "), style.width))?;
     }
     Ok(())
 }

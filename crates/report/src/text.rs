@@ -8,7 +8,7 @@ use std::path::Path;
 
 use record::Second;
 use record::document::{
-    Document, EffectiveOption, Load, Model, OptionSource, Results, State, Verdict, VerdictWord,
+    CodeCount, Document, EffectiveOption, Load, Model, OptionSource, Results, State, Verdict, VerdictWord,
 };
 use units::{Bytes, Nanos};
 
@@ -46,7 +46,7 @@ pub fn text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Resul
         outcomes(results, out, style)?;
         if report.seconds.len() > 1 {
             writeln!(out)?;
-            chart::throughput(report.seconds, out, style)?;
+            chart::throughput(report.seconds, &document.load, out, style)?;
         }
         writeln!(out)?;
         cost(results, out, style)?;
@@ -68,11 +68,12 @@ pub(crate) fn verdict(document: &Document, out: &mut dyn Write, style: Style) ->
         n => writeln!(out, "{said}: {n} checks did not hold")?,
     }
     for finding in findings {
-        // A run of mixed findings says which of them is the grave one.
+        // Among findings of several weights, each lighter one says its own.
         let makes = if finding.makes == *word { "" } else { word_text(finding.makes) };
-        let head = format!("  {}{}{makes}: ", finding.check, if makes.is_empty() { "" } else { ", " });
-        let text = format!("{} (limit: {}).", finding.measured.trim_end_matches('.'), finding.limit);
-        writeln!(out, "{}", wrap(&head, &text, style.width))?;
+        let makes = if makes.is_empty() { String::new() } else { format!(" ({makes})") };
+        let measured = finding.measured.trim_end_matches('.');
+        let text = format!("{}{makes}: {measured}; limit: {}", finding.check, finding.limit);
+        writeln!(out, "{}", wrap("  ", &text, style.width))?;
         writeln!(out, "{}", wrap("    ", &finding.advice, style.width))?;
     }
     Ok(())
@@ -179,53 +180,33 @@ pub(crate) fn advice_lines(
     Ok(())
 }
 
-/// How requests ended; silent where all ended ok and the codes say nothing new.
+/// How requests ended, where all did not end ok, and the application's codes.
 fn outcomes(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    writeln!(out)?;
     if results.totals.failed > 0 {
-        writeln!(out)?;
-        writeln!(out, "  {}", style.faint(format!("{:>10} {:>8}  outcome", "requests", "share")))?;
+        let explained = style.width >= 100;
+        let titles = outcome_line(["requests", "share", "outcome", "blame", "in phase"], "");
+        writeln!(out, "{}", style.faint(titles.trim_end()))?;
         for row in &results.outcomes {
             let share = percent(row.count as f64 / results.totals.scheduled.max(1) as f64);
-            let place = match (&row.phase, &row.blame) {
-                (Some(phase), Some(blame)) => format!("in {phase}, {}", blame_text(blame)),
-                _ => String::new(),
-            };
-            let line = format!(
-                "  {:>10} {share:>8}  {:<22} {}{}{place}",
-                count(row.count),
-                row.outcome,
-                meaning(&row.outcome),
-                if place.is_empty() { "" } else { "; " },
-            );
-            writeln!(out, "{}", fold(&line, 22, style.width))?;
+            let or_absent = |text: &'_ Option<String>| text.clone().unwrap_or(style.absent().to_owned());
+            let (blame, phase) = (or_absent(&row.blame), or_absent(&row.phase));
+            let meaning = if explained { meaning(&row.outcome) } else { "" };
+            let line = outcome_line([&count(row.count), &share, &row.outcome, &blame, &phase], meaning);
+            writeln!(out, "{}", line.trim_end())?;
         }
     }
     if results.codes.is_empty() {
         return Ok(());
     }
-    let codes: Vec<_> = results
-        .codes
-        .iter()
-        .map(|code| format!("{} {} {}", code.code, style.times(), count(code.count)))
-        .collect();
-    if results.totals.failed == 0 {
-        writeln!(out)?;
-    }
+    let of_one = |code: &CodeCount| format!("{} {} {}", code.code, style.times(), count(code.count));
+    let codes: Vec<_> = results.codes.iter().map(of_one).collect();
     writeln!(out, "{}", wrap("  codes     ", &codes.join(", "), style.width))
 }
 
-fn blame_text(blame: &str) -> String {
-    if blame == "undecided" { "blame undecided".to_owned() } else { format!("blame {blame}") }
-}
-
-/// A line that is too long goes on below, indented; within `width` it stays as it is.
-fn fold(line: &str, indent: usize, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    let head: String = line.chars().take(indent).collect();
-    let rest: String = line.chars().skip(indent).collect();
-    wrap(&head, &rest, width)
+fn outcome_line(cells: [&str; 5], meaning: &str) -> String {
+    let [requests, share, outcome, blame, phase] = cells;
+    format!("  {requests:>10} {share:>8}  {outcome:<22} {blame:<9} {phase:<12} {meaning}")
 }
 
 /// What the measuring itself took, and how good its stamps are.

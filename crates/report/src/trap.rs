@@ -6,7 +6,7 @@ use record::Phase;
 use record::document::{Distribution, Document, Load, QuantileValue, Results};
 use units::Nanos;
 
-use crate::style::{Style, aligned, plural};
+use crate::style::{Style, aligned, plural, wrap};
 use crate::text::{Report, advice_lines, record_line, verdict};
 use crate::words::{phase, typical, value_of};
 
@@ -71,7 +71,7 @@ pub fn demo_text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::
         report.document.subject.url
     )?;
     writeln!(out)?;
-    numbers(&trap, load, out, style)?;
+    numbers(&trap, results, load, out, style)?;
     writeln!(out)?;
     timeline(&trap, out, style)?;
     advice_lines(results, load, out, style)?;
@@ -79,18 +79,22 @@ pub fn demo_text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::
     record_line(report.folder, out, style)
 }
 
-fn numbers(trap: &Trap, load: &Load, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let wait = format!("of it were spent waiting for one of {}", plural(load.connections, "connection"));
+fn numbers(trap: &Trap, results: &Results, load: &Load, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let wait = format!("waiting for one of {}", plural(load.connections, "connection"));
     for (value, said) in [
-        (trap.interceptor, "says a timer around the client, as an interceptor has it"),
-        (trap.service, "is what the request itself took, first byte sent to last byte arrived"),
+        (trap.interceptor, "said by the interceptor: a timer around the pooled client"),
+        (trap.service, "the request itself: first byte sent to last byte arrived"),
         (trap.pool_wait, wait.as_str()),
     ] {
         writeln!(out, "  {}  {said}", style.strong(format!("{:>9}", aligned(value))))?;
     }
-    let basis =
-        if trap.is_median { "medians" } else { "medians where there are enough requests, else means" };
-    writeln!(out, "  {}", style.faint(format!("{:>9}  {basis}", "")))
+    let basis = if trap.is_median { "medians" } else { "medians where the sample carries them, else means" };
+    let text = format!(
+        "{basis} of {}; the timer starts when a request is taken up, {} after it was due",
+        plural(results.totals.ok, "ok request"),
+        trap.lag
+    );
+    writeln!(out, "{}", style.faint(wrap(&" ".repeat(13), &text, style.width)))
 }
 
 /// One request from left to right: the wait for the pool, then the request.
@@ -100,7 +104,8 @@ fn timeline(trap: &Trap, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let waiting = (share * DRAWN as f64).round() as usize;
     let (light, full) = if style.unicode { ("▒", "█") } else { (".", "#") };
     let bar = format!("{}{}", style.faint(light.repeat(waiting)), full.repeat(DRAWN - waiting));
-    writeln!(out, "  {:>11} {:<waiting$}{}", "", if waiting > 9 { "pool wait" } else { "" }, "request")?;
+    let over = if waiting > 9 { "pool wait" } else { "" };
+    writeln!(out, "  {:>11} {over:<waiting$}request", "")?;
     writeln!(out, "  {:>11} {bar}", "one request")?;
     let ends = format!("{:<waiting$}", "0");
     let middle = if waiting > 9 { trap.pool_wait.to_string() } else { String::new() };

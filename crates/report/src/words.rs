@@ -11,28 +11,28 @@ pub(crate) fn quantile_name(q: f64) -> String {
     format!("p{}", (q * 1e6).round() / 1e4)
 }
 
-/// What an outcome means to somebody who has never read the vocabulary.
+/// What an outcome means to somebody who has never read the vocabulary. At most 33 characters: a column.
 pub(crate) fn meaning(outcome: &str) -> &'static str {
     match Outcome::from_name(outcome) {
         Some(Outcome::Ok) => "answered, every check passed",
-        Some(Outcome::AppError) => "answered with an error of the application",
-        Some(Outcome::CheckFailed) => "answered, but not with what was expected",
-        Some(Outcome::QueueFull) => "too many were under way or queueing already",
-        Some(Outcome::CheckoutTimeout) => "no connection became free in time",
+        Some(Outcome::AppError) => "answered with an error",
+        Some(Outcome::CheckFailed) => "answered, not as expected",
+        Some(Outcome::QueueFull) => "too many were under way already",
+        Some(Outcome::CheckoutTimeout) => "no connection free in time",
         Some(Outcome::ResolveFailed) => "the name could not be looked up",
         Some(Outcome::ConnectRefused) => "nobody listens on the port",
-        Some(Outcome::ConnectTimeout) => "the connect was not answered in time",
-        Some(Outcome::ConnectFailed) => "the connection could not be made",
+        Some(Outcome::ConnectTimeout) => "connect not answered in time",
+        Some(Outcome::ConnectFailed) => "no connection could be made",
         Some(Outcome::TlsFailed) => "the TLS handshake failed",
         Some(Outcome::AuthFailed) => "the login failed",
         Some(Outcome::RequestTimeout) => "sent, not answered in time",
-        Some(Outcome::ClosedBeforeResponse) => "closed by the peer before an answer",
-        Some(Outcome::IncompleteResponse) => "closed by the peer within the answer",
+        Some(Outcome::ClosedBeforeResponse) => "closed before an answer",
+        Some(Outcome::IncompleteResponse) => "closed within the answer",
         Some(Outcome::Reset) => "the connection was reset",
-        Some(Outcome::ProtocolError) => "the answer was not in the protocol's form",
-        Some(Outcome::NotSent) => "due, but the run ended before it was sent",
-        Some(Outcome::InFlight) => "sent, but the run ended before its answer",
-        Some(Outcome::Unknown) | None => "not one of the known ways to end",
+        Some(Outcome::ProtocolError) => "not in the protocol's form",
+        Some(Outcome::NotSent) => "due, not sent when the run ended",
+        Some(Outcome::InFlight) => "sent, open when the run ended",
+        Some(Outcome::Unknown) | None => "none of the known ways to end",
     }
 }
 

@@ -1,0 +1,85 @@
+//! A document from its folder alone: everything printed can be recomputed from what was kept.
+
+use record::document::{Document, State};
+use record::{Evidence, Recording, Second, audit};
+use serde_json::Value;
+use units::Nanos;
+
+use crate::summary::{RunFacts, summarize};
+
+/// A run as its folder tells it.
+#[derive(Debug, Clone)]
+pub struct Rebuilt {
+    /// With results and verdict worked out anew.
+    pub document: Document,
+    pub seconds: Vec<Second>,
+    /// Where the document that lay in the folder said something else, as paths into it: empty for a sound
+    /// record, and for one that had no results. Not an error: the histograms are the evidence, and another
+    /// version of the program may have judged them by other limits.
+    pub differences: Vec<String>,
+}
+
+/// Works out results and verdict from the histograms of a folder; a cut-off run is settled first.
+pub fn rebuild(mut recording: Recording) -> Rebuilt {
+    recording.settle();
+    let Recording { mut document, seconds, total, .. } = recording;
+    let end = seconds.last().map_or(0, |last| last.start_ns + last.length_ns);
+    if document.state == State::Recovered {
+        let window = document.time.window_ns.or(document.load.duration_ns).unwrap_or(end).min(end);
+        document.time.elapsed_ns = Some(end);
+        document.time.window_ns = Some(window);
+    }
+    let window = Nanos(document.time.window_ns.unwrap_or(end));
+    let facts = RunFacts { subject: &document.subject, stamps: &document.stamps, window, seconds: &seconds };
+    let results = summarize(&total, &facts);
+    let verdict = audit(&Evidence {
+        total: &total,
+        seconds: &seconds,
+        model: document.load.model,
+        arrival: document.stamps.arrival,
+        wall_clock_steps: document.stamps.wall_clock_steps,
+        state: document.state,
+    });
+    let mut differences = Vec::new();
+    if let Some(stored) = &document.results {
+        compare("results", &as_json(stored), &as_json(&results), &mut differences);
+    }
+    if let Some(stored) = &document.verdict {
+        compare("verdict", &as_json(stored), &as_json(&verdict), &mut differences);
+    }
+    document.results = Some(results);
+    document.verdict = Some(verdict);
+    Rebuilt { document, seconds, differences }
+}
+
+fn as_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).expect("a document has string keys and nothing that can fail to be written")
+}
+
+/// Adds the path of every leaf that differs. Floats may differ in what decimal text loses.
+fn compare(path: &str, stored: &Value, anew: &Value, differences: &mut Vec<String>) {
+    match (stored, anew) {
+        (Value::Object(a), Value::Object(b)) => {
+            let mut keys: Vec<_> = a.keys().chain(b.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                let (a, b) = (a.get(key).unwrap_or(&Value::Null), b.get(key).unwrap_or(&Value::Null));
+                compare(&format!("{path}.{key}"), a, b, differences);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (i, (a, b)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{path}[{i}]"), a, b, differences);
+            }
+        }
+        (Value::Number(a), Value::Number(b)) if a.is_f64() && b.is_f64() => {
+            let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
+            if (a - b).abs() > 1e-12 * a.abs().max(b.abs()) {
+                differences.push(path.to_owned());
+            }
+        }
+        (a, b) if a == b => {}
+        _ => differences.push(path.to_owned()),
+    }
+}

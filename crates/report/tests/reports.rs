@@ -1,0 +1,665 @@
+//! Whole reports as people see them. Read a changed snapshot as a reader of tickets would, before accepting it.
+
+mod fixture;
+
+use expect_test::{Expect, expect};
+use fixture::{MS, Run, US, book_failure, book_ok, kept, scatter, timeline};
+use record::document::{OptionSource, State};
+use record::{Failure, Outcome, Phase};
+use report::Style;
+
+fn check(text: &str, expected: &Expect) {
+    expected.assert_eq(text);
+    assert!(text.lines().count() <= 50, "{} lines", text.lines().count());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+        assert_eq!(line, line.trim_end());
+    }
+    assert!(!text.to_lowercase().contains("latency"));
+}
+
+/// A steady open loop with one slow second.
+fn good() -> Run {
+    let mut run = Run::open(1_000.0, 64, 30)
+        .option("rate", "1000/s", OptionSource::Given)
+        .option("duration", "30s", OptionSource::Given)
+        .option("timeout", "10s", OptionSource::Default)
+        .option("connect-timeout", "5s", OptionSource::Default)
+        .option("connections", "64", OptionSource::Default)
+        .option("workers", "2", OptionSource::Derived)
+        .option("colour", "auto", OptionSource::Default);
+    for second in 0..30 {
+        run.second(|interval| {
+            for i in 0..1_000 {
+                let wait = 900.0 * US as f64 * (1.0 - scatter(second * 1_000 + i)).powf(-0.25);
+                let slow = if second == 12 { 20 * MS } else { 0 };
+                let mut request = kept((3.0 * scatter(i) * US as f64) as u64, 2 * US, wait as u64 + slow);
+                if second == 0 && i < 64 {
+                    let us = |us| Some(us * US);
+                    request =
+                        timeline([us(4), us(1), None, us(60), None, None, us(9), us(950), us(4), us(6)]);
+                    interval.counts.connections_opened += 1;
+                }
+                book_ok(interval, &request);
+            }
+        });
+    }
+    run.finish(State::Finished);
+    run
+}
+
+#[test]
+fn a_good_run() {
+    check(
+        &good().text(Style::PLAIN),
+        &expect![[r#"
+            valid: every check held
+
+              http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+              open loop, 1000/s asked over 64 connections, 2 workers, for 30.0 s
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              1000/s ok of 1000/s asked; 30 000 scheduled = 30 000 ok + 0 failed; 5.1 MiB in
+
+                                                        share     p50       p90       p99     p99.9       max
+              response     felt by the caller                    1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
+              service      sent to arrived                       1.09 ms   1.77 ms   21.2 ms   22.2 ms   25.3 ms
+              schedule_lag client                      < 0.1 %   1.50 us   2.71 us   2.98 us   4.00 us   4.00 us
+              pool_wait    pool                          0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
+              resolve      network                          –    the target is an address
+              connect      network or server           < 0.1 %   60.0 us   60.0 us  too few   too few    60.0 us
+              tls          network or server                –    no TLS
+              auth         server                           –    the protocol has no login
+              send         network or server             0.5 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait         server and network ██████▉   98.8 %   1.08 ms   1.76 ms   21.2 ms   22.2 ms   25.2 ms
+              receive      server and network            0.2 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag   client                        0.3 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+
+              response with 95 % intervals
+              p50   1.10 ms [1.10, 1.11]   p75   1.33 ms [1.32, 1.34]   p90   1.78 ms [1.76, 1.80]
+              p95   2.50 ms [2.42, 2.61]   p99   21.3 ms [21.2, 21.3]   p99.9 22.2 ms [22.0, 22.4]
+              too few requests: p99.99 needs 36 887
+
+              codes     200 × 30 000
+
+              ok a second, 1000/s asked
+                   1000/s ██████████████████████████████
+                          ██████████████████████████████
+                      0/s ██████████████████████████████
+                          0 s                       30 s
+
+              client    40.0 us of CPU a request, busiest worker 2.0 % of a core, 64 connections opened
+              given     --duration=30s --rate=1000/s
+              default   --connect-timeout=5s --connections=64 --timeout=10s --workers=2
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn ascii_and_eighty_columns_lose_no_number() {
+    check(
+        &good().text(Style { unicode: false, width: 80, colour: false }),
+        &expect![[r#"
+            valid: every check held
+
+              http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+              open loop, 1000/s asked over 64 connections, 2 workers, for 30.0 s
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              1000/s ok of 1000/s asked; 30 000 scheduled = 30 000 ok + 0 failed; 5.1 MiB in
+
+                                     share     p50       p90       p99     p99.9       max
+              response                        1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
+              service                         1.09 ms   1.77 ms   21.2 ms   22.2 ms   25.3 ms
+              schedule_lag          < 0.1 %   1.50 us   2.71 us   2.98 us   4.00 us   4.00 us
+              pool_wait               0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
+              resolve                    -    the target is an address
+              connect               < 0.1 %   60.0 us   60.0 us  too few   too few    60.0 us
+              tls                        -    no TLS
+              auth                       -    the protocol has no login
+              send                    0.5 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait         #######   98.8 %   1.08 ms   1.76 ms   21.2 ms   22.2 ms   25.2 ms
+              receive                 0.2 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag              0.3 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+
+              response with 95 % intervals
+              p50   1.10 ms [1.10, 1.11]   p75   1.33 ms [1.32, 1.34]
+              p90   1.78 ms [1.76, 1.80]   p95   2.50 ms [2.42, 2.61]
+              p99   21.3 ms [21.2, 21.3]   p99.9 22.2 ms [22.0, 22.4]
+              too few requests: p99.99 needs 36 887
+
+              codes     200 x 30 000
+
+              ok a second, 1000/s asked
+                   1000/s ##############################
+                          ##############################
+                      0/s ##############################
+                          0 s                       30 s
+
+              client    40.0 us of CPU a request, busiest worker 2.0 % of a core, 64
+                        connections opened
+              given     --duration=30s --rate=1000/s
+              default   --connect-timeout=5s --connections=64 --timeout=10s --workers=2
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn colour_changes_no_word() {
+    let coloured = good().text(Style { colour: true, ..Style::PLAIN });
+    assert!(coloured.contains('\u{1b}'));
+    let plain: String = coloured
+        .split('\u{1b}')
+        .enumerate()
+        .map(|(i, part)| if i == 0 { part } else { part.split_once('m').unwrap().1 })
+        .collect();
+    assert_eq!(
+        plain.lines().map(str::trim_end).collect::<Vec<_>>(),
+        good().text(Style::PLAIN).lines().collect::<Vec<_>>()
+    );
+}
+
+/// Four callers, two connections, a server that takes two seconds.
+fn pool() -> Run {
+    let mut run = Run::closed(4, 2, 10)
+        .option("callers", "4", OptionSource::Given)
+        .option("connections", "2", OptionSource::Given)
+        .option("requests", "10", OptionSource::Given)
+        .option("checkout-timeout", "10s", OptionSource::Default);
+    run.document.subject.url = "http://127.0.0.1:9091/delay/2".to_owned();
+    run.document.subject.address = Some("127.0.0.1:9091".to_owned());
+    for second in 0..10u64 {
+        run.second(|interval| {
+            interval.counts.outstanding = if second < 9 { 4 } else { 0 };
+            if second % 2 == 0 {
+                return;
+            }
+            for _ in 0..2 {
+                let request = if second == 1 {
+                    interval.counts.connections_opened += 1;
+                    let us = |us| Some(us * US);
+                    timeline([us(3), us(1), None, us(80), None, None, us(12), us(2_001_000), us(4), us(9)])
+                } else {
+                    kept(3 * US, 2_001 * MS, 2_001 * MS)
+                };
+                book_ok(interval, &request);
+            }
+        });
+    }
+    run.finish(State::Finished);
+    run
+}
+
+#[test]
+fn the_pool_trap() {
+    check(
+        &pool().text(Style::PLAIN),
+        &expect![[r#"
+            valid: every check held
+
+              http://127.0.0.1:9091/delay/2  http/1.1, at 127.0.0.1:9091
+              closed loop, 4 callers over 2 connections, 1 worker, 10 requests in 10.0 s
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              1/s ok; 10 scheduled = 10 ok + 0 failed; 1.8 KiB in
+
+                                                        share     p50       p90       p99     p99.9       max
+              response     felt by the caller                    4.00 s   too few   too few   too few    4.00 s
+              service      sent to arrived                       2.00 s   too few   too few   too few    2.00 s
+              schedule_lag client                      < 0.1 %   3.00 us  too few   too few   too few    3.00 us
+              pool_wait    pool               ███▏      44.4 %   2.00 s   too few   too few   too few    2.00 s
+              resolve      network                          –    the target is an address
+              connect      network or server           < 0.1 %  too few   too few   too few   too few    80.1 us
+              tls          network or server                –    no TLS
+              auth         server                           –    the protocol has no login
+              send         network or server           < 0.1 %   9.01 us  too few   too few   too few    12.0 us
+              wait         server and network ███▉      55.6 %   2.00 s   too few   too few   too few    2.00 s
+              receive      server and network          < 0.1 %   4.00 us  too few   too few   too few    4.00 us
+              client_lag   client                      < 0.1 %   6.00 us  too few   too few   too few    9.01 us
+
+              response with 95 % intervals
+              p50   4.00 s [2.00, 4.00]
+              too few requests: p75 needs 13, p90 needs 36, p95 needs 72, p99 needs 368, p99.9 needs 3688,
+                                p99.99 needs 36 887
+
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the
+              response); the request itself took 2.00 s.
+                Little's law: 4 callers keep as many requests under way, and 2 connections carry 2 at a time; 4
+                connections would let none wait.
+
+              codes     200 × 10
+
+              ok a second
+                      2/s  █ █ █ █ █
+                           █ █ █ █ █
+                      0/s  █ █ █ █ █
+                          0 s   10 s
+
+              client    40.0 us of CPU a request, busiest worker < 0.1 % of a core, 2 connections opened
+              given     --callers=4 --connections=2 --requests=10
+              default   --checkout-timeout=10s
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn the_demonstration() {
+    check(
+        &pool().demo(Style::PLAIN),
+        &expect![[r#"
+            valid: every check held
+
+              4 callers share 2 connections to http://127.0.0.1:9091/delay/2
+
+                4.00 s   said by the interceptor: a timer around the pooled client
+                2.00 s   the request itself: first byte sent to last byte arrived
+                2.00 s   waiting for one of 2 connections
+                         medians of 10 ok requests; the timer starts when a request is taken up, 3.00 us after
+                         it was due
+
+                          pool wait               request
+              one request ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒████████████████████████
+                          0                       2.00 s            4.00 s
+
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the
+              response); the request itself took 2.00 s.
+                Little's law: 4 callers keep as many requests under way, and 2 connections carry 2 at a time; 4
+                connections would let none wait.
+
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn the_demonstration_in_ascii() {
+    check(
+        &pool().demo(Style { unicode: false, ..Style::PLAIN }),
+        &expect![[r#"
+            valid: every check held
+
+              4 callers share 2 connections to http://127.0.0.1:9091/delay/2
+
+                4.00 s   said by the interceptor: a timer around the pooled client
+                2.00 s   the request itself: first byte sent to last byte arrived
+                2.00 s   waiting for one of 2 connections
+                         medians of 10 ok requests; the timer starts when a request is taken up, 3.00 us after
+                         it was due
+
+                          pool wait               request
+              one request ........................########################
+                          0                       2.00 s            4.00 s
+
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the
+              response); the request itself took 2.00 s.
+                Little's law: 4 callers keep as many requests under way, and 2 connections carry 2 at a time; 4
+                connections would let none wait.
+
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+/// 2 % never answered, some errors, some refused.
+fn failing() -> Run {
+    let mut run = Run::open(500.0, 32, 20).option("timeout", "1s", OptionSource::Given);
+    for second in 0..20 {
+        run.second(|interval| {
+            for i in 0..500 {
+                match i {
+                    0..10 if second > 2 => {
+                        book_failure(
+                            interval,
+                            Failure::new(Outcome::RequestTimeout, Phase::Wait),
+                            1_000 * MS,
+                        );
+                    }
+                    10..13 => {
+                        book_failure(interval, Failure::new(Outcome::AppError, Phase::Receive), 3 * MS);
+                        interval.record_code(503);
+                    }
+                    13 if second == 7 => {
+                        book_failure(interval, Failure::new(Outcome::Reset, Phase::Wait), 2 * MS);
+                    }
+                    _ => book_ok(interval, &kept(2 * US, US, 4 * MS + (scatter(i) * 3e6) as u64)),
+                }
+            }
+        });
+    }
+    run.finish(State::Finished);
+    run
+}
+
+#[test]
+fn a_run_with_failures_and_censored_percentiles() {
+    check(
+        &failing().text(Style::PLAIN),
+        &expect![[r#"
+            valid: every check held
+
+              http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+              open loop, 500/s asked over 32 connections, 2 workers, for 20.0 s
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              488/s ok of 500/s asked; 10 000 scheduled = 9769 ok + 231 failed (2.3 %); 1.7 MiB in
+
+                                                        share     p50       p90       p99     p99.9       max
+              response     felt by the caller                    5.55 ms   6.77 ms > 1.00 s  > 1.00 s  > 1.00 s
+              service      sent to arrived                       5.52 ms   6.72 ms   6.99 ms   7.01 ms   7.01 ms
+              schedule_lag client                      < 0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
+              pool_wait    pool                        < 0.1 %   1.00 us   1.00 us   1.00 us   1.00 us   1.00 us
+              resolve      network                          –    the target is an address
+              connect      network or server                –    no ok request opened a connection
+              tls          network or server                –    no TLS
+              auth         server                           –    the protocol has no login
+              send         network or server             0.2 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait         server and network ███████   99.6 %   5.51 ms   6.71 ms   6.98 ms   7.00 ms   7.00 ms
+              receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+
+              response with 95 % intervals
+              p50   5.55 ms [5.52, 5.58]   p75   6.31 ms [6.29, 6.34]   p90   6.77 ms [6.75, 6.79]
+              p95   6.93 ms [6.91, 6.93]   p99   > 1.00 s               p99.9 > 1.00 s
+              too few requests: p99.99 needs 36 887
+
+              170 requests (1.7 %) never got an answer: above p98.2 the response is only known to be longer than
+              printed.
+                A caller who gave up did not wait a short time. Longer timeouts would show how long it takes.
+
+                requests    share  outcome                blame     in phase
+                    9769   97.7 %  ok                     –         –            answered, every check passed
+                     170    1.7 %  request_timeout        undecided wait         sent, not answered in time
+                      60    0.6 %  app_error              server    receive      answered with an error
+                       1  < 0.1 %  reset                  server    wait         the connection was reset
+              codes     200 × 9769, 503 × 60
+
+              ok a second, 500/s asked
+                    500/s ███▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+                          ████████████████████
+                      0/s ████████████████████
+                 failures ××××××××××××××××××××
+                          0 s             20 s
+
+              client    40.0 us of CPU a request, busiest worker 1.0 % of a core, 0 connections opened
+              given     --timeout=1s
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn an_invalid_run() {
+    let mut run = Run::open(20_000.0, 8, 5);
+    for second in 0..5 {
+        run.second(|interval| {
+            for i in 0..2_000 {
+                let lag = (second * 300 + i / 10) * MS;
+                book_ok(interval, &kept(lag, 200 * US, 300 * US));
+            }
+            interval.counts.sent += 20_000;
+        });
+    }
+    run.document.stamps.wall_clock_steps = 1;
+    run.finish(State::Finished);
+    check(
+        &run.text(Style::PLAIN),
+        &expect![[r#"
+            invalid: 3 checks did not hold
+              schedule_lag: p99 of schedule_lag is 1.39 s: requests were taken up later than due; limit: 70.0
+              ms, 10 % of the median response
+                the client was late, not the server: give it more CPU, or lower the load
+              client_stall (degraded): a schedule_lag of 1.40 s: the client or its host did not run for that
+              long; limit: 100 ms
+                look for what stopped this host: other load, a CPU quota, a paused guest
+              wall_clock (degraded): steps of the wall clock during the run: 1; limit: 0
+                arrival stamps around a step are wrong: keep time synchronisation from stepping, run again
+
+              http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+              open loop, 20 000/s asked over 8 connections, 2 workers, for 5.00 s
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              2000/s ok of 20 000/s asked; 10 000 scheduled = 10 000 ok + 0 failed; 1.7 MiB in
+
+                                                        share     p50       p90       p99     p99.9       max
+              response     felt by the caller                     700 ms   1.30 s    1.39 s    1.40 s    1.40 s
+              service      sent to arrived                        313 us    313 us    313 us    313 us    313 us
+              schedule_lag client             ███████   99.9 %    699 ms   1.30 s    1.39 s    1.40 s    1.40 s
+              pool_wait    pool                        < 0.1 %    200 us    200 us    200 us    200 us    200 us
+              resolve      network                          –    the target is an address
+              connect      network or server                –    no ok request opened a connection
+              tls          network or server                –    no TLS
+              auth         server                           –    the protocol has no login
+              send         network or server           < 0.1 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait         server and network          < 0.1 %    300 us    300 us    300 us    300 us    300 us
+              receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag   client                      < 0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+
+              response with 95 % intervals
+              p50   700 ms [691, 710]     p75   1.05 s [1.04, 1.06]   p90   1.30 s [1.29, 1.31]
+              p95   1.35 s [1.35, 1.35]   p99   1.39 s [1.39, 1.39]   p99.9 1.40 s [1.40, 1.40]
+              too few requests: p99.99 needs 36 887
+
+              This client fell behind its schedule: 99.9 % of the response is schedule lag (699 ms typical).
+                Callers would have felt it only from this client: use more workers or hosts, or a lower rate,
+                and look at `service` for the server.
+
+              codes     200 × 10 000
+
+              ok a second, 20 000/s asked
+                   2000/s █████
+                          █████
+                      0/s █████
+                          0 s 5 s
+
+              client    40.0 us of CPU a request, busiest worker 44.0 % of a core, 0 connections opened
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn an_interrupted_run() {
+    let mut run = Run::open(100.0, 4, 60);
+    for second in 0..4 {
+        run.second(|interval| {
+            (0..100).for_each(|i| book_ok(interval, &kept(US, US, 5 * MS + i * 10 * US)));
+            if second == 3 {
+                book_failure(interval, Failure::new(Outcome::InFlight, Phase::Wait), 2 * MS);
+            }
+        });
+    }
+    run.finish(State::Interrupted);
+    check(
+        &run.text(Style::PLAIN),
+        &expect![[r#"
+            valid: every check held
+
+              http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+              open loop, 100/s asked over 4 connections, 2 workers, interrupted after 4.00 s (60.0 s asked)
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              100/s ok of 100/s asked; 401 scheduled = 400 ok + 1 failed (0.2 %); 70.3 KiB in
+
+                                                        share     p50       p90       p99     p99.9       max
+              response     felt by the caller                    5.51 ms   5.91 ms   6.00 ms  too few    6.01 ms
+              service      sent to arrived                       5.51 ms   5.91 ms   6.00 ms  too few    6.00 ms
+              schedule_lag client                      < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us
+              pool_wait    pool                        < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us
+              resolve      network                          –    the target is an address
+              connect      network or server                –    no ok request opened a connection
+              tls          network or server                –    no TLS
+              auth         server                           –    the protocol has no login
+              send         network or server             0.2 %   9.01 us   9.01 us   9.01 us  too few    9.01 us
+              wait         server and network ███████   99.6 %   5.49 ms   5.89 ms   5.98 ms  too few    5.99 ms
+              receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us  too few    4.00 us
+              client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us  too few    6.00 us
+
+              response with 95 % intervals
+              p50   5.51 ms [5.46, 5.57]    p75   5.76 ms [5.72, 5.81]    p90   5.91 ms [5.88, 5.95]
+              p95   5.96 ms [5.94, 5.99]    p99   6.00 ms [5.99 and up]
+              too few requests: p99.9 needs 3688, p99.99 needs 36 887
+
+                requests    share  outcome                blame     in phase
+                     400   99.8 %  ok                     –         –            answered, every check passed
+                       1    0.2 %  in_flight              undecided wait         sent, open when the run ended
+              codes     200 × 400
+
+              ok a second, 100/s asked
+                    110/s ▆▆▆▆
+                          ████
+                      0/s ████
+                 failures    ×
+                          0 s 4 s
+
+              client    40.0 us of CPU a request, busiest worker 0.2 % of a core, 0 connections opened
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn a_run_that_reached_nobody() {
+    let mut run = Run::open(10.0, 2, 2);
+    for _ in 0..2 {
+        run.second(|interval| {
+            (0..10).for_each(|_| {
+                book_failure(interval, Failure::new(Outcome::ConnectRefused, Phase::Connect), 90 * US);
+            });
+            interval.counts.sent = 0;
+        });
+    }
+    run.document.subject.address = None;
+    run.finish(State::Finished);
+    check(
+        &run.text(Style::PLAIN),
+        &expect![[r#"
+            invalid: one check did not hold
+              nothing_measured: none of 20 requests was answered well; limit: at least one ok
+                see the outcomes for what happened instead, and mend that first
+
+              http://127.0.0.1:8080/json  http/1.1
+              open loop, 10/s asked over 2 connections, 2 workers, for 2.00 s
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              0/s ok of 10/s asked; 20 scheduled = 0 ok + 20 failed (100 %); 0 B in
+
+                                                        share     p50       p90       p99     p99.9       max
+              response     felt by the caller                   too few   too few   too few   too few      none
+              service      sent to arrived                      too few   too few   too few   too few         –
+              schedule_lag client                           –    no request ended ok
+              pool_wait    pool                             –    no request ended ok
+              resolve      network                          –    the target is an address
+              connect      network or server                –    no request ended ok
+              tls          network or server                –    no TLS
+              auth         server                           –    the protocol has no login
+              send         network or server                –    no request ended ok
+              wait         server and network               –    no request ended ok
+              receive      server and network               –    no request ended ok
+              client_lag   client                           –    no request ended ok
+
+              response with 95 % intervals
+              too few requests: p50 needs 6, p75 needs 13, p90 needs 36, p95 needs 72, p99 needs 368, p99.9
+                                needs 3688, p99.99 needs 36 887
+
+              No request ended ok: 20 of 20 ended in connect_refused (nobody listens on the port).
+                Without an answer there is no response to speak of; try a single request first.
+
+                requests    share  outcome                blame     in phase
+                      20    100 %  connect_refused        server    connect      nobody listens on the port
+
+              ok a second, 10/s asked
+                     10/s
+
+                      0/s
+                 failures ××
+                          0 s 2 s
+
+              client    CPU not known, busiest worker 0 % of a core, 0 connections opened
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+}
+
+#[test]
+fn an_empty_run() {
+    let mut run = Run::closed(1, 1, 0);
+    run.finish(State::Interrupted);
+    check(
+        &run.text(Style::PLAIN),
+        &expect![[r#"
+            invalid: one check did not hold
+              nothing_measured: none of 0 requests was answered well; limit: at least one ok
+                see the outcomes for what happened instead, and mend that first
+
+              http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+              closed loop, 1 caller over 1 connection, 1 worker, interrupted after 0 (0 requests asked)
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              0/s ok; 0 scheduled = 0 ok + 0 failed; 0 B in
+
+                                                        share     p50       p90       p99     p99.9       max
+              response     felt by the caller                   too few   too few   too few   too few      none
+              service      sent to arrived                      too few   too few   too few   too few         –
+              schedule_lag client                           –    no request ended ok
+              pool_wait    pool                             –    no request ended ok
+              resolve      network                          –    the target is an address
+              connect      network or server                –    no request ended ok
+              tls          network or server                –    no TLS
+              auth         server                           –    the protocol has no login
+              send         network or server                –    no request ended ok
+              wait         server and network               –    no request ended ok
+              receive      server and network               –    no request ended ok
+              client_lag   client                           –    no request ended ok
+
+              response with 95 % intervals
+              too few requests: p50 needs 6, p75 needs 13, p90 needs 36, p95 needs 72, p99 needs 368, p99.9
+                                needs 3688, p99.99 needs 36 887
+
+
+              client    CPU not known, 0 connections opened
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
+    );
+    check(
+        &run.demo(Style::PLAIN),
+        &expect![[r#"
+        invalid: one check did not hold
+          nothing_measured: none of 0 requests was answered well; limit: at least one ok
+            see the outcomes for what happened instead, and mend that first
+
+          No request ended ok, so there is nothing to show.
+          record    parallax-runs/2025-11-21T21-53-00
+    "#]],
+    );
+}
+
+#[test]
+fn a_run_under_way() {
+    let run = Run::open(100.0, 4, 60);
+    check(
+        &run.text(Style::PLAIN),
+        &expect![[r#"
+        no verdict: the run has not ended
+
+          http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+          open loop, 100/s asked over 4 connections, 2 workers, running, 60.0 s asked
+          2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+          record    parallax-runs/2025-11-21T21-53-00
+    "#]],
+    );
+}
+
+#[test]
+fn lines_for_logs_keep_their_columns() {
+    let (good, failing, pool) = (good(), failing(), pool());
+    let lines = [
+        report::second_line(&good.seconds[2], &good.document.load),
+        report::second_line(&failing.seconds[12], &failing.document.load),
+        report::second_line(&pool.seconds[2], &pool.document.load),
+        report::second_line(&pool.seconds[3], &pool.document.load),
+    ];
+    check(
+        &(lines.join("\n") + "\n"),
+        &expect![[r#"
+               3s  asked 1000/s     ok 1000/s     p50 1.09 ms  p99 2.85 ms  failed 0  outstanding 0
+              13s  asked 500/s      ok 487/s      p50 5.53 ms  p99 7.00 ms  failed 13  outstanding 0
+               3s  ok 0/s        p50 none     p99 none     failed 0  outstanding 4
+               4s  ok 2/s        p50 4.00 s   p99 4.00 s   failed 0  outstanding 4
+        "#]],
+    );
+}
