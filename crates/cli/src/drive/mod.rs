@@ -8,12 +8,13 @@ mod plan;
 use std::io::{self, Write};
 
 use anyhow::Context;
-use clap::ArgMatches;
+use clap::{ArgMatches, CommandFactory};
 use report::Report;
 
 pub use self::args::Args;
 pub use self::conduct::{Conducted, Progress, conduct};
-pub use self::plan::{Prepared, prepare};
+pub use self::options::effective;
+pub use self::plan::prepare;
 use crate::exit::Exit;
 use crate::{signals, terminal};
 
@@ -24,7 +25,9 @@ use crate::{signals, terminal};
 /// Usage and environment, in one line each; nothing has been sent then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
-    let options = options::effective(matches, &prepared.plan, &prepared.url);
+    let command = crate::Cli::command();
+    let command = command.find_subcommand("drive").expect("drive is a verb of this program");
+    let options = effective(command, matches, &prepared.plan, &prepared.url);
     let stop = signals::stop_flag()?;
     let progress = if args.quiet { Progress::Quiet } else { Progress::Lines };
     let conducted = conduct(&prepared, options, args.output.as_deref(), progress, &stop)?;
