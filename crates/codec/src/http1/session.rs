@@ -84,7 +84,7 @@ struct Answer {
 impl Http1Session {
     pub(super) fn new(run: Arc<RunFacts>) -> Http1Session {
         Http1Session {
-            outstanding: VecDeque::with_capacity(run.pipeline),
+            outstanding: VecDeque::with_capacity(run.pipeline.min(QUEUE_AT_START)),
             state: State::Head,
             partial_head: Vec::new(),
             answer: Answer::NEW,
@@ -250,6 +250,9 @@ impl Session for Http1Session {
         event
     }
 }
+
+/// Beyond this depth the queue of requests grows as it is used, so that a slip in an option takes no memory.
+const QUEUE_AT_START: usize = 4_096;
 
 impl Answer {
     const NEW: Answer = Answer {
