@@ -1,8 +1,8 @@
-//! Transcripts of real servers. `testdata/README.md` says how each was captured.
+//! Transcripts of real servers. `crates/codec/testdata/README.md` says how each was captured.
 
 use super::*;
 
-/// A file of `testdata`, the methods that were sent, and what must be read.
+/// A transcript, the methods that were sent, and what must be read.
 struct Golden {
     name: &'static str,
     bytes: &'static [u8],

@@ -47,6 +47,14 @@ fn bytes_that_answer_nothing_are_refused() {
     assert!(session.handle_input(b"").is_ok());
 }
 
+#[test]
+fn nothing_is_read_after_an_answer_that_could_not_be() {
+    let mut session = Connection::new(&["GET", "GET"]).protocol().session();
+    [Expect(0), Expect(1)].into_iter().for_each(|expect| session.expect(expect));
+    assert!(matches!(session.handle_input(b"HTTP/9"), Err(DecodeError::Malformed { .. })));
+    assert_eq!(session.handle_input(b"HTTP/1.1 204 No\r\n\r\n"), Err(DecodeError::Unsolicited));
+}
+
 /// Bytes that look enough like answers to reach the deeper states.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
