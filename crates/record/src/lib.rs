@@ -8,6 +8,8 @@ pub mod document;
 mod durations;
 mod error;
 mod files;
+#[cfg(test)]
+mod fixture;
 mod folder;
 mod folder_reader;
 mod hlog;
