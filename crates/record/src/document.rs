@@ -243,6 +243,7 @@ pub struct Distribution {
 /// One quantile, as far as the sample can carry it.
 // Unknown fields are denied by the flattened part: serde would take that part's own fields for unknown here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Quantile {
     /// Between 0 and 1.
     pub q: f64,

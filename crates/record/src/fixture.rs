@@ -186,6 +186,7 @@ pub(crate) fn intervals() -> Vec<Interval> {
     ] {
         middle.record_failure(Failure::new(outcome, phase), Nanos::from_secs(age_s));
         middle.counts.scheduled += 1;
+        middle.counts.sent += 1;
     }
     middle.record_code(503);
     middle.record_code(503);

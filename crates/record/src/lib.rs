@@ -12,6 +12,8 @@ mod files;
 mod fixture;
 mod folder;
 mod folder_reader;
+#[cfg(test)]
+mod formats;
 mod hlog;
 mod interval;
 mod lines;
