@@ -60,20 +60,20 @@ fn the_schemas_accept_what_is_written_and_nothing_else() {
     let intervals = fixture::intervals();
     let run = jsonschema::validator_for(&schema_of::<Document>("")).unwrap();
     for document in [fixture::document(), fixture::finished(&intervals)] {
-        check_schema(&run, serde_json::to_value(document).unwrap(), &[]);
+        check_schema(&run, &serde_json::to_value(document).unwrap(), &[]);
     }
     let document = serde_json::to_value(fixture::finished(&intervals)).unwrap();
-    check_schema(&run, document, &["", "/results", "/results/response/quantiles/0", "/verdict/findings/0"]);
+    check_schema(&run, &document, &["", "/results", "/results/response/quantiles/0", "/verdict/findings/0"]);
     let series = jsonschema::validator_for(&schema_of::<Second>("")).unwrap();
     for interval in intervals {
         let line = serde_json::to_value(Second::of(&interval, Some(Nanos(1)))).unwrap();
-        check_schema(&series, line, &["", "/response_ns"]);
+        check_schema(&series, &line, &["", "/response_ns"]);
     }
 }
 
 /// `document` is accepted as it is, and refused with a field more at any place of `closed`.
-fn check_schema(schema: &jsonschema::Validator, document: Value, closed: &[&str]) {
-    let errors: Vec<_> = schema.iter_errors(&document).map(|error| error.to_string()).collect();
+fn check_schema(schema: &jsonschema::Validator, document: &Value, closed: &[&str]) {
+    let errors: Vec<_> = schema.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     for place in closed {
         let mut document = document.clone();
