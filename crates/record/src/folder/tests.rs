@@ -1,3 +1,5 @@
+//! Tests of the folder's writer: crashes at every byte, full disks, occupied places. Drives it through recorded writes.
+
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Tests of the folder's reader: what is damaged or hostile is named and refused. Writes real folders.
+
 use std::fs;
 use std::path::PathBuf;
 

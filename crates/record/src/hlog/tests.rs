@@ -1,3 +1,5 @@
+//! Tests of histogram log lines: round trips, and forged payloads that must not take memory.
+
 use std::io::Write as _;
 
 use flate2::Compression;
