@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `options.rs`, `freeze.rs` | what to do: addresses, limits, the schedule of freezes |
 //! | `request.rs`, `body.rs`, `route.rs`, `query.rs` | bytes → request → what it asks for; no socket, no clock |
-//! | `answers.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → bytes to send, in order, when due; no socket |
+//! | `answers.rs`, `answers/compose.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → bytes to send, in order, when due; no socket |
 //! | `connection.rs`, `slab.rs` | one socket with the two halves above |
 //! | `worker.rs`, `context.rs` | the loop of one thread |
 //! | `server.rs`, `listen.rs`, `mailbox.rs` | threads, their start and stop, and asking them for the truth |
