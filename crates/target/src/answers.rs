@@ -43,7 +43,7 @@ pub(crate) struct Answers {
 struct Pending {
     what: What,
     arrival: Nanos,
-    /// Not before this.
+    /// Not before this; zero unless it is delayed on purpose.
     due: Nanos,
     /// The instant meant for the last byte, of answers that are delayed on purpose.
     intended: Option<Nanos>,
@@ -110,7 +110,9 @@ impl Answers {
             ctx.tally.in_flight += 1;
             self.open += 1;
         }
-        let (mut due, mut intended) = (arrival, None);
+        // What is not delayed is due at once, not at its arrival: that may be later than the loop's last look
+        // at the clock, and would then wait for the next one.
+        let (mut due, mut intended) = (Nanos::ZERO, None);
         match route {
             Route::Delay { delay, jitter } => {
                 let extra = jitter.map_or(Nanos::ZERO, |jitter| {
@@ -298,3 +300,71 @@ fn uniform(draw: u64, up_to: u64) -> u64 {
 const FULL_BYTES: usize = 64 << 10;
 const MOST_QUEUED: usize = 1_024;
 const MOST_HELD_BYTES: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::freeze::Schedule;
+    use crate::mailbox::Shared;
+    use crate::options::Options;
+
+    fn context() -> Context {
+        let schedule = Schedule { start: Nanos::ZERO, freeze: None };
+        let mut ctx = Context::new(0, Arc::new(Shared::new(Options::default(), schedule).unwrap()));
+        ctx.now = Nanos(1_000_000);
+        ctx
+    }
+
+    fn request(target: &str) -> Request {
+        Request {
+            route: Route::parse("GET", target),
+            head_only: false,
+            http10: false,
+            keep_alive: true,
+            wire_bytes: 10,
+            body: Vec::new(),
+        }
+    }
+
+    /// If this fails, a busy server answers in the round after the one in which it read the request.
+    #[test]
+    fn an_undelayed_answer_does_not_wait_for_the_next_look_at_the_clock() {
+        let (mut answers, mut ctx) = (Answers::default(), context());
+        answers.accept(request("/plaintext"), ctx.now + Nanos(500), &mut ctx);
+        assert_eq!(answers.fill(&mut ctx), Next::Idle);
+        assert!(answers.unsent().ends_with(b"Hello, World!"));
+    }
+
+    /// The whole law of the truth's two distributions, on numbers chosen beforehand.
+    #[test]
+    fn times_run_from_arrival_and_from_intention_to_the_last_byte() {
+        let (mut answers, mut ctx) = (Answers::default(), context());
+        let arrival = ctx.now;
+        answers.accept(request("/delay?us=30"), arrival, &mut ctx);
+        answers.accept(request("/delay?us=10"), arrival, &mut ctx);
+        answers.accept(request("/json"), arrival, &mut ctx);
+        assert_eq!(answers.fill(&mut ctx), Next::Until(arrival + Nanos(30_000)));
+        ctx.now = arrival + Nanos(30_500);
+        assert_eq!(answers.fill(&mut ctx), Next::Idle);
+        let all = answers.unsent().len();
+        answers.took(1, arrival + Nanos(31_000), &mut ctx);
+        assert_eq!((ctx.tally.answers[200], answers.open()), (0, 3));
+        answers.took(all - 1, arrival + Nanos(32_000), &mut ctx);
+        assert_eq!((ctx.tally.answers[200], answers.open()), (3, 0));
+        let (response, lateness) = (&ctx.tally.response, &ctx.tally.lateness);
+        assert_eq!((response.min(), response.max()), (Some(Nanos(32_000)), Some(Nanos(32_000))));
+        // The second was meant for no earlier than the first, which is ahead of it.
+        assert_eq!(
+            (lateness.count(), lateness.min(), lateness.max()),
+            (2, Some(Nanos(2_000)), Some(Nanos(2_000)))
+        );
+    }
+
+    #[test]
+    fn jitter_covers_its_range_to_both_ends() {
+        assert_eq!((uniform(0, 10), uniform(u64::MAX, 10), uniform(u64::MAX, 0)), (0, 10, 0));
+        assert_eq!(uniform(u64::MAX / 2, 1_000), 500);
+    }
+}
