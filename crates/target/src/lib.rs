@@ -4,7 +4,7 @@
 //! `parallax serve` runs it, and the calibration tests measure against it. It does not print, read arguments
 //! or exit. It is no web server: it serves no files and speaks no TLS.
 //!
-//! One thread is one loop with a listener, connections and a [`Tally`](truth) of its own. Nothing is shared
+//! One thread is one loop with a listener, connections and a tally of its own. Nothing is shared
 //! between loops while they answer; they hand over their tallies only when somebody asks for the [`Truth`].
 //!
 //! | file | holds |

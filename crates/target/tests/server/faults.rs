@@ -1,3 +1,5 @@
+//! Each fault as its client sees it: the exact bytes, and whether a FIN or a reset ends them.
+
 use std::io::Read;
 
 use target::{Fault, Kind};

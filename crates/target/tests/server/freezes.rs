@@ -1,3 +1,5 @@
+//! Freezes on schedule, held against the clock that both sides share.
+
 use target::{Freeze, Options, Server};
 use units::Nanos;
 

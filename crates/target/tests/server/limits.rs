@@ -1,3 +1,5 @@
+//! What a peer may not do, and what the server says to it; what the server says when it cannot start.
+
 use std::net::TcpListener;
 
 use target::{Freeze, Limits, Options, Server, StartError};

@@ -4,6 +4,7 @@
 mod client;
 mod faults;
 mod freezes;
+mod hostile;
 mod limits;
 mod routes;
 mod truth;

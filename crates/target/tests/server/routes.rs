@@ -1,3 +1,5 @@
+//! Each route, and HTTP around it: order, persistence, bodies. Faults and refusals are elsewhere.
+
 use std::io::Write;
 
 use target::{Kind, Options, Server};

@@ -1,3 +1,5 @@
+//! Whether the server tells what it did: counts after known requests, times of known delays.
+
 use std::net::Shutdown;
 
 use target::{Kind, Truth};
