@@ -14,13 +14,15 @@ fn frozen(length: Nanos, every: Nanos, first: Nanos, threads: usize) -> Server {
 #[test]
 fn a_request_sent_in_a_freeze_is_answered_after_its_end() {
     let ms = Nanos::from_millis;
-    let server = frozen(ms(150), ms(400), ms(100), 1);
+    // Long enough that a client on a busy machine does not sleep through it.
+    let server = frozen(ms(600), ms(800), ms(100), 1);
     let planned = server.freeze_schedule(9);
     assert_eq!(planned.len(), 2);
     assert_eq!(planned[0].0, server.started() + ms(100));
-    assert_eq!(planned[1], (planned[0].0 + ms(400), planned[0].1 + ms(400)));
+    assert_eq!(planned[1], (planned[0].0 + ms(800), planned[0].1 + ms(800)));
     let mut before = Client::connect(server.local_addr());
     before.get("/plaintext");
+    let mut waited_ns = 0;
     for (begin, end) in planned {
         clock::sleep_until(begin + ms(20));
         before.send(get("/plaintext"));
@@ -28,6 +30,7 @@ fn a_request_sent_in_a_freeze_is_answered_after_its_end() {
         let mut during = Client::connect(server.local_addr());
         during.send(get("/plaintext"));
         let sent = clock::now();
+        waited_ns += 2 * u128::from(end.saturating_sub(sent).0);
         assert_eq!((before.answer().status, during.answer().status), (200, 200));
         assert!(sent < end && clock::now() >= end, "sent {sent:?}, answered {:?}, end {end:?}", clock::now());
     }
@@ -37,9 +40,8 @@ fn a_request_sent_in_a_freeze_is_answered_after_its_end() {
         assert!(freeze.begin >= freeze.planned_begin && freeze.end >= freeze.planned_end);
     }
     assert_eq!((truth.answers(), truth.unstamped()), (5, 0));
-    // Four of five waited in the kernel for most of a freeze, and the truth counts from their arrival.
-    let waited = truth.response().durations().at_rank(2).unwrap();
-    assert!(waited >= ms(50) && truth.response().max().unwrap() >= ms(100), "{waited}");
+    // Four of five waited in the kernel, and the truth counts from their arrival there.
+    assert!(waited_ns > 0 && truth.response().durations().sum_ns() >= waited_ns, "{waited_ns}");
 }
 
 #[test]
