@@ -43,6 +43,8 @@ pub(crate) struct Connection {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ready {
     pub readable: bool,
+    /// The peer has closed its side. Told only where [`Connection::interest`] asks for it.
+    pub hung_up: bool,
     /// Failed, or closed on both sides.
     pub broken: bool,
 }
@@ -104,6 +106,10 @@ impl Connection {
         if !self.eof && (reads || lingers) {
             flags |= EventFlags::IN;
         }
+        if self.answers.is_silent() {
+            // Such a connection ends when its peer gives up, whether or not it is still read.
+            flags |= EventFlags::RDHUP;
+        }
         if self.blocked || self.yielded {
             flags |= EventFlags::OUT;
         }
@@ -134,6 +140,9 @@ impl Connection {
         if ready.broken {
             let failed = sockopt::socket_error(&self.socket).is_ok_and(|error| error.is_err());
             return Err(if failed { Cause::ResetByPeer } else { self.closed() });
+        }
+        if ready.hung_up && self.answers.is_silent() {
+            return Err(Cause::ClosedByPeer);
         }
         if ready.readable && !self.eof {
             self.read(ctx)?;
