@@ -11,7 +11,6 @@ use units::Nanos;
 
 use crate::answers::{Answers, Ending, Next};
 use crate::context::Context;
-use crate::outq;
 use crate::request::{Parser, Refusal, Step};
 
 pub(crate) struct Connection {
@@ -320,7 +319,7 @@ impl Connection {
             Ending::Linger if self.eof || ctx.now >= due => Err(Cause::ClosedByServer),
             Ending::Linger => Ok(After::Keep),
             Ending::Reset => {
-                let acknowledged = outq::unacknowledged(self.socket.as_fd()).is_ok_and(|bytes| bytes == 0);
+                let acknowledged = reactor::stamp::unacknowledged(self.socket.as_fd()) == Some(0);
                 if acknowledged || ctx.now >= due {
                     return Err(Cause::ResetByServer);
                 }

@@ -29,7 +29,6 @@ mod freeze;
 mod listen;
 mod mailbox;
 mod options;
-mod outq;
 mod query;
 mod request;
 mod route;
