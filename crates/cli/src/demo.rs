@@ -9,7 +9,7 @@ use target::{Options, Server};
 
 use crate::drive::{self, Progress};
 use crate::exit::Exit;
-use crate::{signals, terminal};
+use crate::{printed, signals, terminal};
 
 /// Show, in under 20 seconds, how a connection pool makes a timer lie.
 ///
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         seconds: &conducted.seconds,
         folder: Some(&conducted.folder),
     };
-    report::demo_text(&report, &mut out, style)?;
+    printed(report::demo_text(&report, &mut out, style))?;
     drive::conclude(conducted)
 }
 

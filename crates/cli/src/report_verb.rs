@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use report::{Rebuilt, Report};
 
 use crate::exit::Exit;
-use crate::terminal;
+use crate::{printed, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -37,12 +37,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let Rebuilt { document, seconds, differences } = report::rebuild(recording);
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    if args.json {
-        report::json(&document, &mut out)?;
+    printed(if args.json {
+        report::json(&document, &mut out)
     } else {
         let report = Report { document: &document, seconds: &seconds, folder: Some(&args.folder) };
-        report::text(&report, &mut out, style)?;
-    }
+        report::text(&report, &mut out, style)
+    })?;
     if let Some(first) = differences.first() {
         writeln!(
             io::stderr(),

@@ -16,7 +16,7 @@ pub use self::conduct::{Conducted, Progress, conduct};
 pub use self::options::effective;
 pub use self::plan::prepare;
 use crate::exit::Exit;
-use crate::{signals, terminal};
+use crate::{printed, signals, terminal};
 
 /// Runs the verb.
 ///
@@ -31,22 +31,25 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let progress = if args.quiet { Progress::Quiet } else { Progress::Lines };
     let conducted = conduct(&prepared, options, args.output.as_deref(), progress, &stop)?;
-    let mut out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
-    if args.json {
-        report::json(&conducted.document, &mut out)?;
-    } else {
-        if progress == Progress::Lines {
-            let _ = writeln!(io::stderr());
-        }
-        let report = Report {
-            document: &conducted.document,
-            seconds: &conducted.seconds,
-            folder: Some(&conducted.folder),
-        };
-        report::text(&report, &mut out, style)?;
+    if !args.json && progress == Progress::Lines {
+        let _ = writeln!(io::stderr());
     }
+    printed(print(args, &conducted))?;
     conclude(conducted)
+}
+
+fn print(args: &Args, conducted: &Conducted) -> io::Result<()> {
+    let mut out = io::stdout();
+    if args.json {
+        return report::json(&conducted.document, &mut out);
+    }
+    let style = terminal::style(&out, args.no_color);
+    let report = Report {
+        document: &conducted.document,
+        seconds: &conducted.seconds,
+        folder: Some(&conducted.folder),
+    };
+    report::text(&report, &mut out, style)
 }
 
 /// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.
