@@ -90,7 +90,11 @@ fn round_up(per_s: f64) -> f64 {
 fn columns(seconds: &[Second], most: usize) -> Vec<Column> {
     let per_column = seconds.len().div_ceil(most).max(1);
     let per_second = (most / seconds.len().max(1)).clamp(1, WIDEST);
-    seconds.chunks(per_column).map(column).flat_map(|column| std::iter::repeat_n(column, per_second)).collect()
+    seconds
+        .chunks(per_column)
+        .map(column)
+        .flat_map(|column| std::iter::repeat_n(column, per_second))
+        .collect()
 }
 
 fn column(seconds: &[Second]) -> Column {
