@@ -83,13 +83,13 @@ struct Guard {
 }
 
 impl SimReactor {
-    /// A client that begins to run at `start`.
+    /// A client whose run begins at `start`, and that is there a little before.
     pub fn new(script: Script, start: Nanos) -> SimReactor {
         let on_clock = |spans: &[Span]| -> Vec<Span> {
             spans.iter().map(|span| Span { from: start + span.from, until: start + span.until }).collect()
         };
         SimReactor {
-            clock: SimClock::starting_at(start),
+            clock: SimClock::starting_at(start.saturating_sub(LEAD)),
             start,
             freezes: on_clock(&script.freezes),
             stalls: on_clock(&script.stalls),
@@ -318,6 +318,9 @@ impl Guard {
         assert!(self.idle_waits < MOST_IDLE_WAITS, "the client spins {offset} into the run");
     }
 }
+
+/// A client is told of its run before the run begins.
+const LEAD: Nanos = Nanos::from_millis(1);
 
 /// A wait that neither waits nor tells anything is allowed now and then. This many in a row burn a core.
 const MOST_IDLE_WAITS: u64 = 1_000;

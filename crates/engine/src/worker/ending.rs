@@ -76,7 +76,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
     /// The answer said that the connection ends with it.
     pub(super) fn close_after_answer(&mut self, slot: Slot) {
-        self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, Phase::Wait));
+        let phase = self.connections[slot.0 as usize].phase(0);
+        self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
     }
 
     /// The connection ended while nothing was outstanding; the next request on it opens another.
