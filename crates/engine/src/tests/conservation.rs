@@ -108,7 +108,7 @@ fn plan() -> impl Strategy<Value = Plan> {
         plan.workers = workers.min(connections).min(callers);
         (plan.pool.connections, plan.pool.callers) = (connections, callers);
         (plan.pool.checkout_timeout, plan.pool.connect_timeout, plan.pool.request_timeout) = limits;
-        (plan.window, plan.drain, plan.interval) = (Some(ms(window)), ms(drain), ms(100));
+        (plan.window, plan.drain, plan.interval) = (Some(ms(window)), ms(drain), ms(150));
         plan
     })
 }

@@ -20,7 +20,7 @@ use units::Nanos;
 
 use crate::collector::collect;
 use crate::plan::tests::plan;
-use crate::plan::{Load, Plan};
+use crate::plan::{Load, Peer, Plan};
 use crate::recorder::{Boundaries, Recorder};
 use crate::worker::{Job, Worker};
 
@@ -81,8 +81,18 @@ impl Protocol for Watched {
     }
 }
 
+fn simulate_watched(plan: &Plan, script: &Script, watched: &Watched) -> Simulated {
+    let run = simulate_protocol(plan, script, watched, &watched.stop);
+    Simulated { encoded: std::mem::take(&mut *watched.encoded.lock().unwrap()), ..run }
+}
+
 /// Every simulated run keeps the promises, whatever else it is to show.
-fn simulate_watched(plan: &Plan, script: &Script, protocol: &Watched) -> Simulated {
+fn simulate_protocol<P: Protocol>(
+    plan: &Plan,
+    script: &Script,
+    protocol: &P,
+    stop: &AtomicBool,
+) -> Simulated {
     assert_eq!(plan.refusal(), None);
     let (parts_in, parts) = sync_channel(MANY);
     let mut emptied = Vec::new();
@@ -93,7 +103,7 @@ fn simulate_watched(plan: &Plan, script: &Script, protocol: &Watched) -> Simulat
         let boundaries = Boundaries::new(plan.interval, plan.window);
         let recorder = Recorder::new(index as usize, boundaries, parts_in.clone(), emptied_out);
         let mut reactor = SimReactor::new(script.clone(), START);
-        let job = Job { plan, protocol, stop: &protocol.stop, start: START };
+        let job = Job { plan, protocol, stop, start: START };
         let ended = Worker::new(&mut reactor, job, plan.share(index), recorder).run().unwrap();
         elapsed = elapsed.max(ended.at.saturating_sub(START));
         dials += reactor.dial_count();
@@ -105,8 +115,7 @@ fn simulate_watched(plan: &Plan, script: &Script, protocol: &Watched) -> Simulat
         intervals.push(interval.clone());
     });
     check_promises(&total);
-    let encoded = std::mem::take(&mut *protocol.encoded.lock().unwrap());
-    Simulated { total, intervals, elapsed, encoded, dials }
+    Simulated { total, intervals, elapsed, encoded: Vec::new(), dials }
 }
 
 #[track_caller]
@@ -181,4 +190,9 @@ fn closed(connections: u64, callers: u64, count: u64) -> Plan {
     let mut plan = Plan { request_limit: Some(count), window: None, ..plan() };
     (plan.pool.connections, plan.pool.callers) = (connections, callers);
     plan
+}
+
+/// The same, to a name that must be looked up.
+fn named(plan: &Plan) -> Plan {
+    Plan { peer: Peer::Name { host: "server".to_owned(), port: 80 }, ..plan.clone() }
 }

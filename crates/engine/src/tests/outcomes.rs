@@ -6,8 +6,8 @@ use rustix::io::Errno;
 use testkit::{Acks, Dial, LineProtocol, Lookup, Script, Service, Span, Text, Then, Turns, Way};
 use units::Nanos;
 
-use super::{closed, endings, ms, open, simulate, simulate_lines};
-use crate::plan::{Peer, Plan};
+use super::{closed, endings, ms, named, open, simulate, simulate_lines};
+use crate::plan::Plan;
 
 #[track_caller]
 fn check(plan: &Plan, script: &Script, expected: &str) {
@@ -24,10 +24,6 @@ fn dialing(dial: Dial) -> Script {
 
 fn never() -> Service {
     Service::nothing(Nanos::ZERO, Then::Hang)
-}
-
-fn named(plan: Plan) -> Plan {
-    Plan { peer: Peer::Name { host: "server".to_owned(), port: 80 }, ..plan }
 }
 
 fn address(last: u8) -> SocketAddr {
@@ -75,10 +71,10 @@ fn no_more_requests_are_under_way_than_callers() {
 #[test]
 fn a_name_that_cannot_be_looked_up() {
     let script = Script { lookups: Turns::always(Lookup::Fails { after: ms(2) }), ..always(never()) };
-    check(&named(closed(2, 2, 6)), &script, "6 resolve_failed/resolve/network");
+    check(&named(&closed(2, 2, 6)), &script, "6 resolve_failed/resolve/network");
     let nothing = Lookup::Finds { after: ms(2), addresses: Vec::new() };
     let script = Script { lookups: Turns::always(nothing), ..always(never()) };
-    check(&named(closed(2, 2, 6)), &script, "6 resolve_failed/resolve/network");
+    check(&named(&closed(2, 2, 6)), &script, "6 resolve_failed/resolve/network");
 }
 
 #[test]
@@ -123,7 +119,7 @@ fn two_addresses(first: Dial) -> Script {
 #[test]
 fn the_second_address_is_tried_when_the_first_refuses() {
     let refused = Dial::Fails { after: ms(1), errno: Errno::CONNREFUSED.raw_os_error() };
-    let run = simulate(&named(closed(1, 1, 10)), &two_addresses(refused));
+    let run = simulate(&named(&closed(1, 1, 10)), &two_addresses(refused));
     assert_eq!(endings(&run.total), "10 ok");
     assert_eq!(run.dials, 11, "the address that answered is kept");
 }
@@ -136,7 +132,7 @@ fn connections_that_open_together_all_find_the_second_address() {
             .map(|k| Dial::Fails { after: ms(1 + k * spread), errno: Errno::CONNREFUSED.raw_os_error() });
         let mut script = two_addresses(Dial::Silent);
         script.dials_to[0].1 = Turns::cycle(refusals.collect());
-        let run = simulate(&named(closed(4, 4, 40)), &script);
+        let run = simulate(&named(&closed(4, 4, 40)), &script);
         assert_eq!(endings(&run.total), "40 ok", "refusals {spread} ms apart");
         assert_eq!(run.dials, 44, "refusals {spread} ms apart: once found, the address is kept");
     }
@@ -146,7 +142,7 @@ fn connections_that_open_together_all_find_the_second_address() {
 fn all_addresses_refuse() {
     let refused = Dial::Fails { after: ms(1), errno: Errno::CONNREFUSED.raw_os_error() };
     let script = two_addresses(refused.clone()).dialing(Turns::always(refused));
-    check(&named(closed(2, 2, 6)), &script, "6 connect_refused/connect/server");
+    check(&named(&closed(2, 2, 6)), &script, "6 connect_refused/connect/server");
 }
 
 /// If this fails, a packet lost on the way and a server that does not answer are told apart without evidence,

@@ -136,3 +136,13 @@ fn a_failed_connect_takes_all_that_wait_for_it() {
     let run = simulate_lines(&closed(1, 3, 9), &script, FOUR);
     assert_eq!(endings(&run.total), "6 ok; 3 connect_refused/connect/server");
 }
+
+/// If this fails, a server that answers once too often makes requests look answered that were never sent.
+#[test]
+fn nothing_answers_a_request_that_has_not_been_sent() {
+    let twice = Service::raw(ms(1), "ok 0\nok 1\n", Then::Keep);
+    let script = choked(vec![Choke { after_bytes: 2, lasts: ms(20) }]);
+    let script = Script { services: Turns::first(vec![twice], ok(ms(1))), ..script };
+    let run = simulate_lines(&closed(1, 2, 2), &script, FOUR);
+    assert_eq!(endings(&run.total), "1 ok; 1 protocol_error/send/server");
+}

@@ -1,21 +1,23 @@
 //! Known lengths of every phase are planted; the engine must find them to the nanosecond.
 
+use std::sync::atomic::AtomicBool;
+
+use codec::http1::{Checks, Http1, Limits, Request, Url};
 use record::Phase;
-use testkit::{Choke, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Turns, Way};
+use testkit::{Choke, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 use units::Nanos;
 
-use super::{check_rank, closed, endings, ms, open, phase_sums_us, simulate, simulate_lines, sum, us};
-use crate::plan::{Load, Peer, Plan};
+use super::{
+    check_rank, closed, endings, ms, named, open, phase_sums_us, simulate, simulate_lines, simulate_protocol,
+    sum, us,
+};
+use crate::plan::{Load, Plan};
 
 /// `ok <n>` in two pieces, 2 ms apart, 5 ms after the request.
 fn two_pieces() -> Service {
     let first = Piece { after: Nanos::ZERO, text: vec![Text::of("ok ")] };
     let second = Piece { after: ms(2), text: vec![Text::Number, Text::of("\n")] };
     Service::pieces(ms(5), vec![first, second])
-}
-
-fn named(plan: Plan) -> Plan {
-    Plan { peer: Peer::Name { host: "server".to_owned(), port: 80 }, ..plan }
 }
 
 /// Lookup 1 ms, connect 3 ms, a write cut short for 4 ms, 100 us there, 200 us back.
@@ -42,7 +44,7 @@ fn every_phase_is_what_was_planted() {
     let mut script = slow_way(Script::serving(Turns::always(two_pieces())));
     script.stalls = vec![Span { from: ms(0), until: us(500) }, Span { from: ms(14), until: us(22_800) }];
     let lines = LineProtocol { padding: 20, ..LineProtocol::new(1) };
-    let run = simulate_lines(&named(open("1/s", 1)), &script, lines);
+    let run = simulate_lines(&named(&open("1/s", 1)), &script, lines);
     assert_eq!(
         phase_sums_us(&run.total),
         [
@@ -174,4 +176,22 @@ fn a_clock_that_costs_something_loses_nothing() {
     let run = simulate(&plan, &script);
     assert_eq!(endings(&run.total), "5000 ok");
     assert!(run.intervals.len() > 2);
+}
+
+/// The engine names no protocol: a real one finds the same truth.
+#[test]
+fn http_is_measured_alike() {
+    let url = Url::parse("http://127.0.0.1:80/").unwrap();
+    let http = Http1::new(&[Request::get(url)], 1, &Checks::default(), Limits::default()).unwrap();
+    let head = Piece { after: Nanos::ZERO, text: vec![Text::of("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n")] };
+    let rest = Piece { after: ms(2), text: vec![Text::of("\r\nbody")] };
+    let service = Service::pieces(ms(5), vec![head, rest]);
+    let close = Service::raw(ms(1), "HTTP/1.1 200 OK\r\n\r\nuntil the end", Then::Close);
+    let script = Script::serving(Turns::cycle(vec![service, close]));
+    let run = simulate_protocol(&closed(1, 1, 4), &script, &http, &AtomicBool::new(false));
+    assert_eq!(endings(&run.total), "4 ok");
+    assert_eq!(run.total.codes(), [(200, 4)]);
+    assert_eq!(run.total.phase(Phase::Wait).map(sum), Some(12_000_000));
+    assert_eq!(run.total.phase(Phase::Receive).map(sum), Some(4_000_000));
+    assert_eq!(run.total.counts.body_bytes, 2 * 4 + 2 * 13);
 }

@@ -140,7 +140,12 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             if self.demand.is_over(now) && self.outstanding() == 0 {
                 break Ok(());
             }
-            let until = if self.has_more_to_do() { now } else { self.wake_at(now) };
+            debug_assert!(
+                self.pool.queued() == 0 || !self.pool.has_room(),
+                "a request waits beside room for it"
+            );
+            debug_assert!(self.outstanding() <= self.callers, "more requests than callers");
+            let until = if self.unread.is_empty() { self.wake_at(now) } else { now };
             if let Err(error) = self.reactor.wait(until, &mut ready) {
                 break Err(error);
             }
@@ -220,17 +225,12 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             self.recorder.current.record_failure(Failure::new(Outcome::QueueFull, Phase::PoolWait), age);
             return;
         }
-        // A connection may have got room by failing since; those that wait already come first.
-        self.serve_queue();
-        match self.pool.check_out() {
-            Some(slot) => {
-                self.assign(slot, due.n, Timeline::due(due.intended), true);
-                self.flush_dirty();
-            }
-            None => {
-                let taken_up = self.reactor.now();
-                self.pool.enqueue(Waiting { n: due.n, intended: due.intended, taken_up });
-            }
+        if let Some(slot) = self.pool.check_out() {
+            self.assign(slot, due.n, Timeline::due(due.intended), true);
+            self.flush_dirty();
+        } else {
+            let taken_up = self.reactor.now();
+            self.pool.enqueue(Waiting { n: due.n, intended: due.intended, taken_up });
         }
     }
 
@@ -281,12 +281,6 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     #[inline]
     fn outstanding(&self) -> u64 {
         self.under_way + self.pool.queued()
-    }
-
-    /// Whether something can go on without any event: a connection has more to read, or one that has just
-    /// failed has room for a request that waits.
-    fn has_more_to_do(&self) -> bool {
-        !self.unread.is_empty() || (self.pool.queued() > 0 && self.pool.has_room())
     }
 
     /// The next instant at which something must be looked at.
