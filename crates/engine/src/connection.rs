@@ -60,8 +60,10 @@ pub(crate) struct Exchange {
     pub opens: bool,
     /// It had a connection at once: it is taken up when its first byte is handed to the kernel.
     pub immediate: bool,
-    /// When its first byte was handed to the kernel.
-    pub ready: Option<Nanos>,
+    /// When it was first handed to the kernel, which may have taken nothing of it then.
+    pub offered: Option<Nanos>,
+    /// The kernel has taken its first byte.
+    pub begun: bool,
     /// Its answer has begun.
     pub began: bool,
 }
@@ -112,11 +114,15 @@ impl<S: Session> Connection<S> {
         self.written += count;
         let mut begun = 0;
         for exchange in self.exchanges.iter_mut().skip(self.sent) {
-            if exchange.out_begin >= self.written {
-                break;
-            }
-            if exchange.ready.is_none() {
+            // A write is given all there is, so each of them was offered.
+            if exchange.offered.is_none() {
                 exchange.hand_over(before);
+            }
+            if exchange.out_begin >= self.written {
+                continue;
+            }
+            if !exchange.begun {
+                exchange.begun = true;
                 begun += 1;
             }
             if exchange.out_end <= self.written {
@@ -151,7 +157,7 @@ impl Exchange {
     /// Its first byte goes to the kernel at `at`.
     #[inline]
     fn hand_over(&mut self, at: Nanos) {
-        self.ready = Some(at);
+        self.offered = Some(at);
         if self.opens {
             self.timeline.end(Phase::Connect, at);
         } else {

@@ -2,14 +2,18 @@
 //!
 //! The simulation itself refuses a client that spins, and `simulate` checks both promises.
 
+use std::net::SocketAddr;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
-use record::{Failure, Outcome};
+use record::{Durations, Failure, Interval, Outcome, Phase, Series};
 use rustix::io::Errno;
-use testkit::{Acks, Choke, Dial, LineProtocol, Piece, Script, Service, Span, Text, Then, Turns, Way};
+use testkit::{
+    Acks, Choke, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way,
+};
 use units::Nanos;
 
-use super::{Simulated, Watched, closed, ms, open, simulate_watched, us};
+use super::{Simulated, Watched, closed, ms, named, open, simulate_watched, us};
 use crate::plan::{Load, Plan};
 
 fn short() -> impl Strategy<Value = Nanos> {
@@ -68,6 +72,18 @@ fn dial() -> impl Strategy<Value = Dial> {
     ]
 }
 
+fn lookup() -> impl Strategy<Value = Lookup> {
+    let addresses = vec((1u8..4).prop_map(address), 0..4);
+    prop_oneof![
+        3 => (short(), addresses).prop_map(|(after, addresses)| Lookup::Finds { after, addresses }),
+        1 => short().prop_map(|after| Lookup::Fails { after }),
+    ]
+}
+
+fn address(last: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, last], 80))
+}
+
 /// Up to three spans, in order and apart.
 fn spans() -> impl Strategy<Value = Vec<Span>> {
     vec((0u64..200, 1u64..100), 0..3).prop_map(|gaps| {
@@ -83,8 +99,11 @@ fn spans() -> impl Strategy<Value = Vec<Span>> {
 
 fn script() -> impl Strategy<Value = Script> {
     let clock_cost = prop_oneof![Just(Nanos(1)), Just(Nanos(25)), Just(us(3))];
-    (vec(service(), 1..12), vec(dial(), 1..6), spans(), spans(), any::<bool>(), clock_cost).prop_map(
-        |(services, dials, freezes, stalls, stamps, clock_cost)| Script {
+    let network = (vec(lookup(), 1..3), vec(dial(), 1..6), vec(dial(), 1..4));
+    (vec(service(), 1..12), network, spans(), spans(), any::<bool>(), clock_cost).prop_map(
+        |(services, (lookups, dials, dials_to_first), freezes, stalls, stamps, clock_cost)| Script {
+            lookups: Turns::cycle(lookups),
+            dials_to: vec![(address(1), Turns::cycle(dials_to_first))],
             freezes,
             stalls,
             stamps,
@@ -101,10 +120,12 @@ fn limit() -> impl Strategy<Value = Option<Nanos>> {
 fn plan() -> impl Strategy<Value = Plan> {
     let rate = prop_oneof![Just(None), Just(Some("100/s")), Just(Some("1000/s")), Just(Some("10k/s"))];
     let sizes = (1u64..4, 1u64..9, 1u64..21, 1u64..400);
-    let ends = (50u64..400, prop_oneof![Just(0u64), 1u64..200]);
-    (rate, sizes, (limit(), limit(), limit()), ends).prop_map(|(rate, sizes, limits, (window, drain))| {
+    let ends = (50u64..400, prop_oneof![Just(0u64), 1u64..200], any::<bool>());
+    (rate, sizes, (limit(), limit(), limit()), ends).prop_map(|(rate, sizes, limits, ends)| {
         let (workers, connections, callers, count) = sizes;
+        let (window, drain, by_name) = ends;
         let mut plan = rate.map_or(closed(1, 1, count), |rate| open(rate, count));
+        plan = if by_name { named(&plan) } else { plan };
         plan.workers = workers.min(connections).min(callers);
         (plan.pool.connections, plan.pool.callers) = (connections, callers);
         (plan.pool.checkout_timeout, plan.pool.connect_timeout, plan.pool.request_timeout) = limits;
@@ -141,11 +162,29 @@ fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>
     for interval in &intervals {
         assert!(interval.counts.outstanding <= plan.pool.callers, "more under way than callers");
     }
+    if script.stalls.is_empty() {
+        check_limits(plan, &total);
+    }
     let merged: u64 = intervals.iter().map(|interval| interval.counts.scheduled).sum();
     assert_eq!(merged, total.counts.scheduled);
 }
 
-fn failures(total: &record::Interval, which: impl Fn(&Failure) -> bool) -> u64 {
+/// What was answered kept within the timeouts, if the client was there to see to it.
+fn check_limits(plan: &Plan, total: &Interval) {
+    // Histograms round by up to a thousandth; a turn of the loop costs some readings of the clock.
+    let slack = ms(1);
+    let longest = |series| total.series(series).and_then(Durations::max).unwrap_or_default();
+    for (limit, series) in [
+        (plan.pool.checkout_timeout, Series::Phase(Phase::PoolWait)),
+        (plan.pool.connect_timeout, Series::Phase(Phase::Connect)),
+        (plan.pool.request_timeout, Series::Service),
+    ] {
+        let limit = limit.unwrap_or(Nanos::MAX).saturating_add(slack);
+        assert!(longest(series) <= limit, "{series:?} of {}, the limit is {limit}", longest(series));
+    }
+}
+
+fn failures(total: &Interval, which: impl Fn(&Failure) -> bool) -> u64 {
     total.failures().iter().filter(|(failure, _)| which(failure)).map(|(_, count)| count).sum()
 }
 

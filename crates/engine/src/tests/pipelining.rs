@@ -146,3 +146,23 @@ fn nothing_answers_a_request_that_has_not_been_sent() {
     let run = simulate_lines(&closed(1, 2, 2), &script, FOUR);
     assert_eq!(endings(&run.total), "1 ok; 1 protocol_error/send/server");
 }
+
+/// If this fails, a peer that does not read is blamed on the pool.
+#[test]
+fn what_the_kernel_does_not_take_yet_is_being_sent() {
+    // The second of two two-byte requests is taken 3 ms late.
+    let script = choked(vec![Choke { after_bytes: 2, lasts: ms(3) }]);
+    let total = simulate_lines(&closed(1, 2, 2), &script, FOUR).total;
+    assert_eq!(total.phase(Phase::Send).map(sum), Some(3_000_000));
+    assert_eq!(total.phase(Phase::PoolWait).map(sum), Some(0));
+}
+
+#[test]
+fn a_request_that_the_kernel_never_takes_times_out() {
+    let mut plan = closed(1, 1, 2);
+    plan.pool.request_timeout = Some(ms(100));
+    let script = choked(vec![Choke { after_bytes: 0, lasts: Nanos::MAX }]);
+    let run = simulate_lines(&plan, &script, FOUR);
+    assert_eq!(endings(&run.total), "2 request_timeout/send/undecided");
+    assert_eq!(run.elapsed, ms(202));
+}

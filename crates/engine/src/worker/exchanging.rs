@@ -118,7 +118,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn take_input(&mut self, slot: Slot, mut input: &[u8], arrival: Arrival) {
         while !input.is_empty() {
             let connection = &mut self.connections[slot.0 as usize];
-            if connection.exchanges.front().is_some_and(|exchange| exchange.ready.is_none()) {
+            if connection.exchanges.front().is_some_and(|exchange| !exchange.begun) {
                 // Nothing of the request has been sent: whatever this answers, it is not that.
                 let phase = connection.phase(0);
                 return self.fail_connection(slot, Failure::new(Outcome::ProtocolError, phase));

@@ -256,7 +256,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             out_end: connection.out.len(),
             opens,
             immediate,
-            ready: None,
+            offered: None,
+            begun: false,
             began: false,
         });
         self.under_way += 1;
