@@ -13,7 +13,7 @@ use testkit::{
 };
 use units::Nanos;
 
-use super::{Simulated, Watched, closed, ms, named, open, simulate_watched, us};
+use super::{Simulated, Watched, closed, ms, named, open, simulate, simulate_watched, sum, us};
 use crate::plan::{Load, Plan};
 
 fn short() -> impl Strategy<Value = Nanos> {
@@ -199,5 +199,31 @@ proptest! {
         plan in plan(), script in script(), lines in lines(), stop_at in 0u64..100
     ) {
         check(&plan, &script, lines, Some(stop_at));
+    }
+}
+
+proptest! {
+    /// If this fails, somebody is blamed for time that was another's.
+    #[test]
+    fn the_servers_time_is_the_servers_whatever_the_client_does(
+        afters in vec((0u64..50_000).prop_map(us), 1..9),
+        there in short(), back in short(), connect in short(), stalls in spans(),
+        (connections, callers, count) in (1u64..9, 1u64..21, 1u64..300)
+    ) {
+        let way = Way { there, back, ..Way::default() };
+        let services = afters.iter().map(|&after| Service::answer(after, "ok")).collect();
+        let script = Script { stalls, ..Script::serving(Turns::cycle(services)) }
+            .dialing(Turns::always(Dial::Stands { after: connect, way }));
+        let run = simulate(&closed(connections, callers, count), &script);
+        prop_assert_eq!(run.total.counts.ok, count);
+        let served: u64 = afters.iter().cycle().take(count as usize).map(|after| after.0).sum();
+        let sum_of = |phase| run.total.phase(phase).map_or(0, sum);
+        prop_assert_eq!(sum_of(Phase::Wait), u128::from(served + count * (there + back).0));
+        prop_assert_eq!(sum_of(Phase::Send) + sum_of(Phase::Receive), 0);
+        if script.stalls.is_empty() {
+            let opened = u128::from(run.total.counts.connections_opened);
+            prop_assert_eq!(sum_of(Phase::Connect), opened * u128::from(connect.0));
+            prop_assert_eq!(sum_of(Phase::ScheduleLag) + sum_of(Phase::ClientLag), 0);
+        }
     }
 }
