@@ -23,6 +23,8 @@ pub(crate) struct Connection<S> {
     pub dirty: bool,
     /// On the worker's list of connections with more to read.
     pub unread: bool,
+    /// The peer has closed, or the connection failed: what there is to read ends with that.
+    pub closing: bool,
 }
 
 /// How far a connection is.
@@ -31,26 +33,37 @@ pub(crate) enum State {
     Closed,
     /// Waits for the name lookup.
     Resolving,
-    /// `attempt`: how many of the peer's addresses were tried before this one.
     Connecting {
         since: Nanos,
-        attempt: usize,
+        attempt: Attempt,
     },
     Open,
+}
+
+/// Which of the peer's addresses is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    /// Its index.
+    pub address: usize,
+    /// How many were tried before it.
+    pub before: usize,
 }
 
 /// One request on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange {
     pub timeline: Timeline,
-    /// Where in `out` its last byte ends.
+    /// Where in `out` it begins and ends.
+    pub out_begin: usize,
     pub out_end: usize,
     /// The connection was opened for it.
     pub opens: bool,
     /// It had a connection at once: it is taken up when its first byte is handed to the kernel.
     pub immediate: bool,
-    /// When its first byte was handed to the kernel.
-    pub ready: Option<Nanos>,
+    /// When it was first handed to the kernel, which may have taken nothing of it then.
+    pub offered: Option<Nanos>,
+    /// The kernel has taken its first byte.
+    pub begun: bool,
     /// Its answer has begun.
     pub began: bool,
 }
@@ -67,6 +80,7 @@ impl<S: Session> Connection<S> {
             listed: true,
             dirty: false,
             unread: false,
+            closing: false,
         }
     }
 
@@ -90,6 +104,7 @@ impl<S: Session> Connection<S> {
         self.sent = 0;
         self.out.clear();
         self.written = 0;
+        self.closing = false;
     }
 
     /// Books what one write did: handed over from `before`, accepted `count` bytes by `after`. Returns how many
@@ -98,18 +113,23 @@ impl<S: Session> Connection<S> {
     pub(crate) fn wrote(&mut self, count: usize, before: Nanos, after: Nanos) -> u64 {
         self.written += count;
         let mut begun = 0;
-        let mut begin = 0;
         for exchange in self.exchanges.iter_mut().skip(self.sent) {
-            if begin >= self.written {
-                break;
-            }
-            begin = exchange.out_end;
-            if exchange.ready.is_none() {
+            // A write is given all there is, so each of them was offered.
+            if exchange.offered.is_none() {
                 exchange.hand_over(before);
+            }
+            if exchange.out_begin >= self.written {
+                continue;
+            }
+            if !exchange.begun {
+                exchange.begun = true;
                 begun += 1;
             }
             if exchange.out_end <= self.written {
-                exchange.timeline.end(Phase::Send, after);
+                // An answer that has begun before has ended the phase already.
+                if !exchange.began {
+                    exchange.timeline.end(Phase::Send, after);
+                }
                 self.sent += 1;
             }
         }
@@ -137,7 +157,7 @@ impl Exchange {
     /// Its first byte goes to the kernel at `at`.
     #[inline]
     fn hand_over(&mut self, at: Nanos) {
-        self.ready = Some(at);
+        self.offered = Some(at);
         if self.opens {
             self.timeline.end(Phase::Connect, at);
         } else {

@@ -13,6 +13,8 @@ mod plan;
 mod pool;
 mod recorder;
 mod run;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod worker;
 

@@ -57,6 +57,8 @@ pub(crate) struct Recorder {
     worker: usize,
     boundaries: Boundaries,
     start: Nanos,
+    /// The first interval that the current one does not reach into.
+    next: u64,
     cpu_before: Nanos,
     parts: SyncSender<Part>,
     emptied: Receiver<Box<Interval>>,
@@ -74,6 +76,7 @@ impl Recorder {
             worker,
             boundaries,
             start: Nanos::ZERO,
+            next: 1,
             cpu_before: Nanos::ZERO,
             parts,
             emptied,
@@ -89,7 +92,7 @@ impl Recorder {
     /// When the current interval ends.
     #[inline]
     pub(crate) fn ends_at(&self) -> Nanos {
-        self.start + self.boundaries.begin(self.current.index + 1)
+        self.start + self.boundaries.begin(self.next)
     }
 
     /// Hands the current interval over and begins the one that holds `now`.
@@ -99,6 +102,8 @@ impl Recorder {
     pub(crate) fn roll(&mut self, now: Nanos, outstanding: u64, thread_cpu: Nanos) {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index);
         self.close(next, outstanding, thread_cpu);
+        // Also when it cannot be handed over: to try again at every turn would burn the core.
+        self.next = next + 1;
         let mut fresh = self.emptied.try_recv().unwrap_or_default();
         fresh.index = next;
         fresh.start = self.boundaries.begin(next);

@@ -46,7 +46,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let pool = &self.job.plan.pool;
         match connection.state {
             State::Connecting { since, .. } => Some(since + pool.connect_timeout?),
-            State::Open => Some(connection.exchanges.front()?.ready? + pool.request_timeout?),
+            State::Open => Some(connection.exchanges.front()?.offered? + pool.request_timeout?),
             State::Closed | State::Resolving => None,
         }
     }
@@ -56,10 +56,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         if connection.state != State::Open {
             return self.fail_connection(slot, Failure::new(Outcome::ConnectTimeout, Phase::Connect));
         }
-        // The peer's kernel has acknowledged every byte, so the request got there: what is missing is the
-        // answer. Otherwise silence is all there is.
+        // The request was wholly sent and the peer's kernel has acknowledged every byte, so it got there: what
+        // is missing is the answer. Otherwise silence is all there is.
         let blame = match self.reactor.unacknowledged(slot) {
-            Some(0) => Blame::Server,
+            Some(0) if connection.sent > 0 => Blame::Server,
             _ => Blame::Undecided,
         };
         let failure = Failure::blamed(Outcome::RequestTimeout, connection.phase(0), blame);
@@ -89,7 +89,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
     /// The answer said that the connection ends with it.
     pub(super) fn close_after_answer(&mut self, slot: Slot) {
-        self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, Phase::Wait));
+        let phase = self.connections[slot.0 as usize].phase(0);
+        self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
     }
 
     /// The connection ended while nothing was outstanding; the next request on it opens another.
@@ -123,7 +124,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             let slot = Slot(index as u32);
             let connection = &self.connections[index];
             for (position, exchange) in connection.exchanges.iter().enumerate() {
-                let outcome = if exchange.ready.is_some() { Outcome::InFlight } else { Outcome::NotSent };
+                let outcome = if exchange.begun { Outcome::InFlight } else { Outcome::NotSent };
                 let failure = Failure::new(outcome, connection.phase(position));
                 let age = now.saturating_sub(exchange.timeline.due_at());
                 self.recorder.current.record_failure(failure, age);

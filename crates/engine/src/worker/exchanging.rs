@@ -83,7 +83,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let connection = &mut self.connections[slot.0 as usize];
         if more && !connection.unread {
             connection.unread = true;
-            self.unread.push(slot);
+            self.unread.push_back(slot);
         }
     }
 
@@ -98,7 +98,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let arrival = Arrival { kernel: arrived, read: self.reactor.now() };
                 self.recorder.current.counts.bytes_received += count as u64;
                 self.take_input(slot, &buffer[..count], arrival);
-                !drained
+                // A close that came together with the bytes has no event of its own.
+                !drained || self.connections[slot.0 as usize].closing
             }
             Ok(Received::Nothing) => false,
             Ok(Received::Closed) => {
@@ -117,6 +118,11 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn take_input(&mut self, slot: Slot, mut input: &[u8], arrival: Arrival) {
         while !input.is_empty() {
             let connection = &mut self.connections[slot.0 as usize];
+            if connection.exchanges.front().is_some_and(|exchange| !exchange.begun) {
+                // Nothing of the request has been sent: whatever this answers, it is not that.
+                let phase = connection.phase(0);
+                return self.fail_connection(slot, Failure::new(Outcome::ProtocolError, phase));
+            }
             match connection.session.handle_input(input) {
                 Ok(step) => {
                     input = &input[step.consumed..];
@@ -191,8 +197,11 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// needs no turn of the event loop between an answer and the next request.
     #[inline]
     fn refill(&mut self, now: Nanos) {
+        if now >= self.give_up_at {
+            return;
+        }
         self.serve_queue();
-        while self.pool.has_room() {
+        while self.pool.has_room() && self.outstanding() < self.callers {
             let Some(due) = self.demand.take(now) else { return };
             self.recorder.current.counts.scheduled += 1;
             let Some(slot) = self.pool.check_out() else { return };
@@ -213,7 +222,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 self.finish_front(slot, reply, Arrival { kernel: None, read });
             }
             CloseEvent::BeforeResponse => {
-                self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, Phase::Wait));
+                let phase = connection.phase(0);
+                self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
             }
             CloseEvent::Incomplete => {
                 self.fail_connection(slot, Failure::new(Outcome::IncompleteResponse, Phase::Receive));

@@ -8,8 +8,8 @@ mod ending;
 mod exchanging;
 mod opening;
 
+use std::collections::VecDeque;
 use std::io;
-use std::mem;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,12 +63,20 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     /// Connections with bytes to hand to the kernel.
     dirty: Vec<Slot>,
     /// Connections that had more to read than one turn takes.
-    unread: Vec<Slot>,
+    unread: VecDeque<Slot>,
     peer: PeerState,
     buffer: Vec<u8>,
     /// When the run ends whatever is outstanding.
     give_up_at: Nanos,
     stopping: bool,
+}
+
+/// What the reactor tells of one connection.
+#[derive(Debug, Clone, Copy)]
+struct News {
+    readable: bool,
+    writable: bool,
+    closed: bool,
 }
 
 /// What is known of the peer's addresses.
@@ -100,7 +108,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             callers: share.callers,
             under_way: 0,
             dirty: Vec::with_capacity(share.connections as usize),
-            unread: Vec::new(),
+            unread: VecDeque::with_capacity(share.connections as usize),
             peer: PeerState { addresses, ..PeerState::default() },
             buffer: vec![0; READ_BYTES],
             give_up_at: window_end.saturating_add(plan.drain),
@@ -124,10 +132,19 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 self.recorder.roll(now, self.outstanding(), clock::thread_cpu());
             }
             self.give_up_expired(now);
-            self.dispatch(now);
-            if self.is_done(now) {
+            if now >= self.give_up_at {
+                // What has become due meanwhile would be sent only to be cut off.
                 break Ok(());
             }
+            self.dispatch(now);
+            if self.demand.is_over(now) && self.outstanding() == 0 {
+                break Ok(());
+            }
+            debug_assert!(
+                self.pool.queued() == 0 || !self.pool.has_room(),
+                "a request waits beside room for it"
+            );
+            debug_assert!(self.outstanding() <= self.callers, "more requests than callers");
             let until = if self.unread.is_empty() { self.wake_at(now) } else { now };
             if let Err(error) = self.reactor.wait(until, &mut ready) {
                 break Err(error);
@@ -141,7 +158,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     }
 
     fn attend(&mut self, ready: &mut Vec<Ready>) {
-        for slot in mem::take(&mut self.unread) {
+        // Those that still have more come behind, for the next turn.
+        for _ in 0..self.unread.len() {
+            let Some(slot) = self.unread.pop_front() else { break };
             self.connections[slot.0 as usize].unread = false;
             self.read(slot);
             self.flush_dirty();
@@ -149,7 +168,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         for event in ready.drain(..) {
             match event {
                 Ready::Socket { slot, readable, writable, closed } => {
-                    self.attend_socket(slot, readable || closed, writable);
+                    self.attend_socket(slot, News { readable, writable, closed });
                 }
                 Ready::Resolved { result, at } => self.resolved(result, at),
             }
@@ -157,11 +176,13 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    fn attend_socket(&mut self, slot: Slot, readable: bool, writable: bool) {
+    fn attend_socket(&mut self, slot: Slot, news: News) {
+        let News { readable, writable, closed } = news;
         match self.connections[slot.0 as usize].state {
             State::Connecting { attempt, .. } => self.attend_connecting(slot, attempt),
             State::Open => {
-                if readable {
+                self.connections[slot.0 as usize].closing |= closed;
+                if readable || closed {
                     self.read(slot);
                 }
                 let connection = &mut self.connections[slot.0 as usize];
@@ -199,16 +220,16 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     #[inline]
     fn take_up(&mut self, due: Due) {
         self.recorder.current.counts.scheduled += 1;
+        if self.outstanding() >= self.callers {
+            let age = self.reactor.now() - due.intended;
+            self.recorder.current.record_failure(Failure::new(Outcome::QueueFull, Phase::PoolWait), age);
+            return;
+        }
         if let Some(slot) = self.pool.check_out() {
             self.assign(slot, due.n, Timeline::due(due.intended), true);
             self.flush_dirty();
-            return;
-        }
-        let taken_up = self.reactor.now();
-        if self.outstanding() >= self.callers {
-            let age = taken_up - due.intended;
-            self.recorder.current.record_failure(Failure::new(Outcome::QueueFull, Phase::PoolWait), age);
         } else {
+            let taken_up = self.reactor.now();
             self.pool.enqueue(Waiting { n: due.n, intended: due.intended, taken_up });
         }
     }
@@ -226,14 +247,17 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             }
             timeline.end(Phase::PoolWait, now);
         }
+        let out_begin = connection.out.len();
         let expect = self.job.protocol.encode(n, &mut connection.out);
         connection.session.expect(expect);
         connection.exchanges.push_back(Exchange {
             timeline,
+            out_begin,
             out_end: connection.out.len(),
             opens,
             immediate,
-            ready: None,
+            offered: None,
+            begun: false,
             began: false,
         });
         self.under_way += 1;
@@ -258,10 +282,6 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     #[inline]
     fn outstanding(&self) -> u64 {
         self.under_way + self.pool.queued()
-    }
-
-    fn is_done(&self, now: Nanos) -> bool {
-        now >= self.give_up_at || (self.demand.is_over(now) && self.outstanding() == 0)
     }
 
     /// The next instant at which something must be looked at.

@@ -10,14 +10,14 @@ use rustix::io::Errno;
 use units::Nanos;
 
 use super::{Worker, mark_dirty};
-use crate::connection::State;
+use crate::connection::{Attempt, State};
 use crate::plan::Peer;
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Begins to open the connection of `slot`, looking the peer up first if that has not been done.
     pub(super) fn open(&mut self, slot: Slot) {
         if !self.peer.addresses.is_empty() {
-            return self.connect(slot, 0);
+            return self.connect(slot, self.first_attempt());
         }
         self.connections[slot.0 as usize].state = State::Resolving;
         if let (Peer::Name { host, port }, false) = (&self.job.plan.peer, self.peer.looking_up) {
@@ -41,14 +41,17 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             for exchange in &mut self.connections[slot.0 as usize].exchanges {
                 exchange.timeline.end(Phase::Resolve, at);
             }
-            self.connect(slot, 0);
+            self.connect(slot, self.first_attempt());
         }
     }
 
-    /// Tries the peer's address number `attempt`, counted from the one that answered last.
-    fn connect(&mut self, slot: Slot, attempt: usize) {
-        let addresses = &self.peer.addresses;
-        let address = addresses[(self.peer.preferred + attempt) % addresses.len()];
+    /// Begins with the address that answered last.
+    fn first_attempt(&self) -> Attempt {
+        Attempt { address: self.peer.preferred, before: 0 }
+    }
+
+    fn connect(&mut self, slot: Slot, attempt: Attempt) {
+        let address = self.peer.addresses[attempt.address];
         let since = match self.connections[slot.0 as usize].state {
             State::Connecting { since, .. } => since,
             _ => self.reactor.now(),
@@ -64,12 +67,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    pub(super) fn attend_connecting(&mut self, slot: Slot, attempt: usize) {
+    pub(super) fn attend_connecting(&mut self, slot: Slot, attempt: Attempt) {
         match self.reactor.connected(slot) {
             Ok(false) => {}
             Ok(true) => {
-                let count = self.peer.addresses.len();
-                self.peer.preferred = (self.peer.preferred + attempt) % count;
+                // Other connections may have found another one meanwhile; either is as good.
+                self.peer.preferred = attempt.address;
                 self.peer.reached = self.peer.reached.or(Some(self.peer.addresses[self.peer.preferred]));
                 self.recorder.current.counts.connections_opened += 1;
                 let connection = &mut self.connections[slot.0 as usize];
@@ -80,10 +83,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    fn connect_failed(&mut self, slot: Slot, attempt: usize, error: &io::Error) {
+    fn connect_failed(&mut self, slot: Slot, attempt: Attempt, error: &io::Error) {
         // A name with several addresses has failed only when all of them have.
-        if attempt + 1 < self.peer.addresses.len() {
-            return self.connect(slot, attempt + 1);
+        let count = self.peer.addresses.len();
+        if attempt.before + 1 < count {
+            let next = Attempt { address: (attempt.address + 1) % count, before: attempt.before + 1 };
+            return self.connect(slot, next);
         }
         self.fail_connection(slot, classify_connect(error));
     }

@@ -1,0 +1,43 @@
+//! The hot path takes no memory.
+
+use testkit::{LineProtocol, Piece, Script, Service, SimReactor, Text, Turns};
+
+use super::{START, closed, ms};
+use crate::plan::Plan;
+use crate::recorder::{Boundaries, Recorder};
+use crate::worker::{Job, Worker};
+
+/// Allocations of a whole simulated run, its beginning and its end included.
+fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
+    // One interval: handing over is not the hot path.
+    let plan = Plan { window: None, interval: ms(1_000_000), ..closed(4, 12, requests) };
+    let (parts_in, _parts) = std::sync::mpsc::sync_channel(1);
+    let (_emptied_in, emptied) = std::sync::mpsc::sync_channel(1);
+    let recorder = Recorder::new(0, Boundaries::new(plan.interval, None), parts_in, emptied);
+    let mut reactor = SimReactor::new(script.clone(), START);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let protocol = LineProtocol::new(pipeline);
+    let job = Job { plan: &plan, protocol: &protocol, stop: &stop, start: START };
+    let worker = Worker::new(&mut reactor, job, plan.share(0), recorder);
+    allocation_counter::measure(|| assert!(worker.run().is_ok())).count_total
+}
+
+/// If this fails, the instrument measures its own allocator. Both runs warm up alike, to numbers of
+/// five digits, so the difference is what 10 000 requests cost.
+#[test]
+fn ten_thousand_requests_more_allocate_nothing_more() {
+    let script = Script::answering_after(ms(1));
+    for pipeline in [1, 3] {
+        let count = |requests| allocations(requests, pipeline, &script);
+        assert_eq!(count(30_000), count(20_000), "pipeline of {pipeline}");
+    }
+}
+
+/// Answers of more than a connection may read in one turn.
+#[test]
+fn long_answers_allocate_nothing_either() {
+    let long = "long ".repeat(200_000).leak();
+    let text = vec![Text::of("ok "), Text::Number, Text::of(" "), Text::of(long), Text::of("\n")];
+    let script = Script::serving(Turns::always(Service::pieces(ms(1), vec![Piece { after: ms(1), text }])));
+    assert_eq!(allocations(99, 1, &script), allocations(49, 1, &script));
+}

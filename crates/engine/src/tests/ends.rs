@@ -1,0 +1,57 @@
+//! How a run ends: by its window, by its drain, by being told to. Nothing that was due is forgotten.
+
+use testkit::{LineProtocol, Script, Service, Then, Turns};
+use units::Nanos;
+
+use super::{Watched, closed, endings, ms, open, simulate, simulate_watched};
+use crate::plan::Plan;
+
+#[test]
+fn a_closed_loop_asks_for_nothing_after_its_window() {
+    let plan = Plan { window: Some(ms(95)), ..closed(1, 1, 1_000_000) };
+    let run = simulate(&plan, &Script::answering_after(ms(10)));
+    assert_eq!(endings(&run.total), "10 ok");
+    assert_eq!(run.elapsed, ms(100));
+    // What was drained is told apart: the window's end is a boundary.
+    let ends: Vec<_> = run.intervals.iter().map(|interval| (interval.start, interval.counts.ok)).collect();
+    assert_eq!(ends, [(ms(0), 9), (ms(95), 1)]);
+}
+
+#[test]
+fn the_drain_has_an_end() {
+    let plan = Plan { window: Some(ms(95)), drain: ms(20), ..closed(2, 4, 1_000_000) };
+    let run = simulate(&plan, &Script::serving(Turns::always(Service::nothing(Nanos::ZERO, Then::Hang))));
+    assert_eq!(endings(&run.total), "2 in_flight/wait/undecided; 2 not_sent/pool_wait/pool");
+    assert_eq!(run.elapsed, ms(115));
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_keeps_what_it_has() {
+    let mut plan = open("1000/s", 1_000_000);
+    (plan.pool.callers, plan.pool.connections) = (100, 100);
+    let mut watched = Watched::new(LineProtocol::new(1));
+    watched.stop_at = Some(50);
+    let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
+    // Told while the request due at 50 ms began to connect.
+    assert_eq!(endings(&run.total), "31 ok; 1 not_sent/connect/undecided; 19 in_flight/wait/undecided");
+    assert_eq!(run.elapsed, ms(50));
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_before_its_start_ends() {
+    let watched = Watched::new(LineProtocol::new(1));
+    watched.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let run = simulate_watched(&closed(1, 1, 10), &Script::answering_after(ms(20)), &watched);
+    assert_eq!((run.total.counts.scheduled, run.elapsed), (0, Nanos::ZERO));
+}
+
+#[test]
+fn every_request_belongs_to_one_worker() {
+    let mut plan = open("1000/s", 100);
+    plan.workers = 3;
+    (plan.pool.callers, plan.pool.connections) = (7, 5);
+    let mut run = simulate(&plan, &Script::answering_after(ms(2)));
+    run.encoded.sort_unstable();
+    assert_eq!(run.encoded, (0..100).collect::<Vec<_>>());
+    assert_eq!(endings(&run.total), "100 ok");
+}

@@ -1,0 +1,198 @@
+//! Whole runs of the engine in simulated time, against a planted truth.
+
+mod allocation;
+mod collecting;
+mod conservation;
+mod ends;
+mod outcomes;
+mod pipelining;
+mod truth;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use codec::{Expect, Protocol};
+use record::{Durations, Interval, Phase};
+use schedule::Arrivals;
+use testkit::{LineProtocol, LineSession, Script, SimReactor};
+use units::Nanos;
+
+use crate::collector::collect;
+use crate::plan::tests::plan;
+use crate::plan::{Load, Peer, Plan};
+use crate::recorder::{Boundaries, Recorder};
+use crate::worker::{Job, Worker};
+
+/// Far from zero, so that an offset taken for an instant shows.
+const START: Nanos = Nanos::from_secs(1_000);
+
+/// More intervals than any test makes: workers run one after the other, and are collected at the end.
+const MANY: usize = 4_096;
+
+/// What a simulated run left behind.
+struct Simulated {
+    total: Interval,
+    intervals: Vec<Interval>,
+    /// When its last worker ended, from its start.
+    elapsed: Nanos,
+    /// The numbers of the requests that were encoded, in the order of the workers.
+    encoded: Vec<u64>,
+    dials: usize,
+}
+
+/// Runs `plan` over one-line requests, one at a time on a connection.
+fn simulate(plan: &Plan, script: &Script) -> Simulated {
+    simulate_lines(plan, script, LineProtocol::new(1))
+}
+
+fn simulate_lines(plan: &Plan, script: &Script, lines: LineProtocol) -> Simulated {
+    simulate_watched(plan, script, &Watched::new(lines))
+}
+
+/// The line protocol, noting what it is asked for, and able to end the run.
+struct Watched {
+    lines: LineProtocol,
+    encoded: Mutex<Vec<u64>>,
+    stop: AtomicBool,
+    /// The run is told to stop while this request is encoded.
+    stop_at: Option<u64>,
+}
+
+impl Watched {
+    fn new(lines: LineProtocol) -> Watched {
+        Watched { lines, encoded: Mutex::default(), stop: AtomicBool::new(false), stop_at: None }
+    }
+}
+
+impl Protocol for Watched {
+    type Session = LineSession;
+
+    fn session(&self) -> LineSession {
+        self.lines.session()
+    }
+
+    fn encode(&self, n: u64, out: &mut Vec<u8>) -> Expect {
+        self.encoded.lock().unwrap().push(n);
+        if self.stop_at == Some(n) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.lines.encode(n, out)
+    }
+}
+
+fn simulate_watched(plan: &Plan, script: &Script, watched: &Watched) -> Simulated {
+    let run = simulate_protocol(plan, script, watched, &watched.stop);
+    Simulated { encoded: std::mem::take(&mut *watched.encoded.lock().unwrap()), ..run }
+}
+
+/// Every simulated run keeps the promises, whatever else it is to show.
+fn simulate_protocol<P: Protocol>(
+    plan: &Plan,
+    script: &Script,
+    protocol: &P,
+    stop: &AtomicBool,
+) -> Simulated {
+    assert_eq!(plan.refusal(), None);
+    let (parts_in, parts) = sync_channel(MANY);
+    let mut emptied = Vec::new();
+    let (mut elapsed, mut dials) = (Nanos::ZERO, 0);
+    for index in 0..plan.workers {
+        let (emptied_in, emptied_out) = sync_channel(1);
+        emptied.push(emptied_in);
+        let boundaries = Boundaries::new(plan.interval, plan.window);
+        let recorder = Recorder::new(index as usize, boundaries, parts_in.clone(), emptied_out);
+        let mut reactor = SimReactor::new(script.clone(), START);
+        let job = Job { plan, protocol, stop, start: START };
+        let ended = Worker::new(&mut reactor, job, plan.share(index), recorder).run().unwrap();
+        elapsed = elapsed.max(ended.at.saturating_sub(START));
+        dials += reactor.dial_count();
+    }
+    drop(parts_in);
+    let (mut total, mut intervals) = (Interval::default(), Vec::new());
+    collect(&parts, &emptied, &mut |interval| {
+        total.merge(interval);
+        intervals.push(interval.clone());
+    });
+    check_promises(&total);
+    Simulated { total, intervals, elapsed, encoded: Vec::new(), dials }
+}
+
+#[track_caller]
+fn check_promises(total: &Interval) {
+    let (scheduled, ended) = (total.counts.scheduled, total.ended());
+    assert_eq!(scheduled, ended, "scheduled is not the sum of the outcomes: {}", endings(total));
+    let phases: u128 = Phase::ALL.into_iter().filter_map(|phase| total.phase(phase)).map(sum).sum();
+    let response = total.response().map_or(0, sum);
+    assert_eq!(phases, response, "the phases do not sum to the response");
+    for always in [Phase::Send, Phase::Wait, Phase::Receive] {
+        assert_eq!(total.phase(always).map_or(0, Durations::count), total.counts.ok, "{always:?}");
+    }
+    for &(failure, count) in total.failures() {
+        let ages = total.failed(failure.outcome).map_or(0, Durations::count);
+        assert!(ages >= count, "{failure:?}: {count} failures with {ages} ages");
+    }
+}
+
+/// `3 ok; 2 reset/wait/server`, sorted.
+fn endings(total: &Interval) -> String {
+    let mut parts: Vec<String> = total
+        .failures()
+        .iter()
+        .map(|(failure, count)| {
+            let (outcome, phase, blame) =
+                (failure.outcome.name(), failure.phase.name(), failure.blame.name());
+            format!("{count} {outcome}/{phase}/{blame}")
+        })
+        .collect();
+    parts.sort();
+    if total.counts.ok > 0 {
+        parts.insert(0, format!("{} ok", total.counts.ok));
+    }
+    parts.join("; ")
+}
+
+/// How long all `ok` requests together spent in each phase that took place, in microseconds; exact.
+fn phase_sums_us(total: &Interval) -> Vec<(Phase, f64)> {
+    let present = Phase::ALL.into_iter().filter_map(|phase| Some((phase, total.phase(phase)?)));
+    present.map(|(phase, durations)| (phase, sum(durations) as f64 / 1e3)).collect()
+}
+
+fn sum(durations: &Durations) -> u128 {
+    assert_eq!(durations.out_of_range(), 0);
+    durations.sum_ns()
+}
+
+/// The quantile `rank / count`, which must be `expected` to the three digits that histograms keep.
+#[track_caller]
+fn check_rank(durations: &Durations, rank: u64, expected: Nanos) {
+    let found = durations.at_rank(rank).unwrap();
+    let same = durations.histogram().equivalent(found.0, expected.0);
+    assert!(same, "rank {rank} of {}: {found}, not {expected}", durations.count());
+}
+
+fn ms(ms: u64) -> Nanos {
+    Nanos::from_millis(ms)
+}
+
+fn us(us: u64) -> Nanos {
+    Nanos::from_micros(us)
+}
+
+/// `count` requests of an open loop, evenly at `rate`.
+fn open(rate: &str, count: u64) -> Plan {
+    let load = Load::Open(Arrivals::Constant(rate.parse().unwrap()));
+    Plan { load, request_limit: Some(count), ..plan() }
+}
+
+/// `count` requests of a closed loop.
+fn closed(connections: u64, callers: u64, count: u64) -> Plan {
+    let mut plan = Plan { request_limit: Some(count), window: None, ..plan() };
+    (plan.pool.connections, plan.pool.callers) = (connections, callers);
+    plan
+}
+
+/// The same, to a name that must be looked up.
+fn named(plan: &Plan) -> Plan {
+    Plan { peer: Peer::Name { host: "server".to_owned(), port: 80 }, ..plan.clone() }
+}

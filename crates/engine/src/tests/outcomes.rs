@@ -1,0 +1,239 @@
+//! Each way a request can end, planted: the outcome, the phase and the blame of every request of the run.
+
+use std::net::SocketAddr;
+
+use rustix::io::Errno;
+use testkit::{Acks, Dial, LineProtocol, Lookup, Script, Service, Span, Text, Then, Turns, Way};
+use units::Nanos;
+
+use super::{closed, endings, ms, named, open, simulate, simulate_lines};
+use crate::plan::Plan;
+
+#[track_caller]
+fn check(plan: &Plan, script: &Script, expected: &str) {
+    assert_eq!(endings(&simulate(plan, script).total), expected);
+}
+
+fn always(service: Service) -> Script {
+    Script::serving(Turns::always(service))
+}
+
+fn dialing(dial: Dial) -> Script {
+    Script::answering_after(ms(1)).dialing(Turns::always(dial))
+}
+
+fn never() -> Service {
+    Service::nothing(Nanos::ZERO, Then::Hang)
+}
+
+fn address(last: u8) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, last], 80))
+}
+
+#[test]
+fn an_answer_says_how_it_went() {
+    for (word, ending) in [
+        ("ok", "3 ok"),
+        ("err", "3 app_error/receive/server"),
+        ("bad", "3 app_error/receive/client"),
+        ("chk", "3 check_failed/receive/server"),
+        ("gibberish", "3 protocol_error/receive/server"),
+    ] {
+        check(&closed(1, 1, 3), &always(Service::answer(ms(1), word)), ending);
+    }
+}
+
+#[test]
+fn what_waits_in_vain_for_the_pool() {
+    let mut plan = open("100/s", 6);
+    plan.pool.callers = 3;
+    plan.window = Some(ms(100));
+    let hung = always(never());
+    check(&plan, &hung, "1 in_flight/wait/undecided; 2 not_sent/pool_wait/pool; 3 queue_full/pool_wait/pool");
+    plan.pool.checkout_timeout = Some(ms(25));
+    // The second and third are due at 10 and 20 and given up at 35 and 45; the fourth, due at 30, finds the
+    // queue full; the fifth, due at 40, takes the second's place, the sixth the third's.
+    check(
+        &plan,
+        &hung,
+        "1 in_flight/wait/undecided; 1 queue_full/pool_wait/pool; 4 checkout_timeout/pool_wait/pool",
+    );
+}
+
+/// If this fails, `--callers` does not hold back an open loop whose connections outnumber them.
+#[test]
+fn no_more_requests_are_under_way_than_callers() {
+    let mut plan = open("100/s", 6);
+    (plan.pool.callers, plan.pool.connections) = (2, 8);
+    check(&plan, &always(never()), "2 in_flight/wait/undecided; 4 queue_full/pool_wait/pool");
+}
+
+#[test]
+fn a_name_that_cannot_be_looked_up() {
+    let script = Script { lookups: Turns::always(Lookup::Fails { after: ms(2) }), ..always(never()) };
+    check(&named(&closed(2, 2, 6)), &script, "6 resolve_failed/resolve/network");
+    let nothing = Lookup::Finds { after: ms(2), addresses: Vec::new() };
+    let script = Script { lookups: Turns::always(nothing), ..always(never()) };
+    check(&named(&closed(2, 2, 6)), &script, "6 resolve_failed/resolve/network");
+}
+
+#[test]
+fn each_error_of_connect_has_its_blame() {
+    for (errno, ending) in [
+        (Errno::CONNREFUSED, "connect_refused/connect/server"),
+        (Errno::TIMEDOUT, "connect_timeout/connect/undecided"),
+        (Errno::CONNRESET, "connect_failed/connect/server"),
+        (Errno::HOSTUNREACH, "connect_failed/connect/network"),
+        (Errno::NETUNREACH, "connect_failed/connect/network"),
+        (Errno::MFILE, "connect_failed/connect/client"),
+        (Errno::ADDRNOTAVAIL, "connect_failed/connect/client"),
+        (Errno::ACCESS, "connect_failed/connect/client"),
+        (Errno::PROTO, "connect_failed/connect/undecided"),
+    ] {
+        let errno = errno.raw_os_error();
+        let expected = format!("4 {ending}");
+        check(&closed(2, 2, 4), &dialing(Dial::Fails { after: ms(1), errno }), &expected);
+        check(&closed(2, 2, 4), &dialing(Dial::FailsAtOnce { errno }), &expected);
+    }
+}
+
+#[test]
+fn a_connect_that_nobody_answers() {
+    let mut plan = closed(1, 1, 3);
+    plan.pool.connect_timeout = Some(ms(100));
+    check(&plan, &dialing(Dial::Silent), "3 connect_timeout/connect/undecided");
+    (plan.pool.connect_timeout, plan.window) = (None, Some(ms(300)));
+    check(&plan, &dialing(Dial::Silent), "1 not_sent/connect/undecided");
+}
+
+fn two_addresses(first: Dial) -> Script {
+    let addresses = vec![address(1), address(2)];
+    Script {
+        lookups: Turns::always(Lookup::Finds { after: ms(1), addresses }),
+        dials_to: vec![(address(1), Turns::always(first))],
+        // Every connection carries one request, so each request opens one.
+        ..always(Service::answer(ms(1), "bye").then(Then::Close))
+    }
+}
+
+#[test]
+fn the_second_address_is_tried_when_the_first_refuses() {
+    let refused = Dial::Fails { after: ms(1), errno: Errno::CONNREFUSED.raw_os_error() };
+    let run = simulate(&named(&closed(1, 1, 10)), &two_addresses(refused));
+    assert_eq!(endings(&run.total), "10 ok");
+    assert_eq!(run.dials, 11, "the address that answered is kept");
+}
+
+/// If this fails, connections that open side by side try the refusing address twice, and never the other.
+#[test]
+fn connections_that_open_together_all_find_the_second_address() {
+    for spread in 0..4 {
+        let refusals = (0..4)
+            .map(|k| Dial::Fails { after: ms(1 + k * spread), errno: Errno::CONNREFUSED.raw_os_error() });
+        let mut script = two_addresses(Dial::Silent);
+        script.dials_to[0].1 = Turns::cycle(refusals.collect());
+        let run = simulate(&named(&closed(4, 4, 40)), &script);
+        assert_eq!(endings(&run.total), "40 ok", "refusals {spread} ms apart");
+        assert_eq!(run.dials, 44, "refusals {spread} ms apart: once found, the address is kept");
+    }
+}
+
+#[test]
+fn all_addresses_refuse() {
+    let refused = Dial::Fails { after: ms(1), errno: Errno::CONNREFUSED.raw_os_error() };
+    let script = two_addresses(refused.clone()).dialing(Turns::always(refused));
+    check(&named(&closed(2, 2, 6)), &script, "6 connect_refused/connect/server");
+}
+
+/// If this fails, a packet lost on the way and a server that does not answer are told apart without evidence,
+/// or not told apart in spite of it.
+#[test]
+fn silence_is_the_servers_fault_only_if_the_request_got_there() {
+    let mut plan = closed(1, 1, 3);
+    plan.pool.request_timeout = Some(ms(100));
+    for (acks, blame) in [(Acks::Prompt, "server"), (Acks::Never, "undecided"), (Acks::Unknown, "undecided")]
+    {
+        let way = Way { acks, ..Way::default() };
+        let script = always(never()).dialing(Turns::always(Dial::Stands { after: ms(1), way }));
+        check(&plan, &script, &format!("3 request_timeout/wait/{blame}"));
+    }
+    let half = Service::raw(ms(1), "ok", Then::Hang);
+    check(&plan, &always(half), "3 request_timeout/receive/server");
+}
+
+#[test]
+fn a_connection_that_ends_before_its_time() {
+    for (service, ending) in [
+        (Service::nothing(ms(1), Then::Close), "closed_before_response/wait/server"),
+        (Service::raw(ms(1), "ok", Then::Close), "incomplete_response/receive/server"),
+        (Service::nothing(ms(1), Then::Reset), "reset/wait/server"),
+        (Service::raw(ms(1), "ok", Then::Reset), "reset/receive/server"),
+    ] {
+        check(&closed(1, 1, 3), &always(service), &format!("3 {ending}"));
+    }
+}
+
+/// The last bytes and the close come together: one event tells of both.
+#[test]
+fn an_answer_that_ends_with_the_connection() {
+    let text = Text::of("rest ");
+    let piece = testkit::Piece { after: Nanos::ZERO, text: vec![text, Text::Number, Text::of("\nmore")] };
+    let service = Service::pieces(ms(1), vec![piece]).then(Then::Close);
+    let run = simulate(&closed(1, 1, 3), &always(service));
+    assert_eq!(endings(&run.total), "3 ok");
+    assert_eq!(run.elapsed, ms(3), "nothing waits for an event that has been told already");
+    assert_eq!(run.total.counts.unstamped, 3);
+}
+
+/// The close comes together with the answer before it, which did not announce it.
+#[test]
+fn a_connection_closed_behind_its_answer_carries_no_request() {
+    let script = always(Service::answer(ms(1), "ok").then(Then::Close));
+    let mut plan = open("100/s", 5);
+    plan.pool.callers = 5;
+    let run = simulate(&plan, &script);
+    assert_eq!(endings(&run.total), "5 ok");
+    assert_eq!((run.total.counts.idle_closes, run.dials), (5, 5));
+}
+
+#[test]
+fn an_idle_connection_may_be_closed_at_any_time() {
+    let way = Way { idle_close: Some(ms(3)), ..Way::default() };
+    let script = Script::answering_after(ms(1)).dialing(Turns::always(Dial::Stands { after: ms(0), way }));
+    let run = simulate(&open("100/s", 5), &script);
+    assert_eq!(endings(&run.total), "5 ok");
+    assert_eq!((run.total.counts.idle_closes, run.dials), (4, 5));
+}
+
+/// The request and the server's close cross on the way.
+#[test]
+fn a_request_that_meets_a_close_on_the_way() {
+    let way = Way { there: ms(2), back: ms(2), idle_close: Some(ms(5)), ..Way::default() };
+    let script = Script::answering_after(ms(0)).dialing(Turns::always(Dial::Stands { after: ms(0), way }));
+    // Answered at 4; idle from 2 to 7 at the server; the close arrives at 9. The second is sent at 8.
+    check(&open("125/s", 2), &script, "1 ok; 1 closed_before_response/wait/server");
+}
+
+/// If this fails, a client that slept through the end of the run sends what was due, only to cut it off.
+#[test]
+fn a_client_that_sleeps_through_the_end_has_not_sent() {
+    let mut plan = open("100/s", 100);
+    (plan.window, plan.drain, plan.pool.callers) = (Some(ms(100)), ms(50), 20);
+    let script = Script {
+        stalls: vec![Span { from: ms(55), until: Nanos::from_secs(3) }],
+        ..Script::answering_after(ms(1))
+    };
+    check(&plan, &script, "6 ok; 4 not_sent/schedule_lag/client");
+}
+
+/// If this fails, time goes by in a queue while a connection has room.
+#[test]
+fn a_request_does_not_queue_beside_a_connection_with_room() {
+    let failing = Dial::FailsAtOnce { errno: Errno::MFILE.raw_os_error() };
+    let mut plan = open("1000000000/s", 20);
+    plan.pool.callers = 100;
+    let script = dialing(failing);
+    let run = simulate_lines(&plan, &script, LineProtocol::new(1));
+    assert_eq!(endings(&run.total), "20 connect_failed/connect/client");
+    assert_eq!(run.elapsed, Nanos(19));
+}

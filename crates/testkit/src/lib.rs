@@ -1,0 +1,15 @@
+//! A simulated network and scripted servers: what the instrument is tested against.
+//!
+//! [`SimReactor`] plays a [`Script`] in simulated time, so a test can plant a truth to the nanosecond and ask
+//! whether the engine found it. [`LineProtocol`] is the smallest protocol that pipelines. [`ScriptedServer`]
+//! misbehaves over real sockets. Part of no release: only tests use it.
+
+mod line;
+mod script;
+mod server;
+mod sim;
+
+pub use line::{LineProtocol, LineSession};
+pub use script::{Acks, Choke, Dial, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
+pub use server::{Action, ScriptedServer};
+pub use sim::SimReactor;
