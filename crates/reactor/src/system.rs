@@ -128,7 +128,7 @@ impl SystemReactor {
                     slot,
                     readable: flags.intersects(Flags::IN | Flags::RDHUP),
                     writable: flags.contains(Flags::OUT),
-                    closed: flags.intersects(Flags::HUP | Flags::ERR),
+                    closed: flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR),
                 });
             }
         }

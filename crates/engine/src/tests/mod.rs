@@ -6,6 +6,7 @@ mod conservation;
 mod ends;
 mod outcomes;
 mod pipelining;
+mod sockets;
 mod truth;
 
 use std::sync::Mutex;

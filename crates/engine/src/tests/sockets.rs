@@ -1,0 +1,57 @@
+//! The engine on real sockets, for what only the kernel's own events can show.
+
+use std::sync::atomic::AtomicBool;
+
+use record::Interval;
+use testkit::{Action, LineProtocol, ScriptedServer};
+use units::Nanos;
+
+use crate::plan::Peer;
+use crate::plan::tests::plan;
+use crate::run::{Listener, Started, run};
+
+struct Sum(Interval);
+
+impl Listener for Sum {
+    fn started(&mut self, _: &Started) {}
+
+    fn interval(&mut self, interval: &Interval) {
+        self.0.merge(interval);
+    }
+}
+
+/// The kernel may tell of the last bytes and of the close in one event. If this fails, an answer that ends with
+/// its connection waits for its timeout, and a fast server is booked as one that never answers.
+#[test]
+fn a_close_that_comes_with_the_bytes_is_noticed() {
+    let answer = vec![
+        Action::ReadUntil(b"\n".to_vec()),
+        Action::Write(b"rest 0 and more".to_vec()),
+        Action::ShutdownWrite,
+    ];
+    let server = ScriptedServer::start(vec![answer]);
+    let mut plan = plan();
+    plan.peer = Peer::Address(server.address());
+    plan.window = None;
+    plan.request_limit = Some(200);
+    plan.pool.request_timeout = Some(Nanos::from_secs(2));
+    let mut sum = Sum(Interval::default());
+    run(&plan, &FirstOnly(LineProtocol::new(1)), &AtomicBool::new(false), &mut sum).unwrap();
+    assert_eq!(sum.0.failures(), []);
+    assert_eq!(sum.0.counts.ok, 200);
+}
+
+/// Every request is number 0, as a server that answers by script cannot count.
+struct FirstOnly(LineProtocol);
+
+impl codec::Protocol for FirstOnly {
+    type Session = testkit::LineSession;
+
+    fn session(&self) -> Self::Session {
+        self.0.session()
+    }
+
+    fn encode(&self, _: u64, out: &mut Vec<u8>) -> codec::Expect {
+        self.0.encode(0, out)
+    }
+}
