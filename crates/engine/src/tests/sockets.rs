@@ -34,11 +34,15 @@ fn a_close_that_comes_with_the_bytes_is_noticed() {
     plan.peer = Peer::Address(server.address());
     plan.window = None;
     plan.request_limit = Some(200);
-    plan.pool.request_timeout = Some(Nanos::from_secs(2));
+    let timeout = Nanos::from_secs(5);
+    plan.pool.request_timeout = Some(timeout);
     let mut sum = Sum(Interval::default());
     run(&plan, &FirstOnly(LineProtocol::new(1)), &AtomicBool::new(false), &mut sum).unwrap();
     assert_eq!(sum.0.failures(), []);
     assert_eq!(sum.0.counts.ok, 200);
+    // An unnoticed close is found when the timer has run out and the socket is looked at once more.
+    let longest = sum.0.response().and_then(record::Durations::max).unwrap();
+    assert!(longest < timeout, "found by the timer only, after {longest}");
 }
 
 /// Every request is number 0, as a server that answers by script cannot count.
