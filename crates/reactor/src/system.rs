@@ -42,6 +42,9 @@ pub struct SystemReactor {
 struct Entry {
     socket: Option<OwnedFd>,
     generation: u32,
+    /// The end of the peer's side has been told. It is told once, perhaps together with the last bytes, so a
+    /// short read no longer means that a new event will come.
+    ended: bool,
 }
 
 /// Room for what one wait returns.
@@ -121,9 +124,11 @@ impl SystemReactor {
             }
             let (slot, generation) = (Slot(token as u32), (token >> 32) as u32);
             let flags = event.flags;
-            let current = self.sockets.get(slot.0 as usize);
-            if current.is_some_and(|entry| entry.generation == generation && entry.socket.is_some()) {
+            let current = self.sockets.get_mut(slot.0 as usize);
+            let current = current.filter(|entry| entry.generation == generation && entry.socket.is_some());
+            if let Some(entry) = current {
                 use epoll::EventFlags as Flags;
+                entry.ended |= flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR);
                 ready.push(Ready::Socket {
                     slot,
                     readable: flags.intersects(Flags::IN | Flags::RDHUP),
@@ -163,6 +168,7 @@ impl Reactor for SystemReactor {
         }
         let entry = self.entry(slot);
         entry.generation = entry.generation.wrapping_add(1);
+        entry.ended = false;
         let token = u64::from(slot.0) | u64::from(entry.generation) << 32;
         // Registered once for everything, edge-triggered: no system call changes it again.
         let flags =
@@ -198,12 +204,13 @@ impl Reactor for SystemReactor {
     #[inline]
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<Received> {
         let socket = self.socket(slot)?;
+        let ended = self.sockets[slot.0 as usize].ended;
         match stamp::receive(socket, buffer) {
             Ok(stamp::Read { count: 0, .. }) => Ok(Received::Closed),
             Ok(stamp::Read { count, arrived_realtime_ns }) => Ok(Received::Bytes {
                 count,
                 arrived: arrived_realtime_ns.map(|stamp| self.pairing.to_monotonic(stamp)),
-                drained: count < buffer.len(),
+                drained: count < buffer.len() && !ended,
             }),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
             Err(error) => Err(error),
@@ -257,4 +264,33 @@ fn send_lookup(sender: &SyncSender<Lookup>, waker: &OwnedFd, lookup: Lookup) {
 fn take_wakeups(waker: &OwnedFd) {
     let mut count = [0; 8];
     let _ = rustix::io::read(waker, &mut count);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// If this fails, an answer that is cut off by a close right behind its last byte is booked as silence.
+    #[test]
+    fn an_end_that_came_with_the_last_bytes_is_not_missed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut reactor = SystemReactor::new(false).unwrap();
+        let (slot, mut ready, mut buffer) = (Slot(0), Vec::new(), [0; 64]);
+        reactor.connect(slot, listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        // Takes the event of the connection that stands.
+        reactor.wait(clock::now() + Nanos::from_secs(2), &mut ready).unwrap();
+        assert!(reactor.connected(slot).unwrap());
+        ready.clear();
+        peer.write_all(b"hello").unwrap();
+        drop(peer);
+        // On loopback both are here when the calls have returned: one event tells of both.
+        reactor.wait(clock::now() + Nanos::from_secs(2), &mut ready).unwrap();
+        let read = reactor.receive(slot, &mut buffer).unwrap();
+        assert_eq!(read, Received::Bytes { count: 5, arrived: None, drained: false });
+        assert_eq!(reactor.receive(slot, &mut buffer).unwrap(), Received::Closed);
+    }
 }
