@@ -56,7 +56,8 @@ impl Frozen {
     /// Drives for `secs`; the freeze begins `at` after the run's zero, or a little earlier.
     fn run(secs: u64, at: Nanos) -> Frozen {
         let first = format!("{}ms", (at.0 / 1_000_000) + 500);
-        let schedule = ["--freeze", "1s", "--freeze-every", "1h", "--freeze-first", &first, "--freeze-count", "1"];
+        let schedule =
+            ["--freeze", "1s", "--freeze-every", "1h", "--freeze-first", &first, "--freeze-count", "1"];
         let serve = Serve::start(&schedule);
         let begin = serve.freeze_at.unwrap();
         clock::sleep_until(begin - at - START);
@@ -87,7 +88,11 @@ impl Frozen {
             let theory = theory::quantile(&responses, per_mille);
             let seen = self.seen(per_mille);
             let error = (seen.0 as f64 - theory.0 as f64) * 100.0 / theory.0 as f64;
-            println!("freeze at {}: p{}: {seen}, on paper {theory}, {error:+.3} %", self.plan.freeze.0, per_mille as f64 / 10.0);
+            println!(
+                "freeze at {}: p{}: {seen}, on paper {theory}, {error:+.3} %",
+                self.plan.freeze.0,
+                per_mille as f64 / 10.0
+            );
             assert!(error.abs() <= 2.0, "p{}: {seen}, on paper {theory}", per_mille as f64 / 10.0);
         }
     }

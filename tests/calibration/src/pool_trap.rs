@@ -27,7 +27,10 @@ fn the_wait_for_a_connection_is_told_from_the_request() {
     ] {
         println!("{name} p50 {seen}, planted {planted_ms} ms");
         let planted = Nanos::from_millis(planted_ms);
-        assert!(seen.0.abs_diff(planted.0) * 20 <= planted.0, "{name} p50 is {seen}, not {planted} within 5 %");
+        assert!(
+            seen.0.abs_diff(planted.0) * 20 <= planted.0,
+            "{name} p50 is {seen}, not {planted} within 5 %"
+        );
     }
 }
 
@@ -40,7 +43,8 @@ fn the_demo_prints_the_three_numbers() {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
-    for (said, planted_ms) in [("said by the interceptor", 400), ("the request itself", 200), ("waiting for one of", 200)]
+    for (said, planted_ms) in
+        [("said by the interceptor", 400), ("the request itself", 200), ("waiting for one of", 200)]
     {
         let line = text.lines().find(|line| line.contains(said)).unwrap_or_else(|| panic!("{said}:\n{text}"));
         let number = line.split(said).next().unwrap().trim().replace(' ', "");

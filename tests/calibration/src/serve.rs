@@ -108,7 +108,6 @@ pub struct Freeze {
 #[derive(Debug, Deserialize)]
 pub struct Durations {
     pub count: u64,
-    pub min_ns: Option<u64>,
     pub max_ns: Option<u64>,
     pub p50_ns: Option<u64>,
     pub p90_ns: Option<u64>,

@@ -13,7 +13,7 @@ const STOP: Nanos = Nanos::from_millis(300);
 /// What of the 300 ms must show, at least: the rest is the way of the signals, and the 2 ms of the answer.
 const SHOWN: Nanos = Nanos::from_millis(250);
 /// Pairs of an undisturbed run and one with a stop, at most.
-const MOST_TRIALS: usize = 5;
+const MOST_TRIALS: usize = 8;
 /// Undisturbed runs before their median means something.
 const FEWEST_TRIALS: usize = 3;
 
@@ -23,7 +23,7 @@ const FEWEST_TRIALS: usize = 3;
 #[test]
 fn a_stopped_client_blames_itself_in_an_open_loop() {
     let _alone = quiet::alone();
-    compare(&["-c", "16", "-r", "1000/s", "-d", "4s"], |run| {
+    compare(&["-c", "16", "-r", "1000/s", "-d", "3s"], |run| {
         let lag = run.phase(Phase::ScheduleLag).max().unwrap();
         assert!(lag >= SHOWN, "{}: schedule_lag is at most {lag}", run.line);
     });
@@ -34,12 +34,12 @@ fn a_stopped_client_blames_itself_in_an_open_loop() {
 #[test]
 fn a_stopped_client_blames_itself_in_a_closed_loop() {
     let _alone = quiet::alone();
-    compare(&["-c", "4", "-d", "4s"], |_| {});
+    compare(&["-c", "4", "-d", "3s"], |_| {});
 }
 
 /// What must hold of every run with a stop is checked on every one. How the two p99 of `wait` compare is as noisy
 /// as the host: one that is busy moves either of them by more than the 20 %. So runs with and without a stop take
-/// turns, and one of up to five must agree with the median of the undisturbed ones. That is enough: a client that
+/// turns, and one of up to eight must agree with the median of the undisturbed ones. That is enough: a client that
 /// booked its own stop as the server's would do so in each.
 fn compare(load: &[&str], also: impl Fn(&Run)) {
     let mut undisturbed = Vec::new();
@@ -58,7 +58,9 @@ fn compare(load: &[&str], also: impl Fn(&Run)) {
             return;
         }
     }
-    panic!("no run with a stop kept p99 of wait within 20 %: undisturbed {undisturbed:?}, stopped {stopped:?}");
+    panic!(
+        "no run with a stop kept p99 of wait within 20 %: undisturbed {undisturbed:?}, stopped {stopped:?}"
+    );
 }
 
 fn check_stopped(run: &Run, truth: &Truth) {
@@ -71,7 +73,10 @@ fn check_stopped(run: &Run, truth: &Truth) {
     // The longest wait is what the server says it took, and the way of a packet: no part of the stop.
     let wait = run.phase(Phase::Wait).max().unwrap();
     let server = Nanos(truth.response.max_ns.unwrap());
-    assert!(wait < server + Nanos::from_millis(100), "{line}: wait is {wait}, the server took {server} at most");
+    assert!(
+        wait < server + Nanos::from_millis(100),
+        "{line}: wait is {wait}, the server took {server} at most"
+    );
 }
 
 /// A run against 2 ms, stopped for a while in its middle or not.
@@ -79,7 +84,7 @@ fn run(load: &[&str], stop: Option<Nanos>) -> (Run, Truth) {
     let serve = Serve::start(&[]);
     let driving = Driving::start(load, &serve.url("/delay?us=2000"));
     if let Some(length) = stop {
-        clock::sleep_until(clock::now() + Nanos::from_secs(2));
+        clock::sleep_until(clock::now() + Nanos::from_millis(1_500));
         driving.stop_for(length);
     }
     let run = driving.finish();
