@@ -23,14 +23,9 @@ const REQUESTS: u64 = 100;
 /// One request a connection at a time: nothing can come between a request and its fault.
 #[track_caller]
 fn check(fault: &str, end: End) {
-    check_with(fault, end, &[]);
-}
-
-#[track_caller]
-fn check_with(fault: &str, end: End, more: &[&str]) {
     let _together = quiet::together();
     for load in [CLOSED_LOOP, OPEN_LOOP, TWO_WORKERS] {
-        let (run, truth) = run(fault, &[load, more].concat());
+        let (run, truth) = run(fault, load);
         run.expect(&[(end, REQUESTS)]);
         run.expect_exit(3);
         assert_eq!(truth.faults_of(fault), REQUESTS, "{}: {truth:?}", run.line);
