@@ -23,7 +23,7 @@ fn a_pool_that_has_no_connection_in_time() {
     let run = drive(&load, &serve.url("/delay/1"));
     let truth = serve.truth();
     run.expect(&[(OK, truth.requests.answered), (CHECKOUT, 40 - truth.requests.answered)]);
-    run.expect_exit(0);
+    run.expect_done();
     // Nothing that gave up has reached the server: 40 requests are over after the second round at the latest.
     assert_eq!(truth.requests.read, run.ok(), "{}", run.line);
     assert!((2..=4).contains(&run.ok()), "{}: {}", run.line, run.ok());
@@ -49,7 +49,7 @@ fn a_queue_that_is_full() {
     let run = drive(&["-c", "2", "--callers", "4", "-r", "40/s", "-n", "40"], &serve.url("/delay/1"));
     let truth = serve.truth();
     run.expect(&[(OK, truth.requests.answered), (QUEUE_FULL, 40 - truth.requests.answered)]);
-    run.expect_exit(0);
+    run.expect_done();
     assert_eq!(truth.requests.read, run.ok());
     assert!(run.count_of(Outcome::QueueFull) >= 30, "{}", run.line);
 }

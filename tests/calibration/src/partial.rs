@@ -17,7 +17,7 @@ fn check(fault: &str, end: End, more: &[&str]) {
         // The draws are those of a fixed seed: 1,000 of them always hold the same number.
         assert!((80..120).contains(&faults), "{}: {faults} faults of 1,000", run.line);
         run.expect(&[(end, faults), (OK, 1_000 - faults)]);
-        run.expect_exit(0);
+        run.expect_done();
         assert_eq!(truth.requests.answered, run.ok(), "{}", run.line);
         assert_eq!(truth.requests.read, 1_000, "{}", run.line);
     }
