@@ -42,6 +42,11 @@ pub struct SystemReactor {
 struct Entry {
     socket: Option<OwnedFd>,
     generation: u32,
+    /// The end of the peer's side has been told. It is told once, perhaps together with the last bytes, so a
+    /// short read no longer means that a new event will come.
+    ended: bool,
+    /// A write was told of a reset. The kernel tells of it once: a read after it sees an orderly end.
+    reset: bool,
 }
 
 /// Room for what one wait returns.
@@ -121,9 +126,11 @@ impl SystemReactor {
             }
             let (slot, generation) = (Slot(token as u32), (token >> 32) as u32);
             let flags = event.flags;
-            let current = self.sockets.get(slot.0 as usize);
-            if current.is_some_and(|entry| entry.generation == generation && entry.socket.is_some()) {
+            let current = self.sockets.get_mut(slot.0 as usize);
+            let current = current.filter(|entry| entry.generation == generation && entry.socket.is_some());
+            if let Some(entry) = current {
                 use epoll::EventFlags as Flags;
+                entry.ended |= flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR);
                 ready.push(Ready::Socket {
                     slot,
                     readable: flags.intersects(Flags::IN | Flags::RDHUP),
@@ -163,6 +170,7 @@ impl Reactor for SystemReactor {
         }
         let entry = self.entry(slot);
         entry.generation = entry.generation.wrapping_add(1);
+        (entry.ended, entry.reset) = (false, false);
         let token = u64::from(slot.0) | u64::from(entry.generation) << 32;
         // Registered once for everything, edge-triggered: no system call changes it again.
         let flags =
@@ -190,7 +198,10 @@ impl Reactor for SystemReactor {
                 Ok(count) => return Ok(count),
                 Err(Errno::AGAIN) => return Ok(0),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    self.entry(slot).reset |= error == Errno::CONNRESET;
+                    return Err(error.into());
+                }
             }
         }
     }
@@ -198,12 +209,14 @@ impl Reactor for SystemReactor {
     #[inline]
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<Received> {
         let socket = self.socket(slot)?;
+        let Entry { ended, reset, .. } = self.sockets[slot.0 as usize];
         match stamp::receive(socket, buffer) {
+            Ok(stamp::Read { count: 0, .. }) if reset => Err(Errno::CONNRESET.into()),
             Ok(stamp::Read { count: 0, .. }) => Ok(Received::Closed),
             Ok(stamp::Read { count, arrived_realtime_ns }) => Ok(Received::Bytes {
                 count,
                 arrived: arrived_realtime_ns.map(|stamp| self.pairing.to_monotonic(stamp)),
-                drained: count < buffer.len(),
+                drained: count < buffer.len() && !ended,
             }),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
             Err(error) => Err(error),
@@ -257,4 +270,59 @@ fn send_lookup(sender: &SyncSender<Lookup>, waker: &OwnedFd, lookup: Lookup) {
 fn take_wakeups(waker: &OwnedFd) {
     let mut count = [0; 8];
     let _ = rustix::io::read(waker, &mut count);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A reactor with one connection that stands, and its peer.
+    fn connected() -> (SystemReactor, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut reactor = SystemReactor::new(false).unwrap();
+        reactor.connect(SLOT, listener.local_addr().unwrap()).unwrap();
+        let (peer, _) = listener.accept().unwrap();
+        wait(&mut reactor);
+        assert!(reactor.connected(SLOT).unwrap());
+        (reactor, peer)
+    }
+
+    /// Takes the one event that is there.
+    fn wait(reactor: &mut SystemReactor) {
+        let mut ready = Vec::new();
+        reactor.wait(clock::now() + Nanos::from_secs(2), &mut ready).unwrap();
+        assert_eq!(ready.len(), 1, "{ready:?}");
+    }
+
+    /// If this fails, an answer that is cut off by a close right behind its last byte is booked as silence.
+    #[test]
+    fn an_end_that_came_with_the_last_bytes_is_not_missed() {
+        let (mut reactor, mut peer) = connected();
+        peer.write_all(b"hello").unwrap();
+        drop(peer);
+        // On loopback both are here when the calls have returned: one event tells of both.
+        wait(&mut reactor);
+        let mut buffer = [0; 64];
+        let read = reactor.receive(SLOT, &mut buffer).unwrap();
+        assert_eq!(read, Received::Bytes { count: 5, arrived: None, drained: false });
+        assert_eq!(reactor.receive(SLOT, &mut buffer).unwrap(), Received::Closed);
+    }
+
+    /// If this fails, a reset that a write is told of first is booked as an orderly close.
+    #[test]
+    fn a_reset_stays_a_reset() {
+        let (mut reactor, peer) = connected();
+        sockopt::set_socket_linger(&peer, Some(std::time::Duration::ZERO)).unwrap();
+        drop(peer);
+        let reset = Some(Errno::CONNRESET.raw_os_error());
+        assert_eq!(reactor.send(SLOT, b"hello").unwrap_err().raw_os_error(), reset);
+        for _ in 0..2 {
+            assert_eq!(reactor.receive(SLOT, &mut [0; 64]).unwrap_err().raw_os_error(), reset);
+        }
+    }
+
+    const SLOT: Slot = Slot(0);
 }

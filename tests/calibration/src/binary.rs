@@ -1,0 +1,72 @@
+//! Where the binary under test is, and the CPU it runs on.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// The release binary: `PARALLAX_BIN`, or the one beside this test, built where it is missing.
+pub fn path() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| {
+        if let Some(given) = env::var_os("PARALLAX_BIN") {
+            return PathBuf::from(given);
+        }
+        // This test is TARGET/debug/deps/calibration-HASH.
+        let test = env::current_exe().unwrap();
+        let target = test.ancestors().nth(3).unwrap();
+        let binary = target.join("release/parallax");
+        if !binary.exists() {
+            let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let build = ["build", "--release", "--locked", "-p", "parallax", "--target-dir"];
+            let status = Command::new(cargo).args(build).arg(target).status().unwrap();
+            assert!(status.success(), "the release binary cannot be built: {status}");
+        }
+        binary
+    })
+}
+
+/// Which of the CPUs that this test may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Core {
+    /// For the client.
+    First,
+    /// For the server; the first, where there is but one.
+    Last,
+}
+
+/// Ahead of other work on this host, where that is allowed.
+const NICENESS: i32 = -15;
+
+/// Starts the binary with its output in pipes, on a core of its own: what one side costs is then no part of what
+/// the other side's figures say.
+pub fn start(arguments: &[&str], core: Core) -> Child {
+    let mut command = Command::new(path());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A lookup that nobody answers is to fail soon.
+    command.env("RES_OPTIONS", "attempts:1 timeout:1").env("NO_COLOR", "1");
+    // A child starts with the affinity and the priority of the thread that made it.
+    let before = sched_getaffinity(None).unwrap();
+    sched_setaffinity(None, &only(core, &before)).unwrap();
+    let usual = getpriority_process(None).unwrap();
+    // Needs a privilege; without it the tests hold all the same, with more noise around them.
+    let _ = setpriority_process(None, NICENESS);
+    let child = command.spawn();
+    let _ = setpriority_process(None, usual);
+    sched_setaffinity(None, &before).unwrap();
+    child.unwrap_or_else(|error| panic!("cannot start {}: {error}", path().display()))
+}
+
+fn only(core: Core, allowed: &CpuSet) -> CpuSet {
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
+    let chosen = match core {
+        Core::First => cpus.next(),
+        Core::Last => cpus.next_back(),
+    };
+    let mut set = CpuSet::new();
+    set.set(chosen.unwrap());
+    set
+}

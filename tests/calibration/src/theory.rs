@@ -1,0 +1,82 @@
+//! What a run against a freezing server must measure: a queue worked out on paper, request by request.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use units::Nanos;
+
+/// A steady open loop over a pool, against a server that answers after `delay`, any number at once, but says
+/// nothing while it is frozen. Offsets are from the run's zero.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub rate_per_s: u64,
+    pub requests: u64,
+    pub connections: usize,
+    pub delay: Nanos,
+    pub freeze: (Nanos, Nanos),
+}
+
+impl Plan {
+    /// The response of every request, the shortest first.
+    pub fn responses(&self) -> Vec<Nanos> {
+        let mut responses: Vec<Nanos> = self.lives().map(|(due, answered)| answered - due).collect();
+        responses.sort_unstable();
+        responses
+    }
+
+    /// From the end of the freeze until nobody waits for a connection any more: how long the backlog takes.
+    pub fn drain(&self) -> Nanos {
+        let (begin, end) = self.freeze;
+        let held = self.lives().filter(|&(due, answered)| due >= begin && answered > due + self.delay);
+        held.map(|(_, answered)| answered).max().map_or(Nanos::ZERO, |last| last.saturating_sub(end))
+    }
+
+    /// When each request is due and when it is answered, in order.
+    fn lives(&self) -> impl Iterator<Item = (Nanos, Nanos)> {
+        let mut free: BinaryHeap<_> = (0..self.connections).map(|_| Reverse(Nanos::ZERO)).collect();
+        (0..self.requests).map(move |n| {
+            let due = Nanos(n * 1_000_000_000 / self.rate_per_s);
+            // First come, first served: it takes the connection that is free first.
+            let Reverse(connection) = free.pop().unwrap();
+            let answered = self.answer(due.max(connection));
+            free.push(Reverse(answered));
+            (due, answered)
+        })
+    }
+
+    /// When what arrives at `at` is answered.
+    fn answer(&self, at: Nanos) -> Nanos {
+        let ready = at + self.delay;
+        let (begin, end) = self.freeze;
+        if ready >= begin && ready < end { end } else { ready }
+    }
+}
+
+/// Of sorted values, the smallest with at least the share `per_mille` of all at or below it.
+pub fn quantile(sorted: &[Nanos], per_mille: usize) -> Nanos {
+    sorted[(sorted.len() * per_mille).div_ceil(1_000) - 1]
+}
+
+/// The paper agrees with the plain formula where every request has a connection.
+#[test]
+fn one_second_in_ten_holds_back_a_tenth_evenly() {
+    let freeze = (Nanos::from_secs(4), Nanos::from_secs(5));
+    let delay = Nanos::from_millis(1);
+    let plan = Plan { rate_per_s: 1_000, requests: 10_000, connections: 10_000, delay, freeze };
+    let responses = plan.responses();
+    for (per_mille, ms) in [(500, 1), (900, 1), (950, 500), (990, 900), (999, 990)] {
+        let (seen, plain) = (quantile(&responses, per_mille), Nanos::from_millis(ms));
+        assert!(seen >= plain && seen <= plain + Nanos::from_millis(2), "{per_mille}: {seen}");
+    }
+    assert!(plan.drain() <= delay);
+}
+
+#[test]
+fn a_small_pool_drains_at_its_capacity() {
+    let freeze = (Nanos::from_secs(4), Nanos::from_secs(5));
+    let delay = Nanos::from_millis(1);
+    let plan = Plan { rate_per_s: 1_000, requests: 10_000, connections: 2, delay, freeze };
+    // A backlog of 1,000 at 2,000 a second, while 1,000 a second come.
+    let drain = plan.drain();
+    assert!(drain > Nanos::from_millis(990) && drain < Nanos::from_millis(1_010), "{drain}");
+}
