@@ -30,11 +30,17 @@ fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
         return hint;
     }
     let text = error.render().to_string();
-    let mut lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("the command line cannot be read").trim_start_matches("error: ");
-    // Missing arguments and tips stand on lines of their own.
-    let rest = lines.filter(|line| !line.is_empty()).map(|line| line.trim_start_matches("tip: "));
-    let whole = rest.fold(first.to_owned(), |line, more| format!("{line} {more}"));
+    // Missing arguments stand on lines of their own, and so do tips.
+    let whole = lines.fold(first.to_owned(), |line, more| match more.strip_prefix("tip: ") {
+        Some(tip) => format!("{line}; {tip}"),
+        None => format!("{line} {more}"),
+    });
     format!("{whole}; see --help")
 }
 

@@ -12,6 +12,7 @@ mod terminal;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
@@ -58,13 +59,14 @@ fn run(matches: &clap::ArgMatches) -> Exit {
 
 /// An error is one line: what, where, what to do.
 fn failed(error: &anyhow::Error) -> Exit {
-    let closed = error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    });
-    if closed {
-        // Whoever read our output has read enough.
-        return Exit::Done;
-    }
     let _ = writeln!(io::stderr(), "parallax: {error:#}");
     Exit::Refused
+}
+
+/// What printing came to. Whoever read our output and has read enough is no error of ours.
+fn printed(result: io::Result<()>) -> anyhow::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot print the result; the record has it"),
+    }
 }

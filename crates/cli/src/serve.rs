@@ -1,8 +1,130 @@
-//! `parallax serve`.
+//! `parallax serve`: the built-in reference server in the foreground.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use target::{Freeze, Options, Server, Truth};
+use units::{Nanos, parse_count};
+
 use crate::exit::Exit;
-/// Serve
+use crate::signals;
+
+/// How often the stop flag is looked at.
+const STOP_EVERY: Nanos = Nanos::from_millis(50);
+
+/// How many planned freezes are printed at the start.
+const FREEZES_SHOWN: usize = 5;
+
+/// Serve known answers, delays and faults, and know the truth about them.
+///
+/// A server to measure instruments against. `/` lists what it serves: plain text, JSON, delays, drips, statuses,
+/// sizes, and faults on demand. `/truth` says what it did, with the exact distribution of the time from a request's
+/// arrival in the kernel to its answer's last byte.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
-pub fn run(_args: &Args) -> anyhow::Result<Exit> {
+pub struct Args {
+    /// Address and port; port 0 takes a free one.
+    #[arg(short = 'l', long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+
+    /// Threads, each with a listener of its own.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
+    threads: u64,
+
+    /// Connections the kernel keeps until they are accepted.
+    #[arg(long, value_name = "N", default_value = "4096")]
+    backlog: i32,
+
+    /// Freeze the whole server for this long, on a schedule printed at the start.
+    #[arg(long, value_name = "TIME", requires = "freeze_every")]
+    freeze: Option<Nanos>,
+
+    /// From the begin of one freeze to the begin of the next.
+    #[arg(long, value_name = "TIME", requires = "freeze")]
+    freeze_every: Option<Nanos>,
+
+    /// From the start to the first freeze [default: as --freeze-every].
+    #[arg(long, value_name = "TIME", requires = "freeze")]
+    freeze_first: Option<Nanos>,
+
+    /// How many freezes [default: without end].
+    #[arg(long, value_name = "N", requires = "freeze", value_parser = at_least_one)]
+    freeze_count: Option<u64>,
+
+    /// On Ctrl-C, print the whole truth as JSON instead of a summary.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Serves until Ctrl-C.
+///
+/// # Errors
+///
+/// When the server cannot be started: address, permission, limits.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let server = Server::start(options(args))?;
+    let stop = signals::stop_flag()?;
+    let mut out = io::stdout();
+    announce(&server, &mut out)?;
+    while !stop.load(Ordering::Relaxed) {
+        clock::sleep_until(clock::now() + STOP_EVERY);
+    }
+    let truth = server.stop();
+    if args.json {
+        writeln!(out, "{}", truth.to_json())?
+    } else {
+        summarize(&truth, &mut out)?
+    }
     Ok(Exit::Done)
+}
+
+fn options(args: &Args) -> Options {
+    let freeze = args.freeze.zip(args.freeze_every).map(|(length, every)| Freeze {
+        length,
+        every,
+        first: args.freeze_first.unwrap_or(every),
+        count: args.freeze_count,
+    });
+    Options {
+        listen: args.listen,
+        threads: args.threads as usize,
+        backlog: args.backlog,
+        freeze,
+        ..Options::default()
+    }
+}
+
+fn announce(server: &Server, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "listening on http://{}", server.local_addr())?;
+    for (begin, end) in server.freeze_schedule(FREEZES_SHOWN) {
+        let offset = begin.saturating_sub(server.started());
+        writeln!(out, "freeze at {offset} for {}, on the monotonic clock {} ns", end - begin, begin.0)?;
+    }
+    out.flush()
+}
+
+fn summarize(truth: &Truth, out: &mut dyn Write) -> io::Result<()> {
+    let connections = truth.connections();
+    writeln!(
+        out,
+        "{} requests, {} answers, {} ended by a fault, {} abandoned; {} connections accepted",
+        truth.requests(),
+        truth.answers(),
+        truth.ended_by_fault(),
+        truth.abandoned(),
+        connections.accepted
+    )?;
+    let response = truth.response();
+    if let Some((mean, max)) = response.mean().zip(response.max()) {
+        writeln!(out, "arrived to written: {} answers, mean {mean}, max {max}", response.count())?;
+    }
+    Ok(())
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    match parse_count(text) {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -241,8 +241,9 @@ pub struct Distribution {
 }
 
 /// One quantile, as far as the sample can carry it.
-// Unknown fields are let through here alone: serde cannot refuse them beside a flattened field.
+// Unknown fields are denied by the flattened part: serde would take that part's own fields for unknown here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Quantile {
     /// Between 0 and 1.
     pub q: f64,
@@ -251,7 +252,7 @@ pub struct Quantile {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "is")]
+#[serde(rename_all = "snake_case", tag = "is", deny_unknown_fields)]
 pub enum QuantileValue {
     /// The estimate with its 95 % interval by order statistics.
     Known {

@@ -42,10 +42,10 @@ impl Durations {
     #[inline]
     pub fn record(&mut self, duration: Nanos) {
         self.sum_ns += u128::from(duration.0);
-        if self.histogram.record(duration.0).is_err() {
-            self.histogram.saturating_record(LONGEST.0);
-            self.out_of_range += 1;
-        }
+        // HdrHistogram's last bucket reaches beyond its bound, so the bound is checked here.
+        let kept = duration.min(LONGEST);
+        self.out_of_range += u64::from(kept != duration);
+        self.histogram.saturating_record(kept.0);
     }
 
     /// Adds all of `other`: counts add, nothing is averaged.

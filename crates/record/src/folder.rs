@@ -206,3 +206,6 @@ impl FolderWriter {
         RecordError::Write { path: self.path.join(name), source }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -262,3 +262,6 @@ fn each_json_line<T: DeserializeOwned>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -208,3 +208,6 @@ fn parse_seconds(text: &[u8]) -> Option<Nanos> {
     let ns = whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?;
     ns.checked_add(fraction.parse().ok()?).map(Nanos)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,8 +8,12 @@ pub mod document;
 mod durations;
 mod error;
 mod files;
+#[cfg(test)]
+mod fixture;
 mod folder;
 mod folder_reader;
+#[cfg(test)]
+mod formats;
 mod hlog;
 mod interval;
 mod lines;

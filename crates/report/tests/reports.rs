@@ -3,8 +3,8 @@
 mod fixture;
 
 use expect_test::{Expect, expect};
-use fixture::{MS, Run, US, book_failure, book_ok, kept, scatter, timeline};
-use record::document::{OptionSource, State};
+use fixture::{MS, Run, US, book_failure, book_ok, failing, good, kept, pool};
+use record::document::State;
 use record::{Failure, Outcome, Phase};
 use report::Style;
 
@@ -16,36 +16,6 @@ fn check(text: &str, expected: &Expect) {
         assert_eq!(line, line.trim_end());
     }
     assert!(!text.to_lowercase().contains("latency"));
-}
-
-/// A steady open loop with one slow second.
-fn good() -> Run {
-    let mut run = Run::open(1_000.0, 64, 30)
-        .option("rate", "1000/s", OptionSource::Given)
-        .option("duration", "30s", OptionSource::Given)
-        .option("timeout", "10s", OptionSource::Default)
-        .option("connect-timeout", "5s", OptionSource::Default)
-        .option("connections", "64", OptionSource::Default)
-        .option("workers", "2", OptionSource::Derived)
-        .option("colour", "auto", OptionSource::Default);
-    for second in 0..30 {
-        run.second(|interval| {
-            for i in 0..1_000 {
-                let wait = 900.0 * US as f64 * (1.0 - scatter(second * 1_000 + i)).powf(-0.25);
-                let slow = if second == 12 { 20 * MS } else { 0 };
-                let mut request = kept((3.0 * scatter(i) * US as f64) as u64, 2 * US, wait as u64 + slow);
-                if second == 0 && i < 64 {
-                    let us = |us| Some(us * US);
-                    request =
-                        timeline([us(4), us(1), None, us(60), None, None, us(9), us(950), us(4), us(6)]);
-                    interval.counts.connections_opened += 1;
-                }
-                book_ok(interval, &request);
-            }
-        });
-    }
-    run.finish(State::Finished);
-    run
 }
 
 #[test]
@@ -159,37 +129,6 @@ fn colour_changes_no_word() {
     );
 }
 
-/// Four callers, two connections, a server that takes two seconds.
-fn pool() -> Run {
-    let mut run = Run::closed(4, 2, 10)
-        .option("callers", "4", OptionSource::Given)
-        .option("connections", "2", OptionSource::Given)
-        .option("requests", "10", OptionSource::Given)
-        .option("checkout-timeout", "10s", OptionSource::Default);
-    run.document.subject.url = "http://127.0.0.1:9091/delay/2".to_owned();
-    run.document.subject.address = Some("127.0.0.1:9091".to_owned());
-    for second in 0..10u64 {
-        run.second(|interval| {
-            interval.counts.outstanding = if second < 9 { 4 } else { 0 };
-            if second % 2 == 0 {
-                return;
-            }
-            for _ in 0..2 {
-                let request = if second == 1 {
-                    interval.counts.connections_opened += 1;
-                    let us = |us| Some(us * US);
-                    timeline([us(3), us(1), None, us(80), None, None, us(12), us(2_001_000), us(4), us(9)])
-                } else {
-                    kept(3 * US, 2_001 * MS, 2_001 * MS)
-                };
-                book_ok(interval, &request);
-            }
-        });
-    }
-    run.finish(State::Finished);
-    run
-}
-
 #[test]
 fn the_pool_trap() {
     check(
@@ -300,36 +239,6 @@ fn the_demonstration_in_ascii() {
     );
 }
 
-/// 2 % never answered, some errors, some refused.
-fn failing() -> Run {
-    let mut run = Run::open(500.0, 32, 20).option("timeout", "1s", OptionSource::Given);
-    for second in 0..20 {
-        run.second(|interval| {
-            for i in 0..500 {
-                match i {
-                    0..10 if second > 2 => {
-                        book_failure(
-                            interval,
-                            Failure::new(Outcome::RequestTimeout, Phase::Wait),
-                            1_000 * MS,
-                        );
-                    }
-                    10..13 => {
-                        book_failure(interval, Failure::new(Outcome::AppError, Phase::Receive), 3 * MS);
-                        interval.record_code(503);
-                    }
-                    13 if second == 7 => {
-                        book_failure(interval, Failure::new(Outcome::Reset, Phase::Wait), 2 * MS);
-                    }
-                    _ => book_ok(interval, &kept(2 * US, US, 4 * MS + (scatter(i) * 3e6) as u64)),
-                }
-            }
-        });
-    }
-    run.finish(State::Finished);
-    run
-}
-
 #[test]
 fn a_run_with_failures_and_censored_percentiles() {
     check(
@@ -438,8 +347,8 @@ fn an_invalid_run() {
               too few requests: p99.99 needs 36 887
 
               This client fell behind its schedule: 99.9 % of the response is schedule lag (699 ms typical).
-                Callers would have felt it only from this client: use more workers or hosts, or a lower rate,
-                and look at `service` for the server.
+                Requests lay here before they went anywhere: use more workers or hosts, or a lower rate; only
+                `service` speaks of the server.
 
               codes     200 × 10 000
 
@@ -654,12 +563,13 @@ fn lines_for_logs_keep_their_columns() {
         report::second_line(&pool.seconds[3], &pool.document.load),
     ];
     check(
-        &(lines.join("\n") + "\n"),
+        &format!("a log\n{}\n", lines.join("\n")),
         &expect![[r#"
-               3s  asked 1000/s     ok 1000/s     p50 1.09 ms  p99 2.85 ms  failed 0  outstanding 0
-              13s  asked 500/s      ok 487/s      p50 5.53 ms  p99 7.00 ms  failed 13  outstanding 0
-               3s  ok 0/s        p50 none     p99 none     failed 0  outstanding 4
-               4s  ok 2/s        p50 4.00 s   p99 4.00 s   failed 0  outstanding 4
-        "#]],
+        a log
+           3s  asked 1000/s     ok 1000/s     p50 1.09 ms  p99 2.85 ms  failed 0  outstanding 0
+          13s  asked 500/s      ok 487/s      p50 5.53 ms  p99 7.00 ms  failed 13  outstanding 0
+           3s  ok 0/s        p50 none     p99 none     failed 0  outstanding 4
+           4s  ok 2/s        p50 4.00 s   p99 4.00 s   failed 0  outstanding 4
+    "#]],
     );
 }

@@ -2,12 +2,13 @@
 //! reads no clock; `connection.rs` drives it: [`accept`](Answers::accept) requests, [`fill`](Answers::fill)
 //! the buffer, hand [`unsent`](Answers::unsent) bytes to the kernel, and say what it [`took`](Answers::took).
 
+mod compose;
+
 use std::collections::VecDeque;
 
 use units::Nanos;
 
 use crate::context::Context;
-use crate::encode::{self, Framing, Head};
 use crate::fault::{Fault, FaultPlan, draw};
 use crate::request::{Refusal, Request};
 use crate::route::{Drip, Route};
@@ -42,7 +43,7 @@ pub(crate) struct Answers {
 struct Pending {
     what: What,
     arrival: Nanos,
-    /// Not before this.
+    /// Not before this; zero unless it is delayed on purpose.
     due: Nanos,
     /// The instant meant for the last byte, of answers that are delayed on purpose.
     intended: Option<Nanos>,
@@ -60,7 +61,7 @@ enum What {
 }
 
 /// Where in the sent bytes an answer ends, and what is then known.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Mark {
     end: u64,
     arrival: Nanos,
@@ -109,7 +110,9 @@ impl Answers {
             ctx.tally.in_flight += 1;
             self.open += 1;
         }
-        let (mut due, mut intended) = (arrival, None);
+        // What is not delayed is due at once, not at its arrival: that may be later than the loop's last look
+        // at the clock, and would then wait for the next one.
+        let (mut due, mut intended) = (Nanos::ZERO, None);
         match route {
             Route::Delay { delay, jitter } => {
                 let extra = jitter.map_or(Nanos::ZERO, |jitter| {
@@ -150,6 +153,11 @@ impl Answers {
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.sealed = true;
         self.queue.push_back(Pending::plain(What::Refusal(refusal)));
+    }
+
+    /// Whether the peer must give up, because it will never get an answer.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self.stream, Some(Stream::Never))
     }
 
     pub(crate) fn is_sealed(&self) -> bool {
@@ -264,172 +272,6 @@ impl Answers {
             _ => None,
         }
     }
-
-    #[inline]
-    fn begin(&mut self, mut pending: Pending, ctx: &mut Context) {
-        const TEXT: &str = "text/plain; charset=utf-8";
-        const JSON: &str = "application/json";
-        let route = match pending.what {
-            What::Route(route) => route,
-            What::Continue => return encode::interim(&mut self.out, 100),
-            What::Refusal(refusal) => return self.begin_refusal(refusal, &pending, ctx),
-        };
-        match route {
-            Route::Plaintext => self.whole(&pending, 200, TEXT, b"Hello, World!", ctx),
-            Route::Delay { .. } => self.whole(&pending, 200, TEXT, b"Hello, World!", ctx),
-            Route::Json => self.whole(&pending, 200, JSON, br#"{"message":"Hello, World!"}"#, ctx),
-            Route::Index => self.whole(&pending, 200, TEXT, INDEX.as_bytes(), ctx),
-            Route::Echo => {
-                let body = std::mem::take(&mut pending.body);
-                self.held_bytes -= body.len();
-                self.whole(&pending, 200, "application/octet-stream", &body, ctx);
-            }
-            Route::Status(status) => self.begin_status(status, &pending, ctx),
-            Route::Bytes { count, chunked } => {
-                // HTTP/1.0 knows no chunks.
-                let chunked = chunked && !pending.http10;
-                let framing = if chunked { Framing::Chunked } else { Framing::Length(count) };
-                let stream = Stream::Bytes { next: 0, count, chunked };
-                self.begin_stream(&pending, framing, stream, ctx);
-            }
-            Route::Drip(drip) => {
-                let stream = Stream::Drip { drip, begin: pending.due, next: 0 };
-                self.begin_stream(&pending, Framing::Length(drip.count), stream, ctx);
-            }
-            Route::Fault(plan) => self.begin_fault(plan.fault, ctx),
-            Route::Truth { .. } => {
-                let text = self.truth.take().unwrap_or_default();
-                self.whole(&pending, 200, JSON, text.as_bytes(), ctx);
-            }
-            Route::NotFound => self.whole(&pending, 404, TEXT, b"no such route; / lists them\n", ctx),
-            Route::MethodNotAllowed => self.whole(&pending, 405, TEXT, b"not with this method\n", ctx),
-            Route::BadValue(why) => self.whole(&pending, 400, TEXT, why.as_bytes(), ctx),
-        }
-    }
-
-    /// An answer that is encoded at once.
-    #[inline]
-    fn whole(&mut self, to: &Pending, status: u16, content_type: &'static str, body: &[u8], ctx: &Context) {
-        let before = self.out.len();
-        self.head(to, status, content_type, Framing::Length(body.len() as u64), ctx);
-        if !to.head_only {
-            self.out.extend_from_slice(body);
-        }
-        self.finish(to, status, before);
-    }
-
-    fn begin_status(&mut self, status: u16, to: &Pending, ctx: &Context) {
-        match status {
-            // An interim status is not an answer: 200 follows it.
-            100..=199 => {
-                if !to.http10 {
-                    encode::interim(&mut self.out, status);
-                }
-                self.whole(to, 200, "text/plain; charset=utf-8", b"Hello, World!", ctx);
-            }
-            204 | 304 => {
-                let before = self.out.len();
-                self.head(to, status, "", Framing::Nothing, ctx);
-                self.finish(to, status, before);
-            }
-            // Reset Content carries no content, and says so with a length (RFC 9110, 15.3.6).
-            205 => self.whole(to, status, "text/plain; charset=utf-8", b"", ctx),
-            _ => {
-                let body = format!("{status}\n");
-                self.whole(to, status, "text/plain; charset=utf-8", body.as_bytes(), ctx);
-            }
-        }
-    }
-
-    fn begin_stream(&mut self, to: &Pending, framing: Framing, stream: Stream, ctx: &Context) {
-        let before = self.out.len();
-        self.head(to, 200, "text/plain; charset=utf-8", framing, ctx);
-        if to.head_only {
-            return self.finish(to, 200, before);
-        }
-        self.stream = Some(stream);
-        self.streamed =
-            Some(Mark { end: 0, arrival: to.arrival, intended: to.intended, status: Some(200), bytes: 0 });
-        self.end_after(to);
-    }
-
-    fn begin_refusal(&mut self, refusal: Refusal, to: &Pending, ctx: &mut Context) {
-        let status = refusal.status();
-        *ctx.tally.refusals.entry(status).or_default() += 1;
-        self.head(to, status, "text/plain; charset=utf-8", Framing::Length(0), ctx);
-        self.ending = Some(Ending::Linger);
-    }
-
-    fn begin_fault(&mut self, fault: Fault, ctx: &mut Context) {
-        ctx.tally.faults[fault.index()] += 1;
-        ctx.tally.ended_by_fault += 1;
-        ctx.tally.in_flight -= 1;
-        self.open -= 1;
-        self.sealed |= fault != Fault::Never;
-        let out = &mut self.out;
-        self.ending = Some(Ending::Close);
-        match fault {
-            Fault::Close => {}
-            Fault::Reset => self.ending = Some(Ending::Reset),
-            Fault::ShortBody => {
-                out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
-                encode::pattern(out, 0, 500);
-            }
-            Fault::ResetBody => {
-                out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
-                encode::pattern(out, 0, 1_000);
-                self.ending = Some(Ending::Reset);
-            }
-            Fault::Garbage => out.extend_from_slice(b"\x00\xff\xfe this is not HTTP \x01\x02\r\n\r\n"),
-            Fault::HalfHead => out.extend_from_slice(b"HTTP/1.1 20"),
-            Fault::ChunkGarbage => out.extend_from_slice(
-                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\nthis is no chunk size\r\n",
-            ),
-            Fault::HeaderFlood => {
-                out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
-                self.stream = Some(Stream::Flood { next: 0 });
-            }
-            Fault::Never => self.stream = Some(Stream::Never),
-            Fault::Freeze => unreachable!("a freeze becomes a plain answer when it is over"),
-        }
-    }
-
-    #[inline]
-    fn head(
-        &mut self,
-        to: &Pending,
-        status: u16,
-        content_type: &'static str,
-        framing: Framing,
-        ctx: &Context,
-    ) {
-        let close = !to.keep_alive;
-        let tell_keep_alive = to.http10 && to.keep_alive;
-        let head = Head { status, content_type, framing, close, tell_keep_alive, date: &ctx.date };
-        encode::head(&mut self.out, head);
-    }
-
-    #[inline]
-    fn finish(&mut self, to: &Pending, status: u16, before: usize) {
-        let counts = !matches!(to.what, What::Route(Route::Truth { .. }));
-        let status = counts.then_some(status);
-        let bytes = (self.out.len() - before) as u64;
-        self.mark(Mark { end: 0, arrival: to.arrival, intended: to.intended, status, bytes });
-        self.end_after(to);
-    }
-
-    /// The answer ends with what is encoded now.
-    #[inline]
-    fn mark(&mut self, mark: Mark) {
-        let end = self.taken + (self.out.len() - self.sent) as u64;
-        self.marks.push_back(Mark { end, ..mark });
-    }
-
-    fn end_after(&mut self, to: &Pending) {
-        if !to.keep_alive {
-            self.ending = Some(Ending::Close);
-        }
-    }
 }
 
 impl Pending {
@@ -459,18 +301,70 @@ const FULL_BYTES: usize = 64 << 10;
 const MOST_QUEUED: usize = 1_024;
 const MOST_HELD_BYTES: usize = 4 << 20;
 
-const INDEX: &str = "\
-/plaintext                              Hello, World!
-/json                                   the same as JSON
-/echo                                   the request's body, at most 1 MiB
-/delay/SECONDS                          answers that long after the request arrived
-/delay?us=N  /delay?ms=N                the same; jitter_us=M&seed=S adds a uniform 0 to M
-/status/CODE                            100, 102 to 599; after an interim status comes 200
-/bytes/N                                N bytes, at most 1 GiB; ?chunked=1 in chunks
-/drip?bytes=N&over_ms=M&delay_ms=D      N bytes spread evenly; numbytes, duration, delay in seconds also
-/fault/NAME                             close short-body reset reset-body never garbage header-flood
-                                        half-head chunk-garbage freeze?ms=N
-                                        ?p=0.1&seed=7 on that share of requests, else Hello, World!
-/truth                                  what this server did, as JSON
-/truth/reset                            the same, and counting begins anew
-";
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::freeze::Schedule;
+    use crate::mailbox::Shared;
+    use crate::options::Options;
+
+    fn context() -> Context {
+        let schedule = Schedule { start: Nanos::ZERO, freeze: None };
+        let mut ctx = Context::new(0, Arc::new(Shared::new(Options::default(), schedule).unwrap()));
+        ctx.now = Nanos(1_000_000);
+        ctx
+    }
+
+    fn request(target: &str) -> Request {
+        Request {
+            route: Route::parse("GET", target),
+            head_only: false,
+            http10: false,
+            keep_alive: true,
+            wire_bytes: 10,
+            body: Vec::new(),
+        }
+    }
+
+    /// If this fails, a busy server answers in the round after the one in which it read the request.
+    #[test]
+    fn an_undelayed_answer_does_not_wait_for_the_next_look_at_the_clock() {
+        let (mut answers, mut ctx) = (Answers::default(), context());
+        answers.accept(request("/plaintext"), ctx.now + Nanos(500), &mut ctx);
+        assert_eq!(answers.fill(&mut ctx), Next::Idle);
+        assert!(answers.unsent().ends_with(b"Hello, World!"));
+    }
+
+    /// The whole law of the truth's two distributions, on numbers chosen beforehand.
+    #[test]
+    fn times_run_from_arrival_and_from_intention_to_the_last_byte() {
+        let (mut answers, mut ctx) = (Answers::default(), context());
+        let arrival = ctx.now;
+        answers.accept(request("/delay?us=30"), arrival, &mut ctx);
+        answers.accept(request("/delay?us=10"), arrival, &mut ctx);
+        answers.accept(request("/json"), arrival, &mut ctx);
+        assert_eq!(answers.fill(&mut ctx), Next::Until(arrival + Nanos(30_000)));
+        ctx.now = arrival + Nanos(30_500);
+        assert_eq!(answers.fill(&mut ctx), Next::Idle);
+        let all = answers.unsent().len();
+        answers.took(1, arrival + Nanos(31_000), &mut ctx);
+        assert_eq!((ctx.tally.answers[200], answers.open()), (0, 3));
+        answers.took(all - 1, arrival + Nanos(32_000), &mut ctx);
+        assert_eq!((ctx.tally.answers[200], answers.open()), (3, 0));
+        let (response, lateness) = (&ctx.tally.response, &ctx.tally.lateness);
+        assert_eq!((response.min(), response.max()), (Some(Nanos(32_000)), Some(Nanos(32_000))));
+        // The second was meant for no earlier than the first, which is ahead of it.
+        assert_eq!(
+            (lateness.count(), lateness.min(), lateness.max()),
+            (2, Some(Nanos(2_000)), Some(Nanos(2_000)))
+        );
+    }
+
+    #[test]
+    fn jitter_covers_its_range_to_both_ends() {
+        assert_eq!((uniform(0, 10), uniform(u64::MAX, 10), uniform(u64::MAX, 0)), (0, 10, 0));
+        assert_eq!(uniform(u64::MAX / 2, 1_000), 500);
+    }
+}

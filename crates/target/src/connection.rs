@@ -11,7 +11,6 @@ use units::Nanos;
 
 use crate::answers::{Answers, Ending, Next};
 use crate::context::Context;
-use crate::outq;
 use crate::request::{Parser, Refusal, Step};
 
 pub(crate) struct Connection {
@@ -43,6 +42,8 @@ pub(crate) struct Connection {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ready {
     pub readable: bool,
+    /// The peer has closed its side. Told only where [`Connection::interest`] asks for it.
+    pub hung_up: bool,
     /// Failed, or closed on both sides.
     pub broken: bool,
 }
@@ -104,6 +105,10 @@ impl Connection {
         if !self.eof && (reads || lingers) {
             flags |= EventFlags::IN;
         }
+        if self.answers.is_silent() {
+            // Such a connection ends when its peer gives up, whether or not it is still read.
+            flags |= EventFlags::RDHUP;
+        }
         if self.blocked || self.yielded {
             flags |= EventFlags::OUT;
         }
@@ -134,6 +139,9 @@ impl Connection {
         if ready.broken {
             let failed = sockopt::socket_error(&self.socket).is_ok_and(|error| error.is_err());
             return Err(if failed { Cause::ResetByPeer } else { self.closed() });
+        }
+        if ready.hung_up && self.answers.is_silent() {
+            return Err(Cause::ClosedByPeer);
         }
         if ready.readable && !self.eof {
             self.read(ctx)?;
@@ -311,7 +319,7 @@ impl Connection {
             Ending::Linger if self.eof || ctx.now >= due => Err(Cause::ClosedByServer),
             Ending::Linger => Ok(After::Keep),
             Ending::Reset => {
-                let acknowledged = outq::unacknowledged(self.socket.as_fd()).is_ok_and(|bytes| bytes == 0);
+                let acknowledged = reactor::stamp::unacknowledged(self.socket.as_fd()) == Some(0);
                 if acknowledged || ctx.now >= due {
                     return Err(Cause::ResetByServer);
                 }

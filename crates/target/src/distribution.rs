@@ -26,11 +26,6 @@ impl Distribution {
         };
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.durations.clear();
-        self.extremes = None;
-    }
-
     pub fn count(&self) -> u64 {
         self.durations.count()
     }

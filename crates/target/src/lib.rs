@@ -4,14 +4,14 @@
 //! `parallax serve` runs it, and the calibration tests measure against it. It does not print, read arguments
 //! or exit. It is no web server: it serves no files and speaks no TLS.
 //!
-//! One thread is one loop with a listener, connections and a [`Tally`](truth) of its own. Nothing is shared
+//! One thread is one loop with a listener, connections and a tally of its own. Nothing is shared
 //! between loops while they answer; they hand over their tallies only when somebody asks for the [`Truth`].
 //!
 //! | file | holds |
 //! |---|---|
 //! | `options.rs`, `freeze.rs` | what to do: addresses, limits, the schedule of freezes |
 //! | `request.rs`, `body.rs`, `route.rs`, `query.rs` | bytes → request → what it asks for; no socket, no clock |
-//! | `answers.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → bytes to send, in order, when due; no socket |
+//! | `answers.rs`, `answers/compose.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → bytes to send, in order, when due; no socket |
 //! | `connection.rs`, `slab.rs` | one socket with the two halves above |
 //! | `worker.rs`, `context.rs` | the loop of one thread |
 //! | `server.rs`, `listen.rs`, `mailbox.rs` | threads, their start and stop, and asking them for the truth |
@@ -29,7 +29,6 @@ mod freeze;
 mod listen;
 mod mailbox;
 mod options;
-mod outq;
 mod query;
 mod request;
 mod route;

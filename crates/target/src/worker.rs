@@ -121,7 +121,7 @@ impl Worker {
         let connection = Connection::new(socket, &self.ctx);
         let key = self.connections.insert(Entry { connection, interest: EventFlags::IN, timer: None });
         // A client's first request is most often there already: this saves a round of epoll.
-        self.turn(key, Ready { readable: true, broken: false });
+        self.turn(key, Ready { readable: true, ..Ready::default() });
     }
 
     fn turn_away(&mut self, socket: &OwnedFd) {
@@ -260,6 +260,7 @@ impl Worker {
 fn ready(flags: EventFlags) -> Ready {
     Ready {
         readable: flags.contains(EventFlags::IN),
+        hung_up: flags.contains(EventFlags::RDHUP),
         broken: flags.intersects(EventFlags::ERR | EventFlags::HUP),
     }
 }

@@ -16,10 +16,14 @@ use units::{Bytes, Nanos, Rate};
 /// is invalid; 4 nothing could be reached; 130 interrupted, with the partial record kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  parallax drive http://127.0.0.1:8080/                         10 s, 10 connections, closed loop
-  parallax drive -r 500/s -c 20 -d 30s http://127.0.0.1:8080/   open loop at a steady rate
-  parallax drive -c 2 --callers 4 -n 20 http://127.0.0.1:8080/  more callers than connections: a pool
-  parallax drive --targets targets.txt -r 100/s                 several requests in turn (vegeta's formats)")]
+  parallax drive http://127.0.0.1:8080/
+      closed loop: 10 connections, 10 s
+  parallax drive -r 500/s -c 20 -d 30s http://127.0.0.1:8080/
+      open loop at a steady rate
+  parallax drive -c 2 --callers 4 -n 20 http://127.0.0.1:8080/
+      more callers than connections: what a pool costs
+  parallax drive --targets targets.txt -r 100/s
+      several requests in turn, in vegeta's formats")]
 pub struct Args {
     /// What to request: http://HOST[:PORT]/PATH, or HOST:PORT/PATH.
     #[arg(required_unless_present = "targets", value_name = "URL", value_hint = ValueHint::Url)]

@@ -8,14 +8,15 @@ mod plan;
 use std::io::{self, Write};
 
 use anyhow::Context;
-use clap::ArgMatches;
+use clap::{ArgMatches, CommandFactory};
 use report::Report;
 
 pub use self::args::Args;
 pub use self::conduct::{Conducted, Progress, conduct};
-pub use self::plan::{Prepared, prepare};
+pub use self::options::effective;
+pub use self::plan::prepare;
 use crate::exit::Exit;
-use crate::{signals, terminal};
+use crate::{printed, signals, terminal};
 
 /// Runs the verb.
 ///
@@ -24,26 +25,31 @@ use crate::{signals, terminal};
 /// Usage and environment, in one line each; nothing has been sent then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
-    let options = options::effective(matches, &prepared.plan, &prepared.url);
+    let command = crate::Cli::command();
+    let command = command.find_subcommand("drive").expect("drive is a verb of this program");
+    let options = effective(command, matches, &prepared.plan, &prepared.url);
     let stop = signals::stop_flag()?;
     let progress = if args.quiet { Progress::Quiet } else { Progress::Lines };
     let conducted = conduct(&prepared, options, args.output.as_deref(), progress, &stop)?;
-    let mut out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
-    if args.json {
-        report::json(&conducted.document, &mut out)?;
-    } else {
-        if progress == Progress::Lines {
-            let _ = writeln!(io::stderr());
-        }
-        let report = Report {
-            document: &conducted.document,
-            seconds: &conducted.seconds,
-            folder: Some(&conducted.folder),
-        };
-        report::text(&report, &mut out, style)?;
+    if !args.json && progress == Progress::Lines {
+        let _ = writeln!(io::stderr());
     }
+    printed(print(args, &conducted))?;
     conclude(conducted)
+}
+
+fn print(args: &Args, conducted: &Conducted) -> io::Result<()> {
+    let mut out = io::stdout();
+    if args.json {
+        return report::json(&conducted.document, &mut out);
+    }
+    let style = terminal::style(&out, args.no_color);
+    let report = Report {
+        document: &conducted.document,
+        seconds: &conducted.seconds,
+        folder: Some(&conducted.folder),
+    };
+    report::text(&report, &mut out, style)
 }
 
 /// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory};
+use clap::{ArgMatches, Command};
 use engine::Plan;
 use record::document::{EffectiveOption, OptionSource};
 
 type Options = BTreeMap<String, EffectiveOption>;
 
 /// All options of `drive`, by long name, as they took effect.
-pub fn effective(matches: &ArgMatches, plan: &Plan, url: &str) -> Options {
-    let command = crate::Cli::command();
-    let drive = command.find_subcommand("drive").expect("drive is a verb of this program");
-    let mut options: Options = drive
+///
+/// `command` defines the options that `matches` were read by.
+pub fn effective(command: &Command, matches: &ArgMatches, plan: &Plan, url: &str) -> Options {
+    let mut options: Options = command
         .get_arguments()
         .filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"))
         .map(|argument| {

@@ -50,7 +50,9 @@ pub enum RequestError {
     WrongLength { given: String, actual: usize },
     #[error("request {number} has weight 0 and would never be sent; give 1 or more, or leave it out")]
     NoWeight { number: usize },
-    #[error("the weights need a cycle of {turns} requests, over the limit of {limit}; use rounder weights")]
+    #[error(
+        "the weights need a cycle of {turns} requests, over the limit of {limit}; use rounder weights or fewer targets"
+    )]
     WeightsTooFine { turns: u64, limit: u64 },
     #[error("{first} and {other} are two servers; one run drives one: give them the same host and port")]
     TwoOrigins { first: String, other: String },
@@ -69,7 +71,7 @@ impl Request {
     /// [`RequestError`], saying what to do.
     pub fn check(&self) -> Result<(), RequestError> {
         if self.method.is_empty() || !self.method.bytes().all(is_token_byte) {
-            return Err(RequestError::BadMethod { method: self.method.escape_debug().to_string() });
+            return Err(RequestError::BadMethod { method: printable(&self.method) });
         }
         if self.method == "CONNECT" {
             return Err(RequestError::Connect);
@@ -151,7 +153,7 @@ impl Header {
     /// [`RequestError::BadHeader`] or [`RequestError::BadValue`].
     pub fn check(&self) -> Result<(), RequestError> {
         if self.name.is_empty() || !self.name.bytes().all(is_token_byte) {
-            let line = format!("{}: {}", self.name, self.value).escape_debug().to_string();
+            let line = printable(&format!("{}: {}", self.name, self.value));
             return Err(RequestError::BadHeader { line });
         }
         if self.value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
@@ -165,14 +167,22 @@ impl FromStr for Header {
     type Err = RequestError;
 
     fn from_str(line: &str) -> Result<Header, RequestError> {
-        let (name, value) = line
-            .split_once(':')
-            .ok_or_else(|| RequestError::BadHeader { line: line.escape_debug().to_string() })?;
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| RequestError::BadHeader { line: printable(line) })?;
         let value = value.trim_matches([' ', '\t']);
         let header = Header { name: name.to_owned(), value: value.to_owned() };
         header.check()?;
         Ok(header)
     }
+}
+
+/// `text` with its control characters escaped: what a user gave must not break the line of an error.
+pub(super) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { printable.extend(c.escape_default()) } else { printable.push(c) }
+    }
+    printable
 }
 
 /// RFC 9110, section 5.6.2.

@@ -38,7 +38,7 @@ pub struct Http1Session {
     partial_head: Vec<u8>,
     answer: Answer,
     body_checks: BodyChecks,
-    /// An answer said that it is the last of this connection.
+    /// An answer said that it is the last of this connection, or could not be read.
     ended: bool,
 }
 
@@ -84,7 +84,7 @@ struct Answer {
 impl Http1Session {
     pub(super) fn new(run: Arc<RunFacts>) -> Http1Session {
         Http1Session {
-            outstanding: VecDeque::with_capacity(run.pipeline),
+            outstanding: VecDeque::with_capacity(run.pipeline.min(QUEUE_AT_START)),
             state: State::Head,
             partial_head: Vec::new(),
             answer: Answer::NEW,
@@ -92,6 +92,67 @@ impl Http1Session {
             ended: false,
             run,
         }
+    }
+}
+
+impl Session for Http1Session {
+    fn capacity(&self) -> usize {
+        self.run.pipeline
+    }
+
+    fn expect(&mut self, expect: Expect) {
+        let form = usize::try_from(expect.0).ok().and_then(|index| self.run.forms.get(index));
+        debug_assert!(form.is_some(), "{expect:?} was given by this run's protocol");
+        debug_assert!(self.outstanding.len() < self.run.pipeline, "no more requests than capacity");
+        self.outstanding.push_back(form.copied().unwrap_or(AnswerForm { head_only: false, last: false }));
+    }
+
+    fn handle_input(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
+        if input.is_empty() {
+            return Ok(Step { consumed: 0, event: None });
+        }
+        if self.outstanding.is_empty() || self.ended {
+            return Err(DecodeError::Unsolicited);
+        }
+        let result = self.advance(input);
+        // What follows an answer that could not be read is not read as answers, whoever gives it.
+        self.ended |= result.is_err();
+        result
+    }
+
+    fn handle_close(&mut self) -> CloseEvent {
+        let event = if self.outstanding.is_empty() {
+            CloseEvent::Idle
+        } else if matches!(self.state, State::UntilClose) {
+            CloseEvent::Finished(self.finish())
+        } else if self.has_begun() {
+            CloseEvent::Incomplete
+        } else {
+            CloseEvent::BeforeResponse
+        };
+        self.ended = true;
+        event
+    }
+}
+
+impl Http1Session {
+    /// Reads on until an answer ends or the input is used up.
+    fn advance(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
+        let mut consumed = 0;
+        while consumed < input.len() {
+            let rest = &input[consumed..];
+            let (taken, end) = match self.state {
+                State::Head => self.read_head(rest)?,
+                _ => self.read_body(rest)?,
+            };
+            consumed += taken;
+            if end {
+                return Ok(Step { consumed, event: Some(Event::Finished(self.finish())) });
+            }
+        }
+        let event = if self.answer.said_began { None } else { Some(Event::Began) };
+        self.answer.said_began = true;
+        Ok(Step { consumed, event })
     }
 
     /// Reads what it can of a head. Gives the bytes taken and whether the answer ended with it.
@@ -200,57 +261,6 @@ impl Http1Session {
     }
 }
 
-impl Session for Http1Session {
-    fn capacity(&self) -> usize {
-        self.run.pipeline
-    }
-
-    fn expect(&mut self, expect: Expect) {
-        let form = usize::try_from(expect.0).ok().and_then(|index| self.run.forms.get(index));
-        debug_assert!(form.is_some(), "{expect:?} was given by this run's protocol");
-        debug_assert!(self.outstanding.len() < self.run.pipeline, "no more requests than capacity");
-        self.outstanding.push_back(form.copied().unwrap_or(AnswerForm { head_only: false, last: false }));
-    }
-
-    fn handle_input(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
-        if input.is_empty() {
-            return Ok(Step { consumed: 0, event: None });
-        }
-        if self.outstanding.is_empty() || self.ended {
-            return Err(DecodeError::Unsolicited);
-        }
-        let mut consumed = 0;
-        while consumed < input.len() {
-            let rest = &input[consumed..];
-            let (taken, end) = match self.state {
-                State::Head => self.read_head(rest)?,
-                _ => self.read_body(rest)?,
-            };
-            consumed += taken;
-            if end {
-                return Ok(Step { consumed, event: Some(Event::Finished(self.finish())) });
-            }
-        }
-        let event = if self.answer.said_began { None } else { Some(Event::Began) };
-        self.answer.said_began = true;
-        Ok(Step { consumed, event })
-    }
-
-    fn handle_close(&mut self) -> CloseEvent {
-        let event = if self.outstanding.is_empty() {
-            CloseEvent::Idle
-        } else if matches!(self.state, State::UntilClose) {
-            CloseEvent::Finished(self.finish())
-        } else if self.has_begun() {
-            CloseEvent::Incomplete
-        } else {
-            CloseEvent::BeforeResponse
-        };
-        self.ended = true;
-        event
-    }
-}
-
 impl Answer {
     const NEW: Answer = Answer {
         code: 0,
@@ -261,3 +271,6 @@ impl Answer {
         said_began: false,
     };
 }
+
+/// Beyond this depth the queue of requests grows as it is used, so that a slip in an option takes no memory.
+const QUEUE_AT_START: usize = 4_096;

@@ -16,7 +16,7 @@
 use std::io;
 use std::path::Path;
 
-use super::super::request::{Header, Request};
+use super::super::request::{Header, Request, printable};
 use super::super::url::Url;
 use super::{Problem, Target, TargetError};
 
@@ -92,7 +92,7 @@ impl Reader {
             return Err(Problem::MisplacedWeight);
         }
         let value = text.trim().parse().ok().filter(|value| *value > 0);
-        let value = value.ok_or_else(|| Problem::NotAWeight { text: text.trim().to_owned() })?;
+        let value = value.ok_or_else(|| Problem::NotAWeight { text: printable(text.trim()) })?;
         self.weight = Some(Weight { line, value });
         Ok(())
     }
@@ -105,7 +105,7 @@ fn begins_target(text: &str) -> bool {
 }
 
 fn target_line(text: &str) -> Result<Request, Problem> {
-    let not_a_target = || Problem::NotATarget { text: text.escape_debug().to_string() };
+    let not_a_target = || Problem::NotATarget { text: printable(text) };
     if !begins_target(text) {
         return Err(not_a_target());
     }
@@ -120,7 +120,7 @@ fn target_line(text: &str) -> Result<Request, Problem> {
 
 /// vegeta refuses a header without a value, so a file that has one was not meant for it either.
 fn header(text: &str) -> Result<Header, Problem> {
-    let not_a_header = || Problem::NotAHeader { text: text.escape_debug().to_string() };
+    let not_a_header = || Problem::NotAHeader { text: printable(text) };
     let (name, value) = text.split_once(':').ok_or_else(not_a_header)?;
     let header = Header { name: name.trim().to_owned(), value: value.trim().to_owned() };
     if header.value.is_empty() || header.check().is_err() {
@@ -133,5 +133,5 @@ fn body(path: &str, read_body: &mut impl FnMut(&Path) -> io::Result<Vec<u8>>) ->
     if path.is_empty() {
         return Err(Problem::NoBodyPath);
     }
-    read_body(Path::new(path)).map_err(|reason| Problem::Body { path: path.to_owned(), reason })
+    read_body(Path::new(path)).map_err(|reason| Problem::Body { path: printable(path), reason })
 }

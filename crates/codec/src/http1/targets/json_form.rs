@@ -13,7 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::super::request::{Header, Request};
+use super::super::request::{Header, Request, printable};
 use super::super::url::Url;
 use super::{Problem, Target, TargetError};
 
@@ -61,5 +61,5 @@ fn parse_line(text: &str) -> Result<Request, Problem> {
 fn not_json(error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
-    Problem::NotJson { reason: format!("{reason} at column {}", error.column()) }
+    Problem::NotJson { reason: format!("{} at column {}", printable(reason), error.column()) }
 }

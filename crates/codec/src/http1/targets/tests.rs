@@ -123,6 +123,22 @@ fn slips_in_the_json_form_are_answered_with_a_cure() {
     check_refused(injected, "line 1", "take it out");
 }
 
+/// Found by fuzzing: a lone carriage return in a weight broke the line of the error.
+#[test]
+fn an_error_is_one_line_whatever_the_file_holds() {
+    let files = [
+        "# weight: 1{\0\rx\nGET h\n",
+        "G\rT h\n",
+        "GET h\nA\rb: c\n",
+        "GET h\n@no\rwhere\n",
+        r#"{"a\nb":1}"#,
+    ];
+    for text in files {
+        let error = read(text).expect_err(text);
+        assert!(!error.contains(['\r', '\n', '\0']), "{error}");
+    }
+}
+
 #[test]
 fn two_servers_are_refused_with_both_lines() {
     let text = "GET http://a:81/\n\nGET http://a:81/x\n\nGET http://b:82/\n";

@@ -1,0 +1,127 @@
+//! Reads transcripts of answers whole, byte by byte and at random cuts, and holds the replies to be the same.
+
+mod answers;
+mod golden;
+mod hostile;
+mod runs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{CloseEvent, DecodeError, Event, Expect, Judgement, Protocol, Reply, Session};
+
+/// How one outstanding request of a transcript ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Reply(Reply),
+    /// Bytes that could not be read; nothing follows.
+    Failed(DecodeError),
+    /// What the close meant for the oldest request; nothing follows.
+    Closed(CloseEvent),
+}
+
+/// A connection to be: its requests by method, its depth, its checks and limits.
+struct Connection {
+    methods: Vec<&'static str>,
+    checks: Checks,
+    limits: Limits,
+}
+
+impl Connection {
+    fn new(methods: &[&'static str]) -> Connection {
+        Connection { methods: methods.to_vec(), checks: Checks::default(), limits: Limits::default() }
+    }
+
+    fn protocol(&self) -> Http1 {
+        let url = Url::parse("http://h/").unwrap();
+        let request = |method: &&str| Request { method: (*method).to_owned(), ..Request::get(url.clone()) };
+        let requests: Vec<Request> = self.methods.iter().map(request).collect();
+        Http1::new(&requests, self.methods.len(), &self.checks, self.limits).unwrap()
+    }
+
+    /// Feeds `input` in `pieces`, then closes. Holds the contract of [`Session`] at every step.
+    fn endings<'a>(&self, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Ending> {
+        let mut session = self.protocol().session();
+        for index in 0..self.methods.len() {
+            session.expect(Expect(index as u32));
+        }
+        let mut endings = Vec::new();
+        let mut said_began = false;
+        for piece in pieces {
+            let mut rest = piece;
+            while !rest.is_empty() {
+                let step = match session.handle_input(rest) {
+                    Ok(step) => step,
+                    Err(error) => {
+                        endings.push(Ending::Failed(error));
+                        return endings;
+                    }
+                };
+                assert!(step.consumed <= rest.len() && step.consumed > 0, "{step:?} of {}", rest.len());
+                rest = &rest[step.consumed..];
+                match step.event {
+                    Some(Event::Finished(reply)) => {
+                        endings.push(Ending::Reply(reply));
+                        said_began = false;
+                    }
+                    Some(Event::Began) => {
+                        assert!(rest.is_empty() && !said_began, "said once, when the input is used up");
+                        said_began = true;
+                    }
+                    None => assert!(rest.is_empty() && said_began, "everything is taken, and it had begun"),
+                }
+            }
+        }
+        let close = session.handle_close();
+        if said_began {
+            assert!(matches!(close, CloseEvent::Finished(_) | CloseEvent::Incomplete), "{close:?}");
+        }
+        endings.push(Ending::Closed(close));
+        endings
+    }
+
+    /// Whole and byte by byte must agree; gives what they agree on.
+    fn read(&self, input: &[u8]) -> Vec<Ending> {
+        let whole = self.endings(std::iter::once(input));
+        let bytes = self.endings(input.chunks(1));
+        assert_eq!(whole, bytes, "whole and byte by byte: {}", input.escape_ascii());
+        whole
+    }
+}
+
+/// Splits `input` at `cuts`, each taken modulo its length.
+fn split<'a>(input: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+    let mut at: Vec<usize> = cuts.iter().map(|cut| cut % (input.len() + 1)).collect();
+    at.extend([0, input.len()]);
+    at.sort_unstable();
+    at.windows(2).map(|pair| &input[pair[0]..pair[1]]).collect()
+}
+
+fn cuts() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(any::<usize>(), 0..12)
+}
+
+fn reply(code: u16, judgement: Judgement, body_bytes: u64, keep: bool) -> Ending {
+    Ending::Reply(Reply { code, judgement, body_bytes, keep })
+}
+
+fn good(code: u16, body_bytes: u64) -> Ending {
+    reply(code, Judgement::Good, body_bytes, true)
+}
+
+fn last(code: u16, body_bytes: u64) -> Ending {
+    reply(code, Judgement::Good, body_bytes, false)
+}
+
+fn malformed(what: &'static str) -> Ending {
+    Ending::Failed(DecodeError::Malformed { what })
+}
+
+fn too_long(what: &'static str, limit: u64) -> Ending {
+    Ending::Failed(DecodeError::TooLong { what, limit })
+}
+
+const IDLE: Ending = Ending::Closed(CloseEvent::Idle);
+const INCOMPLETE: Ending = Ending::Closed(CloseEvent::Incomplete);
+const BEFORE_RESPONSE: Ending = Ending::Closed(CloseEvent::BeforeResponse);
+const UNSOLICITED: Ending = Ending::Failed(DecodeError::Unsolicited);

@@ -1,0 +1,263 @@
+//! A run with fixed values, for the tests of the folder and for the golden files.
+
+use std::collections::BTreeMap;
+
+use units::Nanos;
+
+use crate::document::*;
+use crate::folder::Event;
+use crate::interval::{Interval, Series};
+use crate::outcome::{Failure, Outcome};
+use crate::phase::Phase;
+use crate::timeline::Timeline;
+
+/// As it is written when a run starts.
+pub(crate) fn document() -> Document {
+    let option = |value: &str, source| EffectiveOption { value: value.to_owned(), source };
+    Document {
+        schema_version: SCHEMA_VERSION,
+        kind: Kind::Drive,
+        state: State::Running,
+        verdict: None,
+        parallax_version: "0.1.0".to_owned(),
+        command: ["parallax", "drive", "http://localhost:8080/plaintext", "--rate", "100/s"]
+            .map(str::to_owned)
+            .into(),
+        options: BTreeMap::from([
+            ("rate".to_owned(), option("100/s", OptionSource::Given)),
+            ("timeout".to_owned(), option("30s", OptionSource::Default)),
+            ("workers".to_owned(), option("2", OptionSource::Derived)),
+        ]),
+        subject: Subject {
+            url: "http://localhost:8080/plaintext".to_owned(),
+            protocol: "http/1.1".to_owned(),
+            request_kinds: 1,
+            address: Some("127.0.0.1:8080".to_owned()),
+        },
+        load: Load {
+            model: Model::Open,
+            rate_per_s: Some(100.0),
+            callers: 16,
+            connections: 4,
+            pipeline: 1,
+            workers: 2,
+            duration_ns: Some(3_000_000_000),
+            request_limit: None,
+        },
+        time: Time {
+            started: "2026-01-31T12:00:00.25Z".to_owned(),
+            started_monotonic_ns: 86_400_123_456_789,
+            elapsed_ns: None,
+            window_ns: None,
+        },
+        stamps: Stamps {
+            arrival: ArrivalStamps::Kernel,
+            reason: None,
+            pairing_error_ns: Some(120),
+            wall_clock_steps: 0,
+        },
+        host: Host { name: Some("client-1".to_owned()), cpus: Some(2), ..Host::default() },
+        results: None,
+    }
+}
+
+/// The document of the run of `intervals`, finished.
+pub(crate) fn finished(intervals: &[Interval]) -> Document {
+    let total = merged(intervals);
+    let outcomes = total.failures().iter().map(|&(failure, count)| OutcomeCount {
+        outcome: failure.outcome.name().to_owned(),
+        phase: Some(failure.phase.name().to_owned()),
+        blame: Some(failure.blame.name().to_owned()),
+        count,
+    });
+    let ok = OutcomeCount { outcome: "ok".to_owned(), phase: None, blame: None, count: total.counts.ok };
+    Document {
+        state: State::Finished,
+        verdict: Some(Verdict {
+            word: VerdictWord::Degraded,
+            findings: vec![Finding {
+                check: "worker_cpu".to_owned(),
+                makes: VerdictWord::Degraded,
+                measured: "the busiest worker used 85.0 % of a CPU in the median second".to_owned(),
+                limit: "80 %".to_owned(),
+                advice: "use more workers, or lower the load".to_owned(),
+            }],
+        }),
+        time: Time { elapsed_ns: Some(2_700_000_000), window_ns: Some(2_700_000_000), ..document().time },
+        results: Some(Results {
+            totals: totals(&total),
+            outcomes: std::iter::once(ok).chain(outcomes).collect(),
+            codes: total.codes().iter().map(|&(code, count)| CodeCount { code, count }).collect(),
+            response: distribution(&total, Series::Response),
+            service: distribution(&total, Series::Service),
+            phases: Phase::ALL
+                .map(|phase| PhaseResult {
+                    phase: phase.name().to_owned(),
+                    belongs_to: phase.belongs_to().to_owned(),
+                    share: None,
+                    distribution: total.phase(phase).map(|_| distribution(&total, Series::Phase(phase))),
+                    absent: total.phase(phase).is_none().then(|| "no request passed it".to_owned()),
+                })
+                .into(),
+            failed: Outcome::ALL
+                .into_iter()
+                .filter(|&outcome| total.failed(outcome).is_some())
+                .map(|outcome| (outcome.name().to_owned(), distribution(&total, Series::Failed(outcome))))
+                .collect(),
+            cpu: Cpu { process_ns: Some(1_500_000), per_request_ns: None, busiest_worker_share: Some(0.85) },
+        }),
+        ..document()
+    }
+}
+
+fn totals(total: &Interval) -> Totals {
+    let counts = total.counts;
+    Totals {
+        scheduled: counts.scheduled,
+        sent: counts.sent,
+        ok: counts.ok,
+        failed: total.ended() - counts.ok,
+        throughput_per_s: counts.ok as f64 / 2.7,
+        bytes_sent: counts.bytes_sent,
+        bytes_received: counts.bytes_received,
+        body_bytes: counts.body_bytes,
+        connections_opened: counts.connections_opened,
+        idle_closes: counts.idle_closes,
+        unstamped: counts.unstamped,
+        stamps_moved: counts.stamps_moved,
+        out_of_range: Series::all().filter_map(|series| Some(total.series(series)?.out_of_range())).sum(),
+    }
+}
+
+/// One quantile of each kind: what a reader must tell apart.
+fn distribution(total: &Interval, series: Series) -> Distribution {
+    let durations = total.series(series).cloned().unwrap_or_default();
+    let median = durations.at_rank(durations.count().div_ceil(2)).unwrap_or_default().0;
+    Distribution {
+        count: durations.count(),
+        sum_ns: u64::try_from(durations.sum_ns()).unwrap(),
+        min_ns: durations.min().map(|ns| ns.0),
+        mean_ns: durations.mean().map(|ns| ns.0),
+        max_ns: durations.max().map(|ns| ns.0),
+        quantiles: vec![
+            Quantile {
+                q: 0.5,
+                value: QuantileValue::Known { ns: median, low_ns: median / 2, high_ns: Some(median * 2) },
+            },
+            Quantile { q: 0.99, value: QuantileValue::Above { ns: median } },
+            Quantile { q: 0.9999, value: QuantileValue::TooFew { needed: 36_890 } },
+        ],
+    }
+}
+
+/// The three intervals of the golden run: the last is short, and the middle one has failures, one of them older
+/// than a histogram can tell.
+pub(crate) fn intervals() -> Vec<Interval> {
+    let mut intervals = vec![Interval::default(), Interval::default(), Interval::default()];
+    let mut at = 0;
+    for (index, interval) in (0..).zip(&mut intervals) {
+        interval.index = index;
+        interval.start = Nanos(at);
+        interval.length = Nanos([1_000_123_456, 999_876_544, 700_000_000][index as usize]);
+        at += interval.length.0;
+        let answered = [100, 90, 70][index as usize];
+        for i in 0..answered {
+            // 1 to 10 ms, and one of 250 ms in each interval.
+            let wait = if i == 50 { 250_000_000 } else { 1_000_000 + (i * 7_919 % 1_000) * 9_000 };
+            interval.record_ok(&ok(i * 100, wait, 5_000 + i, i < 4 && index == 0));
+            interval.record_code(200);
+        }
+        interval.counts.scheduled = answered;
+        interval.counts.sent = answered;
+        interval.counts.bytes_sent = answered * 120;
+        interval.counts.bytes_received = answered * 150;
+        interval.counts.body_bytes = answered * 13;
+        interval.worker_cpu = Nanos(40_000_000 + index);
+        interval.worker_cpu_max = Nanos(25_000_000);
+    }
+    intervals[0].counts.connections_opened = 4;
+    intervals[0].counts.outstanding = 2;
+    let middle = &mut intervals[1];
+    for (outcome, phase, age_s) in [
+        (Outcome::RequestTimeout, Phase::Wait, 30),
+        (Outcome::AppError, Phase::Receive, 1),
+        (Outcome::AppError, Phase::Receive, 2),
+        (Outcome::InFlight, Phase::Wait, 9_000),
+    ] {
+        middle.record_failure(Failure::new(outcome, phase), Nanos::from_secs(age_s));
+        middle.counts.scheduled += 1;
+        middle.counts.sent += 1;
+    }
+    middle.record_code(503);
+    middle.record_code(503);
+    middle.counts.unstamped = 1;
+    intervals
+}
+
+/// Three intervals of few bytes: the last has nothing that ended.
+pub(crate) fn short_intervals() -> Vec<Interval> {
+    let mut intervals = intervals();
+    for (n, interval) in (0..).zip(&mut intervals) {
+        interval.clear();
+        for i in 0..2 - n {
+            interval.record_ok(&ok(2, 900 + n, 1, false));
+            interval.record_code(200 + u16::try_from(i).unwrap());
+            interval.counts.scheduled += 1;
+        }
+    }
+    intervals[1].record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos(77));
+    intervals[1].counts.scheduled += 1;
+    intervals
+}
+
+fn ok(lag: u64, wait: u64, client_lag: u64, connects: bool) -> Timeline {
+    let mut timeline = Timeline::due(Nanos(1_000));
+    timeline.end(Phase::ScheduleLag, Nanos(1_000 + lag));
+    timeline.end(Phase::PoolWait, Nanos(1_000 + lag));
+    if connects {
+        timeline.end(Phase::Connect, timeline.last() + Nanos(80_000));
+    }
+    timeline.end(Phase::Send, timeline.last() + Nanos(9_000));
+    timeline.end(Phase::Wait, timeline.last() + Nanos(wait));
+    timeline.end(Phase::Receive, timeline.last() + Nanos(3));
+    timeline.end(Phase::ClientLag, timeline.last() + Nanos(client_lag));
+    timeline
+}
+
+pub(crate) fn events() -> Vec<Event> {
+    vec![Event {
+        at_ns: 1_500_000_000,
+        kind: "warning".to_owned(),
+        text: "2 requests wait for a connection".to_owned(),
+    }]
+}
+
+/// What the reader makes of `intervals` in a folder.
+pub(crate) fn merged(intervals: &[Interval]) -> Interval {
+    let mut total = Interval::default();
+    intervals.iter().for_each(|interval| total.merge(interval));
+    if let (Some(first), Some(last)) = (intervals.first(), intervals.last()) {
+        total.start = first.start;
+        total.length = last.start + last.length - first.start;
+        total.counts.outstanding = last.counts.outstanding;
+    }
+    total
+}
+
+/// Fails when two intervals differ in anything.
+pub(crate) fn assert_same(one: &Interval, other: &Interval) {
+    assert_eq!(one.counts, other.counts);
+    assert_eq!((one.start, one.length), (other.start, other.length));
+    assert_eq!((one.worker_cpu, one.worker_cpu_max), (other.worker_cpu, other.worker_cpu_max));
+    assert_eq!(one.failures(), other.failures());
+    assert_eq!(one.codes(), other.codes());
+    for series in Series::all() {
+        let parts = |interval: &Interval| {
+            let durations = interval.series(series)?;
+            Some((durations.count(), durations.sum_ns(), durations.out_of_range()))
+        };
+        assert_eq!(parts(one), parts(other), "{series:?}");
+        let (Some(one), Some(other)) = (one.series(series), other.series(series)) else { continue };
+        assert_eq!(one.histogram(), other.histogram(), "{series:?}");
+    }
+}

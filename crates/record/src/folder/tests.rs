@@ -1,0 +1,308 @@
+//! Tests of the folder's writer: crashes at every byte, full disks, occupied places. Drives it through recorded writes.
+
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fixture;
+use crate::folder_reader::read;
+use crate::outcome::{Failure, Outcome};
+use crate::phase::Phase;
+use crate::timeline::Timeline;
+
+/// One write, as a journal keeps it.
+#[derive(Debug, Clone)]
+enum Write {
+    Create(String),
+    Append(String, Vec<u8>),
+    Cut(String, u64),
+    Replace(String, Vec<u8>),
+}
+
+/// Stands in for a disk: keeps what was written in order, and may be full.
+#[derive(Clone, Default)]
+struct Journal {
+    writes: Arc<Mutex<Vec<Write>>>,
+    /// How many bytes still fit; `None` for a disk without end.
+    room: Arc<Mutex<Option<usize>>>,
+    cut_fails: Arc<Mutex<bool>>,
+}
+
+impl Journal {
+    fn push(&self, write: Write) {
+        self.writes.lock().unwrap().push(write);
+    }
+
+    fn set_room(&self, room: Option<usize>) {
+        *self.room.lock().unwrap() = room;
+    }
+
+    /// Makes the folder that all writes together leave behind.
+    fn replay(&self, folder: &Path) {
+        self.writes.lock().unwrap().iter().for_each(|write| apply(folder, write));
+    }
+}
+
+impl Files for Journal {
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        self.push(Write::Create(name.to_owned()));
+        Ok(())
+    }
+
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut room = self.room.lock().unwrap();
+        let fits = room.map_or(bytes.len(), |room| room.min(bytes.len()));
+        *room = room.map(|room| room - fits);
+        self.push(Write::Append(name.to_owned(), bytes[..fits].to_vec()));
+        if fits < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn cut(&mut self, name: &str, len: u64) -> io::Result<()> {
+        if *self.cut_fails.lock().unwrap() {
+            return Err(io::ErrorKind::Other.into());
+        }
+        self.push(Write::Cut(name.to_owned(), len));
+        Ok(())
+    }
+
+    fn replace(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.push(Write::Replace(name.to_owned(), bytes.to_vec()));
+        Ok(())
+    }
+}
+
+fn apply(folder: &Path, write: &Write) {
+    use std::io::Write as _;
+    match write {
+        Write::Create(name) => drop(fs::File::create_new(folder.join(name)).unwrap()),
+        Write::Append(name, bytes) => {
+            let mut file = fs::OpenOptions::new().append(true).open(folder.join(name)).unwrap();
+            file.write_all(bytes).unwrap();
+        }
+        Write::Cut(name, len) => {
+            fs::OpenOptions::new().write(true).open(folder.join(name)).unwrap().set_len(*len).unwrap();
+        }
+        Write::Replace(name, bytes) => fs::write(folder.join(name), bytes).unwrap(),
+    }
+}
+
+fn new_folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn writer_on(journal: &Journal) -> FolderWriter {
+    FolderWriter::on(Box::new(journal.clone()), Path::new("run"), &fixture::document()).unwrap()
+}
+
+#[test]
+fn a_run_reads_back_as_it_was() {
+    let parent = new_folder();
+    let path = parent.path().join("some/where/run");
+    let intervals = fixture::intervals();
+    let mut writer = FolderWriter::create(&path, &fixture::document()).unwrap();
+    assert_eq!(writer.path(), path);
+    for (n, interval) in intervals.iter().enumerate() {
+        let running = read(&path).unwrap();
+        assert!(running.is_cut_off());
+        fixture::assert_same(&running.total, &fixture::merged(&intervals[..n]));
+        writer.append(interval, Some(Nanos(500_000))).unwrap();
+    }
+    fixture::events().iter().for_each(|event| writer.event(event).unwrap());
+    writer.finish(&fixture::finished(&intervals)).unwrap();
+
+    let mut recording = read(&path).unwrap();
+    assert_eq!(recording.document, fixture::finished(&intervals));
+    assert_eq!(recording.events, fixture::events());
+    assert_eq!(recording.seconds.len(), 3);
+    assert_eq!(recording.seconds[0].process_cpu_ns, Some(500_000));
+    fixture::assert_same(&recording.total, &fixture::merged(&intervals));
+    // Nothing to settle.
+    recording.settle();
+    assert_eq!(recording.document.state, crate::document::State::Finished);
+    fixture::assert_same(&recording.total, &fixture::merged(&intervals));
+}
+
+#[test]
+fn a_folder_that_holds_a_run_is_refused() {
+    let folder = new_folder();
+    FolderWriter::create(folder.path(), &fixture::document()).unwrap();
+    let error = FolderWriter::create(folder.path(), &fixture::document()).err().unwrap().to_string();
+    let expected = "already holds a run; name another folder, or remove this one";
+    assert_eq!(error, format!("{} {expected}", folder.path().display()));
+    // What a process leaves that was killed between its first two writes.
+    fs::remove_file(folder.path().join(RUN)).unwrap();
+    let error = FolderWriter::create(folder.path(), &fixture::document()).err().unwrap();
+    assert!(matches!(error, RecordError::Occupied { .. }));
+    assert!(matches!(read(folder.path()), Err(RecordError::NoRun { .. })));
+}
+
+#[test]
+fn intervals_out_of_order_are_refused() {
+    let mut writer = writer_on(&Journal::default());
+    let intervals = fixture::intervals();
+    writer.append(&intervals[1], None).unwrap();
+    for interval in &intervals[..2] {
+        assert!(matches!(writer.append(interval, None), Err(RecordError::OutOfOrder { .. })));
+    }
+    writer.append(&intervals[2], None).unwrap();
+}
+
+/// If this fails, a crash at that byte costs more than the last second, or adds what never was.
+#[test]
+fn a_crash_at_any_byte_leaves_every_committed_interval() {
+    let journal = Journal::default();
+    let intervals = fixture::short_intervals();
+    let mut writer = writer_on(&journal);
+    for interval in &intervals {
+        writer.append(interval, None).unwrap();
+        fixture::events().iter().for_each(|event| writer.event(event).unwrap());
+    }
+    writer.finish(&fixture::finished(&intervals)).unwrap();
+
+    let expected: Vec<_> = (0..=3).map(|n| fixture::merged(&intervals[..n])).collect();
+    let folder = new_folder();
+    let (mut committed, mut events, mut documents) = (0, 0, 0);
+    let writes = journal.writes.lock().unwrap().clone();
+    for write in &writes {
+        let Write::Append(name, bytes) = write else {
+            apply(folder.path(), write);
+            documents += usize::from(matches!(write, Write::Replace(..)));
+            continue;
+        };
+        for byte in bytes {
+            apply(folder.path(), &Write::Append(name.clone(), vec![*byte]));
+            committed += usize::from(name == SERIES && *byte == b'\n');
+            events += usize::from(name == EVENTS && *byte == b'\n');
+            let recording = read(folder.path()).unwrap();
+            assert!(recording.is_cut_off());
+            assert_eq!((recording.seconds.len(), recording.events.len()), (committed, events));
+            fixture::assert_same(&recording.total, &expected[committed]);
+        }
+    }
+    assert_eq!((committed, events, documents), (3, 3, 2));
+    assert!(!read(folder.path()).unwrap().is_cut_off());
+}
+
+#[test]
+fn what_a_cut_off_run_left_open_is_in_flight() {
+    let folder = new_folder();
+    let mut intervals = fixture::intervals();
+    intervals[2].counts.scheduled += 5;
+    let mut writer = FolderWriter::create(folder.path(), &fixture::document()).unwrap();
+    intervals.iter().for_each(|interval| writer.append(interval, None).unwrap());
+    drop(writer);
+    let mut recording = read(folder.path()).unwrap();
+    recording.settle();
+    assert_eq!(recording.document.state, crate::document::State::Recovered);
+    assert_eq!(recording.total.counts.scheduled, recording.total.ended());
+    let lost = Failure::new(Outcome::InFlight, Phase::Wait);
+    // One was in flight with an age, five without.
+    assert!(recording.total.failures().contains(&(lost, 6)));
+    assert_eq!(recording.total.failed(Outcome::InFlight).unwrap().count(), 1);
+}
+
+/// If this fails, a disk that was full for a second makes the whole run unreadable.
+#[test]
+fn a_full_disk_costs_only_what_did_not_fit() {
+    let intervals = fixture::short_intervals();
+    for (room, cut_fails) in (0..4_000).step_by(37).flat_map(|room| [(room, false), (room, true)]) {
+        let journal = Journal::default();
+        let mut writer = writer_on(&journal);
+        writer.append(&intervals[0], None).unwrap();
+        journal.set_room(Some(room));
+        *journal.cut_fails.lock().unwrap() = cut_fails;
+        let second = writer.append(&intervals[1], None);
+        let event = writer.event(&fixture::events()[0]);
+        if let Err(error) = &second {
+            assert!(matches!(error, RecordError::Write { .. }), "{error}");
+            // The interval took the last byte there was.
+            assert!(event.is_err());
+        }
+        let kept = if second.is_ok() { &intervals[..2] } else { &intervals[..1] };
+        check_journal(&journal, kept);
+
+        // Space was freed.
+        journal.set_room(None);
+        *journal.cut_fails.lock().unwrap() = false;
+        writer.append(&intervals[2], None).unwrap();
+        check_journal(&journal, &[kept, &intervals[2..]].concat());
+    }
+}
+
+fn check_journal(journal: &Journal, intervals: &[Interval]) {
+    let folder = new_folder();
+    journal.replay(folder.path());
+    fixture::assert_same(&read(folder.path()).unwrap().total, &fixture::merged(intervals));
+}
+
+prop_compose! {
+    fn timeline()(lengths in proptest::collection::vec(proptest::option::of(0u64..1 << 36), Phase::COUNT)) -> Timeline {
+        let mut timeline = Timeline::due(Nanos(7));
+        for (phase, length) in Phase::ALL.into_iter().zip(lengths) {
+            match length {
+                Some(length) => drop(timeline.end(phase, timeline.last() + Nanos(length))),
+                None => timeline.skip(phase),
+            }
+        }
+        timeline
+    }
+}
+
+prop_compose! {
+    fn interval()(
+        length in 1u64..2_000_000_000,
+        answered in proptest::collection::vec((timeline(), any::<u16>()), 0..20),
+        failed in proptest::collection::vec((1..Outcome::COUNT, 0..Phase::COUNT, 0u64..5_000_000_000_000), 0..10),
+        counts in proptest::array::uniform9(0u64..1 << 40),
+        cpu in (0u64..1 << 40, 0u64..1 << 40),
+    ) -> Interval {
+        let mut interval = Interval::default();
+        interval.length = Nanos(length);
+        for (timeline, code) in &answered {
+            interval.record_ok(timeline);
+            interval.record_code(*code);
+        }
+        for (outcome, phase, age) in failed {
+            interval.record_failure(Failure::new(Outcome::ALL[outcome], Phase::ALL[phase]), Nanos(age));
+        }
+        let [scheduled, sent, outstanding, bytes_sent, bytes_received, body_bytes, opened, unstamped, moved] = counts;
+        interval.counts = crate::interval::Counts {
+            ok: interval.counts.ok,
+            scheduled,
+            sent,
+            outstanding,
+            bytes_sent,
+            bytes_received,
+            body_bytes,
+            connections_opened: opened,
+            idle_closes: opened / 2,
+            unstamped,
+            stamps_moved: moved,
+        };
+        (interval.worker_cpu, interval.worker_cpu_max) = (Nanos(cpu.0), Nanos(cpu.1));
+        interval
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// If this fails, a folder does not say what was measured.
+    #[test]
+    fn any_run_reads_back_as_it_was(mut intervals in proptest::collection::vec(interval(), 0..6)) {
+        let folder = new_folder();
+        let mut writer = FolderWriter::create(folder.path(), &fixture::document()).unwrap();
+        let mut at = Nanos(0);
+        for (index, interval) in (0..).zip(&mut intervals) {
+            interval.index = index;
+            interval.start = at;
+            at += interval.length;
+            writer.append(interval, None).unwrap();
+        }
+        let recording = read(folder.path()).unwrap();
+        fixture::assert_same(&recording.total, &fixture::merged(&intervals));
+        let lines: Vec<_> = intervals.iter().map(|interval| Second::of(interval, None)).collect();
+        prop_assert_eq!(recording.seconds, lines);
+    }
+}

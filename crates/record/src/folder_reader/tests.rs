@@ -1,0 +1,184 @@
+//! Tests of the folder's reader: what is damaged or hostile is named and refused. Writes real folders.
+
+use std::fs;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fixture;
+use crate::folder::FolderWriter;
+
+/// A finished run in a folder of its own.
+fn run() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let intervals = fixture::intervals();
+    let mut writer = FolderWriter::create(folder.path(), &fixture::document()).unwrap();
+    intervals.iter().for_each(|interval| writer.append(interval, None).unwrap());
+    fixture::events().iter().for_each(|event| writer.event(event).unwrap());
+    writer.finish(&fixture::finished(&intervals)).unwrap();
+    folder
+}
+
+/// Edits one file of a good run as text and gives the error that reading it makes.
+fn error_after(name: &str, edit: impl Fn(&str) -> String) -> String {
+    let folder = run();
+    let path = folder.path().join(name);
+    let text = fs::read_to_string(&path).unwrap();
+    let edited = edit(&text);
+    assert_ne!(text, edited, "the edit changes nothing");
+    fs::write(&path, edited).unwrap();
+    let error = read(folder.path()).expect_err("damage was read as if it were none").to_string();
+    error.replace(&format!("{}/", folder.path().display()), "")
+}
+
+#[test]
+fn damage_is_named_with_file_and_line() {
+    type Edit = fn(&str) -> String;
+    let table: [(&str, Edit, &str); 14] = [
+        (
+            "series.ndjson",
+            |text| text.replacen("\"ok\":90", "\"ok\":91", 1),
+            "response.hlog line 6: it holds 90 values",
+        ),
+        (
+            "series.ndjson",
+            |text| text.replacen("\"failed\":4", "\"failed\":3", 1),
+            "failed is 3, not the sum",
+        ),
+        ("series.ndjson", |text| text.replacen("app_error", "ok", 1), "series.ndjson line 2: `ok`"),
+        ("series.ndjson", |text| text.replacen("\"index\":2", "\"index\":1", 1), "does not come after"),
+        ("series.ndjson", |text| text.replacen("\"phase-send\"", "\"phase-../..\"", 1), "is not known"),
+        (
+            "series.ndjson",
+            |text| text.replacen("\"sent\"", "\"sent_\"", 1),
+            "series.ndjson line 1: unknown field",
+        ),
+        ("series.ndjson", |text| text.replacen('\n', "\n\n", 1), "series.ndjson line 2: EOF"),
+        ("series.ndjson", |text| text.replacen(":100,", ":99,", 1), "run.json line 1: scheduled is 264"),
+        ("response.hlog", |text| text.replacen("#[B", "[B", 1), "response.hlog line 3: not a line"),
+        (
+            "response.hlog",
+            |text| format!("{}\n", text.lines().take(5).collect::<Vec<_>>().join("\n")),
+            "interval 1",
+        ),
+        ("response.hlog", |text| format!("{text}{}\n", text.lines().last().unwrap()), "should have no line"),
+        ("phase-wait.hlog", |text| text.replacen(",HI", ",HJ", 1), "phase-wait.hlog line 5: the histogram"),
+        ("events.ndjson", |text| text.replacen("kind", "kin", 1), "events.ndjson line 1: "),
+        ("run.json", |text| text.replacen("\"kind\"", "\"kin\"", 1), "run.json line "),
+    ];
+    for (name, edit, expected) in table {
+        let error = error_after(name, edit);
+        assert!(error.contains(expected), "{name}: {error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_sum_that_its_histogram_cannot_have_is_refused() {
+    for factor in [0, 2] {
+        let error = error_after("series.ndjson", |text| {
+            let mut second: Second = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+            *second.sums_ns.get_mut("phase-wait").unwrap() *= factor;
+            let rest = text.split_once('\n').unwrap().1;
+            format!("{}\n{rest}", serde_json::to_string(&second).unwrap())
+        });
+        assert!(error.contains("phase-wait.hlog line 5: its values cannot sum"), "{error}");
+    }
+}
+
+#[test]
+fn a_later_version_is_named() {
+    let error = error_after("run.json", |text| {
+        text.replacen("\"schema_version\": 1", "\"schema_version\": 7, \"new\": 0", 1)
+    });
+    assert_eq!(
+        error,
+        "run.json has schema version 7, this program reads up to 1; read it with a newer parallax"
+    );
+}
+
+#[test]
+fn a_log_that_is_gone_is_missed() {
+    let folder = run();
+    fs::remove_file(folder.path().join("phase-wait.hlog")).unwrap();
+    let error = read(folder.path()).unwrap_err();
+    assert!(matches!(error, RecordError::NoLog { index: 0, .. }), "{error}");
+}
+
+/// A pipe would keep the reader waiting, a link would make it read what the sender of a folder names.
+#[cfg(unix)]
+#[test]
+fn only_regular_files_are_opened() {
+    for name in ["run.json", "series.ndjson", "service.hlog", "events.ndjson"] {
+        let folder = run();
+        let path = folder.path().join(name);
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert!(matches!(read(folder.path()), Err(RecordError::NotAFile { .. })), "{name}");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(read(folder.path()), Err(RecordError::NotAFile { .. })), "{name}");
+    }
+}
+
+#[test]
+fn endless_lines_are_not_read_into_memory() {
+    for (name, limit) in
+        [("run.json", LONGEST_DOCUMENT), ("series.ndjson", LONGEST_JSON_LINE), ("response.hlog", 1 << 20)]
+    {
+        let folder = run();
+        // Sparse: as long as a disk, and takes none of it.
+        fs::File::create(folder.path().join(name)).unwrap().set_len(1 << 40).unwrap();
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("longer than {limit} bytes")), "{error}");
+    }
+}
+
+fn names() -> Vec<PathBuf> {
+    let folder = run();
+    let mut names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into()).collect();
+    names.sort();
+    names
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_bytes_in_any_file_are_read_or_refused(
+        which in any::<prop::sample::Index>(),
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let folder = run();
+        let names = names();
+        fs::write(folder.path().join(which.get(&names)), bytes).unwrap();
+        let _ = read(folder.path());
+    }
+
+    /// If this fails, one wrong byte on a disk is a wrong figure in a report.
+    #[test]
+    fn a_changed_byte_never_changes_a_count(
+        which in any::<prop::sample::Index>(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let folder = run();
+        let names = names();
+        let path = folder.path().join(which.get(&names));
+        let mut bytes = fs::read(&path).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        fs::write(&path, bytes).unwrap();
+        if let Ok(recording) = read(folder.path()) {
+            let expected = fixture::merged(&fixture::intervals());
+            prop_assert_eq!(recording.total.ended(), expected.ended());
+            for series in Series::all() {
+                let histogram = |interval: &Interval| interval.series(series).map(|held| held.histogram().clone());
+                prop_assert_eq!(histogram(&recording.total), histogram(&expected));
+            }
+        }
+    }
+}

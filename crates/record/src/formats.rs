@@ -1,0 +1,146 @@
+//! Holds `formats/` to the code: schemas are generated from the types, and the golden run is read back.
+//!
+//! `UPDATE_FORMATS=1 cargo test -p record formats` writes the files anew.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use units::Nanos;
+
+use crate::document::{Document, SCHEMA_VERSION};
+use crate::durations::Durations;
+use crate::fixture;
+use crate::folder::{EVENTS, FolderWriter, RUN, SERIES};
+use crate::folder_reader::read;
+use crate::interval::{Interval, Series};
+use crate::series::Second;
+
+fn formats() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats")
+}
+
+fn is_update() -> bool {
+    std::env::var_os("UPDATE_FORMATS").is_some()
+}
+
+/// Fails when `formats/<name>` is not `text`, or writes it.
+fn check_file(name: &str, text: &str) {
+    let path = formats().join(name);
+    if is_update() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == text, "formats/{name} is stale: run UPDATE_FORMATS=1 cargo test -p record formats");
+}
+
+fn schema_of<T: schemars::JsonSchema>(title: &str) -> Value {
+    let mut schema = schemars::schema_for!(T);
+    schema.insert("title".to_owned(), title.into());
+    schema.to_value()
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+#[test]
+fn the_schemas_are_those_of_the_types() {
+    let run = schema_of::<Document>(&format!("run.json, schema version {SCHEMA_VERSION}"));
+    let series = schema_of::<Second>(&format!("a line of series.ndjson, schema version {SCHEMA_VERSION}"));
+    check_file("run.schema.json", &pretty(&run));
+    check_file("series.schema.json", &pretty(&series));
+}
+
+/// If this fails, a tool that follows the schema refuses our records, or takes ones that we refuse.
+#[test]
+fn the_schemas_accept_what_is_written_and_nothing_else() {
+    let intervals = fixture::intervals();
+    let run = jsonschema::validator_for(&schema_of::<Document>("")).unwrap();
+    for document in [fixture::document(), fixture::finished(&intervals)] {
+        check_schema(&run, &serde_json::to_value(document).unwrap(), &[]);
+    }
+    let document = serde_json::to_value(fixture::finished(&intervals)).unwrap();
+    check_schema(&run, &document, &["", "/results", "/results/response/quantiles/0", "/verdict/findings/0"]);
+    let series = jsonschema::validator_for(&schema_of::<Second>("")).unwrap();
+    for interval in intervals {
+        let line = serde_json::to_value(Second::of(&interval, Some(Nanos(1)))).unwrap();
+        check_schema(&series, &line, &["", "/response_ns"]);
+    }
+}
+
+/// `document` is accepted as it is, and refused with a field more at any place of `closed`.
+fn check_schema(schema: &jsonschema::Validator, document: &Value, closed: &[&str]) {
+    let errors: Vec<_> = schema.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    for place in closed {
+        let mut document = document.clone();
+        document.pointer_mut(place).unwrap()["surprise"] = 1.into();
+        assert!(!schema.is_valid(&document), "a surprise at `{place}`");
+    }
+}
+
+/// If this fails, records of this schema version no longer mean what they meant: raise the version.
+#[test]
+fn the_golden_run_reads_as_ever() {
+    let golden = formats().join("golden/run");
+    let fresh = tempfile::tempdir().unwrap();
+    write_run(fresh.path());
+    if is_update() {
+        let _ = fs::remove_dir_all(&golden);
+        write_run(&golden);
+    }
+    // The logs are compared by what they hold: another zlib may pack the same counts otherwise.
+    for name in [RUN, SERIES, EVENTS] {
+        check_file(&format!("golden/run/{name}"), &fs::read_to_string(fresh.path().join(name)).unwrap());
+    }
+    let intervals = fixture::intervals();
+    let recording = read(&golden).unwrap();
+    assert_eq!(recording.document, fixture::finished(&intervals));
+    assert_eq!(recording.events, fixture::events());
+    fixture::assert_same(&recording.total, &fixture::merged(&intervals));
+    check_file("golden/expected.json", &pretty(&expected(&intervals)));
+
+    // By hand, so that a slip in the fixture shows: 260 answers, 1 to 10 ms but for three of 250 ms.
+    let response = recording.total.response().unwrap();
+    assert_eq!((response.count(), recording.total.ended()), (260, 264));
+    let p50 = response.at_rank(130).unwrap();
+    assert!((Nanos::from_millis(1)..Nanos::from_millis(10)).contains(&p50), "{p50}");
+    assert!(response.at_rank(257).unwrap() < Nanos::from_millis(11));
+    assert!(response.at_rank(258).unwrap() > Nanos::from_millis(249));
+}
+
+fn write_run(folder: &Path) {
+    let intervals = fixture::intervals();
+    let mut writer = FolderWriter::create(folder, &fixture::document()).unwrap();
+    intervals.iter().for_each(|interval| writer.append(interval, Some(Nanos(500_000))).unwrap());
+    fixture::events().iter().for_each(|event| writer.event(event).unwrap());
+    writer.finish(&fixture::finished(&intervals)).unwrap();
+}
+
+/// What any reader of histogram logs must find in each file: line by line, and all of them merged.
+fn expected(intervals: &[Interval]) -> Value {
+    let total = fixture::merged(intervals);
+    let files = Series::all().filter_map(|series| {
+        let lines = intervals.iter().filter_map(|interval| {
+            let mut line = figures(interval.series(series)?);
+            line["start_ns"] = interval.start.0.into();
+            line["length_ns"] = interval.length.0.into();
+            Some(line)
+        });
+        let merged = figures(total.series(series)?);
+        Some((
+            format!("{}.hlog", series.name()),
+            json!({ "lines": lines.collect::<Vec<_>>(), "merged": merged }),
+        ))
+    });
+    json!(files.collect::<BTreeMap<_, _>>())
+}
+
+// The 90th: with these counts its rank is whole, so that tools agree however they round a rank.
+fn figures(durations: &Durations) -> Value {
+    let at = |percent: u64| durations.at_rank((durations.count() * percent).div_ceil(100)).unwrap().0;
+    json!({ "count": durations.count(), "p50_ns": at(50), "p90_ns": at(90), "max_ns": durations.max().unwrap().0 })
+}

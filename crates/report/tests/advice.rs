@@ -1,0 +1,158 @@
+//! Each rule once where it must speak, and the silence of a run that needs no advice.
+
+mod fixture;
+
+use fixture::{MS, Run, US, book_failure, book_ok, kept, timeline};
+use record::document::{Model, State};
+use record::{Failure, Outcome, Phase, Timeline};
+
+fn advised(
+    mut run: Run,
+    requests: impl IntoIterator<Item = Timeline>,
+    failures: &[(Outcome, Phase)],
+) -> Vec<String> {
+    run.second(|interval| {
+        requests.into_iter().for_each(|request| book_ok(interval, &request));
+        for &(outcome, phase) in failures {
+            book_failure(interval, Failure::new(outcome, phase), 1_000 * MS);
+        }
+    });
+    run.finish(State::Finished);
+    let document = &run.document;
+    let results = document.results.as_ref().expect("a finished run has results");
+    let advice = report::advice(results, &document.load);
+    advice.into_iter().map(|advice| format!("{} {}", advice.text, advice.reason)).collect()
+}
+
+#[track_caller]
+fn says(advice: &[String], parts: &[&str]) {
+    let [only] = advice else { panic!("one piece of advice, not {advice:#?}") };
+    for part in parts {
+        assert!(only.contains(part), "{part:?} is not in {only:?}");
+    }
+}
+
+#[test]
+fn a_healthy_run_needs_no_advice() {
+    assert_eq!(advised(Run::open(100.0, 8, 1), vec![kept(US, US, 5 * MS); 100], &[]), [""; 0]);
+    assert_eq!(advised(Run::closed(4, 4, 100), vec![kept(US, US, 5 * MS); 100], &[]), [""; 0]);
+}
+
+#[test]
+fn a_small_pool_in_a_closed_loop_is_named() {
+    let advice = advised(Run::closed(4, 2, 100), vec![kept(0, 2_000 * MS, 2_000 * MS); 100], &[]);
+    says(
+        &advice,
+        &[
+            "The pool, not the server",
+            "waited 2.00 s for one of 2 connections",
+            "took 2.00 s",
+            "; 4 connections would",
+        ],
+    );
+}
+
+/// 100/s, each holding a connection for 50 ms, keep 5 busy: below 70 % busy means 8.
+#[test]
+fn a_small_pool_in_an_open_loop_is_sized_by_littles_law() {
+    let advice = advised(Run::open(100.0, 4, 1), vec![kept(0, 40 * MS, 50 * MS - 19 * US); 100], &[]);
+    says(
+        &advice,
+        &[
+            "waited 40.0 ms for one of 4",
+            "for 50.0 ms, keep 5.0 of them busy; 8 connections",
+            "(62.5 % busy)",
+        ],
+    );
+}
+
+#[test]
+fn a_pool_that_is_large_enough_sends_one_to_the_stalls() {
+    let advice = advised(Run::open(100.0, 64, 1), vec![kept(0, 40 * MS, 50 * MS); 100], &[]);
+    says(&advice, &["well below the 64", "stalled"]);
+}
+
+#[test]
+fn a_few_long_waits_are_named_by_their_mean() {
+    let mut requests = vec![kept(0, 0, MS); 80];
+    requests.extend(vec![kept(0, 100 * MS, MS); 20]);
+    says(&advised(Run::closed(8, 2, 100), requests, &[]), &["waited 20.0 ms on average for"]);
+}
+
+#[test]
+fn pipelines_share_connections() {
+    let mut run = Run::closed(8, 1, 100);
+    run.document.load.pipeline = 4;
+    let advice = advised(run, vec![kept(0, 9 * MS, MS); 100], &[]);
+    says(&advice, &["1 connection carry 4 at a time; 2 connections would"]);
+}
+
+#[test]
+fn a_client_behind_its_schedule_is_named() {
+    says(
+        &advised(Run::open(100.0, 8, 1), vec![kept(MS, 0, 9 * MS); 100], &[]),
+        &["10.0 % of the response is schedule lag (1.00 ms"],
+    );
+}
+
+#[test]
+fn a_client_that_reads_late_is_named() {
+    let late = timeline([Some(0), Some(0), None, None, None, None, Some(0), Some(9 * MS), Some(0), Some(MS)]);
+    says(&advised(Run::open(100.0, 8, 1), vec![late; 100], &[]), &["read late: 10.0 %", "(1.00 ms typical)"]);
+}
+
+#[test]
+fn connections_that_are_not_kept_are_named() {
+    let new =
+        timeline([Some(0), Some(0), None, Some(MS), None, None, Some(0), Some(9 * MS), Some(0), Some(0)]);
+    says(
+        &advised(Run::open(100.0, 8, 1), vec![new; 100], &[]),
+        &["100 of 100 ok requests opened one, for 10.0 %"],
+    );
+    // A short run in which each connection was used once and kept is no such case.
+    assert_eq!(advised(Run::open(8.0, 8, 1), vec![new; 8], &[]), [""; 0]);
+}
+
+#[test]
+fn name_lookups_are_named() {
+    let slow =
+        timeline([Some(0), Some(0), Some(MS), Some(MS), None, None, Some(0), Some(8 * MS), Some(0), Some(0)]);
+    let advice = advised(Run::open(100.0, 200, 1), vec![slow; 100], &[]);
+    says(&advice, &["lookups own 10.0 %"]);
+}
+
+#[test]
+fn unanswered_requests_say_from_where_on_nothing_is_known() {
+    let failures = [(Outcome::RequestTimeout, Phase::Wait); 2];
+    says(
+        &advised(Run::open(100.0, 8, 1), vec![kept(0, 0, MS); 98], &failures),
+        &["2 requests (2.0 %)", "above p98.0"],
+    );
+}
+
+#[test]
+fn nothing_ok_names_what_happened() {
+    let failures = [(Outcome::ConnectRefused, Phase::Connect); 3];
+    says(&advised(Run::open(100.0, 8, 1), [], &failures), &["3 of 3 ended in connect_refused"]);
+}
+
+#[test]
+fn the_trap_tells_the_three_numbers() {
+    let mut run = Run::closed(4, 2, 100);
+    assert_eq!(run.document.load.model, Model::Closed);
+    run.second(|interval| (0..100).for_each(|_| book_ok(interval, &kept(3 * US, 2_000 * MS, 2_000 * MS))));
+    run.finish(State::Finished);
+    let trap = report::trap(run.document.results.as_ref().unwrap()).unwrap();
+    assert!(trap.is_median);
+    for (value, seconds) in [(trap.interceptor, 4.0), (trap.service, 2.0), (trap.pool_wait, 2.0)] {
+        assert!((value.as_secs_f64() / seconds - 1.0).abs() < 2e-3, "{value}");
+    }
+    assert_eq!(trap.lag.0, 3 * US);
+}
+
+#[test]
+fn without_an_answer_there_is_no_trap() {
+    let mut run = Run::closed(4, 2, 0);
+    run.finish(State::Finished);
+    assert_eq!(report::trap(run.document.results.as_ref().unwrap()), None);
+}

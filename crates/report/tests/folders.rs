@@ -1,0 +1,155 @@
+//! From a folder back to the same document, and the document as JSON.
+
+mod fixture;
+
+use fixture::{MS, Run, US, book_failure, book_ok, timeline};
+use proptest::prelude::*;
+use record::document::{Document, State, VerdictWord};
+use record::{Failure, FolderWriter, Outcome, Phase};
+use report::rebuild;
+use units::Nanos;
+
+/// One request: the lengths of its phases in microseconds, or a failure.
+type Planted = (Vec<Option<u64>>, bool);
+
+fn planted(requests: &[Planted], state: State) -> Run {
+    let mut run = Run::open(100.0, 4, 3);
+    for second in requests.chunks(requests.len().div_ceil(3).max(1)) {
+        run.second(|interval| {
+            for (phases, ok) in second {
+                let phases: [Option<u64>; Phase::COUNT] =
+                    std::array::from_fn(|i| phases[i].map(|us| us * US));
+                if *ok {
+                    book_ok(interval, &timeline(phases));
+                } else {
+                    book_failure(interval, Failure::new(Outcome::RequestTimeout, Phase::Wait), 900 * MS);
+                }
+            }
+        });
+    }
+    run.finish(state);
+    run
+}
+
+fn some_requests() -> Vec<Planted> {
+    (0..300)
+        .map(|i| {
+            (
+                vec![Some(1), Some(2), None, None, None, None, Some(9), Some(1_000 + i), Some(3), Some(4)],
+                i % 50 != 7,
+            )
+        })
+        .collect()
+}
+
+/// Writes the run as the engine does: a running document, the intervals, and the end where there is one.
+fn written(run: &Run, finish: bool) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut running = run.document.clone();
+    running.state = State::Running;
+    (running.results, running.verdict) = (None, None);
+    (running.time.elapsed_ns, running.time.window_ns) = (None, None);
+    let mut writer = FolderWriter::create(folder.path(), &running).expect("an empty folder");
+    for (interval, second) in run.intervals.iter().zip(&run.seconds) {
+        writer.append(interval, second.process_cpu_ns.map(Nanos)).expect("room on the disk");
+    }
+    if finish {
+        writer.finish(&run.document).expect("room on the disk");
+    }
+    folder
+}
+
+#[test]
+fn a_finished_run_is_rebuilt_as_it_was() {
+    for state in [State::Finished, State::Interrupted] {
+        let run = planted(&some_requests(), state);
+        let folder = written(&run, true);
+        let rebuilt = rebuild(record::read(folder.path()).unwrap());
+        assert_eq!(rebuilt.differences, [""; 0]);
+        assert_eq!(rebuilt.document.verdict, run.document.verdict);
+        assert_eq!(rebuilt.document.results, run.document.results);
+    }
+}
+
+#[test]
+fn a_document_that_disagrees_with_its_histograms_is_told_apart() {
+    let mut run = planted(&some_requests(), State::Finished);
+    run.document.results.as_mut().unwrap().service.sum_ns += 1;
+    run.document.verdict.as_mut().unwrap().word = VerdictWord::Invalid;
+    let folder = written(&run, true);
+    let rebuilt = rebuild(record::read(folder.path()).unwrap());
+    assert_eq!(rebuilt.differences, ["results.service.sum_ns", "verdict.word"]);
+    assert_ne!(rebuilt.document.results, run.document.results);
+}
+
+#[test]
+fn a_cut_off_run_is_settled_and_judged() {
+    let mut run = planted(&some_requests(), State::Finished);
+    // Three more became due in the last second, and nothing is known of them.
+    let last = run.intervals.len() - 1;
+    run.intervals[last].counts.scheduled += 3;
+    run.seconds[last].scheduled += 3;
+    let folder = written(&run, false);
+    let rebuilt = rebuild(record::read(folder.path()).unwrap());
+    let document = rebuilt.document;
+    assert_eq!(document.state, State::Recovered);
+    let verdict = document.verdict.unwrap();
+    assert_eq!(verdict.word, VerdictWord::Degraded);
+    assert!(verdict.findings.iter().any(|finding| finding.check == "cut_off"), "{verdict:?}");
+    let results = document.results.unwrap();
+    assert_eq!(results.totals.scheduled, results.totals.ok + results.totals.failed);
+    assert!(results.outcomes.iter().any(|row| row.outcome == "in_flight" && row.count == 3));
+    assert_eq!(document.time.window_ns, Some(3_000 * MS));
+}
+
+#[test]
+fn json_is_the_document_and_fits_its_schema() {
+    let schema = serde_json::to_value(schemars::schema_for!(Document)).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let mut empty = Run::closed(1, 1, 0);
+    empty.finish(State::Interrupted);
+    for run in [planted(&some_requests(), State::Finished), empty, Run::open(1.0, 1, 1)] {
+        let mut out = Vec::new();
+        report::json(&run.document, &mut out).unwrap();
+        let value = serde_json::from_slice(&out).unwrap();
+        let errors: Vec<_> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+        assert_eq!(errors, [""; 0]);
+        assert!(out.ends_with(b"}\n"));
+        assert_eq!(serde_json::from_value::<Document>(value).unwrap(), run.document);
+    }
+}
+
+fn requests() -> impl Strategy<Value = Vec<Planted>> {
+    let phase = proptest::option::of(0u64..2_000_000);
+    let request = (proptest::collection::vec(phase, Phase::COUNT), proptest::bool::weighted(0.9));
+    proptest::collection::vec(request, 1..80)
+}
+
+proptest! {
+    // Each case writes or sums dozens of histograms.
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// If this fails, the table of phases does not add up to what the caller felt.
+    #[test]
+    fn phase_shares_sum_to_one(requests in requests()) {
+        let results = planted(&requests, State::Finished).document.results.unwrap();
+        let shares: Vec<f64> = results.phases.iter().filter_map(|phase| phase.share).collect();
+        if results.response.sum_ns > 0 {
+            prop_assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
+        }
+        for phase in &results.phases {
+            prop_assert_eq!(phase.distribution.is_some(), phase.absent.is_none());
+        }
+        prop_assert_eq!(results.totals.scheduled, results.outcomes.iter().map(|row| row.count).sum::<u64>());
+    }
+
+    /// If this fails, a folder does not hold what was printed.
+    #[test]
+    fn whatever_was_measured_is_rebuilt(requests in requests()) {
+        let run = planted(&requests, State::Finished);
+        let folder = written(&run, true);
+        let rebuilt = rebuild(record::read(folder.path()).unwrap());
+        prop_assert_eq!(rebuilt.differences, [""; 0]);
+        prop_assert_eq!(rebuilt.document.results.unwrap().response, run.document.results.unwrap().response);
+    }
+}

@@ -1,0 +1,93 @@
+//! Any bytes, cut anywhere: no panic, the contract of `Session` holds at every step, and the cuts change nothing.
+//!
+//! The first byte chooses methods, limits and checks, the second the cuts; the rest is what the peer sends.
+
+#![no_main]
+
+use codec::http1::{Checks, Http1, Limits, Request, Url};
+use codec::{CloseEvent, DecodeError, Event, Protocol, Reply, Session};
+use libfuzzer_sys::fuzz_target;
+
+const OUTSTANDING: u64 = 3;
+
+fuzz_target!(|data: &[u8]| {
+    let [options, seed, input @ ..] = data else { return };
+    let run = run(*options);
+    let whole = endings(&run, std::iter::once(input));
+    assert_eq!(endings(&run, input.chunks(1)), whole);
+    assert_eq!(endings(&run, cuts(input, *seed).into_iter()), whole);
+});
+
+/// How one outstanding request ended.
+#[derive(Debug, PartialEq)]
+enum Ending {
+    Reply(Reply),
+    Failed(DecodeError),
+    Closed(CloseEvent),
+}
+
+fn run(options: u8) -> Http1 {
+    let bit = |place: u8| options >> place & 1 == 1;
+    let url = Url::parse("http://h/").expect("a URL");
+    let request = |place| {
+        let method = if bit(place) { "HEAD" } else { "GET" };
+        Request { method: method.to_owned(), ..Request::get(url.clone()) }
+    };
+    let requests: Vec<Request> = (0..3).map(request).collect();
+    let tight =
+        Limits { head_bytes: 64, body_bytes: 16, chunk_line_bytes: 8, trailer_bytes: 12, interim_count: 1 };
+    let checks = Checks {
+        expect_status: bit(4).then(|| "2xx,404".parse().expect("statuses")),
+        expect_body_contains: bit(5).then(|| b"aba".to_vec()),
+        expect_sha256: bit(6).then(|| "00".repeat(32).parse().expect("a digest")),
+    };
+    let limits = if bit(3) { tight } else { Limits::default() };
+    Http1::new(&requests, requests.len(), &checks, limits).expect("requests that can be sent")
+}
+
+fn endings<'a>(run: &Http1, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Ending> {
+    let mut session = run.session();
+    let mut out = Vec::new();
+    (0..OUTSTANDING).for_each(|n| session.expect(run.encode(n, &mut out)));
+    let mut endings = Vec::new();
+    let mut said_began = false;
+    for piece in pieces {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let step = match session.handle_input(rest) {
+                Ok(step) => step,
+                Err(error) => {
+                    endings.push(Ending::Failed(error));
+                    return endings;
+                }
+            };
+            assert!(step.consumed > 0 && step.consumed <= rest.len());
+            rest = &rest[step.consumed..];
+            match step.event {
+                Some(Event::Finished(reply)) => {
+                    endings.push(Ending::Reply(reply));
+                    said_began = false;
+                }
+                Some(Event::Began) => {
+                    assert!(rest.is_empty() && !said_began);
+                    said_began = true;
+                }
+                None => assert!(rest.is_empty() && said_began),
+            }
+        }
+    }
+    endings.push(Ending::Closed(session.handle_close()));
+    endings
+}
+
+/// Pieces of 0 to 15 bytes, by a small generator.
+fn cuts(input: &[u8], seed: u8) -> Vec<&[u8]> {
+    let (mut state, mut rest, mut pieces) = (u32::from(seed) + 1, input, Vec::new());
+    while !rest.is_empty() {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (piece, after) = rest.split_at((state >> 28).min(rest.len() as u32) as usize);
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
