@@ -75,10 +75,9 @@ fn answers_without_a_body_keep_the_connection() {
     let nginx = Nginx::start("location = /none { return 204; }");
     fs::write(nginx.file("page.txt"), vec![b'x'; 100_000]).unwrap();
     let url = nginx.url("/page.txt");
-    let future = "If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT";
     for (arguments, code) in [
         (vec!["-X", "HEAD", url.as_str()], "200 60"),
-        (vec!["-H", future, "-H", "If-None-Match: *", url.as_str()], "304 60"),
+        (vec!["-H", "If-None-Match: *", url.as_str()], "304 60"),
         (vec![nginx.url("/none").as_str()], "204 60"),
     ] {
         let mut all = vec!["-n", "60", "-c", "2"];

@@ -1,13 +1,11 @@
 //! Ctrl-C and its relatives: the first ends the run and keeps all of it, the second ends the program.
 
 use std::fs;
-use std::fs::File;
-use std::io::Write;
+use std::io::{PipeWriter, Write, pipe};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::pipe::pipe;
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
 
@@ -82,8 +80,7 @@ fn the_second_ctrl_c_ends_the_program() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let folder = tempfile::tempdir().unwrap();
     let (_reader, writer) = pipe().unwrap();
-    let mut writer = File::from(writer);
-    fill(&mut writer);
+    let writer = full(writer);
     let mut child = Command::new(binary::parallax())
         .args(["drive", "--quiet", "-d", "30s", "-r", "50/s", "-o", "record", &nginx.url("/")])
         .current_dir(folder.path())
@@ -106,10 +103,11 @@ fn the_second_ctrl_c_ends_the_program() {
     assert!(record::read(&folder.path().join("record")).is_ok());
 }
 
-/// Leaves no room in the pipe.
-fn fill(pipe: &mut File) {
-    fcntl_setfl(&*pipe, OFlags::NONBLOCK).unwrap();
+/// The pipe, without room for another byte.
+fn full(mut pipe: PipeWriter) -> PipeWriter {
+    fcntl_setfl(&pipe, OFlags::NONBLOCK).unwrap();
     while pipe.write(&[b'x'; 4_096]).is_ok() {}
     while pipe.write(b"x").is_ok() {}
-    fcntl_setfl(&*pipe, OFlags::empty()).unwrap();
+    fcntl_setfl(&pipe, OFlags::empty()).unwrap();
+    pipe
 }
