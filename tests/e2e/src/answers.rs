@@ -16,12 +16,14 @@ fn connections(seen: &[Seen]) -> u64 {
 fn every_request_stands_in_the_servers_log() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
-    let run = drive(&["-n", "2000", "-c", "8", "-w", "2", &nginx.url("/some/path?a=1")]);
+    let run = drive(&["-n", "2000", "-c", "8", "-w", "2", &nginx.url("/some/path?a=1 2")]);
     run.assert_done();
     let seen = nginx.finish();
     assert_eq!(run.told(), ["ok - 2000"]);
     assert_eq!(seen.len(), 2_000);
-    assert!(seen.iter().all(|one| one.method == "GET" && one.uri == "/some/path?a=1" && one.status == 200));
+    assert!(
+        seen.iter().all(|one| one.method == "GET" && one.uri == "/some/path?a=1%202" && one.status == 200)
+    );
     assert_eq!(run.total("sent"), 2_000);
     assert_eq!(run.total("connections_opened"), 8);
     assert_eq!(connections(&seen), 8);

@@ -74,7 +74,7 @@ fn what_is_sent_is_what_the_application_gets() {
     let httpbin = Httpbin::start();
     let url = httpbin.url("/anything?q=a%20b");
     for expected in
-        ["\"X-Mine\": \"one, two\"", "\"data\": \"h\\u00e9llo\"", "\"method\": \"PUT\"", "\"q\": \"a b\""]
+        ["\"X-Mine\":\"one, two\"", "\"data\":\"h\\u00e9llo\"", "\"method\":\"PUT\"", "\"q\":\"a b\""]
     {
         let mut arguments =
             vec!["-c", "1", "-n", "4", "-X", "PUT", "-b", "h\u{e9}llo", "-H", "X-Mine: one, two"];
