@@ -10,7 +10,9 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -53,20 +55,28 @@ def measured(command):
 
 
 def run_wrk(url, args):
-    text, cpu = measured(["wrk", "-t1", f"-c{args.connections}", f"-d{args.seconds}s", url])
+    text, cpu = measured(args.prefix + ["wrk", "-t1", f"-c{args.connections}", f"-d{args.seconds}s", url])
     count = int(re.search(r"(\d+) requests in", text).group(1))
     rate = float(re.search(r"Requests/sec:\s*([\d.]+)", text).group(1))
+    args.last_count = count
     return cpu / count * 1e6, rate
 
 
 def run_parallax(url, args):
     with tempfile.TemporaryDirectory() as folder:
-        text, cpu = measured([
+        text, cpu = measured(args.prefix + [
             args.parallax, "drive", "-w", "1", "-c", str(args.connections), "-d", f"{args.seconds}s",
             "--quiet", "--json", "-o", f"{folder}/run", url,
         ])
     totals = json.loads(text)["results"]["totals"]
+    args.last_count = totals["sent"]
     return cpu / totals["sent"] * 1e6, totals["throughput_per_s"]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def wait_until_answers(url):
@@ -96,6 +106,24 @@ def compare(name, url, args):
               f"from {min(ratios):.3f} to {max(ratios):.3f} over {len(ratios)} pairs")
 
 
+def instructions(name, url, args):
+    """Instructions a request, user and kernel, which the neighbours on this machine do not change."""
+    row = []
+    for run in (run_wrk, run_parallax):
+        with tempfile.NamedTemporaryFile("r") as out:
+            args.prefix = ["perf", "stat", "-x,", "-e", "instructions:u,instructions:k", "-o", out.name, "--"]
+            cpu_us, _ = run(url, args)
+            counts = [int(line.split(",")[0]) for line in out if "instructions" in line and line[0].isdigit()]
+        row.append((counts, args.last_count, cpu_us))
+    args.prefix = []
+    per_request = [[count / requests for count in counts] for counts, requests, _ in row]
+    if any(len(counts) != 2 for counts in per_request):
+        return print("  instructions: this machine does not count them")
+    for tool, (user, kernel) in zip(("wrk ", "ours"), per_request):
+        print(f"  instructions a request, {tool}: {user:7.0f} user + {kernel:7.0f} kernel = {user + kernel:7.0f}")
+    print(f"  instructions a request, ours / wrk: {sum(per_request[1]) / sum(per_request[0]):.3f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pairs", type=int, default=7)
@@ -103,20 +131,24 @@ def main():
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--parallax", default=str(ROOT / "target/release/parallax"))
     args = parser.parse_args()
+    args.prefix = []
     if os.cpu_count() < 2:
         sys.exit("two cores are needed: one for the server, one for the client")
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder, "nginx.conf")
-        config.write_text(NGINX.format(dir=folder, port=18480))
+        nginx_port, target_port = free_port(), free_port()
+        config.write_text(NGINX.format(dir=folder, port=nginx_port))
         servers = [
             pinned(SERVER_CORE, ["nginx", "-c", str(config)], stderr=subprocess.DEVNULL),
-            pinned(SERVER_CORE, [args.parallax, "serve", "-l", "127.0.0.1:18481"], stdout=subprocess.DEVNULL),
+            pinned(SERVER_CORE, [args.parallax, "serve", "-l", f"127.0.0.1:{target_port}"], stdout=subprocess.DEVNULL),
         ]
         try:
-            for name, port in [("nginx", 18480), ("the built-in target", 18481)]:
+            for name, port in [("nginx", nginx_port), ("the built-in target", target_port)]:
                 url = f"http://127.0.0.1:{port}/plaintext"
                 wait_until_answers(url)
                 compare(name, url, args)
+                if shutil.which("perf"):
+                    instructions(name, url, args)
         finally:
             for server in servers:
                 server.send_signal(signal.SIGTERM)

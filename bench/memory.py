@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from driver_cost import CLIENT_CORE, ROOT, SERVER_CORE, pinned, wait_until_answers
+from driver_cost import CLIENT_CORE, ROOT, SERVER_CORE, free_port, pinned, wait_until_answers
 
 
 def resident_kib(pid):
@@ -27,8 +27,9 @@ def main():
     parser.add_argument("--rate", help="open loop at this rate instead of a closed loop, e.g. 50k/s")
     parser.add_argument("--parallax", default=str(ROOT / "target/release/parallax"))
     args = parser.parse_args()
-    url = "http://127.0.0.1:18482/plaintext"
-    server = pinned(SERVER_CORE, [args.parallax, "serve", "-l", "127.0.0.1:18482"], stdout=subprocess.DEVNULL)
+    address = f"127.0.0.1:{free_port()}"
+    url = f"http://{address}/plaintext"
+    server = pinned(SERVER_CORE, [args.parallax, "serve", "-l", address], stdout=subprocess.DEVNULL)
     try:
         wait_until_answers(url)
         with tempfile.TemporaryDirectory() as folder:

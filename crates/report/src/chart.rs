@@ -11,6 +11,9 @@ const ROWS: usize = 3;
 /// The label before each row, as wide as `123 456/s`.
 const LABEL: usize = 11;
 
+/// A second of a short run is drawn at most this wide.
+const WIDEST: usize = 4;
+
 /// One column of the chart: one second, or several side by side in a long run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Column {
@@ -28,10 +31,11 @@ pub(crate) fn throughput(
     out: &mut dyn Write,
     style: Style,
 ) -> io::Result<()> {
-    let columns = columns(seconds, style.width.saturating_sub(LABEL + 4).max(10));
-    if columns.len() < 2 {
+    let seconds = whole(seconds);
+    if seconds.len() < 2 {
         return Ok(());
     }
+    let columns = columns(seconds, style.width.saturating_sub(LABEL + 4).max(10));
     let highest = columns.iter().map(|column| column.ok_per_s.max(column.due_per_s)).fold(0.0, f64::max);
     let top = round_up(highest);
     let asked = load.rate_per_s.map_or(String::new(), |per_s| format!(", {} asked", rate(per_s)));
@@ -53,10 +57,18 @@ pub(crate) fn throughput(
     writeln!(out, "  {:>LABEL$} {}", "", style.faint(axis(seconds, columns.len())))
 }
 
+/// Without the stub at the end, in which the last answers were read: its few milliseconds make no rate.
+fn whole(seconds: &[Second]) -> &[Second] {
+    match seconds {
+        [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
+        _ => seconds,
+    }
+}
+
 /// `0 s` under the first column, the end under the last where there is room.
 fn axis(seconds: &[Second], columns: usize) -> String {
     let end_s = seconds.last().map_or(0, |last| (last.start_ns + last.length_ns).div_ceil(1_000_000_000));
-    let room = columns.saturating_sub("0 s ".len());
+    let room = columns.saturating_sub("0 s ".len()).max(" 9 s".len());
     let scale = match seconds.len().div_ceil(columns.max(1)) {
         0 | 1 => String::new(),
         several => format!("   {several} seconds a column"),
@@ -74,9 +86,15 @@ fn round_up(per_s: f64) -> f64 {
     ((per_s / unit - 0.05).ceil() * unit).max(unit)
 }
 
+/// One column for several seconds of a long run, several for each of a short one.
 fn columns(seconds: &[Second], most: usize) -> Vec<Column> {
     let per_column = seconds.len().div_ceil(most).max(1);
-    seconds.chunks(per_column).map(column).collect()
+    let per_second = (most / seconds.len().max(1)).clamp(1, WIDEST);
+    seconds
+        .chunks(per_column)
+        .map(column)
+        .flat_map(|column| std::iter::repeat_n(column, per_second))
+        .collect()
 }
 
 fn column(seconds: &[Second]) -> Column {

@@ -52,10 +52,10 @@ fn a_good_run() {
               codes     200 × 30 000
 
               ok a second, 1000/s asked
-                   1000/s ██████████████████████████████
-                          ██████████████████████████████
-                      0/s ██████████████████████████████
-                          0 s                       30 s
+                   1000/s ████████████████████████████████████████████████████████████
+                          ████████████████████████████████████████████████████████████
+                      0/s ████████████████████████████████████████████████████████████
+                          0 s                                                     30 s
 
               client    40.0 us of CPU a request, busiest worker 2.0 % of a core, 64 connections opened
               given     --duration=30s --rate=1000/s
@@ -100,10 +100,10 @@ fn ascii_and_eighty_columns_lose_no_number() {
               codes     200 x 30 000
 
               ok a second, 1000/s asked
-                   1000/s ##############################
-                          ##############################
-                      0/s ##############################
-                          0 s                       30 s
+                   1000/s ############################################################
+                          ############################################################
+                      0/s ############################################################
+                          0 s                                                     30 s
 
               client    40.0 us of CPU a request, busiest worker 2.0 % of a core, 64
                         connections opened
@@ -168,10 +168,10 @@ fn the_pool_trap() {
               codes     200 × 10
 
               ok a second
-                      2/s  █ █ █ █ █
-                           █ █ █ █ █
-                      0/s  █ █ █ █ █
-                          0 s   10 s
+                      2/s     ████    ████    ████    ████    ████
+                              ████    ████    ████    ████    ████
+                      0/s     ████    ████    ████    ████    ████
+                          0 s                                 10 s
 
               client    40.0 us of CPU a request, busiest worker < 0.1 % of a core, 2 connections opened
               given     --callers=4 --connections=2 --requests=10
@@ -282,11 +282,11 @@ fn a_run_with_failures_and_censored_percentiles() {
               codes     200 × 9769, 503 × 60
 
               ok a second, 500/s asked
-                    500/s ███▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
-                          ████████████████████
-                      0/s ████████████████████
-                 failures ××××××××××××××××××××
-                          0 s             20 s
+                    500/s ████████████▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
+                          ████████████████████████████████████████████████████████████████████████████████
+                      0/s ████████████████████████████████████████████████████████████████████████████████
+                 failures ××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××
+                          0 s                                                                         20 s
 
               client    40.0 us of CPU a request, busiest worker 1.0 % of a core, 0 connections opened
               given     --timeout=1s
@@ -353,10 +353,10 @@ fn an_invalid_run() {
               codes     200 × 10 000
 
               ok a second, 20 000/s asked
-                   2000/s █████
-                          █████
-                      0/s █████
-                          0 s 5 s
+                   2000/s ████████████████████
+                          ████████████████████
+                      0/s ████████████████████
+                          0 s              5 s
 
               client    40.0 us of CPU a request, busiest worker 44.0 % of a core, 0 connections opened
               record    parallax-runs/2025-11-21T21-53-00
@@ -411,11 +411,11 @@ fn an_interrupted_run() {
               codes     200 × 400
 
               ok a second, 100/s asked
-                    110/s ▆▆▆▆
-                          ████
-                      0/s ████
-                 failures    ×
-                          0 s 4 s
+                    110/s ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆
+                          ████████████████
+                      0/s ████████████████
+                 failures             ××××
+                          0 s          4 s
 
               client    40.0 us of CPU a request, busiest worker 0.2 % of a core, 0 connections opened
               record    parallax-runs/2025-11-21T21-53-00
@@ -476,8 +476,8 @@ fn a_run_that_reached_nobody() {
                      10/s
 
                       0/s
-                 failures ××
-                          0 s 2 s
+                 failures ××××××××
+                          0 s  2 s
 
               client    CPU not known, busiest worker 0 % of a core, 0 connections opened
               record    parallax-runs/2025-11-21T21-53-00

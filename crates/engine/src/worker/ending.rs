@@ -12,6 +12,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Gives up what has waited longer than it may.
     pub(super) fn give_up_expired(&mut self, now: Nanos) {
         while let Some(slot) = self.timers.pop(now) {
+            if self.deadline(slot).is_some_and(|deadline| deadline <= now) {
+                self.look_again(slot);
+            }
             match self.deadline(slot) {
                 Some(deadline) if deadline <= now => self.expire(slot),
                 Some(deadline) => self.timers.arm(slot, deadline),
@@ -24,6 +27,16 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             let failure = Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait);
             self.recorder.current.record_failure(failure, now - waiting.intended);
             self.demand.caller_free(now);
+        }
+    }
+
+    /// Attends to what lies in the kernel already: after a stall of this client the timers have run out, but the
+    /// answers may have come in time, and more of them than one wait returns.
+    fn look_again(&mut self, slot: Slot) {
+        match self.connections[slot.0 as usize].state {
+            State::Connecting { attempt, .. } => self.attend_connecting(slot, attempt),
+            State::Open => self.read(slot),
+            State::Closed | State::Resolving => {}
         }
     }
 
