@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use sha2::{Digest, Sha256};
+use units::Nanos;
 
 use crate::support::nginx::{Nginx, fetch};
 use crate::support::numbers::Numbers;
@@ -90,6 +91,24 @@ fn chunked_answers_are_read_to_their_end() {
     fs::write(nginx.file("words.txt"), &words).unwrap();
     check_chunked(&nginx, "/identity/", "Accept: text/html");
     check_chunked(&nginx, "/words.txt", "Accept-Encoding: gzip");
+}
+
+/// If this fails, answers of servers that end them by closing wait for the timeout.
+#[test]
+fn a_body_that_ends_with_the_connection_ends_there() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("autoindex on; chunked_transfer_encoding off;");
+    fs::create_dir(nginx.file("listed")).unwrap();
+    let body = fetch(nginx.port, "/listed/");
+    let digest = sha256(&body);
+    let url = nginx.url("/listed/");
+    let run = drive(&["-n", "400", "-c", "4", "--timeout", "10s", "--expect-sha256", &digest, &url]);
+    run.assert_done();
+    assert_eq!(run.told(), ["ok - 400"]);
+    assert_eq!(run.total("connections_opened"), 400);
+    assert_eq!(run.total("body_bytes"), 400 * body.len() as u64);
+    let longest = number(&run.json, "/results/response/max_ns");
+    assert!(longest < Nanos::from_secs(10).0, "noticed by the timeout only");
 }
 
 /// If this fails, a slow line or a slow sender looks like a slow start of the answer.

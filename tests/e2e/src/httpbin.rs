@@ -3,7 +3,7 @@
 use units::Nanos;
 
 use crate::support::python::Httpbin;
-use crate::support::run::{drive, quantile};
+use crate::support::run::{drive, number, quantile};
 use crate::support::turn;
 
 #[track_caller]
@@ -52,7 +52,7 @@ fn the_kinds_of_answers_of_an_application_are_understood() {
     for (path, told, code, body_bytes) in [
         ("/status/500", "app_error server 20", "500 20", Some(0)),
         ("/status/404", "app_error client 20", "404 20", Some(0)),
-        ("/bytes/1000", "ok - 20", "200 20", Some(20_000)),
+        ("/base64/SGVsbG8gd29ybGQ=", "ok - 20", "200 20", Some(220)),
         // Chunked.
         ("/stream-bytes/5000?chunk_size=333", "ok - 20", "200 20", Some(100_000)),
         ("/gzip", "ok - 20", "200 20", None),
@@ -66,6 +66,19 @@ fn the_kinds_of_answers_of_an_application_are_understood() {
             assert_eq!(run.total("body_bytes"), body_bytes, "{path}");
         }
     }
+}
+
+/// httpbin's /bytes hands gunicorn what it does not take: the header goes out, then the connection is closed.
+///
+/// If this fails, a close that comes together with the last bytes goes unnoticed until the timeout.
+#[test]
+fn an_answer_that_breaks_off_is_incomplete_at_once() {
+    let _turn = turn::together();
+    let httpbin = Httpbin::start();
+    let run = drive(&["-c", "2", "-n", "100", "--timeout", "10s", &httpbin.url("/bytes/1000")]);
+    assert_eq!(run.told(), ["incomplete_response server 100"]);
+    let longest = number(&run.json, "/results/failed/incomplete_response/max_ns");
+    assert!(longest < Nanos::from_secs(10).0, "noticed by the timeout only");
 }
 
 #[test]
