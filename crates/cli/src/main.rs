@@ -59,8 +59,15 @@ fn run(matches: &clap::ArgMatches) -> Exit {
 
 /// An error is one line: what, where, what to do.
 fn failed(error: &anyhow::Error) -> Exit {
-    let _ = writeln!(io::stderr(), "parallax: {error:#}");
+    let _ = writeln!(io::stderr(), "parallax: {}", one_line(error));
     Exit::Refused
+}
+
+/// The chain of causes, without those that the message before them has already told.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut causes = error.chain().map(ToString::to_string);
+    let first = causes.next().unwrap_or_default();
+    causes.fold(first, |line, cause| if line.contains(&cause) { line } else { format!("{line}: {cause}") })
 }
 
 /// What printing came to. Whoever read our output and has read enough is no error of ours.
@@ -68,5 +75,22 @@ fn printed(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot print the result; the record has it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let source = io::Error::other("no space left");
+        let write = record::RecordError::Write { path: "run/series.ndjson".into(), source };
+        let error = anyhow::Error::new(write).context("the record is incomplete");
+        assert_eq!(
+            one_line(&error),
+            "the record is incomplete: cannot write run/series.ndjson: no space left; free space there, or name \
+             another folder"
+        );
     }
 }

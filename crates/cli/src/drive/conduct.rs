@@ -63,7 +63,10 @@ pub fn conduct(
         stop,
     };
     let ended = engine::run(&prepared.plan, &prepared.protocol, stop, &mut keeper);
-    Ok(keeper.close(ended))
+    match keeper.damage.take_if(|_| keeper.writer.is_none()) {
+        Some(error) => Err(error.into()),
+        None => Ok(keeper.close(ended)),
+    }
 }
 
 /// A folder of its own under `parallax-runs/`, named by when it was made.
@@ -174,6 +177,10 @@ impl Listener for Keeper<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) {
+        if self.writer.is_none() {
+            // There is no run without its record: nothing was sent, and nothing is to be told of it.
+            return;
+        }
         let now = host::process_cpu();
         let used = now.zip(self.process_cpu).map(|(now, before)| now.saturating_sub(before));
         self.process_cpu = now;

@@ -1,0 +1,75 @@
+//! Servers that close, die, or are not there: each request ends under its own name, and none is unknown.
+
+use std::net::{Ipv4Addr, TcpListener};
+
+use units::Nanos;
+
+use crate::support::nginx::Nginx;
+use crate::support::run::{drive, start};
+use crate::support::{port, turn, wait};
+
+#[test]
+fn a_server_that_closes_without_an_answer_is_blamed() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 444; }");
+    let run = drive(&["-n", "60", "-c", "3", &nginx.url("/")]);
+    assert_eq!(run.told(), ["closed_before_response server 60"]);
+    assert_eq!(run.total("connections_opened"), 60);
+    assert_eq!(run.total("sent"), 60);
+    // Something was reached, and nothing was measured.
+    assert_eq!(run.code, Some(3));
+    let seen = nginx.finish();
+    assert!(seen.iter().all(|one| one.status == 444));
+    assert_eq!(seen.len(), 60);
+}
+
+/// If this fails, a crash of the server leaves requests without a name.
+#[test]
+fn a_server_killed_in_mid_run_leaves_no_request_unknown() {
+    let _turn = turn::together();
+    let mut nginx = Nginx::start("location / { return 200 'hello'; }");
+    let running = start(&["--json", "--quiet", "-d", "2s", "-r", "500/s", "-c", "4", &nginx.url("/")]);
+    running.wait_for_record();
+    wait::pause(Nanos::from_millis(700));
+    nginx.kill();
+    let run = running.finish();
+    let after = run.ended("reset") + run.ended("closed_before_response") + run.ended("connect_refused");
+    assert!(run.ended("ok") > 0 && run.ended("connect_refused") > 0, "{:?}", run.told());
+    assert_eq!(run.ended("ok") + after, run.total("scheduled"), "{:?}", run.told());
+    assert_eq!(run.total("scheduled"), 1_000);
+}
+
+#[test]
+fn a_port_where_nobody_listens_is_refused() {
+    let _turn = turn::together();
+    let run = drive(&["-n", "30", "-c", "3", &format!("http://127.0.0.1:{}/", port::free())]);
+    assert_eq!(run.told(), ["connect_refused server 30"]);
+    assert_eq!(run.total("sent"), 0);
+    assert_eq!(run.code, Some(4));
+}
+
+#[test]
+fn a_name_that_does_not_exist_cannot_be_looked_up() {
+    let _turn = turn::together();
+    let begin = clock::now();
+    let run = drive(&["-n", "4", "-c", "2", "http://nonexistent.invalid/"]);
+    assert_eq!(run.told(), ["resolve_failed network 4"]);
+    assert_eq!(run.total("sent"), 0);
+    assert_eq!(run.code, Some(4));
+    // A resolver without an answer gives up after its own 5 s, twice for each server it knows.
+    assert!(clock::now() - begin < Nanos::from_secs(60));
+}
+
+/// The kernel of a listener that never accepts takes the connection and the request all the same.
+#[test]
+fn a_server_that_never_answers_runs_into_the_timeout() {
+    let _turn = turn::together();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let run = drive(&["-n", "6", "-c", "2", "--timeout", "200ms", &url]);
+    assert_eq!(run.told(), ["request_timeout server 6"]);
+    assert_eq!(run.total("sent"), 6);
+    let run = drive(&["-d", "300ms", "-c", "2", "--drain", "100ms", &url]);
+    assert_eq!(run.told(), ["in_flight undecided 2"]);
+}

@@ -1,0 +1,103 @@
+//! What a run leaves: the same in `run.json`, in `--json`, and in the rest of the folder.
+//!
+//! That a record fits its schema, conserves requests, splits the response exactly and agrees with its own series and
+//! histograms is held of every run of this package, by `support::laws`.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::support::binary;
+use crate::support::nginx::Nginx;
+use crate::support::run::{drive, start};
+use crate::support::turn;
+
+#[test]
+fn the_report_names_the_record_and_what_happened() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 200 'hello'; }");
+    let run = start(&["-n", "500", "-c", "2", &nginx.url("/")]).finish();
+    run.assert_done();
+    for words in ["response", "service", "wait", "500"] {
+        assert!(run.stdout.contains(words), "no `{words}` in: {}", run.stdout);
+    }
+    assert!(!run.stdout.contains('\u{1b}'), "colours in a file: {}", run.stdout);
+}
+
+/// If this fails, two readers of one run see two results.
+#[test]
+fn json_is_the_document_of_the_folder() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 200 'hello'; }");
+    let run = drive(&["-r", "300/s", "-d", "2500ms", "-c", "4", "-w", "2", &nginx.url("/")]);
+    run.assert_done();
+    // That the two are equal is checked for each run that prints JSON: here it is made sure that it did.
+    assert!(run.stdout.starts_with('{'), "{}", run.stdout);
+    assert_eq!(run.told(), ["ok - 750"]);
+    assert_eq!(run.json["state"], "finished");
+    let lines = fs::read_to_string(run.record().join("series.ndjson")).unwrap();
+    assert!(lines.lines().count() >= 3);
+}
+
+#[test]
+fn options_say_where_their_values_come_from() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 200 'hello'; }");
+    let run = drive(&["-n", "50", "-c", "2", "--timeout", "7s", &nginx.url("/")]);
+    for (name, value, source) in [
+        ("timeout", "7s", "given"),
+        ("connections", "2", "given"),
+        ("connect-timeout", "5s", "default"),
+        ("callers", "2", "derived"),
+        ("workers", "1", "derived"),
+        ("url", nginx.url("/").as_str(), "given"),
+    ] {
+        let option = &run.json["options"][name];
+        assert_eq!(
+            (option["value"].as_str(), option["source"].as_str()),
+            (Some(value), Some(source)),
+            "{name}"
+        );
+    }
+}
+
+/// `parallax drive … | head -1` is how people look at the top of a report.
+#[test]
+fn a_reader_that_has_read_enough_is_no_error() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 200 'hello'; }");
+    for arguments in [vec![], vec!["--json"]] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new(binary::parallax())
+            .args(["drive", "--quiet", "-n", "200", "-c", "2"])
+            .args(arguments)
+            .arg(nginx.url("/"))
+            .current_dir(folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Nobody reads at all: what is printed first already meets the closed pipe.
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+/// Without `-o` each run has a folder of its own.
+#[test]
+fn a_folder_is_made_for_a_run_that_names_none() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 200 'hello'; }");
+    let folder = tempfile::tempdir().unwrap();
+    let status = Command::new(binary::parallax())
+        .args(["drive", "--quiet", "--json", "-n", "20", "-c", "1", &nginx.url("/")])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let runs: Vec<_> = fs::read_dir(folder.path().join("parallax-runs")).unwrap().collect();
+    assert_eq!(runs.len(), 1);
+    assert!(record::read(&runs[0].as_ref().unwrap().path()).is_ok());
+}
