@@ -23,8 +23,6 @@ pub(crate) struct Connection<S> {
     pub dirty: bool,
     /// On the worker's list of connections with more to read.
     pub unread: bool,
-    /// The peer has closed, or the connection failed: what there is to read ends with that.
-    pub closing: bool,
 }
 
 /// How far a connection is.
@@ -80,7 +78,6 @@ impl<S: Session> Connection<S> {
             listed: true,
             dirty: false,
             unread: false,
-            closing: false,
         }
     }
 
@@ -104,7 +101,6 @@ impl<S: Session> Connection<S> {
         self.sent = 0;
         self.out.clear();
         self.written = 0;
-        self.closing = false;
     }
 
     /// Books what one write did: handed over from `before`, accepted `count` bytes by `after`. Returns how many

@@ -65,7 +65,8 @@ pub trait Reactor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
     /// Bytes. `arrived`: when the last of them reached this host's kernel, on the monotonic clock, where it
-    /// was stamped. `drained`: nothing more was waiting, so a new event will come for more.
+    /// was stamped. `drained`: nothing more was waiting, the end included, so a new event will come for
+    /// more.
     Bytes { count: usize, arrived: Option<Nanos>, drained: bool },
     /// Nothing is waiting; an event will come.
     Nothing,

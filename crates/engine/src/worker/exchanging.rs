@@ -98,8 +98,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let arrival = Arrival { kernel: arrived, read: self.reactor.now() };
                 self.recorder.current.counts.bytes_received += count as u64;
                 self.take_input(slot, &buffer[..count], arrival);
-                // A close that came together with the bytes has no event of its own.
-                !drained || self.connections[slot.0 as usize].closing
+                !drained
             }
             Ok(Received::Nothing) => false,
             Ok(Received::Closed) => {

@@ -71,14 +71,6 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     stopping: bool,
 }
 
-/// What the reactor tells of one connection.
-#[derive(Debug, Clone, Copy)]
-struct News {
-    readable: bool,
-    writable: bool,
-    closed: bool,
-}
-
 /// What is known of the peer's addresses.
 #[derive(Debug, Default)]
 struct PeerState {
@@ -168,7 +160,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         for event in ready.drain(..) {
             match event {
                 Ready::Socket { slot, readable, writable, closed } => {
-                    self.attend_socket(slot, News { readable, writable, closed });
+                    self.attend_socket(slot, readable || closed, writable);
                 }
                 Ready::Resolved { result, at } => self.resolved(result, at),
             }
@@ -176,13 +168,11 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    fn attend_socket(&mut self, slot: Slot, news: News) {
-        let News { readable, writable, closed } = news;
+    fn attend_socket(&mut self, slot: Slot, readable: bool, writable: bool) {
         match self.connections[slot.0 as usize].state {
             State::Connecting { attempt, .. } => self.attend_connecting(slot, attempt),
             State::Open => {
-                self.connections[slot.0 as usize].closing |= closed;
-                if readable || closed {
+                if readable {
                     self.read(slot);
                 }
                 let connection = &mut self.connections[slot.0 as usize];

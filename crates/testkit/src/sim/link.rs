@@ -285,7 +285,9 @@ impl Link {
         }
         if count > 0 {
             let arrived = arrived.filter(|_| stamps);
-            return Ok(Received::Bytes { count, arrived, drained: count < buffer.len() });
+            // The event that told of these bytes may have told of the end too.
+            let ended = self.ending.is_some_and(|(at, _)| at <= now);
+            return Ok(Received::Bytes { count, arrived, drained: count < buffer.len() && !ended });
         }
         match self.ending {
             Some((at, Ending::Closed)) if at <= now => Ok(Received::Closed),
