@@ -50,6 +50,8 @@ pub(crate) struct Attempt {
 /// One request on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Exchange {
+    /// Its number in the run.
+    pub n: u64,
     pub timeline: Timeline,
     /// Where in `out` it begins and ends.
     pub out_begin: usize,

@@ -43,6 +43,18 @@ fn an_answer_says_how_it_went() {
     }
 }
 
+/// A server that closes behind each answer without saying so. If this fails, requests that were put on a connection
+/// in the moment it ended, and of which not one byte was sent, are booked as the server's failures.
+#[test]
+fn a_request_that_was_never_offered_gets_another_connection() {
+    let closing = always(Service::answer(ms(1), "ok").then(Then::Close));
+    check(&closed(1, 1, 20), &closing, "20 ok");
+    check(&closed(3, 7, 50), &closing, "50 ok");
+    assert_eq!(simulate(&closed(1, 1, 20), &closing).dials, 20);
+    // Without a caller waiting, the close is noticed before the next request is due.
+    check(&open("100/s", 10), &closing, "10 ok");
+}
+
 #[test]
 fn what_waits_in_vain_for_the_pool() {
     let mut plan = open("100/s", 6);

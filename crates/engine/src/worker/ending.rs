@@ -1,12 +1,14 @@
 //! How requests end other than by an answer: timeouts, broken connections, the end of the run.
 
+use std::collections::VecDeque;
+
 use codec::{Protocol, Session};
 use reactor::{Reactor, Slot};
 use record::{Blame, Failure, Outcome, Phase};
 use units::Nanos;
 
 use super::Worker;
-use crate::connection::State;
+use crate::connection::{Exchange, State};
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Gives up what has waited longer than it may.
@@ -70,9 +72,11 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     ///
     /// A connection that breaks takes all its requests with it, but only the oldest was being answered: the
     /// others are booked as closed before their response, or under the same outcome where that holds for
-    /// each of them.
+    /// each of them. A request of which nothing was ever offered to the kernel has not failed: it was given a
+    /// connection that had ended already, and gets another.
     pub(super) fn fail_connection(&mut self, slot: Slot, failure: Failure) {
         let now = self.reactor.now();
+        let unoffered = self.take_unoffered(slot);
         let connection = &self.connections[slot.0 as usize];
         for (index, exchange) in connection.exchanges.iter().enumerate() {
             let failure = if index == 0 { failure } else { behind(failure, connection.phase(index)) };
@@ -81,10 +85,29 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
         let ended = connection.exchanges.len() as u64;
         self.under_way -= ended;
+        self.recorder.current.counts.idle_closes += u64::from(ended == 0 && !unoffered.is_empty());
         self.reset(slot);
+        for exchange in unoffered {
+            let other = self.pool.check_out().expect("the connection just closed has room for what it held");
+            self.under_way -= 1;
+            self.assign(other, exchange.n, exchange.timeline, exchange.immediate);
+        }
         for _ in 0..ended {
             self.demand.caller_free(now);
         }
+    }
+
+    /// Takes the requests that were put on an open connection in this turn, and never offered to the kernel.
+    fn take_unoffered(&mut self, slot: Slot) -> VecDeque<Exchange> {
+        let connection = &mut self.connections[slot.0 as usize];
+        let offered = match connection.state {
+            State::Open => {
+                connection.exchanges.iter().take_while(|exchange| exchange.offered.is_some()).count()
+            }
+            // Those that wait for the connection fail with it.
+            State::Closed | State::Resolving | State::Connecting { .. } => connection.exchanges.len(),
+        };
+        connection.exchanges.split_off(offered)
     }
 
     /// The answer said that the connection ends with it.

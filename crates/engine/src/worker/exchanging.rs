@@ -55,6 +55,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 }
             }
             Err(error) => {
+                connection.wrote(0, before, before);
                 // The answer, or the reason, may already be here.
                 if !self.read_what_is_left(slot) {
                     self.connection_broke(slot, error.raw_os_error());

@@ -241,6 +241,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         let expect = self.job.protocol.encode(n, &mut connection.out);
         connection.session.expect(expect);
         connection.exchanges.push_back(Exchange {
+            n,
             timeline,
             out_begin,
             out_end: connection.out.len(),
