@@ -51,6 +51,8 @@ pub enum State {
     Finished,
     /// Ended early by the user; what was measured is whole.
     Interrupted,
+    /// Broke off by a fault of Parallax or of this host's event facility; what was measured until then is there.
+    Broken,
     /// Rebuilt from a folder whose process was cut off.
     Recovered,
 }

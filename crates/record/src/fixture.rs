@@ -174,6 +174,7 @@ pub(crate) fn intervals() -> Vec<Interval> {
         interval.counts.body_bytes = answered * 13;
         interval.worker_cpu = Nanos(40_000_000 + index);
         interval.worker_cpu_max = Nanos(25_000_000);
+        interval.worker_stall_max = Nanos(40_000);
     }
     intervals[0].counts.connections_opened = 4;
     intervals[0].counts.outstanding = 2;
@@ -249,6 +250,7 @@ pub(crate) fn assert_same(one: &Interval, other: &Interval) {
     assert_eq!(one.counts, other.counts);
     assert_eq!((one.start, one.length), (other.start, other.length));
     assert_eq!((one.worker_cpu, one.worker_cpu_max), (other.worker_cpu, other.worker_cpu_max));
+    assert_eq!(one.worker_stall_max, other.worker_stall_max);
     assert_eq!(one.failures(), other.failures());
     assert_eq!(one.codes(), other.codes());
     for series in Series::all() {

@@ -23,6 +23,8 @@ pub struct Interval {
     pub worker_cpu: Nanos,
     /// The busiest worker's CPU time.
     pub worker_cpu_max: Nanos,
+    /// The longest time for which a worker that should have run did not.
+    pub worker_stall_max: Nanos,
     response: Lazy,
     service: Lazy,
     phases: [Lazy; Phase::COUNT],
@@ -108,6 +110,7 @@ impl Interval {
         self.counts.merge(&other.counts);
         self.worker_cpu += other.worker_cpu;
         self.worker_cpu_max = self.worker_cpu_max.max(other.worker_cpu_max);
+        self.worker_stall_max = self.worker_stall_max.max(other.worker_stall_max);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
@@ -129,6 +132,7 @@ impl Interval {
         self.counts = Counts::default();
         self.worker_cpu = Nanos::ZERO;
         self.worker_cpu_max = Nanos::ZERO;
+        self.worker_stall_max = Nanos::ZERO;
         self.response.clear();
         self.service.clear();
         self.phases.iter_mut().for_each(Lazy::clear);

@@ -59,6 +59,8 @@ pub struct Second {
     pub worker_cpu_ns: u64,
     /// The same, of the busiest one.
     pub worker_cpu_max_ns: u64,
+    /// The longest time for which a worker that should have run did not.
+    pub worker_stall_max_ns: u64,
     /// CPU time of the whole process within this interval; absent where it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_cpu_ns: Option<u64>,
@@ -117,6 +119,7 @@ impl Second {
                 .collect(),
             worker_cpu_ns: interval.worker_cpu.0,
             worker_cpu_max_ns: interval.worker_cpu_max.0,
+            worker_stall_max_ns: interval.worker_stall_max.0,
             process_cpu_ns: process_cpu.map(|cpu| cpu.0),
         }
     }
@@ -134,6 +137,7 @@ impl Second {
         interval.length = Nanos(self.length_ns);
         interval.worker_cpu = Nanos(self.worker_cpu_ns);
         interval.worker_cpu_max = Nanos(self.worker_cpu_max_ns);
+        interval.worker_stall_max = Nanos(self.worker_stall_max_ns);
         let counts = &mut interval.counts;
         counts.scheduled = self.scheduled;
         counts.sent = self.sent;

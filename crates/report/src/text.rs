@@ -140,6 +140,7 @@ fn how_long(document: &Document) -> String {
         }
         State::Finished => format!("{asked} in {took}"),
         State::Interrupted => format!("interrupted after {took} ({asked} asked)"),
+        State::Broken => format!("broke off after {took} ({asked} asked)"),
         State::Recovered => format!("cut off after {took} ({asked} asked)"),
         State::Running => format!("running, {asked} asked"),
     }
