@@ -106,6 +106,13 @@ pub struct Load {
     pub request_limit: Option<u64>,
 }
 
+impl Load {
+    /// Requests that may be on connections at once.
+    pub fn slots(&self) -> u64 {
+        self.connections.saturating_mul(self.pipeline.max(1))
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
@@ -140,6 +147,11 @@ pub struct Stamps {
     pub pairing_error_ns: Option<u64>,
     /// How often the wall clock was set during the run.
     pub wall_clock_steps: u64,
+}
+
+impl Stamps {
+    /// The reason of a run whose user asked for none.
+    pub const SWITCHED_OFF: &'static str = "switched off";
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -109,6 +109,19 @@ impl Durations {
         None
     }
 
+    /// How many were surely longer than `limit`: those whose whole bucket is.
+    ///
+    /// # Cost
+    ///
+    /// As [`Durations::at_rank`].
+    pub fn count_over(&self, limit: Nanos) -> u64 {
+        let over = self
+            .histogram
+            .iter_recorded()
+            .filter(|bucket| self.histogram.lowest_equivalent(bucket.value_iterated_to()) > limit.0);
+        over.map(|bucket| bucket.count_at_value()).sum()
+    }
+
     pub fn min(&self) -> Option<Nanos> {
         (!self.is_empty()).then(|| Nanos(self.histogram.min()))
     }
@@ -141,6 +154,9 @@ mod tests {
         for (rank, us) in [(1, 1.0), (500, 500.0), (990, 990.0), (1_000, 1_000.0)] {
             let value = durations.at_rank(rank).unwrap().0 as f64 / 1e3;
             assert!((value / us - 1.0).abs() < 0.001, "rank {rank}: {value} us");
+        }
+        for (limit_us, over) in [(0, 1_000), (500, 500), (999, 1), (1_000, 0)] {
+            assert_eq!(durations.count_over(Nanos::from_micros(limit_us)), over, "{limit_us} us");
         }
         assert_eq!(durations.at_rank(0), None);
         assert_eq!(durations.at_rank(1_001), None);

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::escape::escape_text;
+
 /// Why a run folder could not be written or read.
 #[derive(Debug, Error)]
 pub enum RecordError {
@@ -49,11 +51,12 @@ pub enum RecordError {
 /// What is wrong with a line.
 #[derive(Debug, Error)]
 pub enum Damage {
-    #[error("{0}")]
+    // It quotes names as they stand in the file, and the file is a stranger's.
+    #[error("{}", escape_text(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     #[error("longer than {limit} bytes")]
     LongLine { limit: u64 },
-    #[error("`{name}` is not known as {what}")]
+    #[error("`{}` is not known as {what}", escape_text(name))]
     UnknownName { what: &'static str, name: String },
     #[error("{what}")]
     DoesNotAddUp { what: String },

@@ -1,7 +1,7 @@
 //! Reads a run folder back: finished, still running, or cut off at any byte.
 //!
 //! The folder is taken as a stranger's. Every size is bounded before memory is taken, no link is followed, only
-//! names of ours are opened, and numbers that do not add up are an error rather than a result.
+//! names of ours are opened, texts are escaped, and numbers that do not add up are an error rather than a result.
 
 use std::io::Read;
 use std::path::Path;
@@ -13,6 +13,7 @@ use units::Nanos;
 use crate::document::{Document, SCHEMA_VERSION, State};
 use crate::durations::Durations;
 use crate::error::{Damage, RecordError};
+use crate::escape::escaped;
 use crate::folder::{EVENTS, Event, LONGEST_JSON_LINE, RUN, SERIES};
 use crate::hlog::{self, Decoder};
 use crate::interval::{Interval, Series};
@@ -52,7 +53,7 @@ pub struct Recording {
 /// One pass over every file. The memory taken is that of the series, about twice its file, and some megabytes.
 pub fn read(path: &Path) -> Result<Recording, RecordError> {
     // The document first: when it says that the run is over, all the rest has been written.
-    let document = read_document(path)?;
+    let document = escaped(read_document(path)?);
     let (seconds, mut total) = read_series(&path.join(SERIES))?;
     let mut decoder = Decoder::new();
     for series in Series::all() {
@@ -61,7 +62,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     }
     let mut events = Vec::new();
     each_json_line(&path.join(EVENTS), LONGEST_EVENTS, |event| {
-        events.push(event);
+        events.push(escaped::<Event>(event));
         Ok(())
     })?;
     check_results(&document, &total).map_err(|damage| RecordError::Damaged {

@@ -7,6 +7,7 @@ mod audit;
 pub mod document;
 mod durations;
 mod error;
+mod escape;
 mod files;
 #[cfg(test)]
 mod fixture;
@@ -25,6 +26,7 @@ mod timeline;
 pub use audit::{Evidence, audit};
 pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
+pub use escape::{escape_text, escaped};
 pub use folder::{Event, FolderWriter};
 pub use folder_reader::{Recording, read};
 pub use interval::{Counts, Interval, Series};

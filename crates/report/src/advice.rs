@@ -42,6 +42,9 @@ const CLIENT_SHARE: f64 = 0.05;
 const LOOKUP_SHARE: f64 = 0.05;
 /// Connections busy for more than this share of the time queue noticeably even under steady arrivals.
 const BUSY: f64 = 0.7;
+/// A median service of more than this many times the shortest has grown under the load, or was never one thing:
+/// a server that is not the limit serves most requests about as fast as its fastest.
+const FLAT: f64 = 1.5;
 /// From one request in a hundred on, the unanswered decide about p99.
 const UNANSWERED_SHARE: f64 = 0.01;
 
@@ -68,6 +71,14 @@ impl View<'_> {
         let waits = phase(self.results, Phase::PoolWait)?.distribution.as_ref()?;
         let (median, mean) = (typical(waits)?, Nanos(waits.mean_ns?));
         Some(if median.0 < mean.0 / 2 { format!("{mean} on average") } else { median.to_string() })
+    }
+
+    /// How many times its shortest the typical service is, and that shortest, where it is not flat.
+    fn service_growth(&self) -> Option<(f64, Nanos)> {
+        let service = &self.results.service;
+        let (middle, shortest) = (typical(service)?, Nanos(service.min_ns?));
+        let times = middle.0 as f64 / shortest.0.max(1) as f64;
+        (times > FLAT).then_some((times, shortest))
     }
 
     /// How long one request keeps a connection to itself, on average: all that is neither lag nor queueing.
@@ -102,37 +113,65 @@ fn pool_owns(view: &View<'_>) -> Option<Advice> {
     let waited = view.pool_wait()?;
     let took = typical(&view.results.service)?;
     let connections = view.load.connections;
+    let what = if view.service_growth().is_some() {
+        "The wait was for a connection"
+    } else {
+        "The pool, not the server"
+    };
     let text = format!(
-        "The pool, not the server: requests waited {waited} for one of {} ({} of the response); the request \
-         itself took {took}.",
+        "{what}: requests waited {waited} for one of {} ({} of the response); the request itself took {took}.",
         plural(connections, "connection"),
         percent(share),
     );
-    let reason = match (view.load.model, view.load.rate_per_s) {
+    let sizing = match (view.load.model, view.load.rate_per_s) {
         (Model::Open, Some(per_s)) => connections_for_rate(view, per_s)?,
         _ => connections_for_callers(view.load),
     };
-    Some(Advice { text, reason })
+    Some(Advice { text, reason: sizing.reason(view) })
 }
 
-fn connections_for_callers(load: &Load) -> String {
+/// What Little's law makes of the pool's size.
+enum Sizing {
+    /// It is enough as it is; the text says what to look for.
+    Enough(String),
+    /// The law in words, how many connections it asks for, and what those would do.
+    Asks { law: String, needed: u64, effect: String },
+}
+
+impl Sizing {
+    /// Little's law takes the service as given. Where it grew under this load, more connections may only let
+    /// more requests wait within the server.
+    fn reason(self, view: &View<'_>) -> String {
+        match (self, view.service_growth()) {
+            (Sizing::Enough(text), _) => text,
+            (Sizing::Asks { law, needed, effect }, None) => format!("{law}; {needed} connections {effect}."),
+            (Sizing::Asks { needed, .. }, Some((times, shortest))) => format!(
+                "More connections may only move the wait into the server: try {needed} as an experiment (service \
+                 is already {times:.1} times its shortest, {shortest})."
+            ),
+        }
+    }
+}
+
+fn connections_for_callers(load: &Load) -> Sizing {
     let needed = load.callers.div_ceil(load.pipeline.max(1));
     if load.connections >= needed {
-        return format!(
+        return Sizing::Enough(format!(
             "{} are enough for {}, so the wait is for connections being made or replaced.",
             plural(load.connections, "connection"),
             plural(load.callers, "caller"),
-        );
+        ));
     }
-    format!(
-        "Little's law: {} keep as many requests under way, and {} carry {} at a time; {needed} connections would let none wait.",
+    let law = format!(
+        "Little's law: {} keep as many requests under way, and {} carry {} at a time",
         plural(load.callers, "caller"),
         plural(load.connections, "connection"),
-        count(load.connections * load.pipeline.max(1)),
-    )
+        count(load.slots()),
+    );
+    Sizing::Asks { law, needed, effect: "would let none wait".to_owned() }
 }
 
-fn connections_for_rate(view: &View<'_>, per_s: f64) -> Option<String> {
+fn connections_for_rate(view: &View<'_>, per_s: f64) -> Option<Sizing> {
     let hold = view.mean_hold()?;
     let busy = per_s * hold.as_secs_f64() / view.load.pipeline.max(1) as f64;
     let needed = (busy / BUSY).ceil().max(1.0) as u64;
@@ -140,11 +179,13 @@ fn connections_for_rate(view: &View<'_>, per_s: f64) -> Option<String> {
         "Little's law: {}, each holding a connection for {hold}, keep {busy:.1} of them busy",
         rate(per_s)
     );
-    Some(if view.load.connections >= needed {
-        format!("{law}, well below the {}: look for the seconds in which it stalled.", view.load.connections)
-    } else {
-        format!("{law}; {needed} connections leave headroom ({} busy).", percent(busy / needed as f64))
-    })
+    if view.load.connections >= needed {
+        let connections = view.load.connections;
+        let text = format!("{law}, well below the {connections}: look for the seconds in which it stalled.");
+        return Some(Sizing::Enough(text));
+    }
+    let effect = format!("leave headroom ({} busy)", percent(busy / needed as f64));
+    Some(Sizing::Asks { law, needed, effect })
 }
 
 fn client_starts_late(view: &View<'_>) -> Option<Advice> {
@@ -212,22 +253,62 @@ fn lookups_own(view: &View<'_>) -> Option<Advice> {
 fn unanswered(view: &View<'_>) -> Option<Advice> {
     let totals = &view.results.totals;
     let is_unanswered = |name: &str| Outcome::from_name(name).is_some_and(Outcome::is_unanswered);
-    let rows = view.results.outcomes.iter().filter(|row| is_unanswered(&row.outcome));
-    let never: u64 = rows.map(|row| row.count).sum();
+    let rows = || view.results.outcomes.iter().filter(|row| is_unanswered(&row.outcome));
+    let never: u64 = rows().map(|row| row.count).sum();
     let population = never + totals.ok;
     let share = never as f64 / population.max(1) as f64;
     if totals.ok == 0 || share < UNANSWERED_SHARE {
         return None;
     }
+    // Rows are split by phase and blame; the first of an outcome need not be the whole of it.
+    let of = |name: &str| -> u64 { rows().filter(|row| row.outcome == name).map(|row| row.count).sum() };
+    let dominant = Outcome::ALL.into_iter().rev().max_by_key(|outcome| of(outcome.name()))?;
     Some(Advice {
         text: format!(
-            "{} ({}) never got an answer: above p{:.1} the response is only known to be longer than printed.",
+            "{} ({}) never got a whole answer: above p{:.1} the response is only known to be longer than printed.",
             plural(never, "request"),
             percent(share),
             ((1.0 - share) * 1e3).floor() / 10.0
         ),
-        reason:
-            "A caller who gave up did not wait a short time. Longer timeouts would show how long it takes."
-                .to_owned(),
+        reason: unanswered_reason(dominant).to_owned(),
     })
+}
+
+/// What would show how long they take, or spare them, by what became of most.
+fn unanswered_reason(dominant: Outcome) -> &'static str {
+    match dominant {
+        Outcome::RequestTimeout => {
+            "A caller who gave up did not wait a short time. A longer --timeout would show how long it takes."
+        }
+        Outcome::ConnectTimeout => {
+            "Nothing answered the connect. A longer --connect-timeout would show how long it takes."
+        }
+        Outcome::CheckoutTimeout => {
+            "No connection came free. More connections would spare the wait; a longer --checkout-timeout would \
+             show how long it is."
+        }
+        Outcome::QueueFull => {
+            "They were due and not taken up, so longer timeouts would not help: allow more connections or \
+             callers, or lower the rate."
+        }
+        Outcome::NotSent | Outcome::InFlight => {
+            "The run ended before they did, so longer timeouts would not help: give it a longer -d or --drain, \
+             more connections, or a lower rate."
+        }
+        Outcome::ConnectRefused
+        | Outcome::ConnectFailed
+        | Outcome::TlsFailed
+        | Outcome::AuthFailed
+        | Outcome::ClosedBeforeResponse
+        | Outcome::IncompleteResponse
+        | Outcome::Reset
+        | Outcome::ProtocolError => {
+            "A request that is dropped is not a fast one. Look on the server's side: its listen queue, its limits \
+             on connections, its log."
+        }
+        Outcome::ResolveFailed => "Give the target as an address, or mend the resolver.",
+        Outcome::Ok | Outcome::AppError | Outcome::CheckFailed | Outcome::Unknown => {
+            "See the outcomes for what happened instead."
+        }
+    }
 }

@@ -36,8 +36,9 @@ pub fn rebuild(mut recording: Recording) -> Rebuilt {
         total: &total,
         seconds: &seconds,
         model: document.load.model,
-        arrival: document.stamps.arrival,
-        wall_clock_steps: document.stamps.wall_clock_steps,
+        slots: document.load.slots(),
+        window: window,
+        stamps: &document.stamps,
         state: document.state,
     });
     let mut differences = Vec::new();

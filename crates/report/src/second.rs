@@ -8,7 +8,8 @@ use crate::style::{count, rate};
 
 /// `  3s  asked 1000/s  ok 998/s  p50 1.02 ms  p99 1.31 ms  failed 0  outstanding 2`.
 ///
-/// The quantiles are those of this second alone, of the sample itself; the report merges the histograms.
+/// The quantiles are those of this second alone, of the sample itself; the report merges the histograms. A second
+/// of too few requests for a p99 tells its `max` instead.
 pub fn second_line(second: &Second, load: &Load) -> String {
     let per_s = |count: u64| {
         if second.length_ns == 0 { 0.0 } else { count as f64 * 1e9 / second.length_ns as f64 }
@@ -19,12 +20,20 @@ pub fn second_line(second: &Second, load: &Load) -> String {
         Model::Closed => String::new(),
     };
     let quantile = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), |ns| Nanos(ns).to_string());
+    let (high_name, high) = if second.ok >= FEWEST_FOR_P99 {
+        ("p99", second.response_ns.map(|response| response.p99))
+    } else {
+        ("max", second.response_ns.map(|response| response.max))
+    };
     format!(
-        "{ends:>4}s{asked}  ok {:<9}  p50 {:<8} p99 {:<8} failed {}  outstanding {}",
+        "{ends:>4}s{asked}  ok {:<9}  p50 {:<8} {high_name} {:<8} failed {}  outstanding {}",
         rate(per_s(second.ok)),
         quantile(second.response_ns.map(|response| response.p50)),
-        quantile(second.response_ns.map(|response| response.p99)),
+        quantile(high),
         count(second.failed),
         count(second.outstanding),
     )
 }
+
+/// The fewest requests whose p99 has a finite 95 % interval, as in the report.
+const FEWEST_FOR_P99: u64 = 368;

@@ -6,10 +6,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use record::Second;
 use record::document::{
     CodeCount, Document, EffectiveOption, Load, Model, OptionSource, Results, State, Verdict, VerdictWord,
 };
+use record::{Second, escape_text, escaped};
 use units::{Bytes, Nanos};
 
 use crate::advice::advice;
@@ -32,7 +32,7 @@ pub struct Report<'a> {
 ///
 /// Those of `out`.
 pub fn text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let document = report.document;
+    let document = &escaped(report.document.clone());
     verdict(document, out, style)?;
     writeln!(out)?;
     header(document, out, style)?;
@@ -235,15 +235,27 @@ fn cost(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<()> 
 }
 
 /// Options without which the numbers mean something else, so that their defaults are printed too.
-const DEFINING: [&str; 9] =
-    ["rate", "arrivals", "callers", "connections", "pipeline", "workers", "seed", "queue", "keep-alive"];
+const DEFINING: [&str; 9] = [
+    "connections",
+    "callers",
+    "workers",
+    "pipeline",
+    "timeout",
+    "connect-timeout",
+    "checkout-timeout",
+    "drain",
+    "stamps",
+];
+
+/// Written on a command line without a name before them.
+const POSITIONAL: [&str; 1] = ["url"];
 
 fn options(document: &Document, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let defines = |name: &str| name.ends_with("timeout") || DEFINING.contains(&name);
     let of = |sources: &[OptionSource]| -> Vec<String> {
         let chosen = document.options.iter().filter(|(name, option)| {
             sources.contains(&option.source)
-                && (option.source == OptionSource::Given || (defines(name) && !option.value.is_empty()))
+                && (option.source == OptionSource::Given
+                    || (DEFINING.contains(&name.as_str()) && !option.value.is_empty()))
         });
         chosen.map(|(name, option)| written(name, option)).collect()
     };
@@ -259,16 +271,22 @@ fn options(document: &Document, out: &mut dyn Write, style: Style) -> io::Result
 }
 
 fn written(name: &str, option: &EffectiveOption) -> String {
-    match option.value.as_str() {
+    let quoted = match option.value.as_str() {
+        value if value.contains(char::is_whitespace) => format!("'{value}'"),
+        value => value.to_owned(),
+    };
+    match quoted.as_str() {
+        _ if POSITIONAL.contains(&name) => quoted,
         "" | "true" => format!("--{name}"),
-        value if value.contains(char::is_whitespace) => format!("--{name}='{value}'"),
         value => format!("--{name}={value}"),
     }
 }
 
 pub(crate) fn record_line(folder: Option<&Path>, out: &mut dyn Write, style: Style) -> io::Result<()> {
     match folder {
-        Some(folder) => writeln!(out, "  record    {}", style.strong(folder.display())),
+        Some(folder) => {
+            writeln!(out, "  record    {}", style.strong(escape_text(&folder.display().to_string())))
+        }
         None => writeln!(out, "  record    not kept"),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use record::Phase;
 use record::document::{Distribution, Document, Load, QuantileValue, Results};
+use record::{Phase, escaped};
 use units::Nanos;
 
 use crate::style::{Style, aligned, plural, wrap};
@@ -56,8 +56,9 @@ const DRAWN: usize = 48;
 ///
 /// Those of `out`.
 pub fn demo_text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let Document { results, load, .. } = report.document;
-    verdict(report.document, out, style)?;
+    let document = &escaped(report.document.clone());
+    let Document { results, load, .. } = document;
+    verdict(document, out, style)?;
     writeln!(out)?;
     let Some((results, trap)) = results.as_ref().and_then(|results| Some((results, trap(results)?))) else {
         writeln!(out, "  No request ended ok, so there is nothing to show.")?;
@@ -68,7 +69,7 @@ pub fn demo_text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::
         out,
         "  {callers} share {} to {}",
         plural(load.connections, "connection"),
-        report.document.subject.url
+        document.subject.url
     )?;
     writeln!(out)?;
     numbers(&trap, results, load, out, style)?;

@@ -131,6 +131,40 @@ fn unanswered_requests_say_from_where_on_nothing_is_known() {
 }
 
 #[test]
+fn the_reason_follows_what_became_of_most_of_the_unanswered() {
+    use Outcome::{InFlight, NotSent, QueueFull, RequestTimeout, Reset};
+    for (outcomes, part) in [
+        ([RequestTimeout, RequestTimeout, Reset], "longer --timeout would show"),
+        ([Reset, RequestTimeout, Reset], "on the server's side"),
+        ([QueueFull, QueueFull, Reset], "not help: allow more connections"),
+        ([InFlight, NotSent, InFlight], "longer -d or --drain"),
+    ] {
+        let failures = outcomes.map(|outcome| (outcome, Phase::Wait));
+        let advice = advised(Run::open(100.0, 8, 1), vec![kept(0, 0, MS); 97], &failures);
+        says(&advice, &["3 requests (3.0 %) never got a whole answer", part]);
+    }
+}
+
+/// The median service is three times the shortest: the server is slower under this load, and no number of
+/// connections is a cure.
+#[test]
+fn a_pool_before_a_server_that_slows_down_is_no_cure() {
+    let mut requests = vec![kept(0, 40 * MS, 10 * MS); 20];
+    requests.extend(vec![kept(0, 40 * MS, 30 * MS); 80]);
+    for run in [Run::closed(16, 4, 100), Run::open(200.0, 4, 1)] {
+        let advice = advised(run, requests.clone(), &[]);
+        says(
+            &advice,
+            &[
+                "The wait was for a connection: requests waited 40.0 ms",
+                "as an experiment (service is already 3.0 times",
+            ],
+        );
+        assert!(!advice[0].contains("would let none wait") && !advice[0].contains("headroom"), "{advice:?}");
+    }
+}
+
+#[test]
 fn nothing_ok_names_what_happened() {
     let failures = [(Outcome::ConnectRefused, Phase::Connect); 3];
     says(&advised(Run::open(100.0, 8, 1), [], &failures), &["3 of 3 ended in connect_refused"]);

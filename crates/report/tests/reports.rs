@@ -115,6 +115,27 @@ fn ascii_and_eighty_columns_lose_no_number() {
 }
 
 #[test]
+fn what_others_wrote_cannot_command_the_terminal() {
+    let mut run = good().option("header", "a: \u{1b}]0;x\u{7}\r\nb", record::document::OptionSource::Given);
+    run.document.host.name = Some("\u{1b}[2J\u{202e}evil".to_owned());
+    run.document.subject.url = "http://h/\u{9b}1m\n".to_owned();
+    for text in [run.text(Style::PLAIN), run.demo(Style::PLAIN)] {
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        assert!(!text.contains('\u{202e}'));
+        assert!(text.contains("http://h/\\u{9b}1m\\u{a}"), "{text}");
+    }
+    assert_eq!(run.text(Style::PLAIN).lines().count(), good().text(Style::PLAIN).lines().count());
+    assert!(run.text(Style::PLAIN).contains("on \\u{1b}[2J\\u{202e}evil, Linux"));
+}
+
+#[test]
+fn a_positional_is_written_as_it_is_typed() {
+    let given = record::document::OptionSource::Given;
+    let text = good().option("url", "http://127.0.0.1:8080/json", given).text(Style::PLAIN);
+    assert!(text.contains("--rate=1000/s http://127.0.0.1:8080/json\n"), "{text}");
+}
+
+#[test]
 fn colour_changes_no_word() {
     let coloured = good().text(Style { colour: true, ..Style::PLAIN });
     assert!(coloured.contains('\u{1b}'));
@@ -270,9 +291,9 @@ fn a_run_with_failures_and_censored_percentiles() {
               p95   6.93 ms [6.91, 6.93]   p99   > 1.00 s               p99.9 > 1.00 s
               too few requests: p99.99 needs 36 887
 
-              170 requests (1.7 %) never got an answer: above p98.2 the response is only known to be longer than
-              printed.
-                A caller who gave up did not wait a short time. Longer timeouts would show how long it takes.
+              171 requests (1.7 %) never got a whole answer: above p98.2 the response is only known to be longer
+              than printed.
+                A caller who gave up did not wait a short time. A longer --timeout would show how long it takes.
 
                 requests    share  outcome                blame     in phase
                     9769   97.7 %  ok                     –         –            answered, every check passed
@@ -313,12 +334,11 @@ fn an_invalid_run() {
         &run.text(Style::PLAIN),
         &expect![[r#"
             invalid: 3 checks did not hold
-              schedule_lag: p99 of schedule_lag is 1.39 s: requests were taken up later than due; limit: 70.0
-              ms, 10 % of the median response
+              schedule_lag: 9890 of 10000 (98.9 %) requests were taken up over 10.0 ms after they were due, p99
+              1.39 s; limit: 1 % of them, or 3, over 10.0 ms
                 the client was late, not the server: give it more CPU, or lower the load
-              client_stall (degraded): a schedule_lag of 1.40 s: the client or its host did not run for that
-              long; limit: 100 ms
-                look for what stopped this host: other load, a CPU quota, a paused guest
+              client_late (degraded): a request waited 1.40 s for this client (schedule_lag); limit: 100 ms
+                the client had more to do than it could: give it more CPU or workers, or lower the load
               wall_clock (degraded): steps of the wall clock during the run: 1; limit: 0
                 arrival stamps around a step are wrong: keep time synchronisation from stepping, run again
 
@@ -449,7 +469,7 @@ fn a_run_that_reached_nobody() {
               0/s ok of 10/s asked; 20 scheduled = 0 ok + 20 failed (100 %); 0 B in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                   too few   too few   too few   too few      none
+              response     felt by the caller                  > 90.0 us  too few   too few   too few  > 90.0 us
               service      sent to arrived                      too few   too few   too few   too few         –
               schedule_lag client                           –    no request ended ok
               pool_wait    pool                             –    no request ended ok
@@ -463,8 +483,8 @@ fn a_run_that_reached_nobody() {
               client_lag   client                           –    no request ended ok
 
               response with 95 % intervals
-              too few requests: p50 needs 6, p75 needs 13, p90 needs 36, p95 needs 72, p99 needs 368, p99.9
-                                needs 3688, p99.99 needs 36 887
+              p50   > 90.0 us   p75   > 90.0 us
+              too few requests: p90 needs 36, p95 needs 72, p99 needs 368, p99.9 needs 3688, p99.99 needs 36 887
 
               No request ended ok: 20 of 20 ended in connect_refused (nobody listens on the port).
                 Without an answer there is no response to speak of; try a single request first.
@@ -565,11 +585,11 @@ fn lines_for_logs_keep_their_columns() {
     check(
         &format!("a log\n{}\n", lines.join("\n")),
         &expect![[r#"
-        a log
-           3s  asked 1000/s     ok 1000/s     p50 1.09 ms  p99 2.85 ms  failed 0  outstanding 0
-          13s  asked 500/s      ok 487/s      p50 5.53 ms  p99 7.00 ms  failed 13  outstanding 0
-           3s  ok 0/s        p50 none     p99 none     failed 0  outstanding 4
-           4s  ok 2/s        p50 4.00 s   p99 4.00 s   failed 0  outstanding 4
-    "#]],
+            a log
+               3s  asked 1000/s     ok 1000/s     p50 1.09 ms  p99 2.85 ms  failed 0  outstanding 0
+              13s  asked 500/s      ok 487/s      p50 5.53 ms  p99 7.00 ms  failed 13  outstanding 0
+               3s  ok 0/s        p50 none     max none     failed 0  outstanding 4
+               4s  ok 2/s        p50 4.00 s   max 4.00 s   failed 0  outstanding 4
+        "#]],
     );
 }

@@ -249,8 +249,9 @@ impl Keeper<'_> {
             total: &self.total,
             seconds: &self.seconds,
             model: document.load.model,
-            arrival: document.stamps.arrival,
-            wall_clock_steps: document.stamps.wall_clock_steps,
+            slots: document.load.slots(),
+            window: Nanos(document.time.window_ns.unwrap_or(0)),
+            stamps: &document.stamps,
             state: document.state,
         }));
     }

@@ -43,13 +43,22 @@ fn second(length: Nanos, worker_cpu_max: Nanos) -> Second {
     Second::of(&interval, None)
 }
 
+const KERNEL: Stamps =
+    Stamps { arrival: ArrivalStamps::Kernel, reason: None, pairing_error_ns: None, wall_clock_steps: 0 };
+
+/// No kernel stamps, because the user wanted none.
+fn switched_off() -> Stamps {
+    Stamps { arrival: ArrivalStamps::Read, reason: Some(Stamps::SWITCHED_OFF.to_owned()), ..KERNEL }
+}
+
 fn evidence(total: &Interval) -> Evidence<'_> {
     Evidence {
         total,
         seconds: &[],
         model: Model::Open,
-        arrival: ArrivalStamps::Kernel,
-        wall_clock_steps: 0,
+        slots: 10,
+        window: Nanos::from_secs(10),
+        stamps: &KERNEL,
         state: State::Finished,
     }
 }
@@ -98,7 +107,7 @@ fn a_cut_off_run_is_degraded() {
     check(&Evidence { state: State::Interrupted, ..evidence(&healthy()) }, &[]);
 }
 
-/// The limit of both lags: 1 ms, or a tenth of the median where that is more; ten times it is invalid.
+/// The limit of both lags: 1 ms, or a tenth of the median service where that is more; ten times it is invalid.
 #[test]
 fn a_late_client_is_degraded_or_invalid() {
     let table: [(u64, u64, Option<VerdictWord>); 6] = [
@@ -134,21 +143,136 @@ fn nine_late_requests_of_a_thousand_are_not_the_p99() {
 }
 
 #[test]
-fn one_stall_is_named_with_its_length() {
+fn one_long_wait_is_named_with_its_length() {
     for (lag, client_lag, phase) in [(120, 0, "schedule_lag"), (0, 120, "client_lag")] {
         let mut total = healthy();
         add(&mut total, 1, &ok(lag * MS, 2 * MS, client_lag * MS));
-        check(&evidence(&total), &[("client_stall", Degraded)]);
-        check(&Evidence { model: Model::Closed, ..evidence(&total) }, &[("client_stall", Degraded)]);
+        check(&evidence(&total), &[("client_late", Degraded)]);
+        check(&Evidence { model: Model::Closed, ..evidence(&total) }, &[("client_late", Degraded)]);
         let finding = audit(&evidence(&total)).findings.remove(0);
-        assert_eq!(
-            finding.measured,
-            format!("a {phase} of 120 ms: the client or its host did not run for that long")
-        );
+        assert_eq!(finding.measured, format!("a request waited 120 ms for this client ({phase})"));
     }
     let mut total = healthy();
     add(&mut total, 1, &ok(100 * MS, 2 * MS, 0));
     check(&evidence(&total), &[]);
+}
+
+#[test]
+fn a_stall_is_named_in_either_loop_and_in_place_of_the_wait_it_made() {
+    let mut total = healthy();
+    add(&mut total, 1, &ok(120 * MS, 2 * MS, 0));
+    let stalled = |ms: u64| {
+        let mut stalled = second(Nanos::from_secs(1), Nanos::ZERO);
+        (stalled.start_ns, stalled.worker_stall_max_ns) = (3_000 * MS, ms * MS);
+        [second(Nanos::from_secs(1), Nanos::ZERO), stalled]
+    };
+    for model in [Model::Open, Model::Closed] {
+        for (ms, name) in [(100, "client_late"), (101, "client_stall")] {
+            check(&Evidence { seconds: &stalled(ms), model, ..evidence(&total) }, &[(name, Degraded)]);
+        }
+    }
+    let finding = audit(&Evidence { seconds: &stalled(150), ..evidence(&total) }).findings.remove(0);
+    assert_eq!(finding.measured, "this client or its host did not run for 150 ms, in the second from 3 s");
+}
+
+/// The response has the lag in it: a tenth of its median would be a limit that moves with what it limits.
+#[test]
+fn the_limit_of_a_lag_is_by_the_service() {
+    let mut total = Interval::default();
+    add(&mut total, 1_000, &ok(90 * MS, 2 * MS, 0));
+    check(&evidence(&total), &[("schedule_lag", Invalid)]);
+}
+
+#[test]
+fn three_late_requests_are_no_finding_in_a_sample_of_any_size() {
+    for (of, late, expected) in [
+        (20, 1, None),
+        (20, 3, None),
+        (20, 4, Some(Degraded)),
+        (368, 3, None),
+        (368, 4, Some(Degraded)),
+        (1_000, 10, None),
+        (1_000, 11, Some(Degraded)),
+    ] {
+        let mut total = Interval::default();
+        add(&mut total, of - late, &ok(0, 2 * MS, 0));
+        add(&mut total, late, &ok(1_800_000, 2 * MS, 0));
+        let expected: Vec<_> = expected.iter().map(|&word| ("schedule_lag", word)).collect();
+        check(&evidence(&total), &expected);
+    }
+    // Many are over the limit, and few over ten times the limit.
+    let mut total = Interval::default();
+    add(&mut total, 12, &ok(0, 2 * MS, 0));
+    add(&mut total, 5, &ok(2 * MS, 2 * MS, 0));
+    add(&mut total, 3, &ok(50 * MS, 2 * MS, 0));
+    check(&evidence(&total), &[("schedule_lag", Degraded)]);
+}
+
+#[test]
+fn a_lag_is_told_by_the_share_over_its_limit() {
+    let told = |of: u64, late: u64, lag: u64| {
+        let mut total = Interval::default();
+        add(&mut total, of - late, &ok(0, 60 * MS, 0));
+        add(&mut total, late, &ok(0, 60 * MS, lag));
+        let finding = audit(&evidence(&total)).findings.remove(0);
+        (finding.measured, finding.limit)
+    };
+    let limit = "1 % of them, or 3, over 6.00 ms (6.00 ms is 10 % of the median service)".to_owned();
+    let of_few = "5 of 20 (25.0 %) answers lay in the kernel, unread, for over 6.00 ms";
+    assert_eq!(told(20, 5, 7 * MS), (of_few.to_owned(), limit.clone()));
+    let of_many = "20 of 1000 (2.0 %) answers lay in the kernel, unread, for over 6.00 ms, p99 7.00 ms";
+    assert_eq!(told(1_000, 20, 7 * MS), (of_many.to_owned(), limit));
+}
+
+/// 15 a second to a server of 10 a second.
+fn falling_behind() -> (Interval, Vec<Second>) {
+    let mut total = Interval::default();
+    let mut seconds = Vec::new();
+    for at in 0..15 {
+        let mut interval = Interval::default();
+        (interval.index, interval.start) = (at, Nanos::from_secs(at));
+        interval.length = Nanos::from_secs(1);
+        interval.counts.scheduled = if at < 10 { 15 } else { 0 };
+        (0..10).for_each(|_| interval.record_ok(&ok(0, 100 * MS, 0)));
+        total.merge(&interval);
+        seconds.push(Second::of(&interval, None));
+    }
+    (total, seconds)
+}
+
+#[test]
+fn a_backlog_at_the_end_of_the_window_is_named() {
+    let (total, seconds) = falling_behind();
+    let run = Evidence { seconds: &seconds, ..evidence(&total) };
+    check(&run, &[("kept_up", Degraded)]);
+    let measured = audit(&run).findings.remove(0).measured;
+    assert!(measured.starts_with("50 of 150 requests were still outstanding"), "{measured}");
+    // A window that reaches beyond the last request due, and connections that hold as many.
+    check(&Evidence { window: Nanos::from_secs(15), ..run }, &[("kept_up", Degraded)]);
+    check(&Evidence { slots: 49, ..run }, &[("kept_up", Degraded)]);
+    check(&Evidence { slots: 50, ..run }, &[]);
+    check(&Evidence { model: Model::Closed, ..run }, &[]);
+    check(&Evidence { state: State::Running, ..run }, &[]);
+}
+
+#[test]
+fn what_the_runs_end_cut_off_did_not_keep_up() {
+    let mut total = Interval::default();
+    let mut seconds = Vec::new();
+    for at in 0..10 {
+        let mut interval = Interval::default();
+        (interval.index, interval.start) = (at, Nanos::from_secs(at));
+        interval.length = Nanos::from_secs(1);
+        add(&mut interval, 100, &ok(0, 2 * MS, 0));
+        if at == 9 {
+            fail(&mut interval, 11, Outcome::InFlight);
+        }
+        total.merge(&interval);
+        seconds.push(Second::of(&interval, None));
+    }
+    let run = Evidence { seconds: &seconds, slots: 1, ..evidence(&total) };
+    check(&run, &[("kept_up", Degraded)]);
+    check(&Evidence { slots: 11, ..run }, &[]);
 }
 
 #[test]
@@ -185,21 +309,38 @@ fn a_load_that_was_not_offered_is_named() {
 }
 
 #[test]
+fn missing_kernel_stamps_are_named_unless_they_were_switched_off() {
+    let total = healthy();
+    check(&Evidence { stamps: &switched_off(), ..evidence(&total) }, &[]);
+    for reason in [None, Some("this kernel has no SO_TIMESTAMPING".to_owned())] {
+        let stamps = Stamps { reason, ..switched_off() };
+        check(&Evidence { stamps: &stamps, ..evidence(&total) }, &[("read_stamps", Degraded)]);
+    }
+}
+
+#[test]
+fn a_run_that_broke_off_is_invalid() {
+    check(&Evidence { state: State::Broken, ..evidence(&healthy()) }, &[("broken_off", Invalid)]);
+}
+
+#[test]
 fn bad_stamps_are_named() {
     for (count, found) in [(0, false), (10, false), (11, true)] {
         let mut total = healthy();
         total.counts.unstamped = count;
         let expected: &[_] = if found { &[("unstamped", Degraded)] } else { &[] };
         check(&evidence(&total), expected);
-        check(&Evidence { arrival: ArrivalStamps::Read, ..evidence(&total) }, &[]);
+        check(&Evidence { stamps: &switched_off(), ..evidence(&total) }, &[]);
         total.counts.unstamped = 0;
         total.counts.stamps_moved = count;
         let expected: &[_] = if found { &[("stamps_moved", Degraded)] } else { &[] };
         check(&evidence(&total), expected);
     }
     let total = healthy();
-    check(&Evidence { wall_clock_steps: 1, ..evidence(&total) }, &[("wall_clock", Degraded)]);
-    check(&Evidence { wall_clock_steps: 1, arrival: ArrivalStamps::Read, ..evidence(&total) }, &[]);
+    let stepped = Stamps { wall_clock_steps: 1, ..KERNEL };
+    check(&Evidence { stamps: &stepped, ..evidence(&total) }, &[("wall_clock", Degraded)]);
+    let stepped = Stamps { wall_clock_steps: 1, ..switched_off() };
+    check(&Evidence { stamps: &stepped, ..evidence(&total) }, &[]);
 }
 
 #[test]

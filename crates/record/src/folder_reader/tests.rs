@@ -182,3 +182,28 @@ proptest! {
         }
     }
 }
+
+/// If this fails, a run folder from somewhere else can write to the reader's terminal.
+#[test]
+fn texts_are_read_without_what_a_terminal_obeys() {
+    let folder = run();
+    let edit = |name: &str, from: &str, to: &str| {
+        let path = folder.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{from} is not in {name}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+    };
+    edit("run.json", "client-1", "\\u001b[2Jclient-1\u{202e}");
+    edit("run.json", "\"100/s\"", "\"100/s\\r\\n\"");
+    edit("run.json", "\"rate\"", "\"rate\\u009b\"");
+    edit("events.ndjson", "2 requests", "2\u{7f} requests");
+    let recording = read(folder.path()).unwrap();
+    let document = recording.document;
+    assert_eq!(document.host.name.as_deref(), Some("\\u{1b}[2Jclient-1\\u{202e}"));
+    assert_eq!(document.options["rate\\u{9b}"].value, "100/s\\u{d}\\u{a}");
+    assert!(recording.events[0].text.starts_with("2\\u{7f} requests"));
+
+    edit("run.json", "\"schema_version\"", "\"\\u001b\": 1, \"schema_version\"");
+    let error = read(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("\\u{1b}") && !error.contains('\u{1b}'), "{error:?}");
+}

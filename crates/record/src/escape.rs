@@ -1,0 +1,94 @@
+//! Text of others made fit for a terminal and for one line: what would move a cursor, end a line or turn the
+//! direction of reading is written out instead.
+//!
+//! A run folder is a stranger's, and a URL or header may have been pasted. The folder's reader and the report's
+//! writer call this, each once at its entrance; nothing behind them has to think of it. It escapes no backslash,
+//! so doing it twice changes nothing more.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// `value` with every string in it escaped, keys of maps included.
+///
+/// # Panics
+///
+/// Never for a wire type of this crate: what it wrote it can read.
+pub fn escaped<T: Serialize + DeserializeOwned>(value: T) -> T {
+    let mut tree = serde_json::to_value(&value).expect("a wire type has nothing that can fail to be written");
+    // Nearly always nothing changes, and then nothing is converted.
+    if !escape_tree(&mut tree) {
+        return value;
+    }
+    serde_json::from_value(tree).expect("a wire type reads back what it wrote")
+}
+
+/// `text` with each such character as `\u{1b}`.
+pub fn escape_text(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmful(c) { printable.extend(c.escape_unicode()) } else { printable.push(c) }
+    }
+    printable
+}
+
+/// Whether anything was changed.
+fn escape_tree(tree: &mut Value) -> bool {
+    match tree {
+        Value::String(text) => escape_string(text),
+        Value::Array(values) => values.iter_mut().fold(false, |changed, value| escape_tree(value) | changed),
+        Value::Object(map) => {
+            let harmful = map.keys().any(|key| key.contains(is_harmful));
+            if harmful {
+                *map =
+                    std::mem::take(map).into_iter().map(|(key, value)| (escape_text(&key), value)).collect();
+            }
+            map.values_mut().fold(harmful, |changed, value| escape_tree(value) | changed)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn escape_string(text: &mut String) -> bool {
+    let harmful = text.contains(is_harmful);
+    if harmful {
+        *text = escape_text(text);
+    }
+    harmful
+}
+
+/// C0, DEL and C1; the separators of lines and paragraphs; the marks that turn the direction of reading
+/// (Unicode Standard Annex 9, table 1).
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_written_out() {
+        let table = [
+            ("plain \\ text, ü 漢 🙂", "plain \\ text, ü 漢 🙂"),
+            ("\u{1b}[2J", "\\u{1b}[2J"),
+            ("a\r\nb\tc", "a\\u{d}\\u{a}b\\u{9}c"),
+            ("\u{7f}\u{9b}1m", "\\u{7f}\\u{9b}1m"),
+            ("\u{202e}txt\u{2066}\u{200f}\u{2028}", "\\u{202e}txt\\u{2066}\\u{200f}\\u{2028}"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(escape_text(text), expected);
+            assert_eq!(escape_text(expected), expected);
+        }
+    }
+
+    #[test]
+    fn keys_and_nested_strings_are_escaped_too() {
+        let hostile = BTreeMap::from([("a\u{1b}".to_owned(), vec!["ok".to_owned(), "\u{7}".to_owned()])]);
+        let expected = BTreeMap::from([("a\\u{1b}".to_owned(), vec!["ok".to_owned(), "\\u{7}".to_owned()])]);
+        assert_eq!(escaped(hostile), expected);
+    }
+}
