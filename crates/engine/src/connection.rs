@@ -25,6 +25,9 @@ pub(crate) struct Connection<S> {
     pub unread: bool,
 }
 
+/// Moving what is left to the front is worth it from here on.
+const RECLAIM_BYTES: usize = 256 * 1024;
+
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -131,11 +134,25 @@ impl<S: Session> Connection<S> {
                 self.sent += 1;
             }
         }
+        self.reclaim();
+        begun
+    }
+
+    /// Drops what the kernel has taken from `out`: when it is all, and when it is much. A peer that reads slowly
+    /// while requests keep coming would otherwise make it grow for ever.
+    #[inline]
+    fn reclaim(&mut self) {
         if self.written == self.out.len() {
             self.out.clear();
             self.written = 0;
+        } else if self.written >= RECLAIM_BYTES {
+            self.out.drain(..self.written);
+            for exchange in &mut self.exchanges {
+                exchange.out_begin = exchange.out_begin.saturating_sub(self.written);
+                exchange.out_end = exchange.out_end.saturating_sub(self.written);
+            }
+            self.written = 0;
         }
-        begun
     }
 
     /// The phase that the outstanding request number `index` is in.

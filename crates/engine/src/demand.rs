@@ -96,6 +96,12 @@ impl Demand {
         self.end = self.end.min(at);
     }
 
+    /// Whether every request of this worker's share has been taken.
+    #[inline]
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.taken >= self.limit
+    }
+
     /// Whether anything may still become due.
     #[inline]
     pub(crate) fn is_over(&self, now: Nanos) -> bool {

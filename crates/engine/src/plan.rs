@@ -19,8 +19,9 @@ pub struct Plan {
     pub workers: u64,
     /// Ask the kernel to stamp arrivals.
     pub kernel_stamps: bool,
-    /// How long after the window's end outstanding requests may still be answered.
-    pub drain: Nanos,
+    /// How long after the last request was due outstanding ones may still be answered; without it, each until its
+    /// answer or its own timeout.
+    pub drain: Option<Nanos>,
     /// How often workers hand over what they measured.
     pub interval: Nanos,
 }
@@ -68,6 +69,18 @@ pub struct Share {
 }
 
 impl Plan {
+    /// How long requests are scheduled for, where that is known beforehand: in an open loop to the end of the last
+    /// request's period, in a closed loop only when the plan says it.
+    pub fn window(&self) -> Option<Nanos> {
+        match (self.load, self.request_limit) {
+            (Load::Open(arrivals), Some(limit)) => {
+                let scheduled = arrivals.due(limit);
+                Some(self.window.map_or(scheduled, |window| window.min(scheduled)))
+            }
+            _ => self.window,
+        }
+    }
+
     /// Worker `index`'s part. The parts add up to the whole.
     pub fn share(&self, index: u64) -> Share {
         let residue = Residue::new(index, self.workers);
@@ -116,7 +129,7 @@ pub(crate) mod tests {
             peer: Peer::Address(SocketAddr::from(([127, 0, 0, 1], 1))),
             workers: 1,
             kernel_stamps: true,
-            drain: Nanos::from_secs(5),
+            drain: Some(Nanos::from_secs(5)),
             interval: Nanos::from_secs(1),
         }
     }
@@ -130,5 +143,18 @@ pub(crate) mod tests {
         let shares: Vec<_> = (0..3).map(|index| plan.share(index)).collect();
         assert_eq!(shares.iter().map(|share| share.connections).sum::<u64>(), 10);
         assert_eq!(shares.iter().map(|share| share.callers).sum::<u64>(), 17);
+    }
+
+    /// If this fails, a run of few requests reports another rate than it was asked for and kept.
+    #[test]
+    fn an_open_loops_window_ends_with_its_last_period() {
+        let mut plan = plan();
+        plan.load = Load::Open(Arrivals::Constant("2/s".parse().unwrap()));
+        plan.request_limit = Some(4);
+        assert_eq!(plan.window(), Some(Nanos::from_secs(2)));
+        plan.window = None;
+        assert_eq!(plan.window(), Some(Nanos::from_secs(2)));
+        plan.load = Load::Closed;
+        assert_eq!(plan.window(), None);
     }
 }

@@ -171,7 +171,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
         thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
             // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-            let boundaries = Boundaries::new(self.plan.interval, self.plan.window);
+            let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
             let recorder = Recorder::new(index, boundaries, channels.0, channels.1);
             let job = Job { plan: self.plan, protocol: self.protocol, stop: self.stop, start: self.start };
             Worker::new(reactor, job, self.plan.share(index as u64), recorder).run()

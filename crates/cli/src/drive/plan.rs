@@ -96,7 +96,7 @@ fn plan(args: &Args, url: &Url) -> anyhow::Result<Plan> {
         peer: peer(url),
         workers,
         kernel_stamps: args.stamps == StampsArg::Kernel,
-        drain: args.drain,
+        drain: Some(args.drain),
         interval: Nanos::from_secs(1),
     })
 }

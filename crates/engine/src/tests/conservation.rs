@@ -129,7 +129,7 @@ fn plan() -> impl Strategy<Value = Plan> {
         plan.workers = workers.min(connections).min(callers);
         (plan.pool.connections, plan.pool.callers) = (connections, callers);
         (plan.pool.checkout_timeout, plan.pool.connect_timeout, plan.pool.request_timeout) = limits;
-        (plan.window, plan.drain, plan.interval) = (Some(ms(window)), ms(drain), ms(150));
+        (plan.window, plan.drain, plan.interval) = (Some(ms(window)), Some(ms(drain)), ms(150));
         plan
     })
 }
@@ -157,7 +157,7 @@ fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>
     assert!(total.counts.sent <= encoded.len() as u64);
     // A stall may be under way at the end of the drain, and some steps of the clock follow.
     let asleep = script.stalls.last().map_or(Nanos::ZERO, |stall| stall.until);
-    let latest = asleep.max(plan.window.unwrap() + plan.drain) + ms(20);
+    let latest = asleep.max(plan.window.unwrap() + plan.drain.unwrap()) + ms(20);
     assert!(elapsed <= latest, "the run ended after {elapsed}, not by {latest}");
     assert!(intervals.windows(2).all(|pair| pair[0].index < pair[1].index), "intervals out of order");
     for interval in &intervals {

@@ -19,10 +19,23 @@ fn a_closed_loop_asks_for_nothing_after_its_window() {
 
 #[test]
 fn the_drain_has_an_end() {
-    let plan = Plan { window: Some(ms(95)), drain: ms(20), ..closed(2, 4, 1_000_000) };
+    let plan = Plan { window: Some(ms(95)), drain: Some(ms(20)), ..closed(2, 4, 1_000_000) };
     let run = simulate(&plan, &Script::serving(Turns::always(Service::nothing(Nanos::ZERO, Then::Hang))));
     assert_eq!(endings(&run.total), "2 in_flight/wait/undecided; 2 not_sent/pool_wait/pool");
     assert_eq!(run.elapsed, ms(115));
+}
+
+#[test]
+fn a_number_of_requests_has_a_drain_only_when_it_is_given() {
+    let hang = Script::serving(Turns::always(Service::nothing(Nanos::ZERO, Then::Hang)));
+    let mut plan = Plan { window: None, drain: Some(ms(20)), ..closed(1, 2, 2) };
+    let run = simulate(&plan, &hang);
+    assert_eq!(endings(&run.total), "1 in_flight/wait/undecided; 1 not_sent/pool_wait/pool");
+    assert_eq!(run.elapsed, ms(20));
+    (plan.drain, plan.pool.request_timeout) = (None, Some(ms(500)));
+    let run = simulate(&plan, &hang);
+    assert_eq!(endings(&run.total), "2 request_timeout/wait/server");
+    assert_eq!(run.elapsed, ms(1_000));
 }
 
 #[test]

@@ -194,7 +194,9 @@ fn an_answer_that_ends_with_the_connection() {
     let run = simulate(&closed(1, 1, 3), &always(service));
     assert_eq!(endings(&run.total), "3 ok");
     assert_eq!(run.elapsed, ms(3), "nothing waits for an event that has been told already");
-    assert_eq!(run.total.counts.unstamped, 3);
+    // No stamp tells when the close arrived, so none is missing, and `client_lag` is absent.
+    assert_eq!(run.total.counts.unstamped, 0);
+    assert!(run.total.phase(record::Phase::ClientLag).is_none());
 }
 
 /// The close comes together with the answer before it, which did not announce it.
@@ -230,12 +232,55 @@ fn a_request_that_meets_a_close_on_the_way() {
 #[test]
 fn a_client_that_sleeps_through_the_end_has_not_sent() {
     let mut plan = open("100/s", 100);
-    (plan.window, plan.drain, plan.pool.callers) = (Some(ms(100)), ms(50), 20);
+    (plan.window, plan.drain, plan.pool.callers) = (Some(ms(100)), Some(ms(50)), 20);
     let script = Script {
         stalls: vec![Span { from: ms(55), until: Nanos::from_secs(3) }],
         ..Script::answering_after(ms(1))
     };
     check(&plan, &script, "6 ok; 4 not_sent/schedule_lag/client");
+}
+
+/// If this fails, a pool is blamed for what its callers missed while this client did not run.
+#[test]
+fn what_ran_out_while_the_client_slept_is_the_clients() {
+    let mut plan = closed(1, 3, 6);
+    plan.pool.checkout_timeout = Some(ms(300));
+    let script =
+        Script { stalls: vec![Span { from: ms(10), until: ms(1_010) }], ..Script::answering_after(ms(20)) };
+    let run = simulate(&plan, &script);
+    // The first in the queue gets the connection that the answer in the kernel frees; the second has run out.
+    assert_eq!(endings(&run.total), "5 ok; 1 checkout_timeout/pool_wait/client");
+    // At least: from when it would have looked around at the latest.
+    assert!((ms(940)..=ms(1_000)).contains(&run.total.worker_stall_max), "{}", run.total.worker_stall_max);
+}
+
+#[test]
+fn a_client_that_runs_has_no_stall() {
+    let run = simulate(&open("100/s", 50), &Script::answering_after(ms(700)));
+    assert_eq!(run.total.worker_stall_max, Nanos::ZERO);
+}
+
+/// A name with a silent address before one that answers.
+#[test]
+fn a_silent_address_leaves_time_for_the_next() {
+    let mut plan = named(&closed(1, 1, 2));
+    plan.pool.connect_timeout = Some(ms(1_000));
+    let both = Lookup::Finds { after: ms(1), addresses: vec![address(1), address(2)] };
+    let script = Script {
+        lookups: Turns::always(both),
+        ..Script::answering_after(ms(1)).dialing(Turns::first(vec![Dial::Silent], Dial::stands(ms(2))))
+    };
+    let run = simulate(&plan, &script);
+    assert_eq!(endings(&run.total), "2 ok");
+    assert_eq!(run.total.phase(record::Phase::Connect).unwrap().sum_ns(), 502_000_000);
+}
+
+#[test]
+fn a_limit_beyond_all_time_is_no_limit() {
+    let mut plan = closed(1, 2, 4);
+    plan.pool.checkout_timeout = Some(Nanos::MAX);
+    (plan.pool.connect_timeout, plan.pool.request_timeout) = (Some(Nanos::MAX), Some(Nanos::MAX));
+    check(&plan, &Script::answering_after(ms(1)), "4 ok");
 }
 
 /// If this fails, time goes by in a queue while a connection has room.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use codec::{Protocol, Session};
 use reactor::{Reactor, Slot};
 use record::{Blame, Failure, Outcome, Phase};
+use rustix::io::Errno;
 use units::Nanos;
 
 use super::Worker;
@@ -24,9 +25,16 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             }
         }
         let Some(limit) = self.job.plan.pool.checkout_timeout else { return };
-        while self.pool.waiting_since().is_some_and(|since| since + limit <= now) {
+        while let Some(deadline) = self.pool.waiting_since().map(|since| since.saturating_add(limit)) {
+            if deadline > now {
+                return;
+            }
             let Some(waiting) = self.pool.next_waiting() else { return };
-            let failure = Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait);
+            let mut failure = Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait);
+            if self.stalled_from.is_some_and(|from| deadline > from) {
+                // It ran out while this client did not run, and could not have given it a connection.
+                failure.blame = Blame::Client;
+            }
             self.recorder.current.record_failure(failure, now - waiting.intended);
             self.demand.caller_free(now);
         }
@@ -47,16 +55,16 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let connection = &self.connections[slot.0 as usize];
         let pool = &self.job.plan.pool;
         match connection.state {
-            State::Connecting { since, .. } => Some(since + pool.connect_timeout?),
-            State::Open => Some(connection.exchanges.front()?.offered? + pool.request_timeout?),
+            State::Connecting { since, .. } => Some(since.saturating_add(self.attempt_limit()?)),
+            State::Open => Some(connection.exchanges.front()?.offered?.saturating_add(pool.request_timeout?)),
             State::Closed | State::Resolving => None,
         }
     }
 
     fn expire(&mut self, slot: Slot) {
         let connection = &self.connections[slot.0 as usize];
-        if connection.state != State::Open {
-            return self.fail_connection(slot, Failure::new(Outcome::ConnectTimeout, Phase::Connect));
+        if let State::Connecting { attempt, .. } = connection.state {
+            return self.connect_failed(slot, attempt, &Errno::TIMEDOUT.into());
         }
         // The request was wholly sent and the peer's kernel has acknowledged every byte, so it got there: what
         // is missing is the answer. Otherwise silence is all there is.

@@ -22,6 +22,8 @@ struct Arrival {
     kernel: Option<Nanos>,
     /// The read that took it has returned.
     read: Nanos,
+    /// The answer ended with its connection: no stamp tells when that arrived, so none is missing.
+    by_close: bool,
 }
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
@@ -51,7 +53,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 counts.bytes_sent += count as u64;
                 counts.sent += connection.wrote(count, before, after);
                 if let Some(limit) = self.job.plan.pool.request_timeout {
-                    self.timers.arm(slot, before + limit);
+                    self.timers.arm(slot, before.saturating_add(limit));
                 }
             }
             Err(error) => {
@@ -96,7 +98,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
         match self.reactor.receive(slot, buffer) {
             Ok(Received::Bytes { count, arrived, drained }) => {
-                let arrival = Arrival { kernel: arrived, read: self.reactor.now() };
+                let arrival = Arrival { kernel: arrived, read: self.reactor.now(), by_close: false };
                 self.recorder.current.counts.bytes_received += count as u64;
                 self.take_input(slot, &buffer[..count], arrival);
                 !drained
@@ -181,7 +183,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         interval.record_code(reply.code);
         let (outcome, blame) = match reply.judgement {
             Judgement::Good => {
-                interval.counts.unstamped += u64::from(arrival.kernel.is_none());
+                interval.counts.unstamped += u64::from(arrival.kernel.is_none() && !arrival.by_close);
                 return interval.record_ok(&exchange.timeline);
             }
             Judgement::ServerError => (Outcome::AppError, Blame::Server),
@@ -219,7 +221,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             CloseEvent::Finished(reply) => {
                 // The close itself carries no stamp; the body's last bytes came with an earlier read.
                 let reply = Reply { keep: false, ..reply };
-                self.finish_front(slot, reply, Arrival { kernel: None, read });
+                self.finish_front(slot, reply, Arrival { kernel: None, read, by_close: true });
             }
             CloseEvent::BeforeResponse => {
                 let phase = connection.phase(0);

@@ -68,6 +68,10 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     buffer: Vec<u8>,
     /// When the run ends whatever is outstanding.
     give_up_at: Nanos,
+    /// When this worker should have run again at the latest.
+    woke_by: Nanos,
+    /// Since when this worker has not run, in the turn in which it finds that out.
+    stalled_from: Option<Nanos>,
     stopping: bool,
 }
 
@@ -89,7 +93,10 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             Peer::Name { .. } => Vec::new(),
         };
         let connections = (0..share.connections).map(|_| Connection::new(job.protocol.session())).collect();
-        let window_end = plan.window.map_or(Nanos::MAX, |window| start.saturating_add(window));
+        let give_up_at = match (plan.window(), plan.drain) {
+            (Some(window), Some(drain)) => start.saturating_add(window).saturating_add(drain),
+            _ => Nanos::MAX,
+        };
         Worker {
             reactor,
             demand: Demand::new(plan, share, start),
@@ -103,7 +110,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             unread: VecDeque::with_capacity(share.connections as usize),
             peer: PeerState { addresses, ..PeerState::default() },
             buffer: vec![0; READ_BYTES],
-            give_up_at: window_end.saturating_add(plan.drain),
+            give_up_at,
+            woke_by: Nanos::MAX,
+            stalled_from: None,
             stopping: false,
             job,
         }
@@ -119,6 +128,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         let mut ready = Vec::with_capacity(1_024);
         let result = loop {
             let now = self.reactor.now();
+            self.note_stall(now);
             self.look_at_stop(now);
             if now >= self.recorder.ends_at() {
                 self.recorder.roll(now, self.outstanding(), clock::thread_cpu());
@@ -129,6 +139,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 break Ok(());
             }
             self.dispatch(now);
+            self.note_last_taken(now);
             if self.demand.is_over(now) && self.outstanding() == 0 {
                 break Ok(());
             }
@@ -138,6 +149,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             );
             debug_assert!(self.outstanding() <= self.callers, "more requests than callers");
             let until = if self.unread.is_empty() { self.wake_at(now) } else { now };
+            self.woke_by = until;
             if let Err(error) = self.reactor.wait(until, &mut ready) {
                 break Err(error);
             }
@@ -170,7 +182,15 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
 
     fn attend_socket(&mut self, slot: Slot, readable: bool, writable: bool) {
         match self.connections[slot.0 as usize].state {
-            State::Connecting { attempt, .. } => self.attend_connecting(slot, attempt),
+            State::Connecting { attempt, .. } => {
+                self.attend_connecting(slot, attempt);
+                if readable && self.connections[slot.0 as usize].state == State::Open {
+                    // The peer has spoken, or left, already. Told once, so it is looked at once the requests
+                    // are on their way.
+                    self.flush_dirty();
+                    self.read(slot);
+                }
+            }
             State::Open => {
                 if readable {
                     self.read(slot);
@@ -277,14 +297,37 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
 
     /// The next instant at which something must be looked at.
     fn wake_at(&self, now: Nanos) -> Nanos {
-        let checkout =
-            self.job.plan.pool.checkout_timeout.and_then(|limit| Some(self.pool.waiting_since()? + limit));
+        let checkout = self
+            .job
+            .plan
+            .pool
+            .checkout_timeout
+            .and_then(|limit| Some(self.pool.waiting_since()?.saturating_add(limit)));
         [self.demand.next_at(), self.timers.next_at(), checkout]
             .into_iter()
             .flatten()
             .fold(now + STOP_EVERY, Nanos::min)
             .min(self.recorder.ends_at())
             .min(self.give_up_at)
+    }
+
+    /// Notices that this worker did not run when it should have: it was stopped, starved, or its host was.
+    ///
+    /// Less than [`STOP_EVERY`] is a turn's own work or a timer's lateness, and is seen in the phases.
+    fn note_stall(&mut self, now: Nanos) {
+        let late = now.saturating_sub(self.woke_by);
+        self.stalled_from = (late > STOP_EVERY).then_some(self.woke_by);
+        if self.stalled_from.is_some() {
+            let longest = &mut self.recorder.current.worker_stall_max;
+            *longest = late.max(*longest);
+        }
+    }
+
+    /// With a number of requests and no window, the drain begins when the last one has been taken up.
+    fn note_last_taken(&mut self, now: Nanos) {
+        if self.give_up_at == Nanos::MAX && self.demand.is_exhausted() {
+            self.give_up_at = self.job.plan.drain.map_or(Nanos::MAX, |drain| now.saturating_add(drain));
+        }
     }
 
     fn look_at_stop(&mut self, now: Nanos) {

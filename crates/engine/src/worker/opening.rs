@@ -52,15 +52,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
     fn connect(&mut self, slot: Slot, attempt: Attempt) {
         let address = self.peer.addresses[attempt.address];
-        let since = match self.connections[slot.0 as usize].state {
-            State::Connecting { since, .. } => since,
-            _ => self.reactor.now(),
-        };
+        let since = self.reactor.now();
         self.connections[slot.0 as usize].state = State::Connecting { since, attempt };
         match self.reactor.connect(slot, address) {
             Ok(()) => {
-                if let Some(limit) = self.job.plan.pool.connect_timeout {
-                    self.timers.arm(slot, since + limit);
+                if let Some(limit) = self.attempt_limit() {
+                    self.timers.arm(slot, since.saturating_add(limit));
                 }
             }
             Err(error) => self.connect_failed(slot, attempt, &error),
@@ -83,7 +80,14 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    fn connect_failed(&mut self, slot: Slot, attempt: Attempt, error: &io::Error) {
+    /// How long one address of the peer is tried: its share of the connect timeout, so that a silent address
+    /// leaves time for the others.
+    pub(super) fn attempt_limit(&self) -> Option<Nanos> {
+        let limit = self.job.plan.pool.connect_timeout?;
+        Some(Nanos(limit.0 / (self.peer.addresses.len().max(1) as u64)))
+    }
+
+    pub(super) fn connect_failed(&mut self, slot: Slot, attempt: Attempt, error: &io::Error) {
         // A name with several addresses has failed only when all of them have.
         let count = self.peer.addresses.len();
         if attempt.before + 1 < count {
