@@ -298,16 +298,10 @@ impl Keeper<'_> {
 
 /// How long requests were scheduled for: what throughput is divided by.
 fn window(plan: &Plan, state: State, elapsed: Nanos) -> Nanos {
-    let Some(window) = asked_window(plan) else { return elapsed };
+    let Some(window) = plan.window() else { return elapsed };
     // Callers may have used up their number of requests before the time.
     let may_end_early = plan.load == Load::Closed && plan.request_limit.is_some();
     if state == State::Finished && !may_end_early { window } else { window.min(elapsed) }
-}
-
-fn asked_window(plan: &Plan) -> Option<Nanos> {
-    let Load::Open(arrivals) = plan.load else { return plan.window };
-    let of_limit = plan.request_limit.map(|limit| arrivals.due(limit));
-    plan.window.into_iter().chain(of_limit).min()
 }
 
 #[cfg(test)]
@@ -335,7 +329,7 @@ mod tests {
             peer: Peer::Address(SocketAddr::from(([127, 0, 0, 1], 1))),
             workers: 1,
             kernel_stamps: true,
-            drain: Nanos::from_secs(5),
+            drain: Some(Nanos::from_secs(5)),
             interval: Nanos::from_secs(1),
         }
     }

@@ -16,6 +16,9 @@ use super::args::{Args, StampsArg};
 /// How long a run takes when nothing is said.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 
+/// How long after a run's time its last requests may still be answered when nothing is said.
+const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);
+
 /// The bound of an open loop's queue when nothing is said: at 100 bytes each, ten megabytes.
 const DEFAULT_OPEN_CALLERS: u64 = 100_000;
 
@@ -96,7 +99,8 @@ fn plan(args: &Args, url: &Url) -> anyhow::Result<Plan> {
         peer: peer(url),
         workers,
         kernel_stamps: args.stamps == StampsArg::Kernel,
-        drain: Some(args.drain),
+        // Requests that only a number ends are all waited for.
+        drain: args.drain.or_else(|| window.is_some().then_some(DEFAULT_DRAIN)),
         interval: Nanos::from_secs(1),
     })
 }
