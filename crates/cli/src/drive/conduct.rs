@@ -357,4 +357,46 @@ mod tests {
         check(&plan(Load::Closed, None, Some(100)), State::Finished, 7, 7);
         check(&plan(Load::Closed, Some(10), Some(100)), State::Finished, 7, 7);
     }
+
+    /// If this fails, a run that a bug cut short looks like one that its user ended, or leaves no reason behind.
+    #[test]
+    fn a_run_that_broke_says_so_in_its_record() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("run");
+        let stop = AtomicBool::new(false);
+        let prepared = Prepared {
+            plan: plan(Load::Closed, Some(10), None),
+            protocol: crate::drive::plan::tests::protocol(),
+            url: "http://127.0.0.1:1/".to_owned(),
+            request_kinds: 1,
+            method: "GET".to_owned(),
+        };
+        let mut keeper = Keeper {
+            document: opening_document(&prepared, BTreeMap::new()),
+            plan: &prepared.plan,
+            folder: &folder,
+            writer: None,
+            damage: None,
+            damaged_at: Nanos::ZERO,
+            seconds: Vec::new(),
+            total: Interval::default(),
+            process_cpu: None,
+            progress: Progress::Quiet,
+            stop: &stop,
+        };
+        keeper.started(&Started { at: Nanos::from_secs(1), no_kernel_stamps: None });
+        let mut interval = Interval::default();
+        interval.length = Nanos::from_secs(1);
+        keeper.interval(&interval);
+        // As the engine does where it cannot start a worker.
+        stop.store(true, Ordering::Relaxed);
+        let conducted = keeper.close(Err(RunError::Worker("an invariant".to_owned())));
+        assert!(conducted.damage.is_none(), "{:?}", conducted.damage);
+        let kept = record::read(&folder).unwrap();
+        assert_eq!(kept.document.state, State::Broken);
+        assert_eq!(kept.document.time.window_ns, Some(1_000_000_000));
+        let events: Vec<_> = kept.events.iter().map(|event| (event.at_ns, event.kind.as_str())).collect();
+        assert_eq!(events, [(1_000_000_000, "broken")]);
+        assert!(kept.events[0].text.contains("an invariant"));
+    }
 }

@@ -204,8 +204,13 @@ fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    pub fn protocol() -> Http1 {
+        let request = Request::get(Url::parse("http://127.0.0.1:1/").unwrap());
+        Http1::new(&[request], 1, &Checks::default(), Limits::default()).unwrap()
+    }
 
     /// If this fails, `-c 64 --callers 1` is refused for workers that nobody asked for.
     #[test]
