@@ -45,16 +45,17 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let command = DriveLine::command();
     let matches = command.clone().try_get_matches_from(line)?;
     let prepared = drive::prepare(&DriveLine::from_arg_matches(&matches)?.args)?;
-    let options = drive::effective(&command, &matches, &prepared.plan, &prepared.url);
+    let folder = args.output.clone().unwrap_or_else(drive::new_folder);
+    let options = drive::effective(&command, &matches, &prepared, &folder);
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    writeln!(
-        out,
-        "16 requests from 4 callers over 2 connections to a server that answers after {delay} s: {}\n",
+    // Not on standard output: there the verdict comes first.
+    let _ = writeln!(
+        io::stderr(),
+        "16 requests from 4 callers over 2 connections to a server that answers after {delay} s: {}",
         if args.fast { "about 2 s" } else { "about 16 s" }
-    )?;
-    out.flush()?;
-    let conducted = drive::conduct(&prepared, options, args.output.as_deref(), Progress::Quiet, &stop)?;
+    );
+    let conducted = drive::conduct(&prepared, options, &folder, Progress::Quiet, &stop)?;
     drop(server);
     let report = Report {
         document: &conducted.document,

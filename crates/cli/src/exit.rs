@@ -26,6 +26,9 @@ impl Exit {
         if document.state == State::Interrupted {
             return Exit::Interrupted;
         }
+        if document.state == State::Broken {
+            return Exit::Invalid;
+        }
         if nothing_reached(document) {
             return Exit::Unreachable;
         }

@@ -10,6 +10,7 @@
 
 mod answers;
 mod bodies;
+mod demo;
 mod disk;
 mod failures;
 mod histograms;

@@ -28,6 +28,8 @@ fn check_interrupted(signal: Signal, load: &[&str]) {
     let run = running.finish();
     assert_eq!(run.code, Some(130), "{}", run.stderr);
     assert_eq!(run.json["state"], "interrupted");
+    let events = fs::read_to_string(run.record().join("events.ndjson")).unwrap();
+    assert!(events.contains(r#""kind":"interrupted""#), "{events}");
     assert!(run.ended("ok") > 0);
     assert!(run.stdout.contains("response"), "no report: {}", run.stdout);
     // What nginx answered: all that is ok, and at most what was under way at the signal.

@@ -49,6 +49,11 @@ fn options_say_where_their_values_come_from() {
         ("connect-timeout", "5s", "default"),
         ("callers", "2", "derived"),
         ("workers", "1", "derived"),
+        ("method", "GET", "derived"),
+        ("rate", "none: closed loop", "derived"),
+        ("duration", "no limit", "derived"),
+        ("drain", "until answered or timed out", "derived"),
+        ("stamps", "kernel", "default"),
         ("url", nginx.url("/").as_str(), "given"),
     ] {
         let option = &run.json["options"][name];
@@ -57,6 +62,50 @@ fn options_say_where_their_values_come_from() {
             (Some(value), Some(source)),
             "{name}"
         );
+    }
+}
+
+/// If this fails, who passes on a record or a report passes on a password.
+#[test]
+fn credentials_are_sent_and_not_kept() {
+    let _turn = turn::together();
+    let nginx = Nginx::start(
+        "location / { if ($http_authorization != 'Bearer hunter2') { return 401; } return 200 'hello'; }",
+    );
+    let url = nginx.url("/");
+    for spelling in [
+        &["-H", "Authorization: Bearer hunter2"][..],
+        &["-HAuthorization: Bearer hunter2"],
+        &["--header", "authorization: Bearer hunter2"],
+        &["--header=Authorization: Bearer hunter2"],
+        &["-H", "Authorization: Bearer hunter2", "-H", "Cookie: hunter2", "-H", "X-My-Token: hunter2"],
+    ] {
+        for form in [&["--json"][..], &[]] {
+            let arguments = [&["-n", "20", "-c", "2", url.as_str()][..], spelling, form].concat();
+            let run = start(&arguments).finish();
+            assert_eq!(run.told(), ["ok - 20"], "{spelling:?}");
+            assert!(run.stdout.contains("(redacted)"), "{}", run.stdout);
+            assert!(!run.stdout.contains("hunter2"), "{}", run.stdout);
+            assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+            for entry in fs::read_dir(run.record()).unwrap() {
+                let path = entry.unwrap().path();
+                let kept = fs::read(&path).unwrap();
+                assert!(!String::from_utf8_lossy(&kept).contains("hunter2"), "{}", path.display());
+            }
+        }
+    }
+}
+
+/// If this fails, 4 requests at 1/s are said to be 1.33/s.
+#[test]
+fn an_open_loop_is_as_fast_as_it_was_asked_to_be() {
+    let _turn = turn::together();
+    let nginx = Nginx::start("location / { return 200 'hello'; }");
+    for end in [["-d", "2s"], ["-n", "8"]] {
+        let run = drive(&["-r", "4/s", end[0], end[1], "-c", "2", &nginx.url("/")]);
+        assert_eq!(run.told(), ["ok - 8"]);
+        assert_eq!(run.json["time"]["window_ns"], 2_000_000_000_u64);
+        assert_eq!(run.json["results"]["totals"]["throughput_per_s"], 4.0);
     }
 }
 

@@ -112,9 +112,10 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = limit, help_heading = "Limits")]
     pub checkout_timeout: Limit,
 
-    /// How long after the last request was due outstanding ones may still be answered.
-    #[arg(long, value_name = "TIME", default_value = "5s", help_heading = "Limits")]
-    pub drain: Nanos,
+    /// How long after the last request was due outstanding ones may still be answered [default: 5s when a duration
+    /// ends the run; with -n alone each request ends by its answer or its timeout].
+    #[arg(long, value_name = "TIME", help_heading = "Limits")]
+    pub drain: Option<Nanos>,
 
     /// Where the arrival of an answer is stamped.
     #[arg(long, value_enum, value_name = "WHERE", default_value = "kernel", help_heading = "Limits")]

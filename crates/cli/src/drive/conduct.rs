@@ -1,22 +1,22 @@
 //! Carries out a prepared run: drives, keeps the record as it goes, and closes it with results and verdict.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, ensure};
-use engine::{Finished, Listener, Load, RunError, Started};
+use engine::{Finished, Listener, Load, Plan, RunError, Started};
 use record::document::{
-    ArrivalStamps, Document, EffectiveOption, Host, Kind, Load as LoadFacts, Model, SCHEMA_VERSION, Stamps,
-    State, Subject, Time,
+    ArrivalStamps, Document, EffectiveOption, Host, Kind, Load as LoadFacts, Model, OptionSource,
+    SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
-use record::{Evidence, FolderWriter, Interval, RecordError, Second, audit};
+use record::{Event, Evidence, FolderWriter, Interval, RecordError, Second, audit};
 use report::RunFacts;
 use units::Nanos;
 
+use super::folder::Claim;
 use super::plan::Prepared;
+use super::secrets;
 
 /// A run that has ended, with all that a report needs.
 pub struct Conducted {
@@ -37,25 +37,26 @@ pub enum Progress {
     Lines,
 }
 
-/// Drives. Returns when the run has ended, or soon after `stop` is set.
+/// Drives, and keeps the record in `folder`. Returns when the run has ended, or soon after `stop` is set.
 ///
 /// # Errors
 ///
-/// When the record's folder cannot be made: nothing has been sent then.
+/// When the record's folder cannot be made or the engine not be started: nothing has been sent then.
 pub fn conduct(
     prepared: &Prepared,
     options: BTreeMap<String, EffectiveOption>,
-    folder: Option<&Path>,
+    folder: &Path,
     progress: Progress,
     stop: &AtomicBool,
 ) -> anyhow::Result<Conducted> {
-    let folder = folder.map_or_else(new_folder, Path::to_owned);
-    claim(&folder)?;
+    let claim = Claim::make(folder)?;
     let mut keeper = Keeper {
         document: opening_document(prepared, options),
+        plan: &prepared.plan,
         folder,
         writer: None,
         damage: None,
+        damaged_at: Nanos::ZERO,
         seconds: Vec::new(),
         total: Interval::default(),
         process_cpu: host::process_cpu(),
@@ -63,29 +64,18 @@ pub fn conduct(
         stop,
     };
     let ended = engine::run(&prepared.plan, &prepared.protocol, stop, &mut keeper);
-    match keeper.damage.take_if(|_| keeper.writer.is_none()) {
-        Some(error) => Err(error.into()),
-        None => Ok(keeper.close(ended)),
+    if keeper.writer.is_some() {
+        return Ok(keeper.close(ended));
+    }
+    claim.release();
+    match (keeper.damage, ended) {
+        (Some(error), _) => Err(error.into()),
+        (None, Err(error)) => Err(error.into()),
+        (None, Ok(_)) => unreachable!("a run that began has a record, or could not make one"),
     }
 }
 
-/// A folder of its own under `parallax-runs/`, named by when it was made.
-fn new_folder() -> PathBuf {
-    let stamp = timestamp(clock::wall()).strftime("%Y%m%d-%H%M%S").to_string();
-    Path::new("parallax-runs").join(format!("{stamp}-{}", std::process::id()))
-}
-
-/// Makes sure, before anything is sent, that the record can be kept there.
-fn claim(folder: &Path) -> anyhow::Result<()> {
-    let shown = folder.display();
-    let make = || format!("cannot make the record's folder `{shown}`; choose another with -o");
-    fs::create_dir_all(folder).with_context(make)?;
-    let occupied = folder.join("run.json").try_exists().with_context(make)?;
-    ensure!(!occupied, "`{shown}` already holds a run; choose another folder with -o, or remove it");
-    Ok(())
-}
-
-fn timestamp(wall: Nanos) -> jiff::Timestamp {
+pub(super) fn timestamp(wall: Nanos) -> jiff::Timestamp {
     jiff::Timestamp::from_nanosecond(i128::from(wall.0)).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
@@ -101,7 +91,7 @@ fn opening_document(prepared: &Prepared, options: BTreeMap<String, EffectiveOpti
         state: State::Running,
         verdict: None,
         parallax_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect(),
+        command: secrets::without(std::env::args_os().map(|text| text.to_string_lossy().into_owned())),
         options,
         subject: Subject {
             url: prepared.url.clone(),
@@ -147,9 +137,13 @@ fn host_facts() -> Host {
 /// Keeps the record while the engine runs.
 struct Keeper<'a> {
     document: Document,
-    folder: PathBuf,
+    plan: &'a Plan,
+    folder: &'a Path,
+    /// From the run's zero on.
     writer: Option<FolderWriter>,
+    /// The first, and the offset of what is missing for it.
     damage: Option<RecordError>,
+    damaged_at: Nanos,
     seconds: Vec<Second>,
     total: Interval,
     process_cpu: Option<Nanos>,
@@ -165,8 +159,9 @@ impl Listener for Keeper<'_> {
         if let Some(reason) = &started.no_kernel_stamps {
             self.document.stamps.arrival = ArrivalStamps::Read;
             self.document.stamps.reason = Some(reason.clone());
+            note_read_stamps(&mut self.document.options);
         }
-        match FolderWriter::create(&self.folder, &self.document) {
+        match FolderWriter::create(self.folder, &self.document) {
             Ok(writer) => self.writer = Some(writer),
             Err(error) => {
                 // Nothing has been sent yet, and without its record the run would be for nothing.
@@ -192,28 +187,48 @@ impl Listener for Keeper<'_> {
         self.seconds.push(second);
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.append(interval, used)) {
             // The run goes on: what is measured is worth more than the folder. Told at the end.
-            self.damage.get_or_insert(error);
+            if self.damage.is_none() {
+                (self.damage, self.damaged_at) = (Some(error), interval.start);
+            }
         }
+    }
+}
+
+/// The kernel was to stamp arrivals, and does not.
+fn note_read_stamps(options: &mut BTreeMap<String, EffectiveOption>) {
+    if let Some(option) = options.get_mut("stamps").filter(|option| option.value != "read") {
+        *option = EffectiveOption { value: "read".to_owned(), source: OptionSource::Derived };
     }
 }
 
 impl Keeper<'_> {
     fn close(mut self, ended: Result<Finished, RunError>) -> Conducted {
         let interrupted = self.stop.load(Ordering::Relaxed);
-        self.document.state = if interrupted { State::Interrupted } else { State::Finished };
         let (finished, broken) = match ended {
             Ok(finished) => (Some(finished), None),
             Err(error) => (None, Some(error)),
         };
+        self.document.state = match (&broken, interrupted) {
+            // The engine sets the flag itself where a part of it broke.
+            (Some(_), _) => State::Broken,
+            (None, true) => State::Interrupted,
+            (None, false) => State::Finished,
+        };
         self.note_end(finished.as_ref());
         self.judge();
+        // The document first: on a full disk it is worth more than what is noted beside it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.damage.get_or_insert(error);
+        }
+        for event in self.events(broken.as_ref()) {
+            if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
+                self.damage.get_or_insert(error);
+            }
         }
         Conducted {
             document: self.document,
             seconds: self.seconds,
-            folder: self.folder,
+            folder: self.folder.to_owned(),
             damage: self.damage,
             broken,
         }
@@ -221,10 +236,10 @@ impl Keeper<'_> {
 
     fn note_end(&mut self, finished: Option<&Finished>) {
         let measured = self.seconds.last().map_or(0, |second| second.start_ns + second.length_ns);
-        let elapsed = finished.map_or(measured, |finished| finished.elapsed.0);
+        let elapsed = finished.map_or(Nanos(measured), |finished| finished.elapsed);
         let time = &mut self.document.time;
-        time.elapsed_ns = Some(elapsed);
-        time.window_ns = Some(self.document.load.duration_ns.map_or(elapsed, |window| window.min(elapsed)));
+        time.elapsed_ns = Some(elapsed.0);
+        time.window_ns = Some(window(self.plan, self.document.state, elapsed).0);
         if let Some(finished) = finished {
             self.document.subject.address = finished.address.map(|address| address.to_string());
             if self.document.stamps.arrival == ArrivalStamps::Kernel {
@@ -232,6 +247,31 @@ impl Keeper<'_> {
             }
             self.document.stamps.wall_clock_steps = finished.stamps.wall_clock_steps;
         }
+    }
+
+    /// What to draw beside the curves, in the order of time.
+    fn events(&self, broken: Option<&RunError>) -> Vec<Event> {
+        let end = self.document.time.elapsed_ns.unwrap_or(0);
+        let event = |at_ns, kind: &str, text| Event { at_ns, kind: kind.to_owned(), text };
+        let damage = self.damage.as_ref();
+        let mut events: Vec<Event> = damage
+            .map(|error| event(self.damaged_at.0, "record_damage", error.to_string()))
+            .into_iter()
+            .collect();
+        let steps = self.document.stamps.wall_clock_steps;
+        if steps > 0 {
+            events.push(event(
+                end,
+                "wall_clock_step",
+                format!("the wall clock was set during the run: {steps} times"),
+            ));
+        }
+        if let Some(error) = broken {
+            events.push(event(end, "broken", error.to_string()));
+        } else if self.document.state == State::Interrupted {
+            events.push(event(end, "interrupted", "ended by a signal".to_owned()));
+        }
+        events
     }
 
     fn judge(&mut self) {
@@ -254,5 +294,110 @@ impl Keeper<'_> {
             stamps: &document.stamps,
             state: document.state,
         }));
+    }
+}
+
+/// How long requests were scheduled for: what throughput is divided by.
+fn window(plan: &Plan, state: State, elapsed: Nanos) -> Nanos {
+    let Some(window) = plan.window() else { return elapsed };
+    // Callers may have used up their number of requests before the time.
+    let may_end_early = plan.load == Load::Closed && plan.request_limit.is_some();
+    if state == State::Finished && !may_end_early { window } else { window.min(elapsed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use engine::{Peer, PoolPlan};
+    use schedule::Arrivals;
+
+    use super::*;
+
+    fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
+        let pool = PoolPlan {
+            connections: 1,
+            callers: 1,
+            checkout_timeout: None,
+            connect_timeout: None,
+            request_timeout: None,
+        };
+        Plan {
+            load,
+            window: seconds.map(Nanos::from_secs),
+            request_limit,
+            pool,
+            peer: Peer::Address(SocketAddr::from(([127, 0, 0, 1], 1))),
+            workers: 1,
+            kernel_stamps: true,
+            drain: Some(Nanos::from_secs(5)),
+            interval: Nanos::from_secs(1),
+        }
+    }
+
+    #[track_caller]
+    fn check(plan: &Plan, state: State, elapsed_s: u64, window_s: u64) {
+        assert_eq!(window(plan, state, Nanos::from_secs(elapsed_s)), Nanos::from_secs(window_s));
+    }
+
+    /// If this fails, 4 requests at 1/s are said to be 1.33/s: the last one is due after 3 s, and its second counts.
+    #[test]
+    fn an_open_loop_is_divided_by_the_time_it_was_scheduled_for() {
+        let open = Load::Open(Arrivals::Constant("1/s".parse().unwrap()));
+        check(&plan(open, Some(4), None), State::Finished, 3, 4);
+        check(&plan(open, None, Some(4)), State::Finished, 3, 4);
+        check(&plan(open, Some(10), Some(4)), State::Finished, 3, 4);
+        check(&plan(open, Some(4), Some(100)), State::Finished, 9, 4);
+        check(&plan(open, Some(4), None), State::Interrupted, 2, 2);
+        check(&plan(open, Some(4), None), State::Broken, 2, 2);
+    }
+
+    #[test]
+    fn a_closed_loop_is_divided_by_the_time_that_it_ran_for() {
+        check(&plan(Load::Closed, Some(4), None), State::Finished, 5, 4);
+        check(&plan(Load::Closed, None, Some(100)), State::Finished, 7, 7);
+        check(&plan(Load::Closed, Some(10), Some(100)), State::Finished, 7, 7);
+    }
+
+    /// If this fails, a run that a bug cut short looks like one that its user ended, or leaves no reason behind.
+    #[test]
+    fn a_run_that_broke_says_so_in_its_record() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("run");
+        let stop = AtomicBool::new(false);
+        let prepared = Prepared {
+            plan: plan(Load::Closed, Some(10), None),
+            protocol: crate::drive::plan::tests::protocol(),
+            url: "http://127.0.0.1:1/".to_owned(),
+            request_kinds: 1,
+            method: "GET".to_owned(),
+        };
+        let mut keeper = Keeper {
+            document: opening_document(&prepared, BTreeMap::new()),
+            plan: &prepared.plan,
+            folder: &folder,
+            writer: None,
+            damage: None,
+            damaged_at: Nanos::ZERO,
+            seconds: Vec::new(),
+            total: Interval::default(),
+            process_cpu: None,
+            progress: Progress::Quiet,
+            stop: &stop,
+        };
+        keeper.started(&Started { at: Nanos::from_secs(1), no_kernel_stamps: None });
+        let mut interval = Interval::default();
+        interval.length = Nanos::from_secs(1);
+        keeper.interval(&interval);
+        // As the engine does where it cannot start a worker.
+        stop.store(true, Ordering::Relaxed);
+        let conducted = keeper.close(Err(RunError::Worker("an invariant".to_owned())));
+        assert!(conducted.damage.is_none(), "{:?}", conducted.damage);
+        let kept = record::read(&folder).unwrap();
+        assert_eq!(kept.document.state, State::Broken);
+        assert_eq!(kept.document.time.window_ns, Some(1_000_000_000));
+        let events: Vec<_> = kept.events.iter().map(|event| (event.at_ns, event.kind.as_str())).collect();
+        assert_eq!(events, [(1_000_000_000, "broken")]);
+        assert!(kept.events[0].text.contains("an invariant"));
     }
 }

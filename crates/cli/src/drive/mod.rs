@@ -2,8 +2,10 @@
 
 mod args;
 mod conduct;
+mod folder;
 mod options;
 mod plan;
+mod secrets;
 
 use std::io::{self, Write};
 
@@ -13,6 +15,7 @@ use report::Report;
 
 pub use self::args::Args;
 pub use self::conduct::{Conducted, Progress, conduct};
+pub use self::folder::new_folder;
 pub use self::options::effective;
 pub use self::plan::prepare;
 use crate::exit::Exit;
@@ -27,10 +30,11 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let prepared = prepare(args)?;
     let command = crate::Cli::command();
     let command = command.find_subcommand("drive").expect("drive is a verb of this program");
-    let options = effective(command, matches, &prepared.plan, &prepared.url);
+    let folder = args.output.clone().unwrap_or_else(new_folder);
+    let options = effective(command, matches, &prepared, &folder);
     let stop = signals::stop_flag()?;
     let progress = if args.quiet { Progress::Quiet } else { Progress::Lines };
-    let conducted = conduct(&prepared, options, args.output.as_deref(), progress, &stop)?;
+    let conducted = conduct(&prepared, options, &folder, progress, &stop)?;
     if !args.json && progress == Progress::Lines {
         let _ = writeln!(io::stderr());
     }
@@ -54,12 +58,11 @@ fn print(args: &Args, conducted: &Conducted) -> io::Result<()> {
 
 /// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.
 pub fn conclude(conducted: Conducted) -> anyhow::Result<Exit> {
-    if let Some(error) = conducted.damage {
-        return Err(error).context("the record is incomplete");
-    }
     if let Some(error) = conducted.broken {
         let _ = writeln!(io::stderr(), "parallax: {error}");
-        return Ok(Exit::Invalid);
     }
-    Ok(Exit::of(&conducted.document))
+    match conducted.damage {
+        Some(error) => Err(error).context("the record is incomplete"),
+        None => Ok(Exit::of(&conducted.document)),
+    }
 }

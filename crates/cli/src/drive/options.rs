@@ -1,52 +1,166 @@
 //! The effective value of every option, defaults included: a default that mattered must be in the record.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
-use engine::Plan;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use record::document::{EffectiveOption, OptionSource};
+use units::Nanos;
+
+use super::plan::Prepared;
+use super::secrets;
 
 type Options = BTreeMap<String, EffectiveOption>;
 
 /// All options of `drive`, by long name, as they took effect.
 ///
 /// `command` defines the options that `matches` were read by.
-pub fn effective(command: &Command, matches: &ArgMatches, plan: &Plan, url: &str) -> Options {
+pub fn effective(command: &Command, matches: &ArgMatches, prepared: &Prepared, folder: &Path) -> Options {
     let mut options: Options = command
         .get_arguments()
         .filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"))
         .map(|argument| {
             let id = argument.get_id().as_str();
-            (argument.get_long().unwrap_or(id).to_owned(), typed(matches, id))
+            (argument.get_long().unwrap_or(id).to_owned(), typed(matches, argument))
         })
         .collect();
-    derive(&mut options, "callers", plan.pool.callers.to_string());
-    derive(&mut options, "workers", plan.workers.to_string());
-    derive(&mut options, "url", url.to_owned());
-    if let Some(window) = plan.window {
-        derive(&mut options, "duration", format!("{}ns", window.0));
+    let plan = &prepared.plan;
+    derive(&mut options, "url", &prepared.url);
+    derive(&mut options, "callers", &plan.pool.callers.to_string());
+    derive(&mut options, "workers", &plan.workers.to_string());
+    derive(&mut options, "rate", "none: closed loop");
+    derive(&mut options, "duration", &plan.window.map_or("no limit".to_owned(), written));
+    derive(&mut options, "drain", &plan.drain.map_or("until answered or timed out".to_owned(), written));
+    derive(&mut options, "requests", "no limit");
+    derive(&mut options, "method", &prepared.method);
+    derive(&mut options, "expect-status", "below 400");
+    derive(&mut options, "output", &folder.to_string_lossy());
+    for name in ["header", "body", "targets", "expect-body-contains", "expect-sha256"] {
+        derive(&mut options, name, "none");
     }
     options
 }
 
-/// As typed, or clap's default; empty where there is neither.
-fn typed(matches: &ArgMatches, id: &str) -> EffectiveOption {
-    let value = matches
-        .get_raw(id)
-        .map(|values| values.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(", "))
-        .unwrap_or_default();
-    let source = match matches.value_source(id) {
-        Some(ValueSource::CommandLine) => OptionSource::Given,
-        _ => OptionSource::Default,
+/// As typed, or clap's default; empty where there is neither, and for a flag that is off.
+fn typed(matches: &ArgMatches, argument: &Arg) -> EffectiveOption {
+    let id = argument.get_id().as_str();
+    let given = matches.value_source(id) == Some(ValueSource::CommandLine);
+    let is_flag = matches!(argument.get_action(), ArgAction::SetTrue);
+    let raw = matches.get_raw(id).filter(|_| given || !is_flag);
+    let mut values: Vec<String> =
+        raw.into_iter().flatten().map(|value| value.to_string_lossy().into_owned()).collect();
+    if argument.get_long() == Some("header") {
+        values.iter_mut().for_each(|value| *value = secrets::header(value));
+    }
+    let value = match values.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        // No option that may be given again takes a value that begins with a bracket, so this is unambiguous.
+        several => serde_json::to_string(several).expect("a list of texts is JSON"),
     };
-    EffectiveOption { value, source }
+    EffectiveOption { value, source: if given { OptionSource::Given } else { OptionSource::Default } }
 }
 
 /// Puts in what was worked out for an option that was not given.
-fn derive(options: &mut Options, name: &str, value: String) {
+fn derive(options: &mut Options, name: &str, value: &str) {
     let option = options.get_mut(name).expect("only options that exist are derived");
-    if option.value.is_empty() {
-        *option = EffectiveOption { value, source: OptionSource::Derived };
+    if option.source != OptionSource::Given {
+        *option = EffectiveOption { value: value.to_owned(), source: OptionSource::Derived };
+    }
+}
+
+/// As one would write it on the command line.
+fn written(time: Nanos) -> String {
+    match time.0 % 1_000_000_000 {
+        0 => format!("{}s", time.0 / 1_000_000_000),
+        _ => format!("{}ns", time.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches, Parser};
+
+    use super::*;
+    use crate::drive::{self, prepare};
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: drive::Args,
+    }
+
+    /// Effective values of a command line, without the defaults that clap knows.
+    fn options(arguments: &[&str]) -> Options {
+        let command = Line::command();
+        let line = ["drive"].iter().chain(arguments);
+        let matches = command.clone().try_get_matches_from(line).unwrap();
+        let prepared = prepare(&Line::from_arg_matches(&matches).unwrap().args).unwrap();
+        effective(&command, &matches, &prepared, Path::new("runs/one"))
+    }
+
+    #[track_caller]
+    fn check(options: &Options, name: &str, value: &str, source: OptionSource) {
+        assert_eq!(options[name], EffectiveOption { value: value.to_owned(), source }, "{name}");
+    }
+
+    #[test]
+    fn what_was_not_given_has_its_effective_value() {
+        let options = options(&["http://127.0.0.1:1/"]);
+        for (name, value) in [
+            ("method", "GET"),
+            ("expect-status", "below 400"),
+            ("requests", "no limit"),
+            ("duration", "10s"),
+            ("drain", "5s"),
+            ("rate", "none: closed loop"),
+            ("output", "runs/one"),
+            ("callers", "10"),
+            ("body", "none"),
+            ("header", "none"),
+            ("targets", "none"),
+        ] {
+            check(&options, name, value, OptionSource::Derived);
+        }
+        check(&options, "stamps", "kernel", OptionSource::Default);
+        check(&options, "max-head", "64KiB", OptionSource::Default);
+        check(&options, "max-body", "1GiB", OptionSource::Default);
+        check(&options, "json", "", OptionSource::Default);
+        // Only flags that are off are empty.
+        let empty: Vec<_> = options.iter().filter(|(_, option)| option.value.is_empty()).collect();
+        assert_eq!(
+            empty.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["json", "no-color", "quiet"]
+        );
+    }
+
+    #[test]
+    fn a_number_of_requests_alone_waits_for_all_of_them() {
+        let alone = options(&["-n", "5", "http://127.0.0.1:1/"]);
+        check(&alone, "drain", "until answered or timed out", OptionSource::Derived);
+        check(&alone, "duration", "no limit", OptionSource::Derived);
+        let both = options(&["-n", "5", "-d", "1500ms", "--callers", "1", "-c", "64", "http://127.0.0.1:1/"]);
+        check(&both, "drain", "5s", OptionSource::Derived);
+        check(&both, "duration", "1500ms", OptionSource::Given);
+        check(&both, "workers", "1", OptionSource::Derived);
+        let given = options(&["-n", "5", "--drain", "1s", "http://127.0.0.1:1/"]);
+        check(&given, "drain", "1s", OptionSource::Given);
+    }
+
+    #[test]
+    fn several_headers_can_be_told_apart_and_hold_no_secret() {
+        let several =
+            ["-H", "A: 1, B: 2", "-H", "Cookie: hunter2", "-b", "", "--json", "http://127.0.0.1:1/"];
+        let options = options(&several);
+        check(&options, "header", r#"["A: 1, B: 2","Cookie: (redacted)"]"#, OptionSource::Given);
+        check(&options, "method", "POST", OptionSource::Derived);
+        check(&options, "body", "", OptionSource::Given);
+        check(&options, "json", "true", OptionSource::Given);
+        check(&options_of_one(), "header", "X-Token: (redacted)", OptionSource::Given);
+    }
+
+    fn options_of_one() -> Options {
+        options(&["-H", "X-Token: hunter2", "http://127.0.0.1:1/"])
     }
 }

@@ -16,6 +16,9 @@ use super::args::{Args, StampsArg};
 /// How long a run takes when nothing is said.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 
+/// How long after a run's time its last requests may still be answered when nothing is said.
+const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);
+
 /// The bound of an open loop's queue when nothing is said: at 100 bytes each, ten megabytes.
 const DEFAULT_OPEN_CALLERS: u64 = 100_000;
 
@@ -32,6 +35,8 @@ pub struct Prepared {
     /// The URL as the record names it.
     pub url: String,
     pub request_kinds: u64,
+    /// The method of the only request, or whose it is.
+    pub method: String,
 }
 
 /// Reads targets and bodies, checks everything, and lays out the run.
@@ -54,30 +59,26 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
     let pipeline = usize::try_from(args.pipeline).context("--pipeline is over what memory can hold")?;
     ensure!(pipeline <= 10_000, "--pipeline {pipeline} is over 10000; use more connections instead");
     let protocol = Http1::new(&requests, pipeline, &checks, limits)?;
-    let url = requests.first().context("there is no request to send")?.url.clone();
+    let first = requests.first().context("there is no request to send")?;
+    let url = first.url.clone();
+    let method = if args.targets.is_some() { "of each target".to_owned() } else { first.method.clone() };
     let plan = plan(args, &url)?;
     allow_descriptors(plan.pool.connections)?;
-    Ok(Prepared { plan, protocol, url: url.to_string(), request_kinds: requests.len() as u64 })
+    Ok(Prepared { plan, protocol, url: url.to_string(), request_kinds: requests.len() as u64, method })
 }
 
 fn plan(args: &Args, url: &Url) -> anyhow::Result<Plan> {
     ensure!(args.connections <= 1_000_000, "-c {} is over a million; use several hosts", args.connections);
-    let workers = args.workers.unwrap_or_else(|| {
-        let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-        (args.connections / CONNECTIONS_PER_WORKER).clamp(1, cpus)
-    });
-    ensure!(
-        workers <= args.connections,
-        "--workers {workers} is more than the {} connections; a connection belongs to one worker",
-        args.connections
-    );
     let carried = args.connections.saturating_mul(args.pipeline);
     let callers = match (args.callers, args.rate) {
         (Some(callers), _) => callers,
         (None, None) => carried,
         (None, Some(_)) => DEFAULT_OPEN_CALLERS.max(carried),
     };
-    ensure!(callers >= workers, "--callers {callers} is fewer than the {workers} workers; lower --workers");
+    let workers = match args.workers {
+        Some(workers) => given_workers(workers, args.connections, callers)?,
+        None => derived_workers(args.connections, callers),
+    };
     ensure!(callers <= 100_000_000, "--callers {callers} is over 100M; each takes memory while it waits");
     let pool = PoolPlan {
         connections: args.connections,
@@ -98,9 +99,27 @@ fn plan(args: &Args, url: &Url) -> anyhow::Result<Plan> {
         peer: peer(url),
         workers,
         kernel_stamps: args.stamps == StampsArg::Kernel,
-        drain: Some(args.drain),
+        // Requests that only a number ends are all waited for.
+        drain: args.drain.or_else(|| window.is_some().then_some(DEFAULT_DRAIN)),
         interval: Nanos::from_secs(1),
     })
+}
+
+fn given_workers(workers: u64, connections: u64, callers: u64) -> anyhow::Result<u64> {
+    ensure!(
+        workers <= connections,
+        "--workers {workers} is more than the {connections} connections; a connection belongs to one worker"
+    );
+    ensure!(
+        workers <= callers,
+        "--workers {workers} is more than --callers {callers}; a caller belongs to one worker"
+    );
+    Ok(workers)
+}
+
+fn derived_workers(connections: u64, callers: u64) -> u64 {
+    let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    (connections / CONNECTIONS_PER_WORKER).clamp(1, cpus).min(callers)
 }
 
 fn requests(args: &Args) -> anyhow::Result<Vec<Request>> {
@@ -182,4 +201,24 @@ fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
         limit.maximum.unwrap_or(0)
     );
     Ok(())
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub fn protocol() -> Http1 {
+        let request = Request::get(Url::parse("http://127.0.0.1:1/").unwrap());
+        Http1::new(&[request], 1, &Checks::default(), Limits::default()).unwrap()
+    }
+
+    /// If this fails, `-c 64 --callers 1` is refused for workers that nobody asked for.
+    #[test]
+    fn workers_that_were_not_given_follow_the_callers() {
+        assert_eq!(derived_workers(6_400, 1), 1);
+        assert_eq!(derived_workers(10, 10), 1);
+        assert!(given_workers(2, 64, 1).unwrap_err().to_string().contains("--callers 1"));
+        assert!(given_workers(3, 2, 10).is_err());
+        assert_eq!(given_workers(2, 2, 2).unwrap(), 2);
+    }
 }
