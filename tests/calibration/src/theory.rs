@@ -13,6 +13,9 @@ pub struct Plan {
     pub requests: u64,
     pub connections: usize,
     pub delay: Nanos,
+    /// How long a request holds its connection while others wait for one: the delay, or more where the hosts are
+    /// what limits the pool.
+    pub turn: Nanos,
     pub freeze: (Nanos, Nanos),
 }
 
@@ -38,15 +41,19 @@ impl Plan {
             let due = Nanos(n * 1_000_000_000 / self.rate_per_s);
             // First come, first served: it takes the connection that is free first.
             let Reverse(connection) = free.pop().unwrap();
-            let answered = self.answer(due.max(connection));
+            let answered = if connection > due {
+                self.answer(connection, self.turn)
+            } else {
+                self.answer(due, self.delay)
+            };
             free.push(Reverse(answered));
             (due, answered)
         })
     }
 
     /// When what arrives at `at` is answered.
-    fn answer(&self, at: Nanos) -> Nanos {
-        let ready = at + self.delay;
+    fn answer(&self, at: Nanos, after: Nanos) -> Nanos {
+        let ready = at + after;
         let (begin, end) = self.freeze;
         if ready >= begin && ready < end { end } else { ready }
     }
@@ -62,7 +69,7 @@ pub fn quantile(sorted: &[Nanos], per_mille: usize) -> Nanos {
 fn one_second_in_ten_holds_back_a_tenth_evenly() {
     let freeze = (Nanos::from_secs(4), Nanos::from_secs(5));
     let delay = Nanos::from_millis(1);
-    let plan = Plan { rate_per_s: 1_000, requests: 10_000, connections: 10_000, delay, freeze };
+    let plan = Plan { rate_per_s: 1_000, requests: 10_000, connections: 10_000, delay, turn: delay, freeze };
     let responses = plan.responses();
     for (per_mille, ms) in [(500, 1), (900, 1), (950, 500), (990, 900), (999, 990)] {
         let (seen, plain) = (quantile(&responses, per_mille), Nanos::from_millis(ms));
@@ -75,7 +82,7 @@ fn one_second_in_ten_holds_back_a_tenth_evenly() {
 fn a_small_pool_drains_at_its_capacity() {
     let freeze = (Nanos::from_secs(4), Nanos::from_secs(5));
     let delay = Nanos::from_millis(1);
-    let plan = Plan { rate_per_s: 1_000, requests: 10_000, connections: 2, delay, freeze };
+    let plan = Plan { rate_per_s: 1_000, requests: 10_000, connections: 2, delay, turn: delay, freeze };
     // A backlog of 1,000 at 2,000 a second, while 1,000 a second come.
     let drain = plan.drain();
     assert!(drain > Nanos::from_millis(990) && drain < Nanos::from_millis(1_010), "{drain}");
