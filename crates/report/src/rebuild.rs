@@ -37,7 +37,7 @@ pub fn rebuild(mut recording: Recording) -> Rebuilt {
         seconds: &seconds,
         model: document.load.model,
         slots: document.load.slots(),
-        window: window,
+        window,
         stamps: &document.stamps,
         state: document.state,
     });
