@@ -9,6 +9,7 @@ use std::thread::{self, ScopedJoinHandle};
 use codec::Protocol;
 use reactor::{StampProbe, SystemReactor};
 use record::Interval;
+use record::document::Stamps;
 use thiserror::Error;
 use units::Nanos;
 
@@ -108,7 +109,7 @@ pub fn run<P: Protocol>(
 
 fn probe(wanted: bool) -> (Option<StampProbe>, Option<String>) {
     if !wanted {
-        return (None, Some("switched off".to_owned()));
+        return (None, Some(Stamps::SWITCHED_OFF.to_owned()));
     }
     match StampProbe::start() {
         Ok(probe) => (Some(probe), None),
