@@ -187,9 +187,7 @@ impl Listener for Keeper<'_> {
         self.seconds.push(second);
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.append(interval, used)) {
             // The run goes on: what is measured is worth more than the folder. Told at the end.
-            if self.damage.is_none() {
-                (self.damage, self.damaged_at) = (Some(error), interval.start);
-            }
+            self.note_damage(error, interval.start);
         }
     }
 }
@@ -218,7 +216,7 @@ impl Keeper<'_> {
         self.judge();
         // The document first: on a full disk it is worth more than what is noted beside it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
-            self.damage.get_or_insert(error);
+            self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
         }
         for event in self.events(broken.as_ref()) {
             if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
@@ -231,6 +229,12 @@ impl Keeper<'_> {
             folder: self.folder.to_owned(),
             damage: self.damage,
             broken,
+        }
+    }
+
+    fn note_damage(&mut self, error: RecordError, at: Nanos) {
+        if self.damage.is_none() {
+            (self.damage, self.damaged_at) = (Some(error), at);
         }
     }
 
