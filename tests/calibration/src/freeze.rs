@@ -163,13 +163,13 @@ impl Frozen {
     fn of_service(&self) -> [Seen; 2] {
         let service = self.run.service();
         let others = service.at_rank(service.count() - CONNECTIONS as u64).unwrap();
-        let (held, floor) = (service.max().unwrap(), Nanos::from_millis(980));
+        let (held, most) = (service.max().unwrap(), Nanos::from_millis(980));
         let brief = Nanos::from_millis(100);
         let seen =
             |what: &str, seen, (low, high)| Seen { what: what.to_owned(), seen, low, high, floor: low };
         [
             seen("service of the others", others, (Nanos::ZERO, brief)),
-            seen("service of those held", held, (floor, Nanos::MAX)),
+            seen("service of those held", held, (most, Nanos::MAX)),
         ]
     }
 

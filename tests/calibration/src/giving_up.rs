@@ -24,9 +24,9 @@ fn a_pool_that_has_no_connection_in_time() {
     let truth = serve.truth();
     run.expect(&[(OK, truth.requests.answered), (CHECKOUT, 40 - truth.requests.answered)]);
     run.expect_done();
-    // Nothing that gave up has reached the server: 40 requests are over after the second round at the latest.
+    // Nothing that gave up has reached the server.
     assert_eq!(truth.requests.read, run.ok(), "{}", run.line);
-    assert!((2..=4).contains(&run.ok()), "{}: {}", run.line, run.ok());
+    assert!(run.count_of(Outcome::CheckoutTimeout) >= 20, "{}: {} ok", run.line, run.ok());
     let ages = run.recording.total.failed(Outcome::CheckoutTimeout).unwrap();
     assert!(ages.min().unwrap() >= Nanos::from_micros(199_900), "{}: given up before its time", run.line);
 }

@@ -8,7 +8,7 @@ use crate::serve::Serve;
 #[track_caller]
 fn check(fault: &str, end: End, more: &[&str]) {
     let _together = quiet::together();
-    for load in [&["-c", "8", "-n", "1000"][..], &["-c", "8", "-r", "1000/s", "-d", "1s"]] {
+    for load in [&["-c", "31", "-n", "1000"][..], &["-c", "31", "-r", "500/s", "-n", "1000"]] {
         let serve = Serve::start(&[]);
         let url = serve.url(&format!("/fault/{fault}?p=0.1&seed=7"));
         let run = drive(&[load, more].concat(), &url);
@@ -45,5 +45,5 @@ fn a_tenth_is_garbage() {
 
 #[test]
 fn a_tenth_is_never_answered() {
-    check("never", ("request_timeout", "wait", "server"), &["--timeout", "100ms"]);
+    check("never", ("request_timeout", "wait", "server"), &["--timeout", "500ms"]);
 }

@@ -67,6 +67,8 @@ fn check_stopped(run: &Run, truth: &Truth) {
     let line = &run.line;
     let lag = run.phase(Phase::ClientLag).max().unwrap();
     assert!(lag >= SHOWN, "{line}: client_lag is at most {lag}");
+    let stall = run.recording.total.worker_stall_max;
+    assert!(stall >= SHOWN, "{line}: the longest stall of a worker is {stall}");
     let response = run.recording.total.response().unwrap().max().unwrap();
     assert!(response >= SHOWN, "{line}: a caller felt {response} at most");
     assert_ne!(run.verdict(), VerdictWord::Valid, "{line}: {}", run.stdout);
