@@ -122,6 +122,15 @@ fn read_document(folder: &Path) -> Result<Document, RecordError> {
 }
 
 /// All committed intervals, and their merge but for the histograms.
+/// Reads the committed intervals of the run in the folder `path` without their histograms, in order.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_seconds(path: &Path) -> Result<Vec<Second>, RecordError> {
+    read_series(&path.join(SERIES)).map(|(seconds, _)| seconds)
+}
+
 fn read_series(path: &Path) -> Result<(Vec<Second>, Interval), RecordError> {
     let mut seconds: Vec<Second> = Vec::new();
     let mut total = Interval::default();

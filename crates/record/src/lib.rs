@@ -28,7 +28,7 @@ pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
 pub use escape::{escape_text, escaped};
 pub use folder::{Event, FolderWriter};
-pub use folder_reader::{Recording, read};
+pub use folder_reader::{Recording, read, read_seconds};
 pub use interval::{Counts, Interval, Series};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};

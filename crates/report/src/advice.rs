@@ -39,6 +39,9 @@ const RULES: [Rule; 7] = [
 const POOL_SHARE: f64 = 0.25;
 /// What the client itself may add before its own numbers need a word: one part in twenty, as Rally allows.
 const CLIENT_SHARE: f64 = 0.05;
+
+/// On a fast server a few microseconds of the client's are a large share, and nobody's trouble.
+const FELT: Nanos = Nanos::from_millis(1);
 const LOOKUP_SHARE: f64 = 0.05;
 /// Connections busy for more than this share of the time queue noticeably even under steady arrivals.
 const BUSY: f64 = 0.7;
@@ -60,6 +63,12 @@ impl View<'_> {
 
     fn typical(&self, of: Phase) -> Option<Nanos> {
         typical(phase(self.results, of)?.distribution.as_ref()?)
+    }
+
+    /// Whether it is long enough for anybody to do something about it; the audit has the same floor.
+    fn is_felt(&self, of: Phase) -> bool {
+        let distribution = phase(self.results, of).and_then(|result| result.distribution.as_ref());
+        distribution.and_then(|lengths| lengths.mean_ns).is_some_and(|mean| mean >= FELT.0)
     }
 
     fn passed(&self, of: Phase) -> u64 {
@@ -190,7 +199,9 @@ fn connections_for_rate(view: &View<'_>, per_s: f64) -> Option<Sizing> {
 
 fn client_starts_late(view: &View<'_>) -> Option<Advice> {
     let share = view.share(Phase::ScheduleLag);
-    let lag = view.typical(Phase::ScheduleLag).filter(|_| share >= CLIENT_SHARE)?;
+    let lag = view
+        .typical(Phase::ScheduleLag)
+        .filter(|_| share >= CLIENT_SHARE && view.is_felt(Phase::ScheduleLag))?;
     Some(Advice {
         text: format!(
             "This client fell behind its schedule: {} of the response is schedule lag ({lag} typical).",
@@ -205,7 +216,8 @@ fn client_starts_late(view: &View<'_>) -> Option<Advice> {
 
 fn client_reads_late(view: &View<'_>) -> Option<Advice> {
     let share = view.share(Phase::ClientLag);
-    let lag = view.typical(Phase::ClientLag).filter(|_| share >= CLIENT_SHARE)?;
+    let lag =
+        view.typical(Phase::ClientLag).filter(|_| share >= CLIENT_SHARE && view.is_felt(Phase::ClientLag))?;
     Some(Advice {
         text: format!(
             "This client read late: {} of the response is answers waiting in its own kernel ({lag} typical).",

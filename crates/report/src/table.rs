@@ -27,7 +27,7 @@ struct Layout {
 
 impl Layout {
     fn of(style: Style) -> Layout {
-        Layout { owner: style.width >= 100, bar: style.width >= 80 }
+        Layout { owner: style.width >= 100, bar: style.width >= 82 }
     }
 }
 

@@ -207,7 +207,7 @@ fn outcomes(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<
 
 fn outcome_line(cells: [&str; 5], meaning: &str) -> String {
     let [requests, share, outcome, blame, phase] = cells;
-    format!("  {requests:>10} {share:>8}  {outcome:<22} {blame:<9} {phase:<12} {meaning}")
+    format!("  {requests:>9} {share:>8}  {outcome:<22} {blame:<9} {phase:<12} {meaning}")
 }
 
 /// What the measuring itself took, and how good its stamps are.

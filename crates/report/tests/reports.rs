@@ -77,19 +77,19 @@ fn ascii_and_eighty_columns_lose_no_number() {
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
               1000/s ok of 1000/s asked; 30 000 scheduled = 30 000 ok + 0 failed; 5.1 MiB in
 
-                                     share     p50       p90       p99     p99.9       max
-              response                        1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
-              service                         1.09 ms   1.77 ms   21.2 ms   22.2 ms   25.3 ms
-              schedule_lag          < 0.1 %   1.50 us   2.71 us   2.98 us   4.00 us   4.00 us
-              pool_wait               0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
-              resolve                    -    the target is an address
-              connect               < 0.1 %   60.0 us   60.0 us  too few   too few    60.0 us
-              tls                        -    no TLS
-              auth                       -    the protocol has no login
-              send                    0.5 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
-              wait         #######   98.8 %   1.08 ms   1.76 ms   21.2 ms   22.2 ms   25.2 ms
-              receive                 0.2 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
-              client_lag              0.3 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+                             share     p50       p90       p99     p99.9       max
+              response                1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
+              service                 1.09 ms   1.77 ms   21.2 ms   22.2 ms   25.3 ms
+              schedule_lag  < 0.1 %   1.50 us   2.71 us   2.98 us   4.00 us   4.00 us
+              pool_wait       0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
+              resolve            -    the target is an address
+              connect       < 0.1 %   60.0 us   60.0 us  too few   too few    60.0 us
+              tls                -    no TLS
+              auth               -    the protocol has no login
+              send            0.5 %   9.01 us   9.01 us   9.01 us   9.01 us   9.01 us
+              wait           98.8 %   1.08 ms   1.76 ms   21.2 ms   22.2 ms   25.2 ms
+              receive         0.2 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
+              client_lag      0.3 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
 
               response with 95 % intervals
               p50   1.10 ms [1.10, 1.11]   p75   1.33 ms [1.32, 1.34]
@@ -295,11 +295,11 @@ fn a_run_with_failures_and_censored_percentiles() {
               than printed.
                 A caller who gave up did not wait a short time. A longer --timeout would show how long it takes.
 
-                requests    share  outcome                blame     in phase
-                    9769   97.7 %  ok                     –         –            answered, every check passed
-                     170    1.7 %  request_timeout        undecided wait         sent, not answered in time
-                      60    0.6 %  app_error              server    receive      answered with an error
-                       1  < 0.1 %  reset                  server    wait         the connection was reset
+               requests    share  outcome                blame     in phase
+                   9769   97.7 %  ok                     –         –            answered, every check passed
+                    170    1.7 %  request_timeout        undecided wait         sent, not answered in time
+                     60    0.6 %  app_error              server    receive      answered with an error
+                      1  < 0.1 %  reset                  server    wait         the connection was reset
               codes     200 × 9769, 503 × 60
 
               ok a second, 500/s asked
@@ -425,9 +425,9 @@ fn an_interrupted_run() {
               p95   5.96 ms [5.94, 5.99]    p99   6.00 ms [5.99 and up]
               too few requests: p99.9 needs 3688, p99.99 needs 36 887
 
-                requests    share  outcome                blame     in phase
-                     400   99.8 %  ok                     –         –            answered, every check passed
-                       1    0.2 %  in_flight              undecided wait         sent, open when the run ended
+               requests    share  outcome                blame     in phase
+                    400   99.8 %  ok                     –         –            answered, every check passed
+                      1    0.2 %  in_flight              undecided wait         sent, open when the run ended
               codes     200 × 400
 
               ok a second, 100/s asked
@@ -489,8 +489,8 @@ fn a_run_that_reached_nobody() {
               No request ended ok: 20 of 20 ended in connect_refused (nobody listens on the port).
                 Without an answer there is no response to speak of; try a single request first.
 
-                requests    share  outcome                blame     in phase
-                      20    100 %  connect_refused        server    connect      nobody listens on the port
+               requests    share  outcome                blame     in phase
+                     20    100 %  connect_refused        server    connect      nobody listens on the port
 
               ok a second, 10/s asked
                      10/s

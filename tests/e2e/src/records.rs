@@ -52,7 +52,7 @@ fn options_say_where_their_values_come_from() {
         ("method", "GET", "derived"),
         ("rate", "none: closed loop", "derived"),
         ("duration", "no limit", "derived"),
-        ("drain", "until answered or timed out", "derived"),
+        ("drain", "off", "derived"),
         ("stamps", "kernel", "default"),
         ("url", nginx.url("/").as_str(), "given"),
     ] {

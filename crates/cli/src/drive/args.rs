@@ -112,10 +112,10 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = limit, help_heading = "Limits")]
     pub checkout_timeout: Limit,
 
-    /// How long after the last request was due outstanding ones may still be answered [default: 5s when a duration
-    /// ends the run; with -n alone each request ends by its answer or its timeout].
-    #[arg(long, value_name = "TIME", help_heading = "Limits")]
-    pub drain: Option<Nanos>,
+    /// How long after the last request was due outstanding ones may still be answered; `off`: each until its answer
+    /// or its timeout [default: 5s when a duration ends the run, off with -n alone].
+    #[arg(long, value_name = "TIME", value_parser = drain, help_heading = "Limits")]
+    pub drain: Option<Limit>,
 
     /// Where the arrival of an answer is stamped.
     #[arg(long, value_enum, value_name = "WHERE", default_value = "kernel", help_heading = "Limits")]
@@ -164,6 +164,14 @@ fn positive(text: &str) -> Result<Nanos, String> {
         Ok(time) => Ok(time),
         Err(error) => Err(error.to_string()),
     }
+}
+
+fn drain(text: &str) -> Result<Limit, String> {
+    // Unlike a limit, it may be 0: nothing is waited for.
+    if text == "off" {
+        return Ok(Limit(None));
+    }
+    text.parse().map(|time| Limit(Some(time))).map_err(|error: units::ParseError| format!("{error}, or off"))
 }
 
 fn limit(text: &str) -> Result<Limit, String> {

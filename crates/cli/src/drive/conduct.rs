@@ -57,7 +57,7 @@ pub fn conduct(
         writer: None,
         damage: None,
         damaged_at: Nanos::ZERO,
-        seconds: Vec::new(),
+        measured: Nanos::ZERO,
         total: Interval::default(),
         process_cpu: host::process_cpu(),
         progress,
@@ -144,7 +144,8 @@ struct Keeper<'a> {
     /// The first, and the offset of what is missing for it.
     damage: Option<RecordError>,
     damaged_at: Nanos,
-    seconds: Vec<Second>,
+    /// Where the last interval ended. The intervals themselves are in the folder: a run may be long.
+    measured: Nanos,
     total: Interval,
     process_cpu: Option<Nanos>,
     progress: Progress,
@@ -184,7 +185,7 @@ impl Listener for Keeper<'_> {
         if self.progress == Progress::Lines {
             let _ = writeln!(io::stderr(), "{}", report::second_line(&second, &self.document.load));
         }
-        self.seconds.push(second);
+        self.measured = interval.start + interval.length;
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.append(interval, used)) {
             // The run goes on: what is measured is worth more than the folder. Told at the end.
             self.note_damage(error, interval.start);
@@ -213,7 +214,8 @@ impl Keeper<'_> {
             (None, false) => State::Finished,
         };
         self.note_end(finished.as_ref());
-        self.judge();
+        let seconds = self.read_back();
+        self.judge(&seconds);
         // The document first: on a full disk it is worth more than what is noted beside it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
@@ -225,7 +227,7 @@ impl Keeper<'_> {
         }
         Conducted {
             document: self.document,
-            seconds: self.seconds,
+            seconds,
             folder: self.folder.to_owned(),
             damage: self.damage,
             broken,
@@ -239,8 +241,7 @@ impl Keeper<'_> {
     }
 
     fn note_end(&mut self, finished: Option<&Finished>) {
-        let measured = self.seconds.last().map_or(0, |second| second.start_ns + second.length_ns);
-        let elapsed = finished.map_or(Nanos(measured), |finished| finished.elapsed);
+        let elapsed = finished.map_or(self.measured, |finished| finished.elapsed);
         let time = &mut self.document.time;
         time.elapsed_ns = Some(elapsed.0);
         time.window_ns = Some(window(self.plan, self.document.state, elapsed).0);
@@ -278,7 +279,15 @@ impl Keeper<'_> {
         events
     }
 
-    fn judge(&mut self) {
+    /// The intervals, from the folder that they were written to; as many as it took.
+    fn read_back(&mut self) -> Vec<Second> {
+        record::read_seconds(self.folder).unwrap_or_else(|error| {
+            self.damage.get_or_insert(error);
+            Vec::new()
+        })
+    }
+
+    fn judge(&mut self, seconds: &[Second]) {
         let document = &mut self.document;
         document.results = Some(report::summarize(
             &self.total,
@@ -286,12 +295,12 @@ impl Keeper<'_> {
                 subject: &document.subject,
                 stamps: &document.stamps,
                 window: Nanos(document.time.window_ns.unwrap_or(0)),
-                seconds: &self.seconds,
+                seconds,
             },
         ));
         document.verdict = Some(audit(&Evidence {
             total: &self.total,
-            seconds: &self.seconds,
+            seconds,
             model: document.load.model,
             slots: document.load.slots(),
             window: Nanos(document.time.window_ns.unwrap_or(0)),
@@ -383,7 +392,7 @@ mod tests {
             writer: None,
             damage: None,
             damaged_at: Nanos::ZERO,
-            seconds: Vec::new(),
+            measured: Nanos::ZERO,
             total: Interval::default(),
             process_cpu: None,
             progress: Progress::Quiet,

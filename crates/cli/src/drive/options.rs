@@ -31,7 +31,7 @@ pub fn effective(command: &Command, matches: &ArgMatches, prepared: &Prepared, f
     derive(&mut options, "workers", &plan.workers.to_string());
     derive(&mut options, "rate", "none: closed loop");
     derive(&mut options, "duration", &plan.window.map_or("no limit".to_owned(), written));
-    derive(&mut options, "drain", &plan.drain.map_or("until answered or timed out".to_owned(), written));
+    derive(&mut options, "drain", &plan.drain.map_or("off".to_owned(), written));
     derive(&mut options, "requests", "no limit");
     derive(&mut options, "method", &prepared.method);
     derive(&mut options, "expect-status", "below 400");
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_number_of_requests_alone_waits_for_all_of_them() {
         let alone = options(&["-n", "5", "http://127.0.0.1:1/"]);
-        check(&alone, "drain", "until answered or timed out", OptionSource::Derived);
+        check(&alone, "drain", "off", OptionSource::Derived);
         check(&alone, "duration", "no limit", OptionSource::Derived);
         let both = options(&["-n", "5", "-d", "1500ms", "--callers", "1", "-c", "64", "http://127.0.0.1:1/"]);
         check(&both, "drain", "5s", OptionSource::Derived);

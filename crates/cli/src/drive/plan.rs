@@ -100,7 +100,7 @@ fn plan(args: &Args, url: &Url) -> anyhow::Result<Plan> {
         workers,
         kernel_stamps: args.stamps == StampsArg::Kernel,
         // Requests that only a number ends are all waited for.
-        drain: args.drain.or_else(|| window.is_some().then_some(DEFAULT_DRAIN)),
+        drain: args.drain.map_or_else(|| window.is_some().then_some(DEFAULT_DRAIN), |drain| drain.0),
         interval: Nanos::from_secs(1),
     })
 }

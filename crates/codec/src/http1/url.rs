@@ -24,6 +24,8 @@ pub enum UrlError {
     Tls { text: String },
     #[error("`{scheme}` in `{text}` is not a scheme here; use http://")]
     UnknownScheme { text: String, scheme: String },
+    #[error("`{text}` lacks the colon of http://; write it with one")]
+    NoColon { text: String },
     #[error("`{text}` has no host; write for example http://127.0.0.1:8080/")]
     NoHost { text: String },
     #[error(
@@ -52,6 +54,9 @@ impl Url {
             return Err(UrlError::ControlCharacter);
         }
         let (bare, rest) = strip_scheme(text)?;
+        if bare && ["http/", "https/"].iter().any(|slip| rest.starts_with(slip)) {
+            return Err(UrlError::NoColon { text: text.to_owned() });
+        }
         let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
         let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, path_and_query) = rest.split_at(authority_end);
@@ -225,6 +230,7 @@ mod tests {
     fn what_is_no_url_is_refused_with_a_cure() {
         for (text, cure) in [
             ("https://h/", "use http://"),
+            ("http//h/x", "lacks the colon"),
             ("ftp://h/", "use http://"),
             ("", "no host"),
             ("http://", "no host"),
