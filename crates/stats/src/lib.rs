@@ -5,5 +5,6 @@
 
 mod binomial;
 mod quantile;
+pub mod search;
 
 pub use quantile::{Ranks, needed_samples, quantile_ranks};

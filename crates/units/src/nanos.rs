@@ -30,6 +30,16 @@ impl Nanos {
         Nanos(s * 1_000_000_000)
     }
 
+    /// As one would write it on a command line, exactly, in the largest unit that takes no fraction: `90s`, `1500us`.
+    pub fn written(self) -> String {
+        for (unit, ns) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
+            if self.0.is_multiple_of(ns) {
+                return format!("{}{unit}", self.0 / ns);
+            }
+        }
+        format!("{}ns", self.0)
+    }
+
     /// Seconds as a float, for rates and print only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
@@ -185,6 +195,11 @@ mod tests {
 
     proptest::proptest! {
         /// If this fails, a printed effective option does not mean what was typed.
+        #[test]
+        fn what_is_written_is_read_as_the_same_time(ns in proptest::prelude::any::<u64>()) {
+            proptest::prop_assert_eq!(Nanos(ns).written().parse(), Ok(Nanos(ns)));
+        }
+
         #[test]
         fn whole_microseconds_survive_text(us in 0u64..10_000_000_000) {
             proptest::prop_assert_eq!(format!("{us}us").parse(), Ok(Nanos::from_micros(us)));

@@ -49,7 +49,7 @@ pub(crate) fn split(text: &str) -> Option<(Decimal, &str)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
     // Eighteen digits behind the point keep every product below within a u128.
     let well_formed = (!whole.is_empty() || !fraction.is_empty())
-        && whole.len() <= 19
+        && whole.len() <= 20
         && fraction.len() <= 9
         && !fraction.contains('.');
     if !well_formed {

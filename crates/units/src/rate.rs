@@ -24,10 +24,41 @@ impl Rate {
         Rate::new(events, Nanos::from_secs(1))
     }
 
+    /// This rate times `factor` taken as a plain number, or `None` when the fraction does not fit.
+    pub fn times(self, factor: Rate) -> Option<Rate> {
+        let events = u128::from(self.events) * u128::from(factor.events) * 1_000_000_000;
+        let per = u128::from(self.per.0) * u128::from(factor.per.0);
+        let divisor = common_divisor(events, per);
+        let (events, per) = (u64::try_from(events / divisor).ok()?, u64::try_from(per / divisor).ok()?);
+        // In whole seconds where that takes no fraction, as people write it.
+        let to_a_second = if 1_000_000_000 % per == 0 { 1_000_000_000 / per } else { 1 };
+        let rate = Rate::new(events.checked_mul(to_a_second)?, Nanos(per * to_a_second))?;
+        (rate.as_per_second_f64() <= 1e9).then_some(rate)
+    }
+
     /// When event `n` is due, counted from the first one at zero: `n * per / events`, rounded down.
     pub fn due(self, n: u64) -> Nanos {
         let due = u128::from(n) * u128::from(self.per.0) / u128::from(self.events);
         Nanos(u64::try_from(due).unwrap_or(u64::MAX))
+    }
+
+    /// When `parts / of` events have become due, rounded down: between two of them.
+    ///
+    /// # Panics
+    ///
+    /// When `of` is zero.
+    pub fn due_part(self, parts: u64, of: u64) -> Nanos {
+        let due = u128::from(parts) * u128::from(self.per.0) / (u128::from(self.events) * u128::from(of));
+        Nanos(u64::try_from(due).unwrap_or(u64::MAX))
+    }
+
+    /// How many of the `of` parts of an event come to pass until `t`, rounded down.
+    pub fn parts_until(self, t: Nanos, of: u64) -> u64 {
+        let whole = u128::from(t.0) * u128::from(self.events) / u128::from(self.per.0);
+        let rest = u128::from(t.0) * u128::from(self.events) % u128::from(self.per.0);
+        // In two steps: the product of all three may not fit.
+        let parts = whole.saturating_mul(u128::from(of)) + rest * u128::from(of) / u128::from(self.per.0);
+        u64::try_from(parts).unwrap_or(u64::MAX)
     }
 
     /// How many events are due strictly before `end`.
@@ -37,10 +68,23 @@ impl Rate {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
+    /// As one would write it, exactly: `500/s`, `1/3s`, `7/150ms`.
+    pub fn written(self) -> String {
+        let per_s = u128::from(self.events) * 1_000_000_000;
+        if per_s % u128::from(self.per.0) == 0 {
+            return format!("{}/s", per_s / u128::from(self.per.0));
+        }
+        format!("{}/{}", self.events, self.per.written())
+    }
+
     /// As a float, for print and shares only.
     pub fn as_per_second_f64(self) -> f64 {
         self.events as f64 / self.per.as_secs_f64()
     }
+}
+
+fn common_divisor(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 impl FromStr for Rate {
@@ -113,6 +157,34 @@ mod tests {
     fn refuses_zero_and_nonsense() {
         for text in ["0", "0/s", "x", "10/parsec", "10q/s", "5/0s", "2G/1ms"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn between_two_events_the_time_is_shared_out() {
+        let rate: Rate = "3/s".parse().unwrap();
+        assert_eq!(rate.due_part(5, 2), Nanos(833_333_333));
+        assert_eq!(rate.due_part(6, 2), rate.due(3));
+        assert_eq!(rate.parts_until(Nanos(833_333_334), 2), 5);
+        assert_eq!(rate.parts_until(Nanos(833_333_333), 2), 4);
+    }
+
+    #[test]
+    fn a_multiple_of_a_rate_is_exact() {
+        let rate: Rate = "100/s".parse().unwrap();
+        assert_eq!(rate.times("2.5".parse().unwrap()).unwrap().written(), "250/s");
+        assert_eq!(rate.times("1G".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same_rate() {
+        for (text, written) in
+            [("500", "500/s"), ("10k/s", "10000/s"), ("30/m", "30/60s"), ("7/100ms", "70/s")]
+        {
+            let rate: Rate = text.parse().unwrap();
+            assert_eq!(rate.written(), written);
+            let again: Rate = written.parse().unwrap();
+            assert_eq!(again.due(1_000_003), rate.due(1_000_003));
         }
     }
 

@@ -1,0 +1,63 @@
+//! The arrival process of a run.
+
+use std::sync::Arc;
+
+use units::{Nanos, Rate};
+
+use crate::stages::Stages;
+
+/// An arrival process: when each request of a run is due, as an offset from the run's start.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arrivals {
+    /// Evenly spaced without end, the first at zero: exact, and the cheapest.
+    Constant(Rate),
+    Staged(Arc<Stages>),
+}
+
+impl Arrivals {
+    /// When request `n` is due; [`Nanos::MAX`] when there is none of that number. Never decreases with `n`.
+    ///
+    /// Each answer by itself, and for a random process at a cost that grows with `n`: a walk is for
+    /// [`Cursor`](crate::Cursor).
+    #[inline]
+    pub fn due(&self, n: u64) -> Nanos {
+        match self {
+            Arrivals::Constant(rate) => rate.due(n),
+            Arrivals::Staged(stages) => stages.due(n),
+        }
+    }
+
+    /// How many requests are due strictly before `end`.
+    pub fn count_before(&self, end: Nanos) -> u64 {
+        match self {
+            Arrivals::Constant(rate) => rate.count_before(end),
+            Arrivals::Staged(stages) => stages.count_before(end),
+        }
+    }
+
+    /// How many requests there are; `None` without end.
+    pub fn total(&self) -> Option<u64> {
+        match self {
+            Arrivals::Constant(_) => None,
+            Arrivals::Staged(stages) => Some(stages.total()).filter(|&total| total < u64::MAX),
+        }
+    }
+
+    /// Where the schedule ends; `None` without end.
+    pub fn end(&self) -> Option<Nanos> {
+        match self {
+            Arrivals::Constant(_) => None,
+            Arrivals::Staged(stages) => stages.end(),
+        }
+    }
+
+    /// The seed, where it matters.
+    pub fn seed(&self) -> Option<u64> {
+        match self {
+            Arrivals::Constant(_) => None,
+            Arrivals::Staged(stages) => {
+                stages.iter().any(|(stage, ..)| stage.is_random()).then(|| stages.seed())
+            }
+        }
+    }
+}

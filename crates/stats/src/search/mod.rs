@@ -1,0 +1,278 @@
+//! The highest rate that holds an objective, from a few probes whose answers are noisy.
+//!
+//! Pure: it is told what each probe found and says which rate to try next. It drives nothing and knows neither
+//! objective nor percentile. Whoever does, runs [`Search::step`], carries it out and [`Search::note`]s it.
+//!
+//! The way: an estimate, a first rate just below it, from there up or down in steps that grow by three until one
+//! rate holds and one fails, then the middle of the two until they are as near as was asked. Both ends are then
+//! probed again, since one lucky or unlucky probe would decide all; where two probes disagree, a third decides.
+
+mod halves;
+mod level;
+#[cfg(test)]
+mod tests;
+
+pub use self::halves::{Halves, finding};
+use self::level::{Level, Standing};
+
+/// What is searched for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Aim {
+    /// The lowest rate of interest. None below it is tried.
+    pub from: f64,
+    /// The highest rate that may be tried at all. With it, nothing is tried that has no rate.
+    pub to: Option<f64>,
+    /// Probes in all, the estimate included.
+    pub probes: usize,
+    /// How near the highest rate that holds and the lowest that fails shall be: 0.02 for 2 %.
+    pub tolerance: f64,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// See how many requests a second are served to callers who wait for their answers.
+    Estimate,
+    Probe {
+        rate: f64,
+        length: Length,
+    },
+    Done,
+}
+
+/// How long a probe shall be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Length {
+    Usual,
+    /// The one before it at this rate had not settled.
+    Twice,
+}
+
+/// What a probe says of its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finding {
+    Holds,
+    Fails,
+    /// The two halves of the probe say different things.
+    Unsettled,
+    /// The client was not fit to say; whether the objective held all the same.
+    Doubtful {
+        held: bool,
+    },
+}
+
+/// A probe that was carried out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probed {
+    pub rate: f64,
+    pub finding: Finding,
+    /// Good answers a second while it was measured.
+    pub served: f64,
+}
+
+/// What is known when the search ends, or breaks off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer {
+    /// The highest rate that held with a client that was fit.
+    pub holds: Option<f64>,
+    /// The lowest rate above it that did not.
+    pub fails: Option<f64>,
+    /// Whether each end that there is was seen at least twice, with no as many that spoke against it.
+    pub confirmed: bool,
+    pub above: Above,
+}
+
+/// Why the answer is no higher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Above {
+    /// A rate above it failed, and the client was fit.
+    Server,
+    /// At a rate above it the client was not fit, again and again.
+    Client,
+    /// No higher rate was allowed.
+    Range,
+    /// Probes ran out first.
+    Untried,
+}
+
+/// A search under way.
+#[derive(Debug, Clone)]
+pub struct Search {
+    aim: Aim,
+    /// Probes carried out.
+    used: usize,
+    /// `Some(None)`: nothing was served.
+    estimate: Option<Option<f64>>,
+    /// In the order of their first probe.
+    levels: Vec<Level>,
+    /// How often a step went where the throughput of a failed probe points.
+    hints_taken: usize,
+}
+
+impl Search {
+    pub fn new(aim: Aim) -> Search {
+        Search { aim, used: 0, estimate: None, levels: Vec::new(), hints_taken: 0 }
+    }
+
+    /// Takes in what the estimate was; `None` when nothing was served.
+    pub fn note_estimate(&mut self, per_s: Option<f64>) {
+        self.used += 1;
+        self.estimate = Some(per_s.filter(|per_s| *per_s > 0.0));
+    }
+
+    /// Takes in what a probe found.
+    pub fn note(&mut self, probed: Probed) {
+        self.used += 1;
+        if self.hint() == Some(probed.rate) {
+            self.hints_taken += 1;
+        }
+        match self.levels.iter_mut().find(|level| level.rate == probed.rate) {
+            Some(level) => level.add(&probed),
+            None => self.levels.push(Level::of(&probed)),
+        }
+    }
+
+    /// What to do next; a function of what was noted.
+    pub fn step(&self) -> Step {
+        if self.used >= self.aim.probes {
+            return Step::Done;
+        }
+        if let Some(level) = self.undecided() {
+            return Step::Probe { rate: level.rate, length: level.length() };
+        }
+        let next = match (self.low(), self.high()) {
+            (None, None) => match (self.aim.to, self.estimate) {
+                (Some(to), _) => Some(to),
+                (None, None) => return Step::Estimate,
+                (None, Some(None)) => None,
+                // A little below: where the estimate is the capacity, as with a queue, the first probe holds.
+                (None, Some(Some(per_s))) => Some(self.allowed(per_s * (1.0 - self.aim.tolerance / 2.0))),
+            },
+            (Some(low), None) => self.upwards(low).or_else(|| self.unconfirmed()),
+            (None, Some(high)) => self.downwards(high).or_else(|| self.unconfirmed()),
+            (Some(low), Some(high)) => self.between(low, high).or_else(|| self.unconfirmed()),
+        };
+        let length =
+            |rate| self.levels.iter().find(|level| level.rate == rate).map_or(Length::Usual, Level::length);
+        next.map_or(Step::Done, |rate| Step::Probe { rate, length: length(rate) })
+    }
+
+    /// What is known so far.
+    pub fn answer(&self) -> Answer {
+        let (low, high) = (self.low(), self.high());
+        let ends = [low, high];
+        let confirmed =
+            ends.iter().any(Option::is_some) && ends.into_iter().flatten().all(Level::is_confirmed);
+        let above = match high.map(Level::standing) {
+            Some(Standing::Limit) => Above::Client,
+            Some(_) => Above::Server,
+            None if low.is_some_and(|low| self.aim.to.is_some_and(|to| low.rate >= to)) => Above::Range,
+            None => Above::Untried,
+        };
+        Answer { holds: low.map(|low| low.rate), fails: high.map(|high| high.rate), confirmed, above }
+    }
+
+    /// The lowest rate that does not hold.
+    fn high(&self) -> Option<&Level> {
+        let not = |level: &&Level| matches!(level.standing(), Standing::Fails | Standing::Limit);
+        self.levels.iter().filter(not).min_by(|a, b| a.rate.total_cmp(&b.rate))
+    }
+
+    /// The highest rate below it that holds.
+    fn low(&self) -> Option<&Level> {
+        let holds = self.below(self.high()).filter(|level| level.standing() == Standing::Holds);
+        holds.max_by(|a, b| a.rate.total_cmp(&b.rate))
+    }
+
+    fn below(&self, high: Option<&Level>) -> impl Iterator<Item = &Level> {
+        let limit = high.map_or(f64::INFINITY, |high| high.rate);
+        self.levels.iter().filter(move |level| level.rate < limit)
+    }
+
+    /// A rate between the ends whose probes do not yet say anything.
+    fn undecided(&self) -> Option<&Level> {
+        let low = self.low().map_or(0.0, |low| low.rate);
+        self.below(self.high()).find(|level| level.rate > low && level.standing() == Standing::Open)
+    }
+
+    fn upwards(&self, low: &Level) -> Option<f64> {
+        if self.aim.to.is_some_and(|to| low.rate >= to) {
+            return None;
+        }
+        let held = self.levels.len();
+        Some(self.allowed(low.rate * (1.0 + self.stride(held).min(1.0))))
+    }
+
+    fn downwards(&self, high: &Level) -> Option<f64> {
+        if high.rate <= self.aim.from {
+            return None;
+        }
+        let failed = self.levels.len();
+        let step = high.rate * (1.0 - self.stride(failed).min(FARTHEST_DOWN));
+        let next = self.served_short(high).map_or(step, |served| {
+            let hint = served * (1.0 - self.aim.tolerance * HINT_MARGIN);
+            hint.min(high.rate * (1.0 - self.stride(1)))
+        });
+        Some(self.allowed(next))
+    }
+
+    /// 1.5 times the tolerance, and three times more with each probe: two strides around a good estimate enclose
+    /// the answer within 3 tolerances, and four reach from the best case to half or twice of it.
+    fn stride(&self, tried: usize) -> f64 {
+        let grown = i32::try_from(tried.saturating_sub(1)).unwrap_or(i32::MAX);
+        1.5 * self.aim.tolerance * 3f64.powi(grown.min(20))
+    }
+
+    fn between(&self, low: &Level, high: &Level) -> Option<f64> {
+        if high.rate / low.rate - 1.0 <= self.aim.tolerance {
+            return None;
+        }
+        let middle = rounded((low.rate * high.rate).sqrt());
+        let next = self.hint().unwrap_or(middle);
+        (next > low.rate && next < high.rate).then_some(next)
+    }
+
+    /// Where the ends are far apart: a rate between them that the throughput of the failed one points at, first
+    /// just below what it served, then just above.
+    fn hint(&self) -> Option<f64> {
+        let (low, high) = (self.low()?, self.high()?);
+        let far = 1.0 + 2.0 * self.aim.tolerance;
+        let served = self.served_short(high).filter(|_| self.hints_taken < MOST_HINTS)?;
+        let margin = self.aim.tolerance * HINT_MARGIN;
+        let sides = [served * (1.0 - margin), served * (1.0 + margin)].map(rounded);
+        let fits = |hint: &f64| *hint > low.rate * (1.0 + margin) && *hint < high.rate / far;
+        sides.into_iter().find(fits)
+    }
+
+    /// What was served at a rate that asked for clearly more.
+    fn served_short(&self, high: &Level) -> Option<f64> {
+        let is_short = high.served > 0.0 && high.served < high.rate * (1.0 - self.aim.tolerance / 4.0);
+        is_short.then_some(high.served)
+    }
+
+    /// An end that was seen only once.
+    fn unconfirmed(&self) -> Option<f64> {
+        let ends = [self.low(), self.high()];
+        ends.into_iter().flatten().find(|level| !level.is_confirmed()).map(|level| level.rate)
+    }
+
+    fn allowed(&self, rate: f64) -> f64 {
+        let rate = rounded(rate).max(self.aim.from);
+        self.aim.to.map_or(rate, |to| rate.min(to))
+    }
+}
+
+/// With four digits, so that people can read and repeat it: a twentieth of the finest tolerance.
+fn rounded(rate: f64) -> f64 {
+    let scale = 10f64.powf(3.0 - rate.abs().log10().floor());
+    if scale.is_finite() { (rate * scale).round() / scale } else { rate }
+}
+
+/// Where a server serves less the more it is asked for, each hint lies far too low.
+const MOST_HINTS: usize = 4;
+
+/// In tolerances: two probes this far below and above what was served are as near as the answer needs.
+const HINT_MARGIN: f64 = 0.45;
+
+/// Down to 30 % at once: without a bracket, three such steps find what holds at a thirtieth of the estimate.
+const FARTHEST_DOWN: f64 = 0.7;
