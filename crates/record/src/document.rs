@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use units::Nanos;
 
 /// The version of this format. Readers refuse a larger one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -22,6 +23,9 @@ pub struct Document {
     pub state: State,
     /// `None` while the run goes on.
     pub verdict: Option<Verdict>,
+    /// What was stated with `--fail-if`, judged at the run's end; left out where nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Threshold>,
     /// The version of the program that made the record.
     pub parallax_version: String,
     /// The exact command line.
@@ -70,6 +74,10 @@ pub struct EffectiveOption {
 #[serde(rename_all = "snake_case")]
 pub enum OptionSource {
     Given,
+    /// By `--set`, over a scenario file.
+    Set,
+    /// By a scenario file.
+    File,
     Default,
     /// Worked out from other options or from the host.
     Derived,
@@ -84,6 +92,9 @@ pub struct Subject {
     pub protocol: String,
     /// How many different requests were sent in turn.
     pub request_kinds: u64,
+    /// Those requests by name, where each has figures of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
     /// The address first connected to; absent when none was reached.
     pub address: Option<String>,
 }
@@ -93,8 +104,15 @@ pub struct Subject {
 #[serde(deny_unknown_fields)]
 pub struct Load {
     pub model: Model,
-    /// Requests a second asked for, in an open loop.
+    /// Requests a second asked for, in an open loop at one rate; absent where the rate changes.
     pub rate_per_s: Option<f64>,
+    /// How an open loop's requests are placed in time.
+    pub arrivals: Option<ArrivalFacts>,
+    /// How long a closed loop's callers pause; absent when they do not.
+    pub think: Option<ThinkFacts>,
+    /// How closely due instants were kept; absent in a closed loop without think time, which has none.
+    #[serde(default)]
+    pub pace: Option<Pace>,
     pub callers: u64,
     pub connections: u64,
     /// Requests that may be outstanding on one connection.
@@ -104,6 +122,33 @@ pub struct Load {
     pub duration_ns: Option<u64>,
     /// How many requests were asked for.
     pub request_limit: Option<u64>,
+    /// What the user did to the load while it ran, in order; left out where it was left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<LoadChange>,
+}
+
+/// One hand laid on the load while it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoadChange {
+    /// When it took effect, as an offset from the run's zero.
+    pub at_ns: u64,
+    pub change: LoadOrder,
+    /// Requests a second from then on, where it changed the rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadOrder {
+    /// Nothing becomes due from here on; what would have been is due after the pause.
+    Paused,
+    Resumed,
+    /// The rate is another one.
+    Rate,
+    /// Nothing more becomes due: the run's window ends here, and its last answers are waited for.
+    Ended,
 }
 
 impl Load {
@@ -111,6 +156,60 @@ impl Load {
     pub fn slots(&self) -> u64 {
         self.connections.saturating_mul(self.pipeline.max(1))
     }
+
+    /// By how much a request, or an answer, may be late by choice.
+    pub fn batch(&self) -> Nanos {
+        Nanos(self.pace.as_ref().map_or(0, |pace| pace.batch_ns))
+    }
+}
+
+/// A bargain between lateness, which is in `schedule_lag`, and CPU time, which is in `results.cpu`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pace {
+    /// `precise`, `balanced` or `efficient`.
+    pub name: String,
+    /// What became due within this was sent together: by so much a request may be late without any fault.
+    pub batch_ns: u64,
+}
+
+/// The arrival process of an open loop: enough to make the same schedule again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArrivalFacts {
+    /// In one line, for people.
+    pub words: String,
+    /// Absent where nothing is random.
+    pub seed: Option<u64>,
+    /// The highest rate that is asked for; of a replay its mean.
+    pub peak_per_s: f64,
+    /// One after another.
+    pub stages: Vec<StageFacts>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageFacts {
+    /// As it may be given to `--stage` again; a replay and a stage without end say what they are.
+    pub stage: String,
+    /// `even`, `jitter`, `poisson` or `replay`.
+    pub process: String,
+    /// From the run's zero.
+    pub begin_ns: u64,
+    /// Absent without end.
+    pub length_ns: Option<u64>,
+    /// How many requests it has, before a limit of the run cuts it; absent without end.
+    pub requests: Option<u64>,
+}
+
+/// The think time of a closed loop's callers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ThinkFacts {
+    /// As it is given to `--think`: `100ms`, `50ms..150ms`, `exp:100ms`.
+    pub words: String,
+    /// Absent where nothing is random.
+    pub seed: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -157,7 +256,7 @@ impl Stamps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalStamps {
-    /// `SO_TIMESTAMPING`, software receive stamps.
+    /// The kernel's software receive stamps.
     Kernel,
     /// The moment the client read: `client_lag` is absent and lies within `wait` and `receive`.
     Read,
@@ -176,6 +275,65 @@ pub struct Host {
     pub clock_source: Option<String>,
     /// `none` on bare metal; else what the CPU says it runs under.
     pub hypervisor: Option<String>,
+    /// What this client may take from its host, as far as the audit needs it.
+    #[serde(default)]
+    pub limits: HostLimits,
+    /// What this host does not tell, and why: checks that rest on it were not made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingFact>,
+}
+
+/// What a client may take from its host.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostLimits {
+    /// Descriptors that the process may have open; absent without a limit.
+    pub open_files: Option<u64>,
+    /// Ports that the kernel gives to outgoing connections.
+    pub local_ports: Option<PortRange>,
+    /// From one tick of the hiccup meter to the next; absent where there was no meter.
+    pub hiccup_tick_ns: Option<u64>,
+    /// What this client reached against the built-in target; absent where it was never measured.
+    pub ceiling: Option<Ceiling>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PortRange {
+    pub first: u16,
+    pub last: u16,
+}
+
+impl PortRange {
+    /// How many ports it has.
+    pub fn len(&self) -> u64 {
+        u64::from(self.last.saturating_sub(self.first)) + 1
+    }
+
+    /// A range has at least one port.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// What a client of this shape reached on this host against the built-in target, which answers at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ceiling {
+    /// `ok` answers a second of a closed loop.
+    pub throughput_per_s: u64,
+    /// The highest rate at which its schedule was kept; absent where none was.
+    pub rate_per_s: Option<u64>,
+    /// When: RFC 3339, UTC.
+    pub measured: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissingFact {
+    /// What it is, by the name of the field that lacks it.
+    pub what: String,
+    pub why: String,
 }
 
 /// Everything measured, over the whole run.
@@ -185,8 +343,17 @@ pub struct Results {
     pub totals: Totals,
     /// Every outcome that occurred, `ok` first, then by count.
     pub outcomes: Vec<OutcomeCount>,
+    /// Why requests failed, where the protocol says it, by count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonCount>,
     /// The application's own codes (HTTP statuses).
     pub codes: Vec<CodeCount>,
+    /// The figures of each target, in the order of `subject.targets`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetResult>,
+    /// What became of each journey of a scenario.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journeys: Vec<JourneyResult>,
     /// Intended to read, of the `ok` requests; quantiles take the unanswered into account.
     pub response: Distribution,
     /// First byte sent to last byte arrived, of the `ok` requests.
@@ -231,6 +398,44 @@ pub struct OutcomeCount {
     /// Whose fault; absent for `ok`.
     pub blame: Option<String>,
     pub count: u64,
+}
+
+/// Why requests that ended in one outcome did so, in the protocol's words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReasonCount {
+    pub outcome: String,
+    pub reason: String,
+    pub count: u64,
+}
+
+/// One of several targets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetResult {
+    /// Requests to it that ended.
+    pub requests: u64,
+    pub ok: u64,
+    pub failed: u64,
+    /// Every failure of it, by count.
+    pub outcomes: Vec<OutcomeCount>,
+    /// Intended to read, of its `ok` requests; quantiles take the unanswered into account.
+    pub response: Distribution,
+    /// First byte sent to last byte arrived, of its `ok` requests.
+    pub service: Distribution,
+}
+
+/// Requests that follow each other. Started = completed + cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JourneyResult {
+    pub name: String,
+    /// Whose first request ended.
+    pub started: u64,
+    /// Whose last request was `ok`.
+    pub completed: u64,
+    /// Ended before that: by a request that failed, or by the end of the run.
+    pub cut: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -318,6 +523,7 @@ pub struct Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictWord {
+    /// Of a finding: noted, and no reason to doubt the run.
     Valid,
     /// Usable with care: the findings say where.
     Degraded,
@@ -339,4 +545,49 @@ pub struct Finding {
     pub limit: String,
     /// What to do about it.
     pub advice: String,
+}
+
+/// A condition under which the run was to fail, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Threshold {
+    /// As it was given: a metric, an operator and a value.
+    pub fail_if: String,
+    /// Absent where there is no figure at all.
+    pub measured: Option<Reading>,
+    pub limit: Quantity,
+    pub result: ThresholdResult,
+    /// Why it could not be decided.
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThresholdResult {
+    /// The condition does not hold.
+    Met,
+    /// The condition holds.
+    Missed,
+    /// The sample cannot tell: counts as missed.
+    Undecided,
+}
+
+/// A figure of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    Known(Quantity),
+    /// It falls among requests that were never answered: all that is known is that it lies above this.
+    Above(Quantity),
+}
+
+/// A number with its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    Ns(u64),
+    PerS(f64),
+    /// Between 0 and 1.
+    Share(f64),
+    Count(u64),
 }

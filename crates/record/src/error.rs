@@ -16,6 +16,9 @@ pub enum RecordError {
     /// The folder has no `run.json`.
     #[error("{} holds no run.json; name the folder of a run", path.display())]
     NoRun { path: PathBuf },
+    /// The folder holds an import, which has no timelines, and a run was asked for.
+    #[error("{} is an import of another tool's output, and this needs a run; import keeps what there is in run.json", path.display())]
+    NotARun { path: PathBuf },
     /// A later version of the program wrote it.
     #[error(
         "{} has schema version {found}, this program reads up to {known}; read it with a newer parallax",

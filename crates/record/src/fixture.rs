@@ -9,6 +9,7 @@ use crate::folder::Event;
 use crate::interval::{Interval, Series};
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
+use crate::surroundings::HostSecond;
 use crate::timeline::Timeline;
 
 /// As it is written when a run starts.
@@ -19,6 +20,7 @@ pub(crate) fn document() -> Document {
         kind: Kind::Drive,
         state: State::Running,
         verdict: None,
+        thresholds: Vec::new(),
         parallax_version: "0.1.0".to_owned(),
         command: ["parallax", "drive", "http://localhost:8080/plaintext", "--rate", "100/s"]
             .map(str::to_owned)
@@ -32,18 +34,10 @@ pub(crate) fn document() -> Document {
             url: "http://localhost:8080/plaintext".to_owned(),
             protocol: "http/1.1".to_owned(),
             request_kinds: 1,
+            targets: Vec::new(),
             address: Some("127.0.0.1:8080".to_owned()),
         },
-        load: Load {
-            model: Model::Open,
-            rate_per_s: Some(100.0),
-            callers: 16,
-            connections: 4,
-            pipeline: 1,
-            workers: 2,
-            duration_ns: Some(3_000_000_000),
-            request_limit: None,
-        },
+        load: load(),
         time: Time {
             started: "2026-01-31T12:00:00.25Z".to_owned(),
             started_monotonic_ns: 86_400_123_456_789,
@@ -56,8 +50,43 @@ pub(crate) fn document() -> Document {
             pairing_error_ns: Some(120),
             wall_clock_steps: 0,
         },
-        host: Host { name: Some("client-1".to_owned()), cpus: Some(2), ..Host::default() },
+        host: Host {
+            name: Some("client-1".to_owned()),
+            cpus: Some(2),
+            limits: HostLimits {
+                open_files: Some(1_024),
+                local_ports: Some(PortRange { first: 32_768, last: 60_999 }),
+                hiccup_tick_ns: Some(10_000_000),
+                ceiling: Some(Ceiling {
+                    throughput_per_s: 90_000,
+                    rate_per_s: Some(50_000),
+                    measured: "2026-01-31T11:00:00Z".to_owned(),
+                }),
+            },
+            missing: vec![MissingFact {
+                what: "cpu_pressure".to_owned(),
+                why: "/proc/pressure/cpu: No such file or directory (os error 2)".to_owned(),
+            }],
+            ..Host::default()
+        },
         results: None,
+    }
+}
+
+fn load() -> Load {
+    Load {
+        model: Model::Open,
+        rate_per_s: Some(100.0),
+        arrivals: None,
+        think: None,
+        pace: None,
+        callers: 16,
+        connections: 4,
+        pipeline: 1,
+        workers: 2,
+        duration_ns: Some(3_000_000_000),
+        request_limit: None,
+        changes: Vec::new(),
     }
 }
 
@@ -83,10 +112,26 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
                 advice: "use more workers, or lower the load".to_owned(),
             }],
         }),
+        thresholds: vec![
+            threshold(
+                "response.p99 > 50ms",
+                Some(Reading::Above(Quantity::Ns(250_000_000))),
+                Quantity::Ns(50_000_000),
+            ),
+            threshold(
+                "error_share > 5%",
+                Some(Reading::Known(Quantity::Share(0.015))),
+                Quantity::Share(0.05),
+            ),
+            threshold("tls.p50 > 1ms", None, Quantity::Ns(1_000_000)),
+        ],
         time: Time { elapsed_ns: Some(2_700_000_000), window_ns: Some(2_700_000_000), ..document().time },
         results: Some(Results {
             totals: totals(&total),
             outcomes: std::iter::once(ok).chain(outcomes).collect(),
+            reasons: Vec::new(),
+            targets: Vec::new(),
+            journeys: Vec::new(),
             codes: total.codes().iter().map(|&(code, count)| CodeCount { code, count }).collect(),
             response: distribution(&total, Series::Response),
             service: distribution(&total, Series::Service),
@@ -108,6 +153,15 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
         }),
         ..document()
     }
+}
+
+fn threshold(fail_if: &str, measured: Option<Reading>, limit: Quantity) -> Threshold {
+    let (result, reason) = match measured {
+        Some(Reading::Above(_)) => (ThresholdResult::Missed, None),
+        Some(Reading::Known(_)) => (ThresholdResult::Met, None),
+        None => (ThresholdResult::Undecided, Some("tls is absent: no TLS".to_owned())),
+    };
+    Threshold { fail_if: fail_if.to_owned(), measured, limit, result, reason }
 }
 
 fn totals(total: &Interval) -> Totals {
@@ -173,8 +227,22 @@ pub(crate) fn intervals() -> Vec<Interval> {
         interval.counts.bytes_received = answered * 150;
         interval.counts.body_bytes = answered * 13;
         interval.worker_cpu = Nanos(40_000_000 + index);
+        interval.worker_spin = Nanos(3_000_000 + index);
         interval.worker_cpu_max = Nanos(25_000_000);
         interval.worker_stall_max = Nanos(40_000);
+        interval.run_queue = Some(Nanos(3_000_000));
+        interval.describe_worker(1);
+        interval.outstanding_time = Some(u128::from(answered) * 5_000_000);
+        (0..10).for_each(|tick| interval.record_hiccup(Nanos(60_000 + tick * 1_000)));
+        interval.host = HostSecond {
+            throttled: Some(index),
+            throttled_ns: Some(index * 10_000_000),
+            listen_drops: Some(0),
+            retransmits: Some(0),
+            open_files: Some(24),
+            ports: Some(4),
+            ..HostSecond::default()
+        };
     }
     intervals[0].counts.connections_opened = 4;
     intervals[0].counts.outstanding = 2;
@@ -209,6 +277,11 @@ pub(crate) fn short_intervals() -> Vec<Interval> {
     intervals[1].record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos(77));
     intervals[1].counts.scheduled += 1;
     intervals
+}
+
+/// One request that went well.
+pub(crate) fn answered(n: u64) -> Timeline {
+    ok(2, 900 + n, 1, false)
 }
 
 fn ok(lag: u64, wait: u64, client_lag: u64, connects: bool) -> Timeline {
@@ -250,10 +323,17 @@ pub(crate) fn assert_same(one: &Interval, other: &Interval) {
     assert_eq!(one.counts, other.counts);
     assert_eq!((one.start, one.length), (other.start, other.length));
     assert_eq!((one.worker_cpu, one.worker_cpu_max), (other.worker_cpu, other.worker_cpu_max));
-    assert_eq!(one.worker_stall_max, other.worker_stall_max);
+    assert_eq!((one.worker_spin, one.worker_stall_max), (other.worker_spin, other.worker_stall_max));
+    assert_eq!(one.outstanding_time, other.outstanding_time);
+    assert_eq!((&one.workers, one.host), (&other.workers, other.host));
     assert_eq!(one.failures(), other.failures());
     assert_eq!(one.codes(), other.codes());
-    for series in Series::all() {
+    assert_eq!(one.reasons(), other.reasons());
+    let counts = |interval: &Interval| -> Vec<_> {
+        interval.kinds().iter().map(|kind| (kind.ok, kind.failures().to_vec())).collect()
+    };
+    assert_eq!(counts(one), counts(other));
+    for series in Series::of(one.kinds().len()) {
         let parts = |interval: &Interval| {
             let durations = interval.series(series)?;
             Some((durations.count(), durations.sum_ns(), durations.out_of_range()))

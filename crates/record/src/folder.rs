@@ -148,7 +148,7 @@ impl FolderWriter {
     }
 
     fn write_interval(&mut self, interval: &Interval, process_cpu: Option<Nanos>) -> Result<(), RecordError> {
-        for series in Series::all() {
+        for series in Series::of(interval.kinds().len()) {
             let Some(durations) = interval.series(series) else { continue };
             let name = format!("{}.hlog", series.name());
             let is_new = self.lengths.get(&name).is_none_or(|&len| len == 0);

@@ -20,7 +20,7 @@ use crate::interval::{Interval, Series};
 use crate::lines::{self, Lines};
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
-use crate::series::Second;
+use crate::series::{ADDENDS, Second};
 
 /// A document names every option and a few dozen distributions: tens of kilobytes.
 const LONGEST_DOCUMENT: u64 = 16 << 20;
@@ -56,7 +56,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     let document = escaped(read_document(path)?);
     let (seconds, mut total) = read_series(&path.join(SERIES))?;
     let mut decoder = Decoder::new();
-    for series in Series::all() {
+    for series in Series::of(total.kinds().len()) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
     }
@@ -71,6 +71,29 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
         damage,
     })?;
     Ok(Recording { document, seconds, total, events })
+}
+
+/// The committed intervals of the run in `path` that begin at `from` or later and before `to`, and all of them
+/// merged.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, Interval), RecordError> {
+    let (mut seconds, _) = read_series(&path.join(SERIES))?;
+    seconds.retain(|second| (from.0..to.0).contains(&second.start_ns));
+    let (mut total, mut one) = (Interval::default(), Interval::default());
+    for (line, second) in (1..).zip(&seconds) {
+        let damaged = |damage| RecordError::Damaged { path: path.join(SERIES), line, damage };
+        second.restore(&mut one).map_err(damaged)?;
+        total.merge(&one);
+    }
+    let mut decoder = Decoder::new();
+    for series in Series::of(total.kinds().len()) {
+        let file = path.join(format!("{}.hlog", series.name()));
+        read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
+    }
+    Ok((seconds, total))
 }
 
 impl Recording {
@@ -95,6 +118,11 @@ impl Recording {
 }
 
 fn read_document(folder: &Path) -> Result<Document, RecordError> {
+    read_whole(folder)
+}
+
+/// A folder's `run.json`, whichever kind of document it is.
+pub(crate) fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, RecordError> {
     /// Read on its own: a newer document may have fields that ours has not.
     #[derive(Deserialize)]
     struct Version {
@@ -135,7 +163,7 @@ fn read_series(path: &Path) -> Result<(Vec<Second>, Interval), RecordError> {
     let mut seconds: Vec<Second> = Vec::new();
     let mut total = Interval::default();
     let mut one = Interval::default();
-    let mut sums = [0u64; 15];
+    let mut sums = [0u64; ADDENDS];
     each_json_line(path, LONGEST_SERIES, |second: Second| {
         second.restore(&mut one)?;
         if let Some(last) = seconds.last()

@@ -14,7 +14,9 @@ use crate::durations::Durations;
 use crate::fixture;
 use crate::folder::{EVENTS, FolderWriter, RUN, SERIES};
 use crate::folder_reader::read;
+use crate::import::Import;
 use crate::interval::{Interval, Series};
+use crate::search::{self, SearchDocument};
 use crate::series::Second;
 
 fn formats() -> PathBuf {
@@ -50,8 +52,12 @@ fn pretty(value: &Value) -> String {
 fn the_schemas_are_those_of_the_types() {
     let run = schema_of::<Document>(&format!("run.json, schema version {SCHEMA_VERSION}"));
     let series = schema_of::<Second>(&format!("a line of series.ndjson, schema version {SCHEMA_VERSION}"));
+    let import = schema_of::<Import>(&format!("run.json of an import, schema version {SCHEMA_VERSION}"));
     check_file("run.schema.json", &pretty(&run));
+    check_file("import.schema.json", &pretty(&import));
     check_file("series.schema.json", &pretty(&series));
+    let search = schema_of::<SearchDocument>(&format!("search.json, schema version {SCHEMA_VERSION}"));
+    check_file("search.schema.json", &pretty(&search));
 }
 
 /// If this fails, a tool that follows the schema refuses our records, or takes ones that we refuse.
@@ -64,6 +70,9 @@ fn the_schemas_accept_what_is_written_and_nothing_else() {
     }
     let document = serde_json::to_value(fixture::finished(&intervals)).unwrap();
     check_schema(&run, &document, &["", "/results", "/results/response/quantiles/0", "/verdict/findings/0"]);
+    let search = jsonschema::validator_for(&schema_of::<SearchDocument>("")).unwrap();
+    let document = serde_json::to_value(search::tests::document()).unwrap();
+    check_schema(&search, &document, &["", "/answer", "/probes/0", "/probes/0/figures/0", "/objective/0"]);
     let series = jsonschema::validator_for(&schema_of::<Second>("")).unwrap();
     for interval in intervals {
         let line = serde_json::to_value(Second::of(&interval, Some(Nanos(1)))).unwrap();

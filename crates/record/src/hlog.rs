@@ -15,7 +15,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use units::Nanos;
 
 use crate::durations::{Durations, LONGEST};
-use crate::error::Damage;
+use crate::error::{Damage, RecordError};
 
 /// No line that [`Encoder`] writes is longer: 33 thousand counts of at most nine bytes each, barely compressed,
 /// in base64, are 400 KiB.
@@ -41,6 +41,38 @@ pub(crate) fn header(started: jiff::Timestamp) -> String {
          #[BaseTime: {epoch_s:.3} (seconds since epoch)]\n\
          \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
     )
+}
+
+/// One line of [`histogram_log`].
+#[derive(Debug, Clone, Copy)]
+pub struct LogLine<'a> {
+    /// Tells several histograms of one log apart; the tools select by it.
+    pub tag: Option<&'a str>,
+    pub start: Nanos,
+    pub length: Nanos,
+    pub durations: &'a Durations,
+}
+
+/// A whole log as text, for those who have no run folder to write: `started` is the run's zero, as in RFC 3339.
+///
+/// # Errors
+///
+/// [`RecordError::StartTime`].
+pub fn histogram_log<'a>(
+    started: &str,
+    lines: impl IntoIterator<Item = LogLine<'a>>,
+) -> Result<String, RecordError> {
+    let zero = started.parse::<jiff::Timestamp>();
+    let zero = zero.map_err(|_| RecordError::StartTime { started: started.to_owned() })?;
+    let mut encoder = Encoder::default();
+    let mut text = header(zero);
+    for line in lines {
+        if let Some(tag) = line.tag {
+            write!(text, "Tag={tag},").expect("a String takes every write");
+        }
+        encoder.line(&mut text, line.start, line.length, line.durations);
+    }
+    Ok(text)
 }
 
 /// Turns histograms into lines, reusing its buffers.

@@ -1,10 +1,13 @@
 //! What happened in one interval of a run, by one worker or by all: counts and histograms that add.
 
+use std::borrow::Cow;
+
 use units::Nanos;
 
 use crate::durations::Durations;
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
+use crate::surroundings::{HostSecond, LATE, WorkerSecond};
 use crate::timeline::Timeline;
 
 /// Everything measured in one interval. Requests belong to the interval in which they *ended*.
@@ -21,17 +24,103 @@ pub struct Interval {
     pub counts: Counts,
     /// CPU time of the worker threads merged here.
     pub worker_cpu: Nanos,
-    /// The busiest worker's CPU time.
+    /// Time that workers stayed awake for nothing but to be in time.
+    pub worker_spin: Nanos,
+    /// The busiest worker's CPU time, without what it stayed awake for.
     pub worker_cpu_max: Nanos,
     /// The longest time for which a worker that should have run did not.
     pub worker_stall_max: Nanos,
+    /// How long the worker of this interval could run and waited for a CPU; of merged ones it lies in `workers`.
+    pub run_queue: Option<Nanos>,
+    /// The number of requests offered to the kernel and not ended, integrated over time: request-nanoseconds.
+    pub outstanding_time: Option<u128>,
+    /// The workers merged here, each once.
+    pub workers: Vec<WorkerSecond>,
+    /// What the client's host told of this interval.
+    pub host: HostSecond,
     response: Lazy,
     service: Lazy,
     phases: [Lazy; Phase::COUNT],
     /// Age at the end, by outcome; `ok` stays empty.
     failed: [Lazy; Outcome::COUNT],
+    /// How late a thread of this client was that only sleeps.
+    hiccup: Lazy,
     failures: Vec<(Failure, u64)>,
     codes: Vec<(u16, u64)>,
+    /// By the run's numbering of its requests; empty where all are of one kind.
+    kinds: Vec<Kind>,
+    reasons: Vec<((Outcome, Reason), u64)>,
+}
+
+/// What a protocol has to say of a failure. There are only so many, so they can be counted.
+pub type Reason = Cow<'static, str>;
+
+/// The figures of one kind of requests.
+#[derive(Debug, Clone, Default)]
+pub struct Kind {
+    pub ok: u64,
+    response: Lazy,
+    service: Lazy,
+    /// Ages of those that ended otherwise.
+    failed: Lazy,
+    failures: Vec<(Failure, u64)>,
+}
+
+impl Kind {
+    /// See [`Interval::record_ok`].
+    #[inline]
+    pub fn record_ok(&mut self, timeline: &Timeline) {
+        self.ok += 1;
+        self.response.record(timeline.response());
+        self.service.record(timeline.service());
+    }
+
+    /// See [`Interval::record_failure`].
+    pub fn record_failure(&mut self, failure: Failure, age: Nanos) {
+        self.failed.record(age);
+        add_to(&mut self.failures, failure, 1);
+    }
+
+    /// Response of the `ok` ones, or `None` when there were none.
+    pub fn response(&self) -> Option<&Durations> {
+        self.response.get()
+    }
+
+    pub fn service(&self) -> Option<&Durations> {
+        self.service.get()
+    }
+
+    pub fn failed(&self) -> Option<&Durations> {
+        self.failed.get()
+    }
+
+    /// Every failure seen, with its count, in the order of first sight.
+    pub fn failures(&self) -> &[(Failure, u64)] {
+        &self.failures
+    }
+
+    /// Adds `count` requests that ended in `failure`, without their ages: for readers of files.
+    pub fn add_failures(&mut self, failure: Failure, count: u64) {
+        add_to(&mut self.failures, failure, count);
+    }
+
+    fn merge(&mut self, other: &Kind) {
+        self.ok += other.ok;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.failed.merge(&other.failed);
+        for &(failure, count) in &other.failures {
+            add_to(&mut self.failures, failure, count);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.ok = 0;
+        self.response.clear();
+        self.service.clear();
+        self.failed.clear();
+        self.failures.clear();
+    }
 }
 
 /// Plain counters of one interval.
@@ -55,6 +144,10 @@ pub struct Counts {
     pub unstamped: u64,
     /// Kernel stamps that had to be moved by over a microsecond to keep their order.
     pub stamps_moved: u64,
+    /// Connections that could not be opened because this process had no descriptor left.
+    pub out_of_descriptors: u64,
+    /// Connections that could not be opened because this host had no local port left for them.
+    pub out_of_ports: u64,
 }
 
 impl Counts {
@@ -70,6 +163,8 @@ impl Counts {
         self.idle_closes += other.idle_closes;
         self.unstamped += other.unstamped;
         self.stamps_moved += other.stamps_moved;
+        self.out_of_descriptors += other.out_of_descriptors;
+        self.out_of_ports += other.out_of_ports;
     }
 }
 
@@ -105,12 +200,51 @@ impl Interval {
         self.add_codes(code, 1);
     }
 
+    /// Books how late a tick was of a thread that only sleeps.
+    pub fn record_hiccup(&mut self, late: Nanos) {
+        self.hiccup.record(late);
+    }
+
+    /// Sums up this interval as that of worker number `worker` alone, before it is merged with others.
+    ///
+    /// # Cost
+    ///
+    /// Walks two histograms: once an interval, on the collecting thread.
+    pub fn describe_worker(&mut self, worker: u64) {
+        let lags =
+            || [Phase::ScheduleLag, Phase::ClientLag].into_iter().filter_map(|phase| self.phase(phase));
+        let lag: u128 = lags().map(Durations::sum_ns).sum();
+        let described = WorkerSecond {
+            worker,
+            cpu_ns: self.worker_cpu.0,
+            run_queue_ns: self.run_queue.map(|waited| waited.0),
+            stall_max_ns: self.worker_stall_max.0,
+            ok: self.counts.ok,
+            late: lags().map(|lag| lag.count_over(LATE)).sum(),
+            lag_ns: u64::try_from(lag).unwrap_or(u64::MAX),
+        };
+        self.workers.clear();
+        self.workers.push(described);
+    }
+
     /// Adds all of `other`; `index`, `start` and `length` stay.
     pub fn merge(&mut self, other: &Interval) {
         self.counts.merge(&other.counts);
         self.worker_cpu += other.worker_cpu;
+        self.worker_spin += other.worker_spin;
         self.worker_cpu_max = self.worker_cpu_max.max(other.worker_cpu_max);
         self.worker_stall_max = self.worker_stall_max.max(other.worker_stall_max);
+        if let Some(theirs) = other.outstanding_time {
+            self.outstanding_time = Some(self.outstanding_time.unwrap_or(0).saturating_add(theirs));
+        }
+        for theirs in &other.workers {
+            match self.workers.iter_mut().find(|mine| mine.worker == theirs.worker) {
+                Some(mine) => mine.merge(theirs),
+                None => self.workers.push(*theirs),
+            }
+        }
+        self.host.merge(&other.host);
+        self.hiccup.merge(&other.hiccup);
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         for (mine, theirs) in self.phases.iter_mut().zip(&other.phases) {
@@ -125,20 +259,53 @@ impl Interval {
         for &(code, count) in &other.codes {
             self.add_codes(code, count);
         }
+        for ((outcome, reason), count) in &other.reasons {
+            self.add_reasons(*outcome, reason.clone(), *count);
+        }
+        for (index, theirs) in other.kinds.iter().enumerate() {
+            self.kind_at(index).merge(theirs);
+        }
+    }
+
+    /// The figures of one kind, made on first use.
+    #[inline]
+    pub fn kind(&mut self, kind: u16) -> &mut Kind {
+        self.kind_at(usize::from(kind))
+    }
+
+    /// The figures of every kind, in order; empty where all requests are of one.
+    pub fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    #[inline]
+    fn kind_at(&mut self, index: usize) -> &mut Kind {
+        if index >= self.kinds.len() {
+            self.kinds.resize_with(index + 1, Kind::default);
+        }
+        &mut self.kinds[index]
     }
 
     /// Empties everything, keeping the memory.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
         self.worker_cpu = Nanos::ZERO;
+        self.worker_spin = Nanos::ZERO;
         self.worker_cpu_max = Nanos::ZERO;
         self.worker_stall_max = Nanos::ZERO;
+        self.run_queue = None;
+        self.outstanding_time = None;
+        self.workers.clear();
+        self.host = HostSecond::default();
+        self.hiccup.clear();
         self.response.clear();
         self.service.clear();
         self.phases.iter_mut().for_each(Lazy::clear);
         self.failed.iter_mut().for_each(Lazy::clear);
         self.failures.clear();
         self.codes.clear();
+        self.kinds.iter_mut().for_each(Kind::clear);
+        self.reasons.clear();
     }
 
     /// How many requests ended in this interval: the sum of all outcomes.
@@ -174,6 +341,16 @@ impl Interval {
         &self.codes
     }
 
+    /// Why `count` requests ended in `outcome`, where the protocol says it.
+    pub fn add_reasons(&mut self, outcome: Outcome, reason: Reason, count: u64) {
+        add_to(&mut self.reasons, (outcome, reason), count);
+    }
+
+    /// Every reason seen, with its outcome and its count, in the order of first sight.
+    pub fn reasons(&self) -> &[((Outcome, Reason), u64)] {
+        &self.reasons
+    }
+
     /// The slot of a histogram by what it holds, for readers of files.
     pub fn slot(&mut self, series: Series) -> &mut Durations {
         match series {
@@ -181,6 +358,15 @@ impl Interval {
             Series::Service => &mut self.service,
             Series::Phase(phase) => &mut self.phases[phase as usize],
             Series::Failed(outcome) => &mut self.failed[outcome as usize],
+            Series::Target(target, of) => {
+                let kind = self.kind(target);
+                match of {
+                    TargetSeries::Response => &mut kind.response,
+                    TargetSeries::Service => &mut kind.service,
+                    TargetSeries::Failed => &mut kind.failed,
+                }
+            }
+            Series::Hiccup => &mut self.hiccup,
         }
         .get_or_make()
     }
@@ -192,6 +378,15 @@ impl Interval {
             Series::Service => self.service(),
             Series::Phase(phase) => self.phase(phase),
             Series::Failed(outcome) => self.failed(outcome),
+            Series::Target(target, of) => {
+                let kind = self.kinds.get(usize::from(target))?;
+                match of {
+                    TargetSeries::Response => kind.response(),
+                    TargetSeries::Service => kind.service(),
+                    TargetSeries::Failed => kind.failed(),
+                }
+            }
+            Series::Hiccup => self.hiccup.get(),
         }
     }
 
@@ -215,16 +410,48 @@ pub enum Series {
     Phase(Phase),
     /// Ages of failed requests.
     Failed(Outcome),
+    /// How late a thread of this client was that only sleeps: no part of any request.
+    Hiccup,
+    /// Of one target alone, in a run of several.
+    Target(u16, TargetSeries),
+}
+
+/// What one histogram of a target holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TargetSeries {
+    Response,
+    Service,
+    /// Ages of all that failed.
+    Failed,
+}
+
+impl TargetSeries {
+    const ALL: [TargetSeries; 3] = [TargetSeries::Response, TargetSeries::Service, TargetSeries::Failed];
+
+    fn name(self) -> &'static str {
+        match self {
+            TargetSeries::Response => "response",
+            TargetSeries::Service => "service",
+            TargetSeries::Failed => "failed",
+        }
+    }
 }
 
 impl Series {
-    /// Every histogram an interval can hold.
+    /// Every histogram an interval of a run with `targets` targets can hold; 0 where they are not told apart.
+    pub fn of(targets: usize) -> impl Iterator<Item = Series> {
+        let one = |target| TargetSeries::ALL.map(|of| Series::Target(target, of));
+        Series::all().chain((0..=u16::MAX).take(targets).flat_map(one))
+    }
+
+    /// Every histogram of the run as a whole.
     pub fn all() -> impl Iterator<Item = Series> {
         let failed = Outcome::ALL.into_iter().filter(|&outcome| outcome != Outcome::Ok);
         [Series::Response, Series::Service]
             .into_iter()
             .chain(Phase::ALL.into_iter().map(Series::Phase))
             .chain(failed.map(Series::Failed))
+            .chain([Series::Hiccup])
     }
 
     /// `response`, `service`, `phase-wait`, `outcome-reset`: the name of its file without `.hlog`.
@@ -234,6 +461,8 @@ impl Series {
             Series::Service => "service".to_owned(),
             Series::Phase(phase) => format!("phase-{}", phase.name()),
             Series::Failed(outcome) => format!("outcome-{}", outcome.name()),
+            Series::Hiccup => "hiccup".to_owned(),
+            Series::Target(target, of) => format!("target-{target}-{}", of.name()),
         }
     }
 
@@ -241,9 +470,17 @@ impl Series {
         match name.split_once('-') {
             None if name == "response" => Some(Series::Response),
             None if name == "service" => Some(Series::Service),
+            None if name == "hiccup" => Some(Series::Hiccup),
             Some(("phase", phase)) => Phase::from_name(phase).map(Series::Phase),
             Some(("outcome", outcome)) => {
                 Outcome::from_name(outcome).filter(|&outcome| outcome != Outcome::Ok).map(Series::Failed)
+            }
+            Some(("target", rest)) => {
+                let (target, of) = rest.split_once('-')?;
+                let of = TargetSeries::ALL.into_iter().find(|known| known.name() == of)?;
+                let series = Series::Target(target.parse().ok()?, of);
+                // One name each: no sign and no zero in front.
+                (series.name() == name).then_some(series)
             }
             _ => None,
         }

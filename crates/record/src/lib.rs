@@ -16,11 +16,14 @@ mod folder_reader;
 #[cfg(test)]
 mod formats;
 mod hlog;
+pub mod import;
 mod interval;
 mod lines;
 mod outcome;
 mod phase;
+pub mod search;
 mod series;
+mod surroundings;
 mod timeline;
 
 pub use audit::{Evidence, audit};
@@ -28,9 +31,11 @@ pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
 pub use escape::{escape_text, escaped};
 pub use folder::{Event, FolderWriter};
-pub use folder_reader::{Recording, read, read_seconds};
-pub use interval::{Counts, Interval, Series};
+pub use folder_reader::{Recording, read, read_part, read_seconds};
+pub use hlog::{LogLine, histogram_log};
+pub use interval::{Counts, Interval, Kind, Reason, Series, TargetSeries};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
 pub use series::{ResponseNs, Second};
+pub use surroundings::{HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;

@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::document::{CodeCount, OutcomeCount};
+use crate::document::{CodeCount, OutcomeCount, ReasonCount};
 use crate::durations::Durations;
 use crate::error::Damage;
-use crate::interval::{Interval, Series};
+use crate::interval::{Interval, Reason, Series, TargetSeries};
 use crate::outcome::{Blame, Failure, Outcome};
 use crate::phase::Phase;
+use crate::surroundings::{HostSecond, WorkerSecond};
 
 /// One line of `series.ndjson`: an interval without its histograms. Writing it commits the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,8 +46,18 @@ pub struct Second {
     pub unstamped: u64,
     /// Stamps moved by over a microsecond to keep their order.
     pub stamps_moved: u64,
+    /// Connections that could not be opened because this process had no descriptor left.
+    pub out_of_descriptors: u64,
+    /// Connections that could not be opened because this host had no local port left for them.
+    pub out_of_ports: u64,
     pub failures: Vec<OutcomeCount>,
+    /// Why requests failed, where the protocol says it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonCount>,
     pub codes: Vec<CodeCount>,
+    /// The requests of each target that ended, where they are told apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetSecond>,
     /// Response of the `ok` requests; absent when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_ns: Option<ResponseNs>,
@@ -57,13 +68,37 @@ pub struct Second {
     pub out_of_range: BTreeMap<String, u64>,
     /// CPU time of all worker threads within this interval.
     pub worker_cpu_ns: u64,
-    /// The same, of the busiest one.
+    /// Time for which workers stayed awake for nothing but to be in time (`--pace precise`), a part of the above.
+    #[serde(default)]
+    pub worker_spin_ns: u64,
+    /// CPU time of the busiest worker, without what it stayed awake for.
     pub worker_cpu_max_ns: u64,
     /// The longest time for which a worker that should have run did not.
     pub worker_stall_max_ns: u64,
     /// CPU time of the whole process within this interval; absent where it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_cpu_ns: Option<u64>,
+    /// Requests offered to the kernel and not ended, integrated over this interval: request-nanoseconds. Divided
+    /// by its length, their mean number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding_ns: Option<u64>,
+    /// The latest that a thread of this client was that only sleeps; all of them lie in `hiccup.hlog`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hiccup_max_ns: Option<u64>,
+    /// Each worker by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerSecond>,
+    /// What the host told.
+    #[serde(default, skip_serializing_if = "HostSecond::is_empty")]
+    pub host: HostSecond,
+}
+
+/// The requests of one target that ended in an interval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSecond {
+    pub ok: u64,
+    pub failures: Vec<OutcomeCount>,
 }
 
 /// Quantiles of the response of one interval, of the sample itself. For plots: to print them for a run, merge
@@ -78,6 +113,12 @@ pub struct ResponseNs {
     pub max: u64,
 }
 
+/// More threads than any host has CPUs.
+const MOST_WORKERS: usize = 4_096;
+
+/// How many numbers of a line are added up over a run.
+pub(crate) const ADDENDS: usize = 17;
+
 impl Second {
     /// The line of `interval`. `process_cpu` is what the whole process used within it.
     ///
@@ -86,7 +127,9 @@ impl Second {
     /// A sum above 2^64 - 1 ns, 584 years of waiting in one interval, is written as that.
     pub fn of(interval: &Interval, process_cpu: Option<Nanos>) -> Second {
         let counts = interval.counts;
-        let held = || Series::all().filter_map(|series| Some((series.name(), interval.series(series)?)));
+        let targets = interval.kinds().len();
+        let held =
+            || Series::of(targets).filter_map(|series| Some((series.name(), interval.series(series)?)));
         Second {
             index: interval.index,
             start_ns: interval.start.0,
@@ -103,10 +146,14 @@ impl Second {
             idle_closes: counts.idle_closes,
             unstamped: counts.unstamped,
             stamps_moved: counts.stamps_moved,
-            failures: interval
-                .failures()
+            out_of_descriptors: counts.out_of_descriptors,
+            out_of_ports: counts.out_of_ports,
+            failures: outcome_counts(interval.failures()),
+            reasons: reason_counts(interval),
+            targets: interval
+                .kinds()
                 .iter()
-                .map(|&(failure, count)| outcome_count(failure, count))
+                .map(|kind| TargetSecond { ok: kind.ok, failures: outcome_counts(kind.failures()) })
                 .collect(),
             codes: interval.codes().iter().map(|&(code, count)| CodeCount { code, count }).collect(),
             response_ns: interval.response().map(ResponseNs::of),
@@ -118,9 +165,14 @@ impl Second {
                 .map(|(name, durations)| (name, durations.out_of_range()))
                 .collect(),
             worker_cpu_ns: interval.worker_cpu.0,
+            worker_spin_ns: interval.worker_spin.0,
             worker_cpu_max_ns: interval.worker_cpu_max.0,
             worker_stall_max_ns: interval.worker_stall_max.0,
             process_cpu_ns: process_cpu.map(|cpu| cpu.0),
+            outstanding_ns: interval.outstanding_time.map(|time| u64::try_from(time).unwrap_or(u64::MAX)),
+            hiccup_max_ns: interval.series(Series::Hiccup).and_then(|late| Some(late.max()?.0)),
+            workers: interval.workers.clone(),
+            host: interval.host,
         }
     }
 
@@ -136,8 +188,12 @@ impl Second {
         interval.start = Nanos(self.start_ns);
         interval.length = Nanos(self.length_ns);
         interval.worker_cpu = Nanos(self.worker_cpu_ns);
+        interval.worker_spin = Nanos(self.worker_spin_ns);
         interval.worker_cpu_max = Nanos(self.worker_cpu_max_ns);
         interval.worker_stall_max = Nanos(self.worker_stall_max_ns);
+        interval.outstanding_time = self.outstanding_ns.map(u128::from);
+        interval.workers.clone_from(&self.workers);
+        interval.host = self.host;
         let counts = &mut interval.counts;
         counts.scheduled = self.scheduled;
         counts.sent = self.sent;
@@ -150,11 +206,27 @@ impl Second {
         counts.idle_closes = self.idle_closes;
         counts.unstamped = self.unstamped;
         counts.stamps_moved = self.stamps_moved;
+        counts.out_of_descriptors = self.out_of_descriptors;
+        counts.out_of_ports = self.out_of_ports;
         for entry in &self.failures {
             interval.add_failures(failure_of(entry)?, entry.count);
         }
+        for entry in &self.reasons {
+            let outcome = Outcome::from_name(&entry.outcome).ok_or_else(|| Damage::UnknownName {
+                what: "a reason's outcome",
+                name: entry.outcome.clone(),
+            })?;
+            interval.add_reasons(outcome, entry.reason.clone().into(), entry.count);
+        }
         for entry in &self.codes {
             interval.add_codes(entry.code, entry.count);
+        }
+        for (target, second) in (0..=u16::MAX).zip(&self.targets) {
+            let kind = interval.kind(target);
+            kind.ok = second.ok;
+            for entry in &second.failures {
+                kind.add_failures(failure_of(entry)?, entry.count);
+            }
         }
         Ok(())
     }
@@ -164,16 +236,25 @@ impl Second {
         match series {
             Series::Response | Series::Service => (self.ok, self.ok),
             Series::Phase(_) => (1, self.ok),
+            // As many ticks as there were; it is no part of any request.
+            Series::Hiccup => (1, u64::MAX),
             // A failure may be booked without its age.
             Series::Failed(outcome) => {
                 let of_it = self.failures.iter().filter(|entry| entry.outcome == outcome.name());
                 (1, of_it.map(|entry| entry.count).sum())
             }
+            Series::Target(target, of) => {
+                let Some(second) = self.targets.get(usize::from(target)) else { return (0, 0) };
+                match of {
+                    TargetSeries::Response | TargetSeries::Service => (second.ok, second.ok),
+                    TargetSeries::Failed => (1, second.failures.iter().map(|entry| entry.count).sum()),
+                }
+            }
         }
     }
 
     /// Every number of this line that is added up over a run.
-    pub(crate) fn addends(&self) -> [u64; 15] {
+    pub(crate) fn addends(&self) -> [u64; ADDENDS] {
         [
             self.scheduled,
             self.sent,
@@ -190,6 +271,8 @@ impl Second {
             self.worker_cpu_ns,
             self.outstanding,
             self.process_cpu_ns.unwrap_or(0),
+            self.out_of_descriptors,
+            self.out_of_ports,
         ]
     }
 
@@ -198,8 +281,17 @@ impl Second {
         if failed != Some(self.failed) {
             return Err(Damage::sum(format!("failed is {}, not the sum of its failures", self.failed)));
         }
+        self.check_targets()?;
         if self.start_ns.checked_add(self.length_ns).is_none() {
             return Err(Damage::sum("start_ns and length_ns reach beyond 584 years"));
+        }
+        // Before the search below, which is quadratic: a folder may be a stranger's.
+        if self.workers.len() > MOST_WORKERS {
+            return Err(Damage::sum(format!("it has over {MOST_WORKERS} workers")));
+        }
+        let has_twice = |i: usize| self.workers[..i].iter().any(|one| one.worker == self.workers[i].worker);
+        if (0..self.workers.len()).any(has_twice) {
+            return Err(Damage::sum("a worker stands twice in it"));
         }
         for name in self.sums_ns.keys().chain(self.out_of_range.keys()) {
             if Series::from_name(name).is_none() {
@@ -218,6 +310,35 @@ impl Second {
     }
 }
 
+impl Second {
+    /// Each request is at most one target's, and a reason is one of its outcome's.
+    fn check_targets(&self) -> Result<(), Damage> {
+        let ok = self.targets.iter().try_fold(0u64, |sum, target| sum.checked_add(target.ok));
+        let mut failures = self.targets.iter().flat_map(|target| &target.failures);
+        let failed = failures.try_fold(0u64, |sum, entry| sum.checked_add(entry.count));
+        if ok.is_none_or(|ok| ok > self.ok) || failed.is_none_or(|failed| failed > self.failed) {
+            return Err(Damage::sum("its targets have more requests than there were"));
+        }
+        if self.targets.len() > TARGETS_MAX {
+            return Err(Damage::sum(format!("it has over {TARGETS_MAX} targets")));
+        }
+        let reasons = self.reasons.iter().try_fold(0u64, |sum, entry| sum.checked_add(entry.count));
+        if reasons.is_none_or(|reasons| reasons > self.failed) {
+            return Err(Damage::sum("it has more reasons than failures"));
+        }
+        if let Some(entry) = self.reasons.iter().find(|entry| entry.reason.len() > LONGEST_REASON) {
+            return Err(Damage::sum(format!("a reason has {} bytes", entry.reason.len())));
+        }
+        Ok(())
+    }
+}
+
+/// As many as there are numbers for.
+const TARGETS_MAX: usize = 1 << 16;
+
+/// Ours are a few words.
+const LONGEST_REASON: usize = 200;
+
 impl ResponseNs {
     fn of(durations: &Durations) -> ResponseNs {
         let n = u128::from(durations.count());
@@ -228,6 +349,19 @@ impl ResponseNs {
         let max = durations.max().map_or(0, |value| value.0);
         ResponseNs { p50: at(500), p90: at(900), p99: at(990), p999: at(999), max }
     }
+}
+
+fn outcome_counts(failures: &[(Failure, u64)]) -> Vec<OutcomeCount> {
+    failures.iter().map(|&(failure, count)| outcome_count(failure, count)).collect()
+}
+
+fn reason_counts(interval: &Interval) -> Vec<ReasonCount> {
+    let count = |((outcome, reason), count): &((Outcome, Reason), u64)| ReasonCount {
+        outcome: outcome.name().to_owned(),
+        reason: reason.clone().into_owned(),
+        count: *count,
+    };
+    interval.reasons().iter().map(count).collect()
 }
 
 fn outcome_count(failure: Failure, count: u64) -> OutcomeCount {

@@ -1,7 +1,12 @@
 //! The audit told each kind of evidence, and its verdict.
 
+mod client;
+
 use super::*;
+use crate::document::ArrivalStamps;
+use crate::document::LoadOrder;
 use crate::outcome::Failure;
+use crate::phase::Phase;
 use crate::timeline::Timeline;
 use VerdictWord::{Degraded, Invalid};
 
@@ -57,11 +62,19 @@ fn evidence(total: &Interval) -> Evidence<'_> {
         seconds: &[],
         model: Model::Open,
         slots: 10,
+        batch: Nanos::ZERO,
         window: Nanos::from_secs(10),
         stamps: &KERNEL,
         state: State::Finished,
+        changes: &[],
+        host: &HOST,
+        address: Some("127.0.0.1:80"),
     }
 }
+
+/// Of two CPUs, with nothing known beside.
+static HOST: std::sync::LazyLock<Host> =
+    std::sync::LazyLock::new(|| Host { cpus: Some(2), ..Host::default() });
 
 fn names(evidence: &Evidence<'_>) -> Vec<(String, VerdictWord)> {
     let verdict = audit(evidence);
@@ -74,6 +87,28 @@ fn names(evidence: &Evidence<'_>) -> Vec<(String, VerdictWord)> {
 fn check(evidence: &Evidence<'_>, expected: &[(&str, VerdictWord)]) {
     let expected: Vec<_> = expected.iter().map(|&(name, word)| (name.to_owned(), word)).collect();
     assert_eq!(names(evidence), expected);
+}
+
+/// If this fails, the mean of two rates is taken for the answer to one.
+#[test]
+fn a_load_that_was_changed_by_hand_is_no_one_load() {
+    let total = healthy();
+    let change = |change, at_ns| LoadChange { at_ns, change, rate_per_s: None };
+    let (pause, go_on, rate, end) = (
+        change(LoadOrder::Paused, 1),
+        change(LoadOrder::Resumed, 2),
+        change(LoadOrder::Rate, 3),
+        change(LoadOrder::Ended, 4),
+    );
+    let changes = [pause, go_on, rate, rate];
+    let changed = Evidence { changes: &changes, ..evidence(&total) };
+    check(&changed, &[("load_changed", Degraded)]);
+    assert_eq!(
+        audit(&changed).findings[0].measured,
+        "the load was changed by hand while it ran: 2 other rates, 1 pause"
+    );
+    // Ended early is whole for the window that it had.
+    check(&Evidence { changes: &[end], ..evidence(&total) }, &[]);
 }
 
 #[test]
@@ -312,7 +347,7 @@ fn a_load_that_was_not_offered_is_named() {
 fn missing_kernel_stamps_are_named_unless_they_were_switched_off() {
     let total = healthy();
     check(&Evidence { stamps: &switched_off(), ..evidence(&total) }, &[]);
-    for reason in [None, Some("this kernel has no SO_TIMESTAMPING".to_owned())] {
+    for reason in [None, Some("this kernel has no SO_TIMESTAMPNS".to_owned())] {
         let stamps = Stamps { reason, ..switched_off() };
         check(&Evidence { stamps: &stamps, ..evidence(&total) }, &[("read_stamps", Degraded)]);
     }

@@ -279,7 +279,13 @@ prop_compose! {
             idle_closes: opened / 2,
             unstamped,
             stamps_moved: moved,
+            out_of_descriptors: unstamped / 3,
+            out_of_ports: moved / 3,
         };
+        interval.outstanding_time = (sent % 2 == 0).then_some(u128::from(sent));
+        interval.host.steal_ns = (moved % 2 == 0).then_some(moved);
+        (0..opened % 4).for_each(|ms| interval.record_hiccup(Nanos::from_millis(ms)));
+        interval.describe_worker(opened);
         (interval.worker_cpu, interval.worker_cpu_max) = (Nanos(cpu.0), Nanos(cpu.1));
         interval
     }

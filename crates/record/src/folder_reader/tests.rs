@@ -20,6 +20,34 @@ fn run() -> tempfile::TempDir {
     folder
 }
 
+/// If this fails, a report read again has lost which target was slow, or why requests failed.
+#[test]
+fn a_folder_gives_back_its_targets_and_reasons() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut intervals = fixture::short_intervals();
+    for interval in &mut intervals {
+        // Every second answer and all failures are the second target's.
+        for n in 0..interval.counts.ok {
+            interval.kind(u16::try_from(n % 2).unwrap()).record_ok(&fixture::answered(n));
+        }
+        for (failure, count) in interval.failures().to_vec() {
+            (0..count).for_each(|_| interval.kind(1).record_failure(failure, Nanos(77)));
+            interval.add_reasons(failure.outcome, "the server was tired".into(), count);
+        }
+    }
+    let mut writer = FolderWriter::create(folder.path(), &fixture::document()).unwrap();
+    intervals.iter().for_each(|interval| writer.append(interval, None).unwrap());
+    writer.finish(&fixture::finished(&intervals)).unwrap();
+    let read = read(folder.path()).unwrap();
+    fixture::assert_same(&fixture::merged(&intervals), &read.total);
+    assert_eq!(read.total.kinds().len(), 2);
+    assert_eq!(read.total.reasons().len(), 1);
+    let path = folder.path().join("series.ndjson");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("\"targets\":[{\"ok\":1", "\"targets\":[{\"ok\":2", 1)).unwrap();
+    assert!(super::read(folder.path()).is_err(), "its targets have more requests than there were");
+}
+
 /// Edits one file of a good run as text and gives the error that reading it makes.
 fn error_after(name: &str, edit: impl Fn(&str) -> String) -> String {
     let folder = run();

@@ -1,0 +1,141 @@
+//! Whether this client had the CPU it needed: how much it used, how long it waited, and who took it away.
+
+use units::Nanos;
+
+use super::{Evidence, degraded, is_over_share, known_sum, percent};
+use crate::document::Finding;
+use crate::series::Second;
+
+/// Hyperfoil's CPU watchdog warns when a core is idle for less than 20 %; Locust warns at 90 % of its process.
+const BUSY_PER_MILLE: u64 = 800;
+
+pub(super) fn worker_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
+    let per_mille = median(evidence.full_seconds().map(busiest_per_mille).collect())?;
+    (per_mille > BUSY_PER_MILLE).then(|| {
+        degraded(
+            "worker_cpu",
+            format!(
+                "the busiest worker used {}.{} % of a CPU in the median second",
+                per_mille / 10,
+                per_mille % 10
+            ),
+            "80 %".to_owned(),
+            "the client may be the limit: throughput is a lower bound, and its queueing is in client_lag and \
+             schedule_lag; use more workers, or lower the load",
+        )
+    })
+}
+
+/// All threads of this process against all CPUs it may run on. A worker that is at its limit says so itself.
+pub(super) fn process_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
+    let cpus = evidence.host.cpus.filter(|&cpus| cpus > 0)?;
+    if worker_cpu(evidence).is_some() {
+        return None;
+    }
+    // A worker that only stays awake to be in time has CPU left.
+    let busy = |second: &Second| Some(second.process_cpu_ns?.saturating_sub(second.worker_spin_ns));
+    let used = |second: &Second| Some(per_mille(busy(second)?, second.length_ns.saturating_mul(cpus)));
+    let per_mille = median(evidence.full_seconds().filter_map(used).collect())?;
+    (per_mille > BUSY_PER_MILLE).then(|| {
+        degraded(
+            "process_cpu",
+            format!(
+                "this process used {}.{} % of the {cpus} CPUs it may run on in the median second",
+                per_mille / 10,
+                per_mille % 10
+            ),
+            "80 %".to_owned(),
+            "the client may be the limit: give it more CPUs, or lower the load",
+        )
+    })
+}
+
+/// A request that comes at random finds its worker waiting for a CPU with this chance at most. One in a hundred
+/// would be the share that may be late; but most waits are far shorter than the 1 ms that is late, so ten times
+/// that. On an idle host a worker waits for some thousandths of the time.
+const WAITING_PER_MILLE: u64 = 100;
+
+pub(super) fn run_queue(evidence: &Evidence<'_>) -> Option<Finding> {
+    let length: u64 = evidence.full_seconds().map(|second| second.length_ns).sum();
+    let mut workers: Vec<(u64, u64)> = Vec::new();
+    for worker in evidence.full_seconds().flat_map(|second| &second.workers) {
+        let Some(waited) = worker.run_queue_ns else { continue };
+        match workers.iter_mut().find(|(number, _)| *number == worker.worker) {
+            Some((_, sum)) => *sum = sum.saturating_add(waited),
+            None => workers.push((worker.worker, waited)),
+        }
+    }
+    let (worker, waited) = workers.into_iter().max_by_key(|&(_, waited)| waited)?;
+    is_over_share(waited, length, WAITING_PER_MILLE).then(|| {
+        let pressure = known_sum(evidence.full_seconds(), |second| second.host.cpu_pressure_ns);
+        let pressure = pressure.map(|ns| {
+            format!("; on this host, something waited for one {} of the time", percent(ns, length))
+        });
+        degraded(
+            "run_queue",
+            format!(
+                "worker {worker} could run and waited for a CPU {} of the time{}",
+                percent(waited, length),
+                pressure.unwrap_or_default()
+            ),
+            "10 %".to_owned(),
+            "others ran on its CPU: stop them, pin this client to a core of its own (taskset), or raise its \
+             priority (nice)",
+        )
+    })
+}
+
+/// A client that its quota stops is late by as much: what may be late may be stopped.
+const THROTTLED_PER_MILLE: u64 = 10;
+
+pub(super) fn cpu_quota(evidence: &Evidence<'_>) -> Option<Finding> {
+    let length: u64 = evidence.seconds.iter().map(|second| second.length_ns).sum();
+    let throttled = known_sum(evidence.seconds.iter(), |second| second.host.throttled_ns)?;
+    let times = known_sum(evidence.seconds.iter(), |second| second.host.throttled).unwrap_or(0);
+    is_over_share(throttled, length, THROTTLED_PER_MILLE).then(|| {
+        degraded(
+            "cpu_quota",
+            format!(
+                "a CPU quota stopped this client's control group in {times} periods, for {} of CPU time",
+                Nanos(throttled)
+            ),
+            format!("1 % of the run, {}", Nanos(length / 1_000 * THROTTLED_PER_MILLE)),
+            "raise the quota (cpu.max, or the container's CPU limit), or lower the load",
+        )
+    })
+}
+
+/// Of the time of the CPUs that this client may use. A stolen tick is as long as an interval of the kernel's timer,
+/// 1 to 10 ms, so one request in a hundred may meet one at 1 %; five times that leaves room for the coarseness of
+/// a counter that moves in steps of 10 ms.
+const STOLEN_PER_MILLE: u64 = 50;
+
+pub(super) fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
+    let cpus = evidence.host.cpus.filter(|&cpus| cpus > 0)?;
+    let length: u64 = evidence.seconds.iter().map(|second| second.length_ns).sum();
+    let stolen = known_sum(evidence.seconds.iter(), |second| second.host.steal_ns)?;
+    let whole = length.saturating_mul(cpus);
+    is_over_share(stolen, whole, STOLEN_PER_MILLE).then(|| {
+        degraded(
+            "steal",
+            format!("the hypervisor gave {} of this client's CPU time to others", percent(stolen, whole)),
+            "5 %".to_owned(),
+            "this virtual machine shares its CPUs: measure from another, or from bare metal",
+        )
+    })
+}
+
+fn busiest_per_mille(second: &Second) -> u64 {
+    per_mille(second.worker_cpu_max_ns, second.length_ns)
+}
+
+fn per_mille(part: u64, whole: u64) -> u64 {
+    let share = u128::from(part) * 1_000 / u128::from(whole.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// The lower of the two middle ones.
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}

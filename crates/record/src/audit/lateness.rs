@@ -1,0 +1,221 @@
+//! Whether this client was late: behind its schedule, behind its answers, or not running at all.
+
+use units::Nanos;
+
+use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_sum, percent, quantile};
+use crate::document::{Finding, Model, VerdictWord};
+use crate::interval::Series;
+use crate::phase::Phase;
+use crate::series::Second;
+use crate::surroundings::{LATE, WorkerSecond};
+
+/// wrk2 and Rally measure how late they send; the limit of max(1 ms, 10 % of the median service) is the
+/// methodology's own rule, and ten times that leaves nothing of the schedule. Service, because response has the
+/// lag in it. Lancet alone refuses to report a schedule it missed.
+const LAG_FLOOR: Nanos = Nanos::from_millis(1);
+const LAG_SHARE: u64 = 10;
+const LAG_INVALID_FACTOR: u64 = 10;
+
+/// The fewest requests whose p99 has a finite 95 % interval.
+const FEWEST_FOR_P99: u64 = 368;
+
+pub(super) fn schedule_lag(evidence: &Evidence<'_>) -> Option<Finding> {
+    // In a closed loop the next request is due when the caller is free: there is no schedule to miss.
+    if evidence.model != Model::Open {
+        return None;
+    }
+    late(evidence, Phase::ScheduleLag, |level| {
+        format!("requests were taken up over {level} after they were due")
+    })
+}
+
+/// The same limit on the other end of a request: an answer that lay in the kernel, unread.
+pub(super) fn client_lag(evidence: &Evidence<'_>) -> Option<Finding> {
+    late(evidence, Phase::ClientLag, |level| format!("answers lay in the kernel, unread, for over {level}"))
+}
+
+fn late(evidence: &Evidence<'_>, phase: Phase, what: impl Fn(Nanos) -> String) -> Option<Finding> {
+    let lag = evidence.total.phase(phase)?;
+    let share = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE);
+    let limit = share.max(LAG_FLOOR) + evidence.batch;
+    let n = lag.count();
+    let is_over = |&(level, _): &(Nanos, VerdictWord)| {
+        let over = lag.count_over(level);
+        over > LATE_FEW && is_over_share(over, n, LATE_PER_MILLE)
+    };
+    let ten_times = Nanos(limit.0.saturating_mul(LAG_INVALID_FACTOR));
+    let levels = [(ten_times, VerdictWord::Invalid), (limit, VerdictWord::Degraded)];
+    let (level, makes) = levels.into_iter().find(is_over)?;
+    let over = lag.count_over(level);
+    let p99 = quantile(lag, 99).filter(|p99| n >= FEWEST_FOR_P99 && p99.to_string() != level.to_string());
+    let p99 = p99.map(|p99| format!(", p99 {p99}")).unwrap_or_default();
+    let basis =
+        if share > LAG_FLOOR { format!(" ({share} is 10 % of the median service)") } else { String::new() };
+    Some(Finding {
+        check: phase.name().to_owned(),
+        makes,
+        measured: format!("{over} of {n} ({}) {}{p99}", percent(over, n), what(level)),
+        limit: format!("1 % of them, or {LATE_FEW}, over {level}{basis}"),
+        advice: "the client was late, not the server: give it more CPU, or lower the load".to_owned(),
+    })
+}
+
+/// Hyperfoil's jitter watchdog ticks every 50 ms and fails a run at 100 ms; jHiccup looks for the same.
+const LONGEST_STALL: Nanos = Nanos::from_millis(100);
+
+fn longest_stall<'a>(evidence: &Evidence<'a>) -> Option<(Nanos, &'a Second)> {
+    let stalls = evidence.seconds.iter().map(|second| (Nanos(second.worker_stall_max_ns), second));
+    stalls.filter(|(stall, _)| *stall > LONGEST_STALL).max_by_key(|(stall, _)| *stall)
+}
+
+pub(super) fn client_stall(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (stall, second) = longest_stall(evidence)?;
+    let at = second.start_ns / 1_000_000_000;
+    // A stall is noted in the interval in which it began, and may reach into the next.
+    let around =
+        evidence.seconds.iter().filter(|other| (second.index..=second.index + 1).contains(&other.index));
+    let (who, why, advice) = explained(stall, second, around);
+    Some(degraded(
+        "client_stall",
+        format!("{who} did not run for {stall}, in the second from {at} s{why}"),
+        LONGEST_STALL.to_string(),
+        advice,
+    ))
+}
+
+/// Who stood still, what else is known of that time, and what to do. The meter's thread only sleeps: where it was
+/// late, too, nothing in this process ran.
+fn explained<'a>(
+    stall: Nanos,
+    second: &Second,
+    around: impl Iterator<Item = &'a Second> + Clone,
+) -> (String, String, &'static str) {
+    const ELSEWHERE: &str = "look for what stopped this host: other load, a CPU quota, a paused guest";
+    let throttled = known_sum(around.clone(), |second| second.host.throttled_ns);
+    if let Some(throttled) = throttled.filter(|&ns| ns >= stall.0 / 2) {
+        let why = format!(": its CPU quota had stopped it for {} by then", Nanos(throttled));
+        return ("this client".to_owned(), why, "give its control group more CPU, or lower the load");
+    }
+    let Some(late) = around.filter_map(|second| second.hiccup_max_ns).max() else {
+        return ("this client or its host".to_owned(), String::new(), ELSEWHERE);
+    };
+    if late >= stall.0 / 2 {
+        let why = format!("; a thread of it that only sleeps was late by {} as well", Nanos(late));
+        return ("this whole client or its host".to_owned(), why, ELSEWHERE);
+    }
+    let slowest = second.workers.iter().max_by_key(|worker| worker.stall_max_ns);
+    let who = slowest.map_or("a worker".to_owned(), |worker| format!("worker {}", worker.worker));
+    let why = format!("; the host ran: a thread that only sleeps was late by {} at most", Nanos(late));
+    (who, why, "look for what else runs on that worker's CPU: taskset, other load")
+}
+
+/// A single long wait for a client that did run: it had too much to do at once. A stall explains such a wait,
+/// and is told instead.
+pub(super) fn client_late(evidence: &Evidence<'_>) -> Option<Finding> {
+    if longest_stall(evidence).is_some() {
+        return None;
+    }
+    let longest = |phase| {
+        let histogram = evidence.total.phase(phase)?.histogram();
+        // The low end of its bucket: what was surely reached.
+        Some((Nanos(histogram.lowest_equivalent(histogram.max())), phase))
+    };
+    let worst = [Phase::ScheduleLag, Phase::ClientLag].into_iter().filter_map(longest).max()?;
+    let (wait, phase) = worst;
+    (wait > LONGEST_STALL).then(|| Finding {
+        check: "client_late".to_owned(),
+        makes: VerdictWord::Degraded,
+        measured: format!("a request waited {wait} for this client ({})", phase.name()),
+        limit: LONGEST_STALL.to_string(),
+        advice: "the client had more to do than it could: give it more CPU or workers, or lower the load"
+            .to_owned(),
+    })
+}
+
+/// A stall that no worker met: it slept, or had nothing to do. The server may have stood still with it.
+pub(super) fn host_stall(evidence: &Evidence<'_>) -> Option<Finding> {
+    if longest_stall(evidence).is_some() {
+        return None;
+    }
+    let late = |second: &Second| second.hiccup_max_ns.map_or(Nanos::ZERO, Nanos);
+    let second = evidence.seconds.iter().max_by_key(|second| late(second))?;
+    (late(second) > LONGEST_STALL).then(|| {
+        degraded(
+            "host_stall",
+            format!(
+                "a thread that only sleeps was late by {}, in the second from {} s: this host stood still",
+                late(second),
+                second.start_ns / 1_000_000_000
+            ),
+            LONGEST_STALL.to_string(),
+            "look for what stopped this host: other load, a CPU quota, a paused guest",
+        )
+    })
+}
+
+/// What a thread that only sleeps meets at random instants, requests at random instants meet, too: so the same
+/// share of the ticks may be late as of the requests, by the same limit. jHiccup reads its meter so.
+pub(super) fn hiccups(evidence: &Evidence<'_>) -> Option<Finding> {
+    let ticks = evidence.total.series(Series::Hiccup)?;
+    let limit = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE).max(LAG_FLOOR);
+    let (over, n) = (ticks.count_over(limit), ticks.count());
+    let is_finding = over > LATE_FEW && is_over_share(over, n, LATE_PER_MILLE);
+    is_finding.then(|| {
+        let longest = ticks.max().unwrap_or_default();
+        degraded(
+            "hiccups",
+            format!(
+                "a thread that only sleeps was late by over {limit} in {over} of {n} ticks ({}), by {longest} at \
+                 most",
+                percent(over, n)
+            ),
+            format!("1 % of them, or {LATE_FEW}"),
+            "this host does not run its threads in time, and a server on it would fare the same: keep other work \
+             off it, or pin this client to a core of its own",
+        )
+    })
+}
+
+/// Treadmill names an agent whose p99 is over twice that of the others: one bad client biases a pooled tail. The
+/// share of late requests stands for the p99 here, because shares add up over a run.
+const SLOW_FACTOR: u64 = 2;
+
+pub(super) fn slow_worker(evidence: &Evidence<'_>) -> Option<Finding> {
+    let workers = &evidence.total.workers;
+    let late_share = |worker: &WorkerSecond| worker.late as f64 / worker.ok.max(1) as f64;
+    let slowest = workers.iter().max_by(|a, b| late_share(a).total_cmp(&late_share(b)))?;
+    let others = || workers.iter().filter(|worker| worker.worker != slowest.worker);
+    let (others_late, others_ok) =
+        others().fold((0u64, 0u64), |(late, ok), worker| (late + worker.late, ok + worker.ok));
+    if others_ok == 0 {
+        return None;
+    }
+    // Where 10 % of the service is more than the 1 ms that late ones are counted by, the mean lateness decides.
+    let limit = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE).max(LAG_FLOOR) + evidence.batch;
+    let is_late = slowest.late > LATE_FEW
+        && is_over_share(slowest.late, slowest.ok, LATE_PER_MILLE)
+        && slowest.lag_ns / slowest.late >= limit.0;
+    // late / ok > 2 × others_late / others_ok, without dividing.
+    let is_alone = u128::from(slowest.late) * u128::from(others_ok)
+        > u128::from(SLOW_FACTOR) * u128::from(others_late) * u128::from(slowest.ok);
+    let waited = |worker: &WorkerSecond| {
+        let waited = worker.run_queue_ns.map(|ns| format!(", and waited {} for a CPU", Nanos(ns)));
+        waited.unwrap_or_default()
+    };
+    (is_late && is_alone).then(|| {
+        degraded(
+            "slow_worker",
+            format!(
+                "worker {} was over {LATE} late {} times in {} answers ({}){}; the others in {}",
+                slowest.worker,
+                slowest.late,
+                slowest.ok,
+                percent(slowest.late, slowest.ok),
+                waited(slowest),
+                percent(others_late, others_ok),
+            ),
+            format!("{SLOW_FACTOR} times the share of the others, over 1 %"),
+            "one worker spoils the tail of all: look for what else runs on its CPU, or use fewer workers",
+        )
+    })
+}

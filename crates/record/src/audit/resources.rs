@@ -1,0 +1,86 @@
+//! Whether this client's host had what connections take: descriptors, ports, room in listen queues, a sound network.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_sum, percent};
+use crate::document::Finding;
+
+/// One refused descriptor is a request that failed for a reason that has nothing to do with the server.
+pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Finding> {
+    let refused = evidence.total.counts.out_of_descriptors;
+    (refused > 0).then(|| {
+        let open = evidence.seconds.iter().filter_map(|second| second.host.open_files).max();
+        let open = open.map(|open| format!("; it had {open} open at most")).unwrap_or_default();
+        let limit = evidence.host.limits.open_files;
+        degraded(
+            "descriptors",
+            format!("{refused} connections could not be opened: this process was out of descriptors{open}"),
+            limit.map_or("none refused".to_owned(), |limit| format!("none refused; {limit} at the start")),
+            "raise the limit of open files (ulimit -n), or use fewer connections",
+        )
+    })
+}
+
+/// From here on the next run, or the next minute of this one, may find none: a port stays in TIME_WAIT for a
+/// minute after its connection.
+const PORTS_PER_MILLE: u64 = 800;
+
+pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Finding> {
+    const ADVICE: &str = "keep connections alive, widen net.ipv4.ip_local_port_range, or let the server listen on \
+                          more ports";
+    let refused = evidence.total.counts.out_of_ports;
+    let taken = evidence.seconds.iter().filter_map(|second| second.host.ports).max();
+    let range = evidence.host.limits.local_ports;
+    let has = range.map(|range| format!("{} to {}, {} ports", range.first, range.last, range.len()));
+    if refused > 0 {
+        let has = has.map(|has| format!(" ({has})")).unwrap_or_default();
+        let measured = format!("{refused} connections could not be opened: no local port was left{has}");
+        return Some(degraded("ports", measured, "none refused".to_owned(), ADVICE));
+    }
+    let (taken, range) = taken.zip(range)?;
+    is_over_share(taken, range.len(), PORTS_PER_MILLE).then(|| {
+        degraded(
+            "ports",
+            format!(
+                "{} of the local ports were taken ({})",
+                percent(taken, range.len()),
+                has.unwrap_or_default()
+            ),
+            "80 %".to_owned(),
+            ADVICE,
+        )
+    })
+}
+
+/// Says something only where the server is on this host: another host's queue is not counted here.
+pub(super) fn listen_drops(evidence: &Evidence<'_>) -> Option<Finding> {
+    let is_here = evidence.address.and_then(ip_of).is_some_and(|ip| ip.is_loopback());
+    let dropped = known_sum(evidence.seconds.iter(), |second| second.host.listen_drops)?;
+    (is_here && dropped > 0).then(|| {
+        degraded(
+            "listen_drops",
+            format!("a full listen queue on this host turned {dropped} connections away"),
+            "none; counted over all servers of this network namespace".to_owned(),
+            "the server accepts too slowly: each of them is tried again after a second, which stands in connect; \
+             raise its backlog and net.core.somaxconn",
+        )
+    })
+}
+
+fn ip_of(address: &str) -> Option<IpAddr> {
+    address.parse::<SocketAddr>().map(|address| address.ip()).ok()
+}
+
+/// A segment that is sent again makes its request late by 200 ms or more, so as many may be as may be late.
+pub(super) fn retransmits(evidence: &Evidence<'_>) -> Option<Finding> {
+    let again = known_sum(evidence.seconds.iter(), |second| second.host.retransmits)?;
+    let sent = evidence.total.counts.sent;
+    (again > LATE_FEW && is_over_share(again, sent, LATE_PER_MILLE)).then(|| {
+        degraded(
+            "retransmits",
+            format!("{again} TCP segments were sent again, for {sent} requests"),
+            "1 % of the requests; counted over this network namespace".to_owned(),
+            "the network loses packets: what it costs stands in connect, send and wait",
+        )
+    })
+}

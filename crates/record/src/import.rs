@@ -1,0 +1,174 @@
+//! The record of an import: what another tool said of its own run, with what it cannot know.
+//!
+//! A document of its own kind in the place of a run's, since nearly everything that a run knows may be absent here.
+//! Absent is not zero: a figure that the tool does not state is left out.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use units::Nanos;
+
+use crate::document::{CodeCount, Threshold, Verdict};
+use crate::error::RecordError;
+use crate::escape::escaped;
+use crate::folder::RUN;
+use crate::folder_reader::read_whole;
+
+/// What another tool measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Import {
+    pub schema_version: u32,
+    pub kind: ImportKind,
+    pub verdict: Verdict,
+    /// What was stated with `--fail-if`; left out where nothing was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<Threshold>,
+    /// The version of the program that made this record.
+    pub parallax_version: String,
+    pub imported: Imported,
+    pub results: ImportedResults,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ImportKind {
+    Import,
+}
+
+/// Where the figures come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Imported {
+    pub tool: String,
+    /// Absent where the output does not name it.
+    pub tool_version: Option<String>,
+    /// Which of the tool's outputs.
+    pub form: String,
+    pub file: String,
+    /// What this output cannot tell, one sentence each.
+    pub cannot_know: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportedResults {
+    pub url: Option<String>,
+    /// RFC 3339, UTC.
+    pub started: Option<String>,
+    pub elapsed_ns: Option<u64>,
+    pub connections: Option<u64>,
+    /// Requests a second that the tool was asked for.
+    pub rate_per_s: Option<f64>,
+    /// Requests that ended, as far as the tool counts them.
+    pub requests: Option<u64>,
+    /// Those of them that the tool takes for good.
+    pub ok: Option<u64>,
+    pub failed: Option<u64>,
+    /// As the tool states it: of all requests that ended, unless it says otherwise.
+    pub throughput_per_s: Option<f64>,
+    pub bytes_sent: Option<u64>,
+    pub bytes_received: Option<u64>,
+    pub codes: Vec<CodeCount>,
+    pub errors: Vec<ErrorCount>,
+    pub times: Vec<ImportedTime>,
+}
+
+/// Failures in the tool's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorCount {
+    pub said: String,
+    /// Absent where the tool says what it met and not how often.
+    pub count: Option<u64>,
+}
+
+/// One distribution of durations.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportedTime {
+    /// `response`, `service` or a phase where it means the same as in a run, else `request`.
+    pub name: String,
+    /// The tool's own name.
+    pub said: String,
+    /// From when to when, and of which requests.
+    pub meaning: String,
+    pub count: Option<u64>,
+    pub min_ns: Option<u64>,
+    pub mean_ns: Option<u64>,
+    pub max_ns: Option<u64>,
+    /// As stated, and only those that `count` values can carry.
+    pub quantiles: Vec<ImportedQuantile>,
+    /// The histogram log of this folder that holds the values, where the tool gave each of them.
+    pub log: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImportedQuantile {
+    /// Between 0 and 1.
+    pub q: f64,
+    pub ns: u64,
+    /// The 95 % interval, where each value is known.
+    pub low_ns: Option<u64>,
+    pub high_ns: Option<u64>,
+}
+
+/// Whether the folder `path` holds an import.
+///
+/// # Errors
+///
+/// When it holds neither an import nor a run, or cannot be read.
+pub fn is_import(path: &Path) -> Result<bool, RecordError> {
+    let document: Value = read_whole(path)?;
+    Ok(document.get("kind").and_then(Value::as_str) == Some("import"))
+}
+
+/// The import in the folder `path`.
+///
+/// # Errors
+///
+/// As for a run.
+pub fn read_import(path: &Path) -> Result<Import, RecordError> {
+    read_whole(path).map(escaped)
+}
+
+/// Writes a new folder: the document, and histogram logs by their file's name.
+///
+/// # Errors
+///
+/// [`RecordError::Occupied`] and [`RecordError::Write`].
+pub fn write_import(path: &Path, import: &Import, logs: &[(String, String)]) -> Result<(), RecordError> {
+    let write = |source| RecordError::Write { path: path.to_owned(), source };
+    fs::create_dir_all(path).map_err(write)?;
+    let mut text = serde_json::to_vec_pretty(import).expect("a document has no keys but strings");
+    text.push(b'\n');
+    // The document last: a folder without one holds nothing.
+    if path.join(RUN).try_exists().map_err(write)? {
+        return Err(RecordError::Occupied { path: path.to_owned() });
+    }
+    let logs = logs.iter().map(|(name, text)| (name.as_str(), text.as_bytes()));
+    for (name, bytes) in logs.chain([(RUN, text.as_slice())]) {
+        let file = path.join(name);
+        let created = fs::OpenOptions::new().write(true).create_new(true).open(&file);
+        created.and_then(|mut file| file.write_all(bytes)).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => RecordError::Occupied { path: path.to_owned() },
+            _ => RecordError::Write { path: file, source },
+        })?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds since the epoch as RFC 3339, if it is a time that a calendar has.
+pub fn timestamp(unix: Nanos) -> Option<String> {
+    jiff::Timestamp::from_nanosecond(i128::from(unix.0)).ok().map(|at| at.to_string())
+}
+
+/// RFC 3339 as nanoseconds since the epoch; `None` before it.
+pub fn unix_ns(text: &str) -> Option<u64> {
+    u64::try_from(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond()).ok()
+}
