@@ -4,8 +4,8 @@
 
 #![no_main]
 
-use codec::http1::{Checks, Http1, Limits, Request, Url};
-use codec::{CloseEvent, DecodeError, Event, Protocol, Reply, Session};
+use codec::web::{Checks, Limits, Request, Settings, Turns, Url, Web};
+use codec::{CloseEvent, DecodeError, Event, Key, Origin, Protocol, Reply, Session};
 use libfuzzer_sys::fuzz_target;
 
 const OUTSTANDING: u64 = 3;
@@ -26,7 +26,7 @@ enum Ending {
     Closed(CloseEvent),
 }
 
-fn run(options: u8) -> Http1 {
+fn run(options: u8) -> Web<Turns> {
     let bit = |place: u8| options >> place & 1 == 1;
     let url = Url::parse("http://h/").expect("a URL");
     let request = |place| {
@@ -42,19 +42,22 @@ fn run(options: u8) -> Http1 {
         expect_sha256: bit(6).then(|| "00".repeat(32).parse().expect("a digest")),
     };
     let limits = if bit(3) { tight } else { Limits::default() };
-    Http1::new(&requests, requests.len(), &checks, limits).expect("requests that can be sent")
+    let settings = Settings { pipeline: requests.len(), limits, ..Settings::default() };
+    Web::turns(&requests, &checks, settings).expect("requests that can be sent")
 }
 
-fn endings<'a>(run: &Http1, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Ending> {
-    let mut session = run.session();
+fn endings<'a>(run: &Web<Turns>, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Ending> {
+    let mut session = run.session(Origin(0));
     let mut out = Vec::new();
-    (0..OUTSTANDING).for_each(|n| session.expect(run.encode(n, &mut out)));
+    for n in 0..OUTSTANDING {
+        session.request(&run.begin(n), Key(n), &mut out);
+    }
     let mut endings = Vec::new();
     let mut said_began = false;
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
-            let step = match session.handle_input(rest) {
+            let step = match session.handle_input(rest, &mut out) {
                 Ok(step) => step,
                 Err(error) => {
                     endings.push(Ending::Failed(error));
@@ -64,14 +67,15 @@ fn endings<'a>(run: &Http1, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Endin
             assert!(step.consumed > 0 && step.consumed <= rest.len());
             rest = &rest[step.consumed..];
             match step.event {
-                Some(Event::Finished(reply)) => {
+                Some(Event::Finished(_, reply)) => {
                     endings.push(Ending::Reply(reply));
                     said_began = false;
                 }
-                Some(Event::Began) => {
+                Some(Event::Began(_)) => {
                     assert!(rest.is_empty() && !said_began);
                     said_began = true;
                 }
+                Some(other) => panic!("{other:?} is nothing that one request at a time meets"),
                 None => assert!(rest.is_empty() && said_began),
             }
         }

@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use codec::Protocol;
-use codec::http1::targets::{Form, detect, parse};
-use codec::http1::{Checks, Http1, Limits, RequestError};
+use codec::web::targets::{Form, detect, parse};
+use codec::web::{Checks, RequestError, Settings, Web};
+use codec::{Key, Protocol, Session};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -19,17 +19,19 @@ fuzz_target!(|text: &str| {
                 continue;
             }
         };
-        let run = match Http1::new(&requests, 1, &Checks::default(), Limits::default()) {
+        let run = match Web::turns(&requests, &Checks::default(), Settings::default()) {
             Ok(run) => run,
             Err(error) => {
-                assert!(matches!(error, RequestError::WeightsTooFine { .. }), "refused late: {error}");
+                let late = !matches!(error, RequestError::WeightsTooFine { .. } | RequestError::TooManyOrigins { .. });
+                assert!(!late, "refused late: {error}");
                 continue;
             }
         };
         for n in 0..requests.len() as u64 {
             let mut out = Vec::new();
-            run.encode(n, &mut out);
-            check_request(&out, requests[run.request_index(n)].headers.len());
+            let journey = run.begin(n);
+            run.session(run.route(&journey).origin).request(&journey, Key(n), &mut out);
+            check_request(&out, requests[journey as usize].headers.len());
         }
     }
 });

@@ -4,55 +4,140 @@
 //! never names a protocol: [`Protocol`] is what a run says, shared by all workers; [`Session`] is the client
 //! side of one connection. A new protocol is one module here, its golden transcripts and its fuzz target.
 
-pub mod http1;
+mod http1;
+mod http2;
+pub mod tls;
+pub mod web;
 
 use thiserror::Error;
+use units::Nanos;
 
 /// What one run says, and how. Shared, read-only, by all workers.
 pub trait Protocol: Send + Sync {
-    type Session: Session;
+    /// What one unit of demand is about to ask for: an index where each request stands alone, a whole state
+    /// where one answer decides the next request. It travels with its request.
+    type Journey: Send;
 
-    /// The client side of a new connection.
-    fn session(&self) -> Self::Session;
+    type Session: Session<Journey = Self::Journey>;
 
-    /// Appends request number `n` of the run, whole, to `out`.
+    /// The client side of a new connection to `origin`.
+    fn session(&self, origin: Origin) -> Self::Session;
+
+    /// The first request of unit `n` of the run's demand.
     ///
-    /// Which of the run's requests number `n` is depends on `n` alone, so the mix is the same whatever the
-    /// number of workers. Returns what the session must know to read the answer.
+    /// It depends on `n` alone, so the mix is the same whatever the number of workers.
+    fn begin(&self, n: u64) -> Self::Journey;
+
+    /// Where the journey's current request goes, and among whose figures it counts.
+    fn route(&self, journey: &Self::Journey) -> Route;
+
+    /// How many kinds of requests the run tells apart: every [`Route::kind`] is below it.
+    fn kinds(&self) -> usize;
+
+    /// What follows the journey's current request, which has ended.
+    fn advance(&self, journey: Self::Journey, ended: Ended<'_, Self::Session>) -> Next<Self::Journey> {
+        let _ = (journey, ended);
+        Next::End
+    }
+}
+
+/// One of the run's peers, by its place in the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Origin(pub u16);
+
+/// Where a request goes, and among whose figures it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Route {
+    pub origin: Origin,
+    pub kind: u16,
+}
+
+/// How a request of a journey ended.
+#[derive(Debug)]
+pub enum Ended<'a, S> {
+    /// In an answer that the session has read just now.
+    Answered {
+        session: &'a mut S,
+        judgement: Judgement,
+    },
+    Unanswered,
+}
+
+/// What follows a request of a journey.
+#[derive(Debug)]
+pub enum Next<J> {
+    /// Nothing: its caller is free.
+    End,
+    /// Another request, intended `think` after the end of the last one.
+    Then { journey: J, think: Nanos },
+}
+
+/// A request of a connection, as the engine names it: unique among those outstanding on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(pub u64);
+
+/// The client side of one connection.
+///
+/// Drive it in this order: [`open`](Session::open) once it stands, [`request`](Session::request) for each request,
+/// [`handle_input`](Session::handle_input) as bytes arrive, until nothing is outstanding and
+/// [`capacity`](Session::capacity) is 0 or an answer says that the connection ends. What it has to say it appends
+/// to the `out` it is given, in the order in which it must be sent.
+pub trait Session {
+    type Journey;
+
+    /// The connection stands. Appends what opens the conversation, if anything.
+    fn open(&mut self, out: &mut Vec<u8>) -> Opening {
+        let _ = out;
+        Opening::Ready
+    }
+
+    /// How many requests may be outstanding at once on this connection. May change with every input; 0 once the
+    /// connection takes no more requests.
+    fn capacity(&self) -> usize;
+
+    /// Appends the current request of `journey`.
     ///
     /// # Cost
     ///
-    /// Hot path: copies prepared bytes; allocates only while `out` grows.
-    fn encode(&self, n: u64, out: &mut Vec<u8>) -> Expect;
-}
-
-/// What the session must know of a request to read its answer: an index into the protocol's own table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expect(pub u32);
-
-/// The client side of one connection. Answers come in the order of the requests.
-///
-/// Drive it in this order: [`expect`](Session::expect) for each request encoded, then
-/// [`handle_input`](Session::handle_input) as bytes arrive, until nothing is outstanding or it asks to close.
-pub trait Session {
-    /// How many requests may be outstanding at once on this connection.
-    fn capacity(&self) -> usize;
-
-    /// A request has been encoded for this connection.
-    fn expect(&mut self, expect: Expect);
+    /// Hot path: where requests stand alone it copies prepared bytes, and allocates only while `out` grows.
+    fn request(&mut self, journey: &Self::Journey, key: Key, out: &mut Vec<u8>) -> Encoded;
 
     /// Takes bytes in the order they were read; any split is allowed.
     ///
-    /// Stops after the first event: call again with the rest while [`Step::consumed`] is less than what was
-    /// given. Without an event everything is consumed.
+    /// Stops after the first event: call again with the rest while [`Step::more`] is set or less was consumed
+    /// than was given. Without an event everything is consumed.
     ///
     /// # Errors
     ///
     /// [`DecodeError`] ends the connection: the oldest outstanding request failed by it.
-    fn handle_input(&mut self, input: &[u8]) -> Result<Step, DecodeError>;
+    fn handle_input(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, DecodeError>;
 
     /// The peer has closed its side. Ends the connection.
     fn handle_close(&mut self) -> CloseEvent;
+
+    /// Whether the connection can go on after a request that was answered before it was wholly sent. Where the
+    /// requests stand one behind the other, what the rest of the bytes would mean to the peer is not known.
+    fn survives_early_answer(&self) -> bool {
+        false
+    }
+}
+
+/// What a connection waits for before it takes requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    Ready,
+    /// The end of a handshake; [`Event::Opened`] tells.
+    Tls,
+    /// The end of a login; [`Event::Opened`] tells.
+    Auth,
+}
+
+/// How much of a request was appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoded {
+    Whole,
+    /// The rest comes as the peer makes room; [`Event::Encoded`] tells when it is whole.
+    Partly,
 }
 
 /// What [`Session::handle_input`] did.
@@ -61,16 +146,44 @@ pub struct Step {
     /// How many bytes were taken.
     pub consumed: usize,
     pub event: Option<Event>,
+    /// There may be more events in what has been taken already: call again, if only with nothing.
+    pub more: bool,
 }
 
-/// Progress of the oldest outstanding request.
+impl Step {
+    /// Nothing lies within the session beyond `event`.
+    pub fn new(consumed: usize, event: Option<Event>) -> Step {
+        Step { consumed, event, more: false }
+    }
+}
+
+/// Progress of a connection, or of a request on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Its answer has begun, and the input is used up before its end. Said once an answer, and only when
-    /// the answer did not both begin and end in one input.
-    Began,
-    /// Its answer is complete.
-    Finished(Reply),
+    /// The connection takes requests from now on. Said once, and only when [`Session::open`] asked to wait.
+    Opened,
+    /// The last of the request has been appended. Said only of one that was [`Encoded::Partly`].
+    Encoded(Key),
+    /// The answer has begun, and the input is used up before its end, or it fails before that. Said once an answer,
+    /// and not of one that is complete in the input in which it begins.
+    Began(Key),
+    /// The answer is complete.
+    Finished(Key, Reply),
+    /// There will be no answer to this request. The connection goes on.
+    Failed(Key, StreamEnd),
+}
+
+/// How one of several requests on a connection ended without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamEnd {
+    /// The peer gave it up.
+    Reset,
+    /// The peer says that it has not looked at it.
+    Unprocessed,
+    /// Its answer ended before its announced end.
+    Incomplete,
+    /// Its answer was not in the protocol's form, or over one of our limits.
+    Malformed,
 }
 
 /// A complete answer.
@@ -125,4 +238,25 @@ pub enum DecodeError {
     /// Bytes came while no request was outstanding.
     #[error("bytes that answer no request")]
     Unsolicited,
+    /// The handshake did not come to an end.
+    #[error("handshake: {what}")]
+    Handshake { what: &'static str },
+    /// The login was refused.
+    #[error("login: {what}")]
+    Login { what: &'static str },
+}
+
+impl DecodeError {
+    /// The part of it, or the rule, that it is about: the same for every connection that fails alike, so that
+    /// they can be counted.
+    pub fn what(self) -> &'static str {
+        match self {
+            DecodeError::Malformed { what }
+            | DecodeError::TooLong { what, .. }
+            | DecodeError::Unsupported { what }
+            | DecodeError::Handshake { what }
+            | DecodeError::Login { what } => what,
+            DecodeError::Unsolicited => "bytes that answer no request",
+        }
+    }
 }

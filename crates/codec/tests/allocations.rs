@@ -3,20 +3,20 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is the test failing")]
 
 use allocation_counter::measure;
-use codec::http1::{Checks, Http1, Http1Session, Limits, Request, Url};
-use codec::{DecodeError, Event, Protocol, Session};
+use codec::web::{Checks, Request, Settings, Turns, Url, Web, WebSession};
+use codec::{DecodeError, Event, Key, Origin, Protocol, Session};
 
-fn run(checks: &Checks) -> Http1 {
+fn run(checks: &Checks) -> Web<Turns> {
     let request = Request::get(Url::parse("http://127.0.0.1/").unwrap());
-    Http1::new(&[request], 2, checks, Limits::default()).unwrap()
+    Web::turns(&[request], checks, Settings { pipeline: 2, ..Settings::default() }).unwrap()
 }
 
-fn answer_one(session: &mut Http1Session, run: &Http1, pieces: &[&[u8]], out: &mut Vec<u8>) {
+fn answer_one(session: &mut WebSession<Turns>, pieces: &[&[u8]], out: &mut Vec<u8>) {
     out.clear();
-    session.expect(run.encode(7, out));
+    session.request(&0, Key(7), out);
     for (index, piece) in pieces.iter().enumerate() {
-        let step = session.handle_input(piece).unwrap();
-        let finished = matches!(step.event, Some(Event::Finished(_)));
+        let step = session.handle_input(piece, out).unwrap();
+        let finished = matches!(step.event, Some(Event::Finished(..)));
         assert_eq!(finished, index + 1 == pieces.len());
     }
 }
@@ -33,13 +33,13 @@ fn an_answer_costs_no_allocation() {
         &[b"HTTP/1.1 200 OK\r\nTransfer-Enc", b"oding: chunked\r\n\r\n3\r\nhel", b"\r\n2\r\nlo\r\n0\r\n\r\n"];
     for checks in [Checks::default(), checks] {
         let run = run(&checks);
-        let mut session = run.session();
+        let mut session = run.session(Origin(0));
         let mut out = Vec::with_capacity(1_024);
-        let fast = measure(|| (0..100).for_each(|_| answer_one(&mut session, &run, whole, &mut out)));
+        let fast = measure(|| (0..100).for_each(|_| answer_one(&mut session, whole, &mut out)));
         assert_eq!(fast.count_total, 0, "a head whole in the input is read where it stands");
         // The first cut head takes the buffer that later ones use.
-        answer_one(&mut session, &run, cut, &mut out);
-        let slow = measure(|| (0..100).for_each(|_| answer_one(&mut session, &run, cut, &mut out)));
+        answer_one(&mut session, cut, &mut out);
+        let slow = measure(|| (0..100).for_each(|_| answer_one(&mut session, cut, &mut out)));
         assert_eq!(slow.count_total, 0, "a cut head uses the buffer again");
     }
 }
@@ -53,10 +53,11 @@ fn a_length_that_a_peer_announces_takes_no_memory() {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8000000000000000\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40000000\r\nabc",
     ] {
-        let mut session = run.session();
-        session.expect(run.encode(0, &mut Vec::new()));
-        let taken = measure(|| match session.handle_input(announced) {
-            Ok(step) => assert_eq!(step.event, Some(Event::Began)),
+        let mut session = run.session(Origin(0));
+        let out = &mut Vec::new();
+        session.request(&0, Key(0), out);
+        let taken = measure(|| match session.handle_input(announced, out) {
+            Ok(step) => assert_eq!(step.event, Some(Event::Began(Key(0)))),
             Err(error) => assert!(matches!(error, DecodeError::TooLong { .. })),
         });
         assert_eq!(taken.bytes_total, 0, "{}", announced.escape_ascii());
@@ -66,11 +67,12 @@ fn a_length_that_a_peer_announces_takes_no_memory() {
 #[test]
 fn a_head_without_an_end_takes_no_more_than_its_limit() {
     let run = run(&Checks::default());
-    let mut session = run.session();
-    session.expect(run.encode(0, &mut Vec::new()));
+    let mut session = run.session(Origin(0));
+    let out = &mut Vec::new();
+    session.request(&0, Key(0), out);
     let taken = measure(|| {
-        session.handle_input(b"HTTP/1.1 200 OK\r\nX: ").unwrap();
-        let endless = (0..10_000).find_map(|_| session.handle_input(&[b'x'; 1_000]).err());
+        session.handle_input(b"HTTP/1.1 200 OK\r\nX: ", out).unwrap();
+        let endless = (0..10_000).find_map(|_| session.handle_input(&[b'x'; 1_000], out).err());
         assert!(matches!(endless, Some(DecodeError::TooLong { .. })));
     });
     // A vector that grows by doubling may hold twice what it was given.

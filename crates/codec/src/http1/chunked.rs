@@ -13,12 +13,12 @@
 
 use memchr::memchr;
 
-use super::limits::Limits;
 use crate::DecodeError;
+use crate::web::Limits;
 
 /// Where in a chunked body the input stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ChunkDecoder {
+pub(crate) struct ChunkDecoder {
     state: State,
     /// Size of the chunk being read; once in its data, what is left of it.
     size: u64,
@@ -30,7 +30,7 @@ pub(super) struct ChunkDecoder {
 
 /// What one step of decoding gave: at most one run of data.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece<'a> {
+pub(crate) struct Piece<'a> {
     pub consumed: usize,
     pub data: &'a [u8],
     pub end: bool,
@@ -52,12 +52,12 @@ enum State {
 }
 
 impl ChunkDecoder {
-    pub(super) fn new() -> ChunkDecoder {
+    pub(crate) fn new() -> ChunkDecoder {
         ChunkDecoder { state: State::Size { digits: false }, size: 0, line_bytes: 0, announced_bytes: 0 }
     }
 
     /// Reads up to and including the next run of data, the end of the body, or the end of the input.
-    pub(super) fn decode<'a>(&mut self, input: &'a [u8], limits: &Limits) -> Result<Piece<'a>, DecodeError> {
+    pub(crate) fn decode<'a>(&mut self, input: &'a [u8], limits: &Limits) -> Result<Piece<'a>, DecodeError> {
         let mut consumed = 0;
         while let Some(&byte) = input.get(consumed) {
             match self.state {

@@ -7,12 +7,12 @@ use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Response, Status};
 
-use super::limits::HEADER_LINES;
 use crate::DecodeError;
+use crate::web::HEADER_LINES;
 
 /// What a head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub status: u16,
     /// What delimits the body, were there one: the request's method and the status may say there is none.
     pub framing: Framing,
@@ -23,14 +23,14 @@ pub(super) struct Head {
 
 /// What delimits a body (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(crate) enum Framing {
     Length(u64),
     Chunked,
     UntilClose,
 }
 
 /// Reads a head from the start of `input`, or `None` while its empty line has not come.
-pub(super) fn parse_head(input: &[u8]) -> Result<Option<Head>, DecodeError> {
+pub(crate) fn parse_head(input: &[u8]) -> Result<Option<Head>, DecodeError> {
     let mut places = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADER_LINES];
     let mut response = Response::new(&mut []);
     let mut config = ParserConfig::default();
@@ -54,6 +54,18 @@ pub(super) fn parse_head(input: &[u8]) -> Result<Option<Head>, DecodeError> {
     }
     let keep = fields.keep(version);
     Ok(Some(Head { status, framing: fields.framing(), keep, head_bytes }))
+}
+
+/// Every header of a head that [`parse_head`] has read, as the peer wrote it.
+pub(crate) fn head_fields(input: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut places = [httparse::EMPTY_HEADER; HEADER_LINES];
+    let mut response = Response::new(&mut places);
+    let mut config = ParserConfig::default();
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    if !matches!(config.parse_response(&mut response, input), Ok(Status::Complete(_))) {
+        return Vec::new();
+    }
+    response.headers.iter().map(|header| (header.name.to_owned(), trim(header.value).to_vec())).collect()
 }
 
 /// The headers that matter, gathered over all lines.

@@ -18,11 +18,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::checks::{BodyChecks, PreparedChecks};
 use super::chunked::ChunkDecoder;
-use super::head::{Framing, Head, parse_head};
-use super::limits::Limits;
-use crate::{CloseEvent, DecodeError, Event, Expect, Judgement, Reply, Session, Step};
+use super::head::{Framing, Head, head_fields, parse_head};
+use crate::web::{Expect, Facts, Intake, Kept};
+use crate::{CloseEvent, DecodeError, Event, Key, Reply, Step};
 
 /// The client's side of one HTTP/1.1 connection.
 ///
@@ -30,35 +29,16 @@ use crate::{CloseEvent, DecodeError, Event, Expect, Judgement, Reply, Session, S
 /// an interim (1xx) answer: whether a cut head is interim cannot be known, and what is reported must not depend
 /// on the cuts. So a connection that closes after `100 Continue` alone is [`CloseEvent::Incomplete`].
 #[derive(Debug)]
-pub struct Http1Session {
-    run: Arc<RunFacts>,
-    outstanding: VecDeque<AnswerForm>,
+pub(crate) struct Http1Session {
+    facts: Arc<Facts>,
+    outstanding: VecDeque<(Key, Expect)>,
     state: State,
     /// The beginning of a head whose end has not come yet.
     partial_head: Vec<u8>,
     answer: Answer,
-    body_checks: BodyChecks,
+    intake: Intake,
     /// An answer said that it is the last of this connection, or could not be read.
     ended: bool,
-}
-
-/// What all sessions of a run share.
-#[derive(Debug)]
-pub(super) struct RunFacts {
-    pub pipeline: usize,
-    pub limits: Limits,
-    pub checks: PreparedChecks,
-    /// By [`Expect`].
-    pub forms: Vec<AnswerForm>,
-}
-
-/// What a request decides about the form of its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AnswerForm {
-    /// The request was HEAD: the answer ends with its head, whatever that says of a body.
-    pub head_only: bool,
-    /// The request asked for the connection to be closed after it.
-    pub last: bool,
 }
 
 #[derive(Debug)]
@@ -72,44 +52,47 @@ enum State {
 /// What is known of the answer that is being read.
 #[derive(Debug)]
 struct Answer {
-    code: u16,
-    judgement: Judgement,
     keep: bool,
-    body_bytes: u64,
     interim_count: u32,
     /// [`Event::Began`] was given for it.
     said_began: bool,
 }
 
 impl Http1Session {
-    pub(super) fn new(run: Arc<RunFacts>) -> Http1Session {
+    pub(crate) fn new(facts: Arc<Facts>) -> Http1Session {
         Http1Session {
-            outstanding: VecDeque::with_capacity(run.pipeline.min(QUEUE_AT_START)),
+            outstanding: VecDeque::with_capacity(facts.pipeline.min(QUEUE_AT_START)),
             state: State::Head,
             partial_head: Vec::new(),
             answer: Answer::NEW,
-            body_checks: BodyChecks::new(&run.checks),
+            intake: Intake::new(&facts),
             ended: false,
-            run,
+            facts,
         }
     }
-}
 
-impl Session for Http1Session {
-    fn capacity(&self) -> usize {
-        self.run.pipeline
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        self.facts.pipeline
     }
 
-    fn expect(&mut self, expect: Expect) {
-        let form = usize::try_from(expect.0).ok().and_then(|index| self.run.forms.get(index));
-        debug_assert!(form.is_some(), "{expect:?} was given by this run's protocol");
-        debug_assert!(self.outstanding.len() < self.run.pipeline, "no more requests than capacity");
-        self.outstanding.push_back(form.copied().unwrap_or(AnswerForm { head_only: false, last: false }));
+    /// Request `key` has been encoded behind those outstanding.
+    #[inline]
+    pub(crate) fn expect(&mut self, key: Key, expect: Expect) {
+        debug_assert!(self.outstanding.len() < self.facts.pipeline, "no more requests than capacity");
+        self.outstanding.push_back((key, expect));
     }
 
-    fn handle_input(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
+    /// The answer that has just ended, where it was to be kept.
+    #[inline]
+    pub(crate) fn take_kept(&mut self) -> Option<Kept> {
+        self.intake.take_kept()
+    }
+
+    #[inline]
+    pub(crate) fn handle_input(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
         if input.is_empty() {
-            return Ok(Step { consumed: 0, event: None });
+            return Ok(Step::new(0, None));
         }
         if self.outstanding.is_empty() || self.ended {
             return Err(DecodeError::Unsolicited);
@@ -120,11 +103,11 @@ impl Session for Http1Session {
         result
     }
 
-    fn handle_close(&mut self) -> CloseEvent {
+    pub(crate) fn handle_close(&mut self) -> CloseEvent {
         let event = if self.outstanding.is_empty() {
             CloseEvent::Idle
         } else if matches!(self.state, State::UntilClose) {
-            CloseEvent::Finished(self.finish())
+            CloseEvent::Finished(self.finish().1)
         } else if self.has_begun() {
             CloseEvent::Incomplete
         } else {
@@ -133,9 +116,7 @@ impl Session for Http1Session {
         self.ended = true;
         event
     }
-}
 
-impl Http1Session {
     /// Reads on until an answer ends or the input is used up.
     fn advance(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
         let mut consumed = 0;
@@ -147,17 +128,18 @@ impl Http1Session {
             };
             consumed += taken;
             if end {
-                return Ok(Step { consumed, event: Some(Event::Finished(self.finish())) });
+                let (key, reply) = self.finish();
+                return Ok(Step::new(consumed, Some(Event::Finished(key, reply))));
             }
         }
-        let event = if self.answer.said_began { None } else { Some(Event::Began) };
+        let event = if self.answer.said_began { None } else { Some(Event::Began(self.oldest().0)) };
         self.answer.said_began = true;
-        Ok(Step { consumed, event })
+        Ok(Step::new(consumed, event))
     }
 
     /// Reads what it can of a head. Gives the bytes taken and whether the answer ended with it.
     fn read_head(&mut self, input: &[u8]) -> Result<(usize, bool), DecodeError> {
-        let limit = self.run.limits.head_bytes;
+        let limit = self.facts.limits.head_bytes;
         let held = self.partial_head.len();
         let room = limit.saturating_sub(held).min(input.len());
         let window = if held == 0 {
@@ -177,18 +159,20 @@ impl Http1Session {
             }
             return Ok((input.len(), false));
         };
-        self.partial_head.clear();
         // A head that had ended in the bytes held would have been read before.
         let taken = head.head_bytes.saturating_sub(held);
-        Ok((taken, self.handle_head(head)?))
+        let end = self.handle_head(head, input)?;
+        self.partial_head.clear();
+        Ok((taken, end))
     }
 
     /// Decides what follows the head: another head, a body, or nothing.
-    fn handle_head(&mut self, head: Head) -> Result<bool, DecodeError> {
+    /// The head stands in what is held of it, or whole in `input`.
+    fn handle_head(&mut self, head: Head, input: &[u8]) -> Result<bool, DecodeError> {
         if head.status == 101 {
             return Err(DecodeError::Unsupported { what: "switch of protocols (101)" });
         }
-        let limits = &self.run.limits;
+        let limits = &self.facts.limits;
         if head.status < 200 {
             self.answer.interim_count += 1;
             if self.answer.interim_count > limits.interim_count {
@@ -197,11 +181,12 @@ impl Http1Session {
             }
             return Ok(false);
         }
-        let form = self.outstanding.front().copied().unwrap_or(AnswerForm { head_only: false, last: true });
-        self.answer.code = head.status;
-        self.answer.judgement = self.run.checks.judge_status(head.status);
+        let (_, expect) = self.oldest();
+        let form = expect.form;
         self.answer.keep = head.keep && !form.last;
-        self.body_checks.begin(self.answer.judgement == Judgement::Good && !form.head_only);
+        let held = &self.partial_head;
+        let headers = || head_fields(if held.is_empty() { input } else { held });
+        self.intake.begin(&self.facts, expect, head.status, headers);
         if form.head_only || matches!(head.status, 204 | 304) {
             return Ok(true);
         }
@@ -222,7 +207,7 @@ impl Http1Session {
 
     /// Reads what it can of a body. Gives the bytes taken and whether the body ended.
     fn read_body(&mut self, input: &[u8]) -> Result<(usize, bool), DecodeError> {
-        let limits = &self.run.limits;
+        let limits = &self.facts.limits;
         let (taken, data, end) = match &mut self.state {
             State::Head => return Ok((0, false)),
             State::Length { left } => {
@@ -236,24 +221,25 @@ impl Http1Session {
             }
             State::UntilClose => (input.len(), input, false),
         };
-        self.answer.body_bytes += data.len() as u64;
         // Lengths and chunks were refused when announced; this bounds a body that announces nothing.
-        if self.answer.body_bytes > limits.body_bytes {
-            return Err(DecodeError::TooLong { what: "bytes of body", limit: limits.body_bytes });
-        }
-        self.body_checks.update(&self.run.checks, data);
+        self.intake.data(&self.facts, data)?;
         Ok((taken, end))
     }
 
+    /// The request that is being answered.
+    fn oldest(&self) -> (Key, Expect) {
+        *self.outstanding.front().expect("input and closes are looked at only while a request is outstanding")
+    }
+
     /// The oldest request has its answer: says which, and makes ready for the next.
-    fn finish(&mut self) -> Reply {
+    fn finish(&mut self) -> (Key, Reply) {
         let answer = std::mem::replace(&mut self.answer, Answer::NEW);
         self.state = State::Head;
+        let (key, _) = self.oldest();
         self.outstanding.pop_front();
         self.ended = !answer.keep;
-        let held = self.body_checks.hold(&self.run.checks);
-        let judgement = if held { answer.judgement } else { Judgement::CheckFailed };
-        Reply { code: answer.code, judgement, body_bytes: answer.body_bytes, keep: answer.keep }
+        let (code, judgement, body_bytes) = self.intake.end(&self.facts);
+        (key, Reply { code, judgement, body_bytes, keep: answer.keep })
     }
 
     fn has_begun(&self) -> bool {
@@ -262,14 +248,7 @@ impl Http1Session {
 }
 
 impl Answer {
-    const NEW: Answer = Answer {
-        code: 0,
-        judgement: Judgement::Good,
-        keep: false,
-        body_bytes: 0,
-        interim_count: 0,
-        said_began: false,
-    };
+    const NEW: Answer = Answer { keep: false, interim_count: 0, said_began: false };
 }
 
 /// Beyond this depth the queue of requests grows as it is used, so that a slip in an option takes no memory.

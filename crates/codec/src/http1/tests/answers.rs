@@ -106,7 +106,7 @@ fn nothing_is_read_after_the_last_answer() {
 #[test]
 fn a_close_means_what_had_come() {
     check("", &[BEFORE_RESPONSE]);
-    assert_eq!(Connection::new(&["GET"]).protocol().session().handle_close(), CloseEvent::Idle);
+    assert_eq!(Connection::new(&["GET"]).protocol().session(Origin(0)).handle_close(), CloseEvent::Idle);
     check("H", &[INCOMPLETE]);
     check("\r\n", &[INCOMPLETE]);
     check("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", &[INCOMPLETE]);

@@ -42,17 +42,21 @@ fn header_lines_are_counted() {
 #[test]
 fn bytes_that_answer_nothing_are_refused() {
     let connection = Connection::new(&["GET"]);
-    let mut session = connection.protocol().session();
-    assert_eq!(session.handle_input(b"HTTP/1.1 408 Request Timeout\r\n\r\n"), Err(DecodeError::Unsolicited));
-    assert!(session.handle_input(b"").is_ok());
+    let mut session = connection.protocol().session(Origin(0));
+    let late = session.handle_input(b"HTTP/1.1 408 Request Timeout\r\n\r\n", &mut Vec::new());
+    assert_eq!(late, Err(DecodeError::Unsolicited));
+    assert!(session.handle_input(b"", &mut Vec::new()).is_ok());
 }
 
 #[test]
 fn nothing_is_read_after_an_answer_that_could_not_be() {
-    let mut session = Connection::new(&["GET", "GET"]).protocol().session();
-    [Expect(0), Expect(1)].into_iter().for_each(|expect| session.expect(expect));
-    assert!(matches!(session.handle_input(b"HTTP/9"), Err(DecodeError::Malformed { .. })));
-    assert_eq!(session.handle_input(b"HTTP/1.1 204 No\r\n\r\n"), Err(DecodeError::Unsolicited));
+    let mut session = Connection::new(&["GET", "GET"]).protocol().session(Origin(0));
+    let out = &mut Vec::new();
+    for n in 0..2 {
+        session.request(&n, Key(n.into()), out);
+    }
+    assert!(matches!(session.handle_input(b"HTTP/9", out), Err(DecodeError::Malformed { .. })));
+    assert_eq!(session.handle_input(b"HTTP/1.1 204 No\r\n\r\n", out), Err(DecodeError::Unsolicited));
 }
 
 /// Bytes that look enough like answers to reach the deeper states.

@@ -7,8 +7,8 @@ mod runs;
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::{CloseEvent, DecodeError, Event, Expect, Judgement, Protocol, Reply, Session};
+use crate::web::{Checks, Limits, Request, RequestError, Settings, Turns, Url, Web};
+use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Reply, Session};
 
 /// How one outstanding request of a transcript ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,25 +32,27 @@ impl Connection {
         Connection { methods: methods.to_vec(), checks: Checks::default(), limits: Limits::default() }
     }
 
-    fn protocol(&self) -> Http1 {
+    fn protocol(&self) -> Web<Turns> {
         let url = Url::parse("http://h/").unwrap();
         let request = |method: &&str| Request { method: (*method).to_owned(), ..Request::get(url.clone()) };
         let requests: Vec<Request> = self.methods.iter().map(request).collect();
-        Http1::new(&requests, self.methods.len(), &self.checks, self.limits).unwrap()
+        let settings = Settings { pipeline: self.methods.len(), limits: self.limits, ..Settings::default() };
+        Web::turns(&requests, &self.checks, settings).unwrap()
     }
 
     /// Feeds `input` in `pieces`, then closes. Holds the contract of [`Session`] at every step.
     fn endings<'a>(&self, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Ending> {
-        let mut session = self.protocol().session();
+        let mut session = self.protocol().session(Origin(0));
         for index in 0..self.methods.len() {
-            session.expect(Expect(index as u32));
+            session.request(&(index as u32), Key(index as u64), &mut Vec::new());
         }
+        let mut key = 0;
         let mut endings = Vec::new();
         let mut said_began = false;
         for piece in pieces {
             let mut rest = piece;
             while !rest.is_empty() {
-                let step = match session.handle_input(rest) {
+                let step = match session.handle_input(rest, &mut Vec::new()) {
                     Ok(step) => step,
                     Err(error) => {
                         endings.push(Ending::Failed(error));
@@ -60,14 +62,18 @@ impl Connection {
                 assert!(step.consumed <= rest.len() && step.consumed > 0, "{step:?} of {}", rest.len());
                 rest = &rest[step.consumed..];
                 match step.event {
-                    Some(Event::Finished(reply)) => {
+                    Some(Event::Finished(of, reply)) => {
+                        assert_eq!(of, Key(key), "answers come in the order of the requests");
+                        key += 1;
                         endings.push(Ending::Reply(reply));
                         said_began = false;
                     }
-                    Some(Event::Began) => {
+                    Some(Event::Began(of)) => {
+                        assert_eq!(of, Key(key), "answers come in the order of the requests");
                         assert!(rest.is_empty() && !said_began, "said once, when the input is used up");
                         said_began = true;
                     }
+                    Some(other) => panic!("{other:?} is nothing that one request at a time meets"),
                     None => assert!(rest.is_empty() && said_began, "everything is taken, and it had begun"),
                 }
             }

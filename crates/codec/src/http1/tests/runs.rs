@@ -12,13 +12,13 @@ fn requests(weights: &[u32]) -> Vec<Request> {
 
 #[test]
 fn request_n_depends_on_n_alone() {
-    let run = Http1::new(&requests(&[1, 2]), 1, &Checks::default(), Limits::default()).unwrap();
+    let run = Web::turns(&requests(&[1, 2]), &Checks::default(), Settings::default()).unwrap();
     let paths = |numbers: &mut dyn Iterator<Item = u64>| -> Vec<char> {
         numbers
             .map(|n| {
                 let mut out = Vec::new();
-                let expect = run.encode(n, &mut out);
-                assert_eq!(expect.0 as usize, run.request_index(n));
+                run.session(Origin(0)).request(&run.begin(n), Key(n), &mut out);
+                assert_eq!(u32::from(run.route(&run.begin(n)).kind), run.begin(n));
                 char::from(out[5])
             })
             .collect()
@@ -30,19 +30,23 @@ fn request_n_depends_on_n_alone() {
 
 #[test]
 fn encoding_appends() {
-    let run = Http1::new(&requests(&[1]), 4, &Checks::default(), Limits::default()).unwrap();
+    let run =
+        Web::turns(&requests(&[1]), &Checks::default(), Settings { pipeline: 4, ..Settings::default() })
+            .unwrap();
     let mut out = b"before".to_vec();
-    run.encode(0, &mut out);
-    run.encode(1, &mut out);
+    let mut session = run.session(Origin(0));
+    for n in 0..2 {
+        assert_eq!(session.request(&run.begin(n), Key(n), &mut out), Encoded::Whole);
+    }
     let text = String::from_utf8(out).unwrap();
     assert!(text.starts_with("beforeGET /0 HTTP/1.1\r\nHost: h\r\n") && text.matches("GET").count() == 2);
-    assert_eq!(run.session().capacity(), 4);
+    assert_eq!(session.capacity(), 4);
 }
 
 #[test]
 fn a_run_that_cannot_be_sent_is_refused() {
     let refused = |requests: &[Request], pipeline, checks: &Checks| {
-        Http1::new(requests, pipeline, checks, Limits::default()).expect_err("refused")
+        Web::turns(requests, checks, Settings { pipeline, ..Settings::default() }).expect_err("refused")
     };
     let none = Checks::default();
     assert_eq!(refused(&[], 1, &none), RequestError::NoRequests);
@@ -51,8 +55,6 @@ fn a_run_that_cannot_be_sent_is_refused() {
     let empty = Checks { expect_body_contains: Some(Vec::new()), ..Checks::default() };
     assert_eq!(refused(&requests(&[1]), 1, &empty), RequestError::EmptyCheck);
     let mut two = requests(&[1, 1]);
-    two[1].url = Url::parse("http://h:81/").unwrap();
-    assert!(matches!(refused(&two, 1, &none), RequestError::TwoOrigins { .. }));
     two[0].method = "G T".to_owned();
     assert!(matches!(refused(&two, 1, &none), RequestError::BadMethod { .. }));
 }
@@ -61,11 +63,21 @@ fn a_run_that_cannot_be_sent_is_refused() {
 fn a_request_that_asks_to_close_is_the_last_of_its_connection() {
     let mut request = requests(&[1]);
     request[0].headers.push("Connection: close".parse().unwrap());
-    let run = Http1::new(&request, 1, &Checks::default(), Limits::default()).unwrap();
-    let mut session = run.session();
-    session.expect(run.encode(0, &mut Vec::new()));
-    let step = session.handle_input(b"HTTP/1.1 204 No\r\n\r\n").unwrap();
-    assert!(matches!(step.event, Some(Event::Finished(Reply { keep: false, .. }))));
+    let run = Web::turns(&request, &Checks::default(), Settings::default()).unwrap();
+    let mut session = run.session(Origin(0));
+    session.request(&0, Key(7), &mut Vec::new());
+    let step = session.handle_input(b"HTTP/1.1 204 No\r\n\r\n", &mut Vec::new()).unwrap();
+    assert!(matches!(step.event, Some(Event::Finished(Key(7), Reply { keep: false, .. }))));
+}
+
+#[test]
+fn requests_to_several_servers_know_theirs() {
+    let mut three = requests(&[1, 1, 1]);
+    three[1].url = Url::parse("http://h:81/").unwrap();
+    let run = Web::turns(&three, &Checks::default(), Settings::default()).unwrap();
+    let routes: Vec<_> = (0..3).map(|n| run.route(&run.begin(n))).map(|r| (r.origin.0, r.kind)).collect();
+    assert_eq!(routes, [(0, 0), (1, 1), (0, 2)]);
+    assert_eq!(run.kinds(), 3);
 }
 
 fn check(checks: &Checks, method: &'static str, input: &str, judgement: Judgement) {

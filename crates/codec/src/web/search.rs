@@ -5,7 +5,7 @@ use memchr::memmem::Finder;
 
 /// Whether the text has been seen in what was given since [`Search::restart`].
 #[derive(Debug, Clone)]
-pub(super) struct Search {
+pub(crate) struct Search {
     found: bool,
     /// The last bytes of the stream, always fewer than the text has.
     tail: Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn new(text_bytes: usize) -> Search {
+    pub(crate) fn new(text_bytes: usize) -> Search {
         Search {
             found: false,
             tail: Vec::with_capacity(text_bytes),
@@ -22,19 +22,19 @@ impl Search {
         }
     }
 
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.found = false;
         self.tail.clear();
     }
 
-    pub(super) fn found(&self) -> bool {
+    pub(crate) fn found(&self) -> bool {
         self.found
     }
 
     /// # Cost
     ///
     /// One pass over `piece` and at most two lengths of the text; no allocation.
-    pub(super) fn update(&mut self, finder: &Finder<'_>, piece: &[u8]) {
+    pub(crate) fn update(&mut self, finder: &Finder<'_>, piece: &[u8]) {
         if self.found || piece.is_empty() {
             return;
         }

@@ -63,10 +63,6 @@ pub enum Problem {
     Url(UrlError),
     #[error(transparent)]
     Request(RequestError),
-    #[error(
-        "{other} is another server than {first} of line {first_line}; one run drives one: split the file by server"
-    )]
-    TwoOrigins { first_line: usize, first: String, other: String },
 }
 
 /// The form a file is most likely in: JSON if the first line that is neither empty nor a comment opens an object.
@@ -75,7 +71,7 @@ pub fn detect(text: &str) -> Form {
     if first.is_some_and(|line| line.starts_with('{')) { Form::Json } else { Form::Http }
 }
 
-/// Reads all targets of `text`, in the order they stand. Each may be sent as it is, and all go to one server.
+/// Reads all targets of `text`, in the order they stand. Each may be sent as it is.
 ///
 /// `read_body` gives the content of a file that the text names.
 ///
@@ -104,17 +100,12 @@ struct Target {
 }
 
 fn check_targets(targets: &[Target]) -> Result<(), TargetError> {
-    let first = targets.first().ok_or(TargetError { line: 1, problem: Problem::NoTargets })?;
+    if targets.is_empty() {
+        return Err(TargetError { line: 1, problem: Problem::NoTargets });
+    }
     for target in targets {
         let at = |problem| TargetError { line: target.line, problem };
         target.request.check().map_err(|error| at(Problem::Request(error)))?;
-        if !target.request.url.same_origin(&first.request.url) {
-            return Err(at(Problem::TwoOrigins {
-                first_line: first.line,
-                first: first.request.url.host_header(),
-                other: target.request.url.host_header(),
-            }));
-        }
     }
     Ok(())
 }

@@ -54,8 +54,16 @@ pub enum RequestError {
         "the weights need a cycle of {turns} requests, over the limit of {limit}; use rounder weights or fewer targets"
     )]
     WeightsTooFine { turns: u64, limit: u64 },
-    #[error("{first} and {other} are two servers; one run drives one: give them the same host and port")]
-    TwoOrigins { first: String, other: String },
+    #[error("`{what}` cannot be said in HTTP/2; write it with letters, digits and percent signs")]
+    NotForHttp2 { what: String },
+    #[error("{url} is reached over TLS, which was not set up; use http://")]
+    NoTls { url: String },
+    #[error("the requests go to {count} servers, over the limit of {limit}; split them into several runs")]
+    TooManyOrigins { count: usize, limit: usize },
+    #[error("{url} is none of the run's servers; name its server among them")]
+    UnknownOrigin { url: String },
+    #[error("there are {count} requests, over the limit of {limit}; split them into several runs")]
+    TooManyRequests { count: usize, limit: usize },
 }
 
 impl Request {
@@ -64,7 +72,7 @@ impl Request {
         Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), weight: 1 }
     }
 
-    /// Whether it can be sent as it is. [`Http1::new`](super::Http1::new) asks this of every request.
+    /// Whether it can be sent as it is. [`Web::new`](super::Web::new) asks this of every request.
     ///
     /// # Errors
     ///
@@ -106,14 +114,76 @@ impl Request {
     }
 
     /// The whole request as it goes out. It must have passed [`Request::check`].
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut out = format!("{} {} HTTP/1.1\r\n", self.method, self.url.path_and_query());
-        let mut add = |name: &str, value: &str| {
-            out.push_str(name);
-            out.push_str(": ");
-            out.push_str(value);
-            out.push_str("\r\n");
-        };
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for part in [self.method.as_str(), " ", self.url.path_and_query(), " HTTP/1.1\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        self.each_header(|name, value| {
+            for part in [name, ": ", value, "\r\n"] {
+                out.extend_from_slice(part.as_bytes());
+            }
+        });
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&self.body);
+    }
+
+    /// The request's head as HTTP/2 has it: its server as a part of the URL, and no header that is about one
+    /// connection, of which HTTP/2 has none.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] where HTTP/2 cannot say it.
+    pub(super) fn http2_head(&self) -> Result<http::Request<()>, RequestError> {
+        let authority =
+            self.header("host").map_or_else(|| self.url.host_header(), |host| host.trim().to_owned());
+        let path = self.url.path_and_query();
+        let uri = http::Uri::builder()
+            .scheme(self.url.scheme().name())
+            .authority(authority.as_str())
+            .path_and_query(path)
+            .build();
+        let uri =
+            uri.map_err(|_| RequestError::NotForHttp2 { what: printable(&format!("{authority}{path}")) })?;
+        let method = http::Method::from_bytes(self.method.as_bytes())
+            .map_err(|_| RequestError::BadMethod { method: printable(&self.method) })?;
+        let mut head = http::Request::new(());
+        *head.method_mut() = method;
+        *head.uri_mut() = uri;
+        *head.version_mut() = http::Version::HTTP_2;
+        let mut bad = None;
+        let headers = head.headers_mut();
+        self.each_header(|name, value| {
+            if ONE_CONNECTION.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+                return;
+            }
+            let value = http::HeaderValue::from_bytes(value.as_bytes());
+            match (http::HeaderName::from_bytes(name.as_bytes()), value) {
+                (Ok(name), Ok(value)) => {
+                    headers.append(name, value);
+                }
+                _ => bad = Some(name.to_owned()),
+            }
+        });
+        bad.map_or(Ok(head), |name| Err(RequestError::BadValue { name }))
+    }
+
+    /// Whether HTTP/2 can say it; cheaper than to say it.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] where it cannot.
+    pub(super) fn check_http2(&self) -> Result<(), RequestError> {
+        let path = self.url.path_and_query();
+        let not = |what: &str| RequestError::NotForHttp2 { what: printable(what) };
+        path.parse::<http::uri::PathAndQuery>().map_err(|_| not(path))?;
+        match self.header("host") {
+            Some(host) => host.trim().parse::<http::uri::Authority>().map(drop).map_err(|_| not(host)),
+            None => Ok(()),
+        }
+    }
+
+    /// Every header as it is sent: ours where the user gave none, then the user's, then the length.
+    fn each_header(&self, mut add: impl FnMut(&str, &str)) {
         for (name, value) in
             [("Host", self.url.host_header().as_str()), ("User-Agent", USER_AGENT), ("Accept", "*/*")]
         {
@@ -129,10 +199,6 @@ impl Request {
         if has_body && self.header("content-length").is_none() {
             add("Content-Length", &self.body.len().to_string());
         }
-        out.push_str("\r\n");
-        let mut bytes = out.into_bytes();
-        bytes.extend_from_slice(&self.body);
-        bytes
     }
 
     fn header(&self, name: &str) -> Option<&str> {
@@ -177,7 +243,7 @@ impl FromStr for Header {
 }
 
 /// `text` with its control characters escaped: what a user gave must not break the line of an error.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() { printable.extend(c.escape_default()) } else { printable.push(c) }
@@ -189,6 +255,9 @@ pub(super) fn printable(text: &str) -> String {
 fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
+
+/// Headers about one connection (RFC 9113, section 8.2.2), and what has become a part of the URL.
+const ONE_CONNECTION: [&str; 6] = ["connection", "keep-alive", "proxy-connection", "upgrade", "te", "host"];
 
 const USER_AGENT: &str = concat!("parallax/", env!("CARGO_PKG_VERSION"));
 
@@ -207,9 +276,15 @@ mod tests {
         }
     }
 
+    fn encoded(request: &Request) -> String {
+        let mut out = Vec::new();
+        request.encode(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
     fn check(request: &Request, expected: &str) {
         request.check().unwrap();
-        let encoded = String::from_utf8(request.encode()).unwrap();
+        let encoded = encoded(request);
         assert_eq!(encoded, expected.replace("VERSION", env!("CARGO_PKG_VERSION")));
     }
 
@@ -237,7 +312,7 @@ mod tests {
         ] {
             let request = request(method, headers, body);
             request.check().unwrap();
-            let encoded = String::from_utf8(request.encode()).unwrap();
+            let encoded = encoded(&request);
             let line = format!("content-length: {}\r\n", body.len());
             assert_eq!(encoded.to_lowercase().matches(&line).count(), sent, "{encoded}");
             assert!(encoded.as_bytes().ends_with(body));

@@ -29,4 +29,4 @@ impl Default for Limits {
 }
 
 /// Header lines in one head. Fixed, because their places stand on the stack.
-pub(super) const HEADER_LINES: usize = 100;
+pub(crate) const HEADER_LINES: usize = 100;

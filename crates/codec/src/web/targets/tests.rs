@@ -91,7 +91,7 @@ fn slips_in_the_http_form_are_answered_with_a_cure() {
     check_refused("GET\n", "line 1", "METHOD URL");
     check_refused("get http://h/\n", "line 1", "METHOD URL");
     check_refused("GET http://h/ HTTP/1.1\n", "line 1", "leave it out");
-    check_refused("GET https://h/\n", "line 1", "use http://");
+    check_refused("GET ftp://h/\n", "line 1", "https://");
     check_refused("GET http://h/\nnot a header\n", "line 2", "Name: value");
     check_refused("GET http://h/\nX:\n", "line 2", "Name: value");
     check_refused("GET http://h/\nx y: z\n", "line 2", "Name: value");
@@ -137,10 +137,4 @@ fn an_error_is_one_line_whatever_the_file_holds() {
         let error = read(text).expect_err(text);
         assert!(!error.contains(['\r', '\n', '\0']), "{error}");
     }
-}
-
-#[test]
-fn two_servers_are_refused_with_both_lines() {
-    let text = "GET http://a:81/\n\nGET http://a:81/x\n\nGET http://b:82/\n";
-    check_refused(text, "line 5: b:82 is another server than a:81 of line 1", "split the file");
 }

@@ -8,10 +8,14 @@
 use super::request::RequestError;
 
 /// Turns in one cycle: 4 MiB of indexes, shared by all workers.
-pub(super) const TURNS_MAX: u64 = 1 << 20;
+pub(crate) const TURNS_MAX: u64 = 1 << 20;
 
 /// The request of each turn, by index.
-pub(super) fn turns(weights: &[u32]) -> Result<Vec<u32>, RequestError> {
+///
+/// # Errors
+///
+/// [`RequestError::NoWeight`] and [`RequestError::WeightsTooFine`].
+pub fn turns(weights: &[u32]) -> Result<Vec<u32>, RequestError> {
     if let Some(index) = weights.iter().position(|weight| *weight == 0) {
         return Err(RequestError::NoWeight { number: index + 1 });
     }

@@ -103,14 +103,14 @@ impl fmt::Display for Sha256Digest {
 
 /// The checks of a run with what they need prepared.
 #[derive(Debug, Clone)]
-pub(super) struct PreparedChecks {
+pub(crate) struct PreparedChecks {
     status: Option<StatusSet>,
     finder: Option<Finder<'static>>,
     sha256: Option<Sha256Digest>,
 }
 
 impl PreparedChecks {
-    pub(super) fn new(checks: &Checks) -> PreparedChecks {
+    pub(crate) fn new(checks: &Checks) -> PreparedChecks {
         PreparedChecks {
             status: checks.expect_status.clone(),
             finder: checks.expect_body_contains.as_ref().map(|text| Finder::new(text).into_owned()),
@@ -119,7 +119,7 @@ impl PreparedChecks {
     }
 
     /// What the status alone says. [`Judgement::Good`] means that it was accepted.
-    pub(super) fn judge_status(&self, status: u16) -> Judgement {
+    pub(crate) fn judge_status(&self, status: u16) -> Judgement {
         match (&self.status, status) {
             (Some(accepted), _) if accepted.contains(status) => Judgement::Good,
             (_, 500..) => Judgement::ServerError,
@@ -132,7 +132,7 @@ impl PreparedChecks {
 
 /// The checks of one body, used anew for each answer of a connection.
 #[derive(Debug, Clone)]
-pub(super) struct BodyChecks {
+pub(crate) struct BodyChecks {
     search: Option<Search>,
     digest: Option<Sha256>,
     /// Whether the body of this answer is to be checked.
@@ -140,7 +140,7 @@ pub(super) struct BodyChecks {
 }
 
 impl BodyChecks {
-    pub(super) fn new(checks: &PreparedChecks) -> BodyChecks {
+    pub(crate) fn new(checks: &PreparedChecks) -> BodyChecks {
         BodyChecks {
             search: checks.finder.as_ref().map(|finder| Search::new(finder.needle().len())),
             digest: checks.sha256.map(|_| Sha256::new()),
@@ -149,7 +149,7 @@ impl BodyChecks {
     }
 
     /// Begins a new body; one that is not `wanted` is let through unread.
-    pub(super) fn begin(&mut self, wanted: bool) {
+    pub(crate) fn begin(&mut self, wanted: bool) {
         self.active = wanted && (self.search.is_some() || self.digest.is_some());
         if !self.active {
             return;
@@ -162,7 +162,7 @@ impl BodyChecks {
         }
     }
 
-    pub(super) fn update(&mut self, checks: &PreparedChecks, data: &[u8]) {
+    pub(crate) fn update(&mut self, checks: &PreparedChecks, data: &[u8]) {
         if !self.active {
             return;
         }
@@ -175,7 +175,7 @@ impl BodyChecks {
     }
 
     /// Whether the whole body held what was asked of it.
-    pub(super) fn hold(&mut self, checks: &PreparedChecks) -> bool {
+    pub(crate) fn hold(&mut self, checks: &PreparedChecks) -> bool {
         if !self.active {
             return true;
         }

@@ -1,4 +1,4 @@
-//! Reads the URLs that a load generator is given: `http`, a host, a port, a path. Strict, so that a slip of the
+//! Reads the URLs that a load generator is given: a scheme, a host, a port, a path. Strict, so that a slip of the
 //! pen is an error and not traffic to somewhere else. It resolves no name and normalises no path: dot segments and
 //! percent signs go out as they were written.
 
@@ -8,24 +8,51 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Where a request goes: host, port, and the path with its query as it stands in the request line.
+/// Where a request goes: scheme, host, port, and the path with its query as it stands in the request line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
+    scheme: Scheme,
+    /// The socket in the file system to connect to, instead of host and port.
+    socket: Option<String>,
     /// In lower case; an IPv6 address without its brackets.
     host: String,
     port: u16,
     path_and_query: String,
 }
 
+/// What carries the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+impl Scheme {
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        }
+    }
+
+    fn default_port(self) -> u16 {
+        match self {
+            Scheme::Http => 80,
+            Scheme::Https => 443,
+        }
+    }
+}
+
 /// Why a URL was refused. The text says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UrlError {
-    #[error("TLS is not supported yet; use http:// in `{text}`")]
-    Tls { text: String },
-    #[error("`{scheme}` in `{text}` is not a scheme here; use http://")]
+    #[error("`{scheme}` in `{text}` is not a scheme here; use http://, https:// or unix:")]
     UnknownScheme { text: String, scheme: String },
     #[error("`{text}` lacks the colon of http://; write it with one")]
     NoColon { text: String },
+    #[error("`{text}` names no socket; write unix:/path/of.sock:/path")]
+    NoSocket { text: String },
     #[error("`{text}` has no host; write for example http://127.0.0.1:8080/")]
     NoHost { text: String },
     #[error(
@@ -42,7 +69,7 @@ pub enum UrlError {
 }
 
 impl Url {
-    /// Reads `http://host[:port][/path][?query]`. The scheme may be left out (`localhost:8080/x`), and then also
+    /// Reads `http[s]://host[:port][/path][?query]` and `unix:/path/of.sock[:/path][?query]`. The scheme may be left out (`localhost:8080/x`), and then also
     /// the host (`:8080/x` is port 8080 of `localhost`). A fragment is dropped; what a URL may not hold in path
     /// and query is percent-encoded.
     ///
@@ -53,7 +80,12 @@ impl Url {
         if text.bytes().any(|byte| byte.is_ascii_control()) {
             return Err(UrlError::ControlCharacter);
         }
-        let (bare, rest) = strip_scheme(text)?;
+        if let Some(rest) = text.strip_prefix("unix:") {
+            return Url::parse_unix(rest, text);
+        }
+        let (scheme, rest) = strip_scheme(text)?;
+        let bare = scheme.is_none();
+        let scheme = scheme.unwrap_or(Scheme::Http);
         if bare && ["http/", "https/"].iter().any(|slip| rest.starts_with(slip)) {
             return Err(UrlError::NoColon { text: text.to_owned() });
         }
@@ -69,8 +101,40 @@ impl Url {
             "" => return Err(UrlError::NoHost { text: text.to_owned() }),
             host => parse_host(host, text)?,
         };
-        let port = port.map_or(Ok(DEFAULT_PORT), |port| parse_port(port, text))?;
-        Ok(Url { host, port, path_and_query: encode_path(path_and_query) })
+        let port = port.map_or(Ok(scheme.default_port()), |port| parse_port(port, text))?;
+        Ok(Url { scheme, socket: None, host, port, path_and_query: encode_path(path_and_query) })
+    }
+
+    fn parse_unix(rest: &str, text: &str) -> Result<Url, UrlError> {
+        let rest = rest.split_once('#').map_or(rest, |(before, _)| before);
+        let (socket, path) = rest.split_once(":/").unwrap_or((rest, ""));
+        // As in `unix:///run/x.sock`.
+        let socket = if socket.starts_with("///") { &socket[2..] } else { socket };
+        if socket.is_empty() || socket.ends_with('/') {
+            return Err(UrlError::NoSocket { text: text.to_owned() });
+        }
+        let path_and_query = encode_path(&format!("/{path}"));
+        let (host, port) = ("localhost".to_owned(), Scheme::Http.default_port());
+        Ok(Url { scheme: Scheme::Http, socket: Some(socket.to_owned()), host, port, path_and_query })
+    }
+
+    /// The same server over a socket in the file system: host and port stay what is asked for.
+    pub fn over_socket(self, socket: &str) -> Url {
+        Url { socket: Some(socket.to_owned()), ..self }
+    }
+
+    /// Another place on the same server. What a URL may not hold is percent-encoded, line ends included.
+    pub fn with_path(&self, path_and_query: &str) -> Url {
+        Url { path_and_query: encode_path(path_and_query), ..self.clone() }
+    }
+
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The socket in the file system to connect to, instead of host and port.
+    pub fn socket(&self) -> Option<&str> {
+        self.socket.as_deref()
     }
 
     /// Name or address to connect to; an IPv6 address stands without its brackets.
@@ -91,12 +155,13 @@ impl Url {
     pub fn host_header(&self) -> String {
         let bracketed = self.host.contains(':');
         let host = if bracketed { format!("[{}]", self.host) } else { self.host.clone() };
-        if self.port == DEFAULT_PORT { host } else { format!("{host}:{}", self.port) }
+        if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
     }
 
     /// Whether both are reached over the same connections.
     pub fn same_origin(&self, other: &Url) -> bool {
-        self.host == other.host && self.port == other.port
+        let server = |url: &Url| (url.scheme, url.port);
+        server(self) == server(other) && self.host == other.host && self.socket == other.socket
     }
 }
 
@@ -110,25 +175,27 @@ impl FromStr for Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.host_header(), self.path_and_query)
+        match &self.socket {
+            Some(socket) if self.host == "localhost" && self.scheme == Scheme::Http => {
+                write!(f, "unix:{socket}:{}", self.path_and_query)
+            }
+            _ => write!(f, "{}://{}{}", self.scheme.name(), self.host_header(), self.path_and_query),
+        }
     }
 }
 
-/// Whether the scheme was left out, and what follows it.
-fn strip_scheme(text: &str) -> Result<(bool, &str), UrlError> {
+/// The scheme, unless it was left out, and what follows it.
+fn strip_scheme(text: &str) -> Result<(Option<Scheme>, &str), UrlError> {
     let Some((scheme, rest)) = text.split_once("://") else {
-        return Ok((true, text));
+        return Ok((None, text));
     };
     // A URL in a query of a bare one: `localhost/?next=http://x`.
     if scheme.contains(['/', '?', '#']) {
-        return Ok((true, text));
+        return Ok((None, text));
     }
     match scheme.to_ascii_lowercase().as_str() {
-        "http" => Ok((false, rest)),
-        "https" if rest.split(['/', '?', '#']).next().unwrap_or(rest).contains('@') => {
-            Err(UrlError::Credentials)
-        }
-        "https" => Err(UrlError::Tls { text: text.to_owned() }),
+        "http" => Ok((Some(Scheme::Http), rest)),
+        "https" => Ok((Some(Scheme::Https), rest)),
         _ => Err(UrlError::UnknownScheme { text: text.to_owned(), scheme: scheme.to_owned() }),
     }
 }
@@ -186,8 +253,6 @@ fn encode_path(path_and_query: &str) -> String {
     encoded
 }
 
-const DEFAULT_PORT: u16 = 80;
-
 /// RFC 1035, section 2.3.4, less the length bytes at both ends.
 const HOST_BYTES_MAX: usize = 253;
 
@@ -215,6 +280,25 @@ mod tests {
         check("http://h/a b/é?q={\"a\"}&b[]=1", "h", 80, "/a%20b/%C3%A9?q=%7B%22a%22%7D&b[]=1");
         check("http://h/%41/../%zz", "h", 80, "/%41/../%zz");
         check("http://h/user@place", "h", 80, "/user@place");
+        check("https://h/x", "h", 443, "/x");
+        check("HTTPS://h:80/x", "h", 80, "/x");
+        check("unix:/run/x.sock", "localhost", 80, "/");
+        check("unix:///run/x.sock:/a b?c#d", "localhost", 80, "/a%20b?c");
+    }
+
+    #[test]
+    fn a_server_is_scheme_host_port_and_socket() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        assert!(url("http://h/a").same_origin(&url("h:80/b")));
+        for (one, other) in
+            [("http://h", "https://h"), ("h:80", "h:81"), ("unix:/a", "unix:/b"), ("unix:/a", "localhost")]
+        {
+            assert!(!url(one).same_origin(&url(other)), "{one} {other}");
+        }
+        assert_eq!(url("unix:./x.sock:/y").socket(), Some("./x.sock"));
+        assert_eq!(url("https://h:443/").host_header(), "h");
+        assert_eq!(url("https://h:80/").host_header(), "h:80");
+        assert_eq!(url("http://h/a").with_path("b\r\nc").path_and_query(), "/b%0D%0Ac");
     }
 
     #[test]
@@ -229,9 +313,11 @@ mod tests {
     #[test]
     fn what_is_no_url_is_refused_with_a_cure() {
         for (text, cure) in [
-            ("https://h/", "use http://"),
+            ("unix:", "unix:/path/of.sock:/path"),
+            ("unix::/x", "unix:/path/of.sock:/path"),
+            ("unix:/run/", "unix:/path/of.sock:/path"),
             ("http//h/x", "lacks the colon"),
-            ("ftp://h/", "use http://"),
+            ("ftp://h/", "http://, https:// or unix:"),
             ("", "no host"),
             ("http://", "no host"),
             ("http:///x", "no host"),

@@ -1,0 +1,285 @@
+//! One connection of HTTP/2: requests as streams, answers in the order in which they end.
+//!
+//! Whatever comes is given to `h2` whole; the streams that it wakes are looked at, and what became of them is told
+//! one event at a time. The engine drives it.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use h2::Reason;
+use h2::client::{Builder, Connection, SendRequest};
+use http::Request;
+
+use super::frames::FrameWatch;
+use super::pipe::{Flag, Pipe};
+use super::stream::{Looked, Stream};
+use crate::web::{Expect, Facts, Kept};
+use crate::{CloseEvent, DecodeError, Encoded, Event, Key, Step, StreamEnd};
+
+/// The client's side of one HTTP/2 connection.
+pub(crate) struct Http2Session {
+    facts: Arc<Facts>,
+    pipe: Pipe,
+    connection: Connection<Pipe, Bytes>,
+    requests: SendRequest<Bytes>,
+    /// Set when the connection has something to do.
+    flag: Arc<Flag>,
+    waker: Waker,
+    frames: FrameWatch,
+    streams: Vec<Stream>,
+    /// How many requests there have been.
+    count: u64,
+    /// What there is to tell, in the order in which it happened.
+    events: VecDeque<(Event, Option<Kept>)>,
+    /// Told once the events are.
+    failed: Option<DecodeError>,
+    /// The answer that the last event told of, where it was to be kept.
+    kept: Option<Kept>,
+    ended: bool,
+}
+
+impl std::fmt::Debug for Http2Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http2Session").field("streams", &self.streams.len()).finish_non_exhaustive()
+    }
+}
+
+impl Http2Session {
+    /// A session whose preface and settings wait to be sent; see [`Http2Session::open`].
+    pub(crate) fn new(facts: Arc<Facts>) -> Http2Session {
+        let pipe = Pipe::default();
+        let flag = Arc::new(Flag::default());
+        let waker = Waker::from(Arc::clone(&flag));
+        let handshake = builder(&facts).handshake::<_, Bytes>(pipe.clone());
+        let opened = pin!(handshake).poll(&mut Context::from_waker(&waker));
+        let Poll::Ready(Ok((requests, connection))) = opened else {
+            unreachable!("the preface is written to a pipe that takes everything at once")
+        };
+        Http2Session {
+            streams: Vec::new(),
+            facts,
+            pipe,
+            connection,
+            requests,
+            flag,
+            waker,
+            frames: FrameWatch::default(),
+            count: 0,
+            events: VecDeque::new(),
+            failed: None,
+            kept: None,
+            ended: false,
+        }
+    }
+
+    /// Appends the preface and our settings.
+    pub(crate) fn open(&mut self, out: &mut Vec<u8>) {
+        self.pump();
+        self.pipe.take_output(out);
+    }
+
+    /// One until the peer's settings tell how many it takes: they have not come with the first request.
+    pub(crate) fn capacity(&self) -> usize {
+        if self.ended || self.frames.leaving || self.count >= REQUESTS_MAX {
+            return 0;
+        }
+        if !self.frames.settled {
+            return 1;
+        }
+        self.facts.streams.min(self.connection.max_concurrent_send_streams())
+    }
+
+    /// Appends a request.
+    pub(crate) fn request(
+        &mut self,
+        head: Request<()>,
+        body: Bytes,
+        (key, expect): (Key, Expect),
+        out: &mut Vec<u8>,
+    ) -> Encoded {
+        self.count += 1;
+        // A sender remembers a stream that waits for the peer's leave, and refuses the next: a fresh one does not.
+        let sent = self.requests.clone().send_request(head, body.is_empty());
+        let Ok((answer, upload)) = sent else {
+            self.events.push_back((Event::Failed(key, StreamEnd::Unprocessed), None));
+            return Encoded::Whole;
+        };
+        let mut stream = Stream::new(key, expect, &self.facts, answer);
+        let whole = body.is_empty() || stream.upload(upload, body);
+        self.streams.push(stream);
+        let before = out.len();
+        self.pump();
+        self.pipe.take_output(out);
+        // The room for a body is known only once the headers are on their way.
+        let told = self.events.iter().position(|(event, _)| *event == Event::Encoded(key));
+        if let Some(told) = told {
+            self.events.remove(told);
+        }
+        if out.len() == before {
+            // It waits for the peer's leave to open a stream.
+            if let Some(stream) = self.streams.last_mut().filter(|stream| stream.key == key) {
+                stream.unopened = whole || told.is_some();
+            }
+            return Encoded::Partly;
+        }
+        if whole || told.is_some() { Encoded::Whole } else { Encoded::Partly }
+    }
+
+    /// The answer that the last event told of, where it was to be kept.
+    pub(crate) fn take_kept(&mut self) -> Option<Kept> {
+        self.kept.take()
+    }
+
+    pub(crate) fn handle_input(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        if !input.is_empty() && self.failed.is_none() && !self.ended {
+            let (good, wrong) = self.frames.handle_input(input);
+            self.pipe.put_input(&input[..good]);
+            let before = out.len();
+            self.pump();
+            self.failed = self.failed.or(wrong);
+            self.pipe.take_output(out);
+            if out.len() > before {
+                self.note_opened();
+            }
+            self.note_begun();
+        }
+        match (self.events.pop_front(), self.failed) {
+            (Some((event, kept)), _) => {
+                self.kept = kept;
+                let more = !self.events.is_empty() || self.failed.is_some();
+                Ok(Step { consumed: input.len(), event: Some(event), more })
+            }
+            (None, Some(error)) => {
+                self.ended = true;
+                Err(error)
+            }
+            (None, None) => Ok(Step::new(input.len(), None)),
+        }
+    }
+
+    pub(crate) fn handle_close(&mut self) -> CloseEvent {
+        self.ended = true;
+        match self.streams.first() {
+            None => CloseEvent::Idle,
+            Some(stream) if stream.begun => CloseEvent::Incomplete,
+            Some(_) => CloseEvent::BeforeResponse,
+        }
+    }
+
+    /// Lets `h2` and the streams work until neither has anything left to do.
+    fn pump(&mut self) {
+        for _ in 0..TURNS_MAX {
+            self.poll_connection();
+            self.look_at_streams();
+            if !self.flag.take() || self.ended {
+                return;
+            }
+        }
+        self.failed.get_or_insert(DecodeError::TooLong { what: "turns for one input", limit: TURNS_MAX });
+    }
+
+    fn poll_connection(&mut self) {
+        if self.ended || self.failed.is_some() {
+            return;
+        }
+        match Pin::new(&mut self.connection).poll(&mut Context::from_waker(&self.waker)) {
+            Poll::Pending => {}
+            Poll::Ready(Err(error)) if !error.is_remote() => {
+                self.failed = Some(refused(error.reason()));
+            }
+            // The peer has said goodbye, and nothing is under way.
+            Poll::Ready(_) => self.frames.leaving = true,
+        }
+    }
+
+    fn look_at_streams(&mut self) {
+        let mut index = 0;
+        while let Some(stream) = self.streams.get_mut(index) {
+            if !stream.flag.take() && stream.looked {
+                index += 1;
+                continue;
+            }
+            stream.looked = true;
+            if stream.uploads() && stream.send() {
+                self.events.push_back((Event::Encoded(stream.key), None));
+            }
+            let ended = match stream.look(&self.facts) {
+                Looked::Waits => {
+                    index += 1;
+                    continue;
+                }
+                Looked::Finished(reply, kept) => (Event::Finished(stream.key, reply), kept),
+                // The whole connection has failed, and says why.
+                Looked::Failed(_) if self.failed.is_some() => {
+                    index += 1;
+                    continue;
+                }
+                Looked::Failed(end) => {
+                    if stream.begun && !stream.said_began {
+                        self.events.push_back((Event::Began(stream.key), None));
+                    }
+                    (Event::Failed(stream.key, end), None)
+                }
+            };
+            self.events.push_back(ended);
+            // Their order is that of the requests: the oldest is told of when the connection ends.
+            self.streams.remove(index);
+        }
+    }
+
+    /// Something was sent: what waited for leave to be sent is taken to be among it.
+    fn note_opened(&mut self) {
+        for stream in self.streams.iter_mut().filter(|stream| stream.unopened) {
+            stream.unopened = false;
+            self.events.push_back((Event::Encoded(stream.key), None));
+        }
+    }
+
+    /// Answers that have begun in this input and not ended in it.
+    fn note_begun(&mut self) {
+        for stream in &mut self.streams {
+            if stream.begun && !stream.said_began {
+                stream.said_began = true;
+                self.events.push_back((Event::Began(stream.key), None));
+            }
+        }
+    }
+}
+
+fn builder(facts: &Facts) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .enable_push(false)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_max_send_streams(1)
+        .max_header_list_size(u32::try_from(facts.limits.head_bytes).unwrap_or(u32::MAX));
+    builder
+}
+
+/// What `h2` holds against the peer, in words.
+fn refused(reason: Option<Reason>) -> DecodeError {
+    let what = match reason {
+        Some(Reason::FLOW_CONTROL_ERROR) => "use of the flow-control window",
+        Some(Reason::FRAME_SIZE_ERROR) => "frame size",
+        Some(Reason::COMPRESSION_ERROR) => "header compression",
+        Some(Reason::STREAM_CLOSED) => "frame on a closed stream",
+        Some(Reason::ENHANCE_YOUR_CALM) => "traffic: too much of what is not wanted",
+        _ => "HTTP/2 frame",
+    };
+    DecodeError::Malformed { what }
+}
+
+/// What we let a peer send before we have read it: all is read at once, so it costs no memory and stalls nobody.
+const STREAM_WINDOW: u32 = 2 << 20;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// Below 2^30, which is as many streams as a client may open on one connection.
+const REQUESTS_MAX: u64 = (1 << 30) - 1_000;
+
+/// `h2` wakes itself a few times for one input; it never needs many.
+const TURNS_MAX: u64 = 10_000;

@@ -1,0 +1,238 @@
+//! The TLS settings of a run, and what is refused in them before anything is sent.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::time_provider::TimeProvider;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion, version,
+};
+use thiserror::Error;
+use units::Nanos;
+
+/// How a run speaks TLS. Cheap to clone; connections that share it resume each other's sessions.
+#[derive(Debug, Clone)]
+pub struct TlsConfig(Arc<ClientConfig>);
+
+/// How a run speaks TLS to one of its servers.
+#[derive(Debug, Clone)]
+pub struct TlsPlan {
+    pub(super) config: Arc<ClientConfig>,
+    pub(super) name: ServerName<'static>,
+}
+
+/// What the user asks of TLS.
+#[derive(Debug, Clone)]
+pub struct TlsOptions {
+    pub trust: Trust,
+    /// What this client shows a server that asks who it is.
+    pub identity: Option<Identity>,
+    /// The protocols offered by ALPN, the preferred one first.
+    pub alpn: Vec<String>,
+    pub versions: Versions,
+    pub resumption: Resumption,
+    /// The time of day, since 1970, that certificates are held against.
+    pub now: fn() -> Nanos,
+}
+
+/// Whose certificates are believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// Those that one of these vouches for, each in DER.
+    Roots(Vec<Vec<u8>>),
+    /// Anyone's: the connection is secret, but not known to be with the right server.
+    Anyone,
+}
+
+/// A client's certificate with those that vouch for it, and its key, both as PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub chain: Vec<u8>,
+    pub key: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Versions {
+    Any,
+    Only12,
+    Only13,
+}
+
+/// Whether a connection may begin where an earlier one of the run left off: a shorter handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumption {
+    On,
+    Off,
+}
+
+/// Why TLS could not be set up as asked. The text says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TlsError {
+    #[error("no trusted certificate was found; name one with --cacert, or use -k to believe anyone")]
+    NoRoots,
+    #[error("there is no certificate in it; give a file with `-----BEGIN CERTIFICATE-----`")]
+    NoCertificate,
+    #[error("there is no private key in it; give a file with `-----BEGIN PRIVATE KEY-----`")]
+    NoKey,
+    #[error("the client's certificate and key cannot be used together: {reason}")]
+    Identity { reason: String },
+    #[error("`{name}` is not a name that a certificate could be for; give a host name or an address")]
+    BadName { name: String },
+    #[error("`{name}` is not a protocol for ALPN; write for example h2 or http/1.1")]
+    BadAlpn { name: String },
+    #[error("these TLS versions cannot be offered: {reason}")]
+    Versions { reason: String },
+}
+
+impl TlsOptions {
+    /// What goes for all servers of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsError`] for whatever cannot be done as asked.
+    pub fn config(&self) -> Result<TlsConfig, TlsError> {
+        let provider = Arc::new(ring::default_provider());
+        let algorithms = provider.signature_verification_algorithms;
+        let time = Arc::new(WallClock(self.now));
+        let builder = ClientConfig::builder_with_details(provider, time)
+            .with_protocol_versions(self.versions.offered())
+            .map_err(|error| TlsError::Versions { reason: error.to_string() })?;
+        let builder = match &self.trust {
+            Trust::Roots(roots) => builder.with_root_certificates(root_store(roots)?),
+            Trust::Anyone => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(BelieveAnyone(algorithms)))
+            }
+        };
+        let mut config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = identity.read()?;
+                let config = builder.with_client_auth_cert(chain, key);
+                config.map_err(|error| TlsError::Identity { reason: error.to_string() })?
+            }
+        };
+        config.alpn_protocols = self.alpn.iter().map(|name| alpn(name)).collect::<Result<_, _>>()?;
+        if self.resumption == Resumption::Off {
+            config.resumption = rustls::client::Resumption::disabled();
+        }
+        Ok(TlsConfig(Arc::new(config)))
+    }
+
+    /// The certificates of a PEM file, each in DER.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsError::NoCertificate`].
+    pub fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, TlsError> {
+        Ok(read_chain(pem)?.iter().map(|certificate| certificate.to_vec()).collect())
+    }
+}
+
+impl TlsConfig {
+    /// It, for the server that has to prove that it is `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`TlsError::BadName`].
+    pub fn for_server(&self, name: &str) -> Result<TlsPlan, TlsError> {
+        let bad_name = |_| TlsError::BadName { name: name.to_owned() };
+        let name = ServerName::try_from(name.to_owned()).map_err(bad_name)?;
+        Ok(TlsPlan { config: Arc::clone(&self.0), name })
+    }
+}
+
+impl Versions {
+    fn offered(self) -> &'static [&'static SupportedProtocolVersion] {
+        match self {
+            Versions::Any => rustls::DEFAULT_VERSIONS,
+            Versions::Only12 => &ONLY_12,
+            Versions::Only13 => &ONLY_13,
+        }
+    }
+}
+
+impl Identity {
+    fn read(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|_| TlsError::NoKey)?;
+        Ok((read_chain(&self.chain)?, key))
+    }
+}
+
+fn read_chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    chain.ok().filter(|chain| !chain.is_empty()).ok_or(TlsError::NoCertificate)
+}
+
+fn root_store(roots: &[Vec<u8>]) -> Result<RootCertStore, TlsError> {
+    let mut store = RootCertStore::empty();
+    // A host's own store may hold certificates that cannot be read; the others serve.
+    store.add_parsable_certificates(roots.iter().map(|root| CertificateDer::from(root.as_slice())));
+    if store.is_empty() { Err(TlsError::NoRoots) } else { Ok(store) }
+}
+
+fn alpn(name: &str) -> Result<Vec<u8>, TlsError> {
+    let fits = !name.is_empty() && name.len() <= 255 && name.bytes().all(|byte| byte.is_ascii_graphic());
+    if fits { Ok(name.as_bytes().to_vec()) } else { Err(TlsError::BadAlpn { name: name.to_owned() }) }
+}
+
+static ONLY_12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
+static ONLY_13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
+
+/// The time of day, from whoever may read it.
+struct WallClock(fn() -> Nanos);
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
+}
+
+impl TimeProvider for WallClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(Duration::from_nanos((self.0)().0)))
+    }
+}
+
+/// Believes every certificate, but still holds the server to its own signature.
+#[derive(Debug)]
+struct BelieveAnyone(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for BelieveAnyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}

@@ -1,0 +1,210 @@
+//! One connection over TLS: the handshake, then HTTP within it.
+//!
+//! All records of an input are opened before any of their content is looked at, so that what is said of an answer
+//! does not depend on how the peer cut it into records. The engine drives it through
+//! [`WebSession`](crate::web::WebSession).
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use rustls::{ClientConnection, ProtocolVersion};
+
+use super::config::TlsPlan;
+use super::words;
+use crate::web::{Expect, Facts, Kept, Outgoing, Plain, Speaks, Tongue};
+use crate::{CloseEvent, DecodeError, Encoded, Event, Key, Step};
+
+/// The client's side of one connection over TLS.
+#[derive(Debug)]
+pub(crate) struct TlsSession {
+    facts: Arc<Facts>,
+    speaks: Speaks,
+    tls: ClientConnection,
+    /// What is spoken within; from the end of the handshake on.
+    inner: Option<Plain>,
+    /// Decrypted, and not yet taken by `inner` from `taken` on.
+    content: Vec<u8>,
+    taken: usize,
+    /// `inner` may have more to tell of what it has taken.
+    more: bool,
+    /// What `inner` says, before it is encrypted.
+    said: Vec<u8>,
+    /// Whether any byte has come.
+    spoken_to: bool,
+    /// The peer has closed its side as TLS has it, so nothing was cut off.
+    closed_well: bool,
+    /// Told once all that came before it is.
+    failed: Option<DecodeError>,
+}
+
+impl TlsSession {
+    pub(crate) fn new(plan: &TlsPlan, speaks: Speaks, facts: Arc<Facts>) -> TlsSession {
+        let tls = ClientConnection::new(Arc::clone(&plan.config), plan.name.clone());
+        let mut tls = tls.expect("a name and settings that were accepted begin a handshake");
+        // What is written is moved out at once.
+        tls.set_buffer_limit(None);
+        TlsSession {
+            facts,
+            speaks,
+            tls,
+            inner: None,
+            content: Vec::new(),
+            taken: 0,
+            more: false,
+            said: Vec::new(),
+            spoken_to: false,
+            closed_well: false,
+            failed: None,
+        }
+    }
+
+    pub(crate) fn open(&mut self, out: &mut Vec<u8>) {
+        self.move_out(out);
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        if self.closed_well {
+            return 0;
+        }
+        self.inner.as_ref().map_or(1, Plain::capacity)
+    }
+
+    pub(crate) fn request(
+        &mut self,
+        request: Outgoing<'_>,
+        (key, expect): (Key, Expect),
+        out: &mut Vec<u8>,
+    ) -> Encoded {
+        let Some(inner) = &mut self.inner else { unreachable!("requests follow the end of the handshake") };
+        let encoded = inner.request(request, (key, expect), &mut self.said);
+        self.encrypt(out);
+        encoded
+    }
+
+    pub(crate) fn take_kept(&mut self) -> Option<Kept> {
+        self.inner.as_mut().and_then(Plain::take_kept)
+    }
+
+    pub(crate) fn handle_input(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        let shakes_hands = self.inner.is_none();
+        if !input.is_empty() && self.failed.is_none() {
+            self.failed = self.decrypt(input, out).err();
+        }
+        if shakes_hands && !self.tls.is_handshaking() && self.failed.is_none() {
+            match self.begin(out) {
+                Ok(()) => {
+                    let more = self.taken < self.content.len();
+                    return Ok(Step { consumed: input.len(), event: Some(Event::Opened), more });
+                }
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        let event = self.advance(out)?;
+        if let (None, Some(error)) = (event, self.failed) {
+            return Err(error);
+        }
+        let more = self.more || self.taken < self.content.len() || self.failed.is_some();
+        Ok(Step { consumed: input.len(), event, more: more && event.is_some() })
+    }
+
+    pub(crate) fn handle_close(&mut self) -> CloseEvent {
+        let Some(inner) = &mut self.inner else { return CloseEvent::Idle };
+        match inner.handle_close() {
+            // Whoever cut the connection decided where the body ends.
+            CloseEvent::Finished(_) if !self.closed_well => CloseEvent::Incomplete,
+            event => event,
+        }
+    }
+
+    pub(crate) fn survives_early_answer(&self) -> bool {
+        self.inner.as_ref().is_some_and(Plain::survives_early_answer)
+    }
+
+    /// Opens every record of `input`, and answers what TLS itself asks.
+    fn decrypt(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
+        if !self.spoken_to && input.first().is_some_and(|kind| !RECORD_KINDS.contains(kind)) {
+            return Err(DecodeError::Handshake { what: words::NOT_TLS });
+        }
+        self.spoken_to = true;
+        if self.taken == self.content.len() {
+            self.content.clear();
+            self.taken = 0;
+        }
+        while !input.is_empty() && !self.closed_well {
+            // Fails only when told to read more than it holds; it is emptied after each.
+            let read = self.tls.read_tls(&mut input);
+            let state = self.tls.process_new_packets();
+            self.move_out(out);
+            let state = state.map_err(|error| self.refused(&error))?;
+            self.closed_well = state.peer_has_closed();
+            let _ = self.tls.reader().read_to_end(&mut self.content);
+            if read.is_err() {
+                return Err(DecodeError::Malformed { what: "TLS record" });
+            }
+        }
+        Ok(())
+    }
+
+    /// The handshake has ended: what is spoken from now on.
+    fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), DecodeError> {
+        let chosen = self.tls.alpn_protocol();
+        let speaks = match (self.speaks, chosen) {
+            (Speaks::Http2, Some(b"h2")) | (Speaks::ByAlpn, Some(b"h2")) => Speaks::Http2,
+            (Speaks::Http2, _) => {
+                return Err(DecodeError::Handshake { what: "ALPN: the server did not choose HTTP/2" });
+            }
+            _ => Speaks::Http1,
+        };
+        let mut inner = Plain::new(speaks, Arc::clone(&self.facts));
+        inner.open(&self.facts, &mut self.said);
+        match self.tls.protocol_version() {
+            Some(ProtocolVersion::TLSv1_2) => self.facts.spoken.note(Tongue::Tls12),
+            _ => self.facts.spoken.note(Tongue::Tls13),
+        }
+        self.inner = Some(inner);
+        self.encrypt(out);
+        Ok(())
+    }
+
+    /// Shows what was decrypted to what is spoken within.
+    fn advance(&mut self, out: &mut Vec<u8>) -> Result<Option<Event>, DecodeError> {
+        let Some(inner) = &mut self.inner else { return Ok(None) };
+        if !self.more && self.taken == self.content.len() {
+            return Ok(None);
+        }
+        let step = inner.handle_input(&self.content[self.taken..], &mut self.said);
+        self.encrypt(out);
+        let step = step?;
+        self.taken += step.consumed;
+        self.more = step.more;
+        Ok(step.event)
+    }
+
+    fn encrypt(&mut self, out: &mut Vec<u8>) {
+        // Writes to memory without a bound.
+        let _ = self.tls.writer().write_all(&self.said);
+        self.said.clear();
+        self.move_out(out);
+    }
+
+    fn move_out(&mut self, out: &mut Vec<u8>) {
+        while self.tls.wants_write() {
+            if self.tls.write_tls(out).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// With TLS 1.3 a server says what it holds against this client only after this client's handshake has ended.
+    fn refused(&self, error: &rustls::Error) -> DecodeError {
+        let what = words::of(error);
+        let alert = matches!(error, rustls::Error::AlertReceived(_));
+        match &self.inner {
+            Some(_) if !alert => DecodeError::Malformed { what },
+            _ => DecodeError::Handshake { what },
+        }
+    }
+}
+
+/// The kinds of records of TLS (RFC 8446, section 5.1): change of cipher, alert, handshake, data.
+const RECORD_KINDS: [u8; 4] = [20, 21, 22, 23];

@@ -1,0 +1,106 @@
+//! Requests as they leave: prepared once for the run, or rendered for one journey.
+
+use bytes::Bytes;
+
+use super::request::{Request, RequestError};
+use crate::Origin;
+
+/// What a request decides about the form of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AnswerForm {
+    /// The request was HEAD: the answer ends with its head, whatever that says of a body.
+    pub head_only: bool,
+    /// The request asked for the connection to be closed after it.
+    pub last: bool,
+}
+
+impl AnswerForm {
+    fn of(request: &Request) -> AnswerForm {
+        AnswerForm { head_only: request.is_head(), last: request.asks_close() }
+    }
+}
+
+/// One of the run's requests, in every form in which it may be sent.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub http1: Vec<u8>,
+    /// Without its body.
+    pub http2: http::Request<()>,
+    pub body: Bytes,
+    pub form: AnswerForm,
+}
+
+impl Prepared {
+    pub(super) fn new(request: &Request) -> Result<Prepared, RequestError> {
+        let mut http1 = Vec::new();
+        request.encode(&mut http1);
+        Ok(Prepared {
+            http1,
+            http2: request.http2_head()?,
+            body: Bytes::copy_from_slice(&request.body),
+            form: AnswerForm::of(request),
+        })
+    }
+}
+
+/// A request as a connection takes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outgoing<'a> {
+    Prepared(&'a Prepared),
+    Rendered(&'a Rendered),
+}
+
+impl Outgoing<'_> {
+    #[inline]
+    pub(crate) fn form(self) -> AnswerForm {
+        match self {
+            Outgoing::Prepared(prepared) => prepared.form,
+            Outgoing::Rendered(rendered) => rendered.form,
+        }
+    }
+
+    /// Appends it as HTTP/1.1 has it.
+    #[inline]
+    pub(crate) fn encode_http1(self, out: &mut Vec<u8>) {
+        match self {
+            Outgoing::Prepared(prepared) => out.extend_from_slice(&prepared.http1),
+            Outgoing::Rendered(rendered) => rendered.request.encode(out),
+        }
+    }
+
+    /// Its head and body as HTTP/2 has them.
+    pub(crate) fn http2(self) -> (http::Request<()>, Bytes) {
+        match self {
+            Outgoing::Prepared(prepared) => (prepared.http2.clone(), prepared.body.clone()),
+            Outgoing::Rendered(rendered) => (
+                rendered.request.http2_head().expect("a request is rendered only after this was tried"),
+                Bytes::copy_from_slice(&rendered.request.body),
+            ),
+        }
+    }
+}
+
+/// A request made for one journey, from what its earlier answers held.
+///
+/// What an answer held is not to be trusted: [`Rendered::new`] refuses what would break the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    origin: Origin,
+    request: Request,
+    form: AnswerForm,
+}
+
+impl Rendered {
+    /// # Errors
+    ///
+    /// [`RequestError`] where the request could not be sent as it is.
+    pub fn new(origin: Origin, request: Request) -> Result<Rendered, RequestError> {
+        request.check()?;
+        request.check_http2()?;
+        Ok(Rendered { origin, form: AnswerForm::of(&request), request })
+    }
+
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+}

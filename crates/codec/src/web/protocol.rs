@@ -1,0 +1,168 @@
+//! What a run says over HTTP: its script, its prepared requests, its servers, and what all connections share.
+//! Built once, before anything is sent; everything that can be refused is refused here.
+
+use std::sync::Arc;
+
+use super::answer::Facts;
+use super::checks::{Checks, PreparedChecks};
+use super::limits::Limits;
+use super::origin::{OriginPlan, origins};
+use super::outgoing::Prepared;
+use super::request::{Request, RequestError};
+use super::script::{Script, Turns};
+use super::session::WebSession;
+use super::spoken::Spoken;
+use crate::{Ended, Next, Origin, Protocol, Route};
+
+/// HTTP as one run speaks it. Cheap to share: workers hold it by reference.
+#[derive(Debug)]
+pub struct Web<S> {
+    run: Arc<Run<S>>,
+}
+
+/// How connections are used, and how much of an answer is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Requests that may be outstanding on one connection of HTTP/1.1.
+    pub pipeline: usize,
+    /// Requests that may be outstanding on one connection of HTTP/2, as far as its peer allows.
+    pub streams: usize,
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { pipeline: 1, streams: 1, limits: Limits::default() }
+    }
+}
+
+/// What all workers and connections share.
+#[derive(Debug)]
+pub(super) struct Run<S> {
+    pub script: S,
+    pub requests: Vec<Prepared>,
+    pub origins: Vec<OriginPlan>,
+    pub facts: Arc<Facts>,
+}
+
+/// What a run is made of, beside its script.
+#[derive(Debug, Clone, Copy)]
+pub struct Parts<'a> {
+    /// The prepared requests; a script names them by index.
+    pub requests: &'a [Request],
+    /// The run's servers; a script names them by index.
+    pub origins: &'a [OriginPlan],
+    /// What answers are held to; a script names them by index. At least one.
+    pub checks: &'a [Checks],
+    pub settings: Settings,
+}
+
+impl<S: Script> Web<S> {
+    /// Prepares a run of `script`.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] for whatever of it could not be sent as given, saying what to do.
+    pub fn new(script: S, parts: Parts<'_>) -> Result<Web<S>, RequestError> {
+        let settings = parts.settings;
+        if settings.pipeline == 0 || settings.streams == 0 {
+            return Err(RequestError::NoPipeline);
+        }
+        let empty = |checks: &Checks| checks.expect_body_contains.as_ref().is_some_and(Vec::is_empty);
+        if parts.checks.iter().any(empty) {
+            return Err(RequestError::EmptyCheck);
+        }
+        parts.requests.iter().try_for_each(Request::check)?;
+        parts.origins.iter().try_for_each(OriginPlan::check)?;
+        let facts = Facts {
+            pipeline: settings.pipeline,
+            streams: settings.streams,
+            limits: settings.limits,
+            checks: parts.checks.iter().map(PreparedChecks::new).collect(),
+            spoken: Spoken::default(),
+        };
+        let run = Run {
+            script,
+            requests: parts.requests.iter().map(Prepared::new).collect::<Result<_, _>>()?,
+            origins: parts.origins.to_vec(),
+            facts: Arc::new(facts),
+        };
+        Ok(Web { run: Arc::new(run) })
+    }
+
+    pub fn script(&self) -> &S {
+        &self.run.script
+    }
+
+    /// What the connections of the run turned out to speak: `http/2 over TLS 1.3`. `None` before the first.
+    pub fn spoken(&self) -> Option<String> {
+        self.run.facts.spoken.words()
+    }
+}
+
+impl Web<Turns> {
+    /// A run of requests that stand alone, in turn by weight, in plain HTTP/1.1 unless `plans` say otherwise.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] for whatever could not be sent as given, saying what to do.
+    pub fn turns(
+        requests: &[Request],
+        checks: &Checks,
+        settings: Settings,
+    ) -> Result<Web<Turns>, RequestError> {
+        let origins: Vec<OriginPlan> = origins(requests)?.into_iter().map(OriginPlan::plain).collect();
+        Web::turns_over(&origins, requests, checks, settings)
+    }
+
+    /// The same, over servers that are spoken to as `origins` say.
+    ///
+    /// # Errors
+    ///
+    /// [`RequestError`] for whatever could not be sent as given, saying what to do.
+    pub fn turns_over(
+        origins: &[OriginPlan],
+        requests: &[Request],
+        checks: &Checks,
+        settings: Settings,
+    ) -> Result<Web<Turns>, RequestError> {
+        if requests.is_empty() {
+            return Err(RequestError::NoRequests);
+        }
+        let urls: Vec<_> = origins.iter().map(|origin| origin.url.clone()).collect();
+        let parts = Parts { requests, origins, checks: std::slice::from_ref(checks), settings };
+        Web::new(Turns::new(requests, &urls)?, parts)
+    }
+}
+
+impl<S: Script> Protocol for Web<S> {
+    type Journey = S::Journey;
+    type Session = WebSession<S>;
+
+    fn session(&self, origin: Origin) -> WebSession<S> {
+        WebSession::new(Arc::clone(&self.run), origin)
+    }
+
+    #[inline]
+    fn begin(&self, n: u64) -> S::Journey {
+        self.run.script.begin(n)
+    }
+
+    #[inline]
+    fn route(&self, journey: &S::Journey) -> Route {
+        self.run.script.route(journey)
+    }
+
+    fn kinds(&self) -> usize {
+        self.run.script.kinds()
+    }
+
+    #[inline]
+    fn advance(&self, journey: S::Journey, ended: Ended<'_, WebSession<S>>) -> Next<S::Journey> {
+        let kept = match ended {
+            Ended::Answered { session, .. } => session.take_kept(),
+            Ended::Unanswered => None,
+        };
+        self.run.script.advance(journey, kept.as_ref().map(|kept| &kept.answer))
+    }
+}

@@ -1,0 +1,113 @@
+//! What a run asks for, request after request, and what follows from the answers.
+//!
+//! A script knows no connection, no version of HTTP and no bytes. [`Turns`] is the plain one: requests that stand
+//! alone, in turn by weight.
+
+use super::answer::{Answer, Keep};
+use super::cycle::turns;
+use super::outgoing::Rendered;
+use super::request::{Request, RequestError};
+use super::url::Url;
+use crate::{Next, Origin, Route};
+
+/// What a run asks for. Shared, read-only, by all workers.
+pub trait Script: Send + Sync {
+    /// What one unit of demand is about to ask for; see [`Protocol::Journey`](crate::Protocol::Journey).
+    type Journey: Send;
+
+    /// The first request of unit `n` of the run's demand. Depends on `n` alone.
+    fn begin(&self, n: u64) -> Self::Journey;
+
+    /// The journey's current request.
+    fn ask<'a>(&'a self, journey: &'a Self::Journey) -> Ask<'a>;
+
+    /// Where that request goes, and among whose figures it counts.
+    fn route(&self, journey: &Self::Journey) -> Route;
+
+    /// How many kinds of requests the run tells apart.
+    fn kinds(&self) -> usize;
+
+    /// Whether an answer that was kept, and passed every other check, is the one that was wanted; `checks` is what
+    /// its [`Ask`] said. Asked before the answer is booked, so that it ends as what it is.
+    fn holds(&self, checks: u16, answer: &Answer) -> bool {
+        let _ = (checks, answer);
+        true
+    }
+
+    /// What follows the journey's current request, which has ended: in `answer`, where it was answered as wanted and
+    /// the answer was to be kept, or without.
+    fn advance(&self, journey: Self::Journey, answer: Option<&Answer>) -> Next<Self::Journey> {
+        let _ = (journey, answer);
+        Next::End
+    }
+}
+
+/// One request of a journey, and what is wanted of its answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    pub request: Asked<'a>,
+    /// Which of the run's checks, by index.
+    pub checks: u16,
+    pub keep: Keep,
+}
+
+/// A request, ready to be sent.
+#[derive(Debug, Clone, Copy)]
+pub enum Asked<'a> {
+    /// One of the run's prepared requests, by index: its bytes are copied.
+    Prepared(u32),
+    /// Made for this journey: encoded as it is sent.
+    Rendered(&'a Rendered),
+}
+
+/// Requests that stand alone, in turn by weight. A journey is the index of its request.
+#[derive(Debug)]
+pub struct Turns {
+    /// The request of each turn; unit `n` of a run takes turn `n` modulo its length.
+    turns: Vec<u32>,
+    /// Where each request goes.
+    routes: Vec<Route>,
+}
+
+impl Turns {
+    /// The turns of `requests`, each of which goes to its place in `origins`.
+    pub(super) fn new(requests: &[Request], origins: &[Url]) -> Result<Turns, RequestError> {
+        let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
+        let routes = (0..=u16::MAX).zip(requests).map(|(kind, request)| {
+            let place = origins.iter().position(|origin| origin.same_origin(&request.url));
+            let place = place.and_then(|place| u16::try_from(place).ok());
+            let unknown = || RequestError::UnknownOrigin { url: request.url.to_string() };
+            Ok(Route { origin: Origin(place.ok_or_else(unknown)?), kind })
+        });
+        let routes: Vec<Route> = routes.collect::<Result<_, RequestError>>()?;
+        if routes.len() < requests.len() {
+            return Err(RequestError::TooManyRequests { count: requests.len(), limit: routes.len() });
+        }
+        Ok(Turns { turns: turns(&weights)?, routes })
+    }
+}
+
+impl Script for Turns {
+    type Journey = u32;
+
+    #[inline]
+    fn begin(&self, n: u64) -> u32 {
+        let turn = n % self.turns.len() as u64;
+        // Below the length of a vector, so the conversion loses nothing.
+        self.turns[turn as usize]
+    }
+
+    #[inline]
+    fn ask<'a>(&'a self, journey: &'a u32) -> Ask<'a> {
+        Ask { request: Asked::Prepared(*journey), checks: 0, keep: Keep::Nothing }
+    }
+
+    #[inline]
+    fn route(&self, journey: &u32) -> Route {
+        self.routes[*journey as usize]
+    }
+
+    fn kinds(&self) -> usize {
+        self.routes.len()
+    }
+}

@@ -1,0 +1,103 @@
+//! What is spoken on a connection, or within its TLS.
+
+use std::sync::Arc;
+
+use super::answer::{Expect, Facts, Kept};
+use super::outgoing::Outgoing;
+use super::spoken::Tongue;
+use crate::http1::Http1Session;
+use crate::http2::Http2Session;
+use crate::{CloseEvent, DecodeError, Encoded, Key, Step};
+
+/// Which version of HTTP is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Speaks {
+    #[default]
+    Http1,
+    /// Without asking first, or, over TLS, nothing else.
+    Http2,
+    /// What the handshake of TLS agrees on; HTTP/1.1 where it does not say.
+    ByAlpn,
+}
+
+/// One connection's HTTP.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the common one, and on the hot path")]
+pub(crate) enum Plain {
+    Http1(Http1Session),
+    Http2(Box<Http2Session>),
+}
+
+impl Plain {
+    pub(crate) fn new(speaks: Speaks, facts: Arc<Facts>) -> Plain {
+        match speaks {
+            Speaks::Http1 | Speaks::ByAlpn => Plain::Http1(Http1Session::new(facts)),
+            Speaks::Http2 => Plain::Http2(Box::new(Http2Session::new(facts))),
+        }
+    }
+
+    pub(crate) fn open(&mut self, facts: &Facts, out: &mut Vec<u8>) {
+        match self {
+            Plain::Http1(_) => facts.spoken.note(Tongue::Http1),
+            Plain::Http2(http2) => {
+                facts.spoken.note(Tongue::Http2);
+                http2.open(out);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        match self {
+            Plain::Http1(http1) => http1.capacity(),
+            Plain::Http2(http2) => http2.capacity(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn request(
+        &mut self,
+        request: Outgoing<'_>,
+        (key, expect): (Key, Expect),
+        out: &mut Vec<u8>,
+    ) -> Encoded {
+        match self {
+            Plain::Http1(http1) => {
+                request.encode_http1(out);
+                http1.expect(key, expect);
+                Encoded::Whole
+            }
+            Plain::Http2(http2) => {
+                let (head, body) = request.http2();
+                http2.request(head, body, (key, expect), out)
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take_kept(&mut self) -> Option<Kept> {
+        match self {
+            Plain::Http1(http1) => http1.take_kept(),
+            Plain::Http2(http2) => http2.take_kept(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn handle_input(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        match self {
+            Plain::Http1(http1) => http1.handle_input(input),
+            Plain::Http2(http2) => http2.handle_input(input, out),
+        }
+    }
+
+    pub(crate) fn handle_close(&mut self) -> CloseEvent {
+        match self {
+            Plain::Http1(http1) => http1.handle_close(),
+            Plain::Http2(http2) => http2.handle_close(),
+        }
+    }
+
+    pub(crate) fn survives_early_answer(&self) -> bool {
+        matches!(self, Plain::Http2(_))
+    }
+}
