@@ -1,9 +1,18 @@
-//! What this host is, and what this process has used of it.
+//! What this host is, what this process has used of it, and what the host took from it.
 //!
 //! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Nothing here changes the host.
 
+mod cgroup;
+mod counters;
 mod cpu;
 mod facts;
+mod hiccup;
+mod net;
+mod run_queue;
 
+pub use counters::{Counters, Missing, Reading, open_files_limit};
 pub use cpu::process_cpu;
 pub use facts::Facts;
+pub use hiccup::{HiccupMeter, Tick};
+pub use net::{local_ports, ports_towards};
+pub use run_queue::RunQueue;

@@ -4,11 +4,14 @@
 //! simulated network in simulated time. [`SystemReactor`] is the real one, on epoll.
 
 mod probe;
+mod source;
 pub mod stamp;
 mod system;
 
+use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 pub use probe::StampProbe;
 pub use system::SystemReactor;
@@ -18,7 +21,31 @@ use units::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slot(pub u32);
 
-/// Time and a set of TCP connections, one a [`Slot`]. Owned by one worker; nothing in it is shared.
+/// Where a connection goes, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// TCP; from `source` where it is given, else from wherever the kernel chooses.
+    Tcp { peer: SocketAddr, source: Option<IpAddr> },
+    /// A stream socket in the file system. The kernel stamps nothing that arrives on one.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for Address {
+    fn from(peer: SocketAddr) -> Address {
+        Address::Tcp { peer, source: None }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp { peer, .. } => peer.fmt(f),
+            Address::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Time and a set of connections, one a [`Slot`]. Owned by one worker; nothing in it is shared.
 pub trait Reactor {
     /// The monotonic clock.
     fn now(&self) -> Nanos;
@@ -32,7 +59,7 @@ pub trait Reactor {
     /// # Errors
     ///
     /// What the kernel refuses at once: no descriptors, no ports, no route.
-    fn connect(&mut self, slot: Slot, peer: SocketAddr) -> io::Result<()>;
+    fn connect(&mut self, slot: Slot, address: &Address) -> io::Result<()>;
 
     /// Whether the connection of `slot` stands. `Ok(false)`: not yet.
     ///
@@ -53,12 +80,24 @@ pub trait Reactor {
     /// Closes the connection of `slot`, if any. Events of it that were under way are not delivered.
     fn close(&mut self, slot: Slot);
 
-    /// Waits until something is ready or `until` has come; appends to `ready`.
+    /// Waits until something is ready or `until` has come, in the manner of `mode`; appends to `ready`. May
+    /// return a little before `until` with nothing ready.
     ///
     /// # Errors
     ///
     /// Only when the kernel's own facility fails: an environment error, not an outcome.
-    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) -> io::Result<()>;
+    fn wait(&mut self, until: Nanos, mode: WaitMode, ready: &mut Vec<Ready>) -> io::Result<()>;
+}
+
+/// How [`Reactor::wait`] passes the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitMode {
+    /// Asleep: woken by whatever becomes ready, or by the clock.
+    Asleep,
+    /// Awake: looks at the sockets and at the clock in turn, so that nothing is late by a wake-up.
+    Awake,
+    /// Asleep until the clock wakes it, whatever becomes ready meanwhile.
+    Undisturbed,
 }
 
 /// What [`Reactor::receive`] got.

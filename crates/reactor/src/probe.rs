@@ -26,7 +26,7 @@ impl StampProbe {
     pub fn start() -> Result<StampProbe, String> {
         probe()
             .map_err(|error| format!("the kernel's arrival stamps could not be tried: {error}"))?
-            .ok_or_else(|| "the kernel accepts SO_TIMESTAMPING but stamped nothing in 200 ms".to_owned())
+            .ok_or_else(|| "the kernel accepts SO_TIMESTAMPNS but stamped nothing in 200 ms".to_owned())
     }
 }
 

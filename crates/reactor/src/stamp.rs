@@ -1,15 +1,15 @@
 //! The kernel's receive stamps: when bytes reached this host, not when a program got round to reading them.
 //!
-//! `SO_TIMESTAMPING` with software receive stamps (Linux, `Documentation/networking/timestamping.rst`) works on
+//! `SO_TIMESTAMPNS` (Linux, `Documentation/networking/timestamping.rst`) gives the kernel's software receive stamps, on
 //! every device, loopback included, and needs no privilege. TCP reports the stamp of the *last* segment a read
 //! took bytes from, so a stamp answers "when did the last of these bytes arrive".
-#![expect(unsafe_code, reason = "recvmsg with control data has no safe wrapper that parses SCM_TIMESTAMPING")]
+#![expect(unsafe_code, reason = "recvmsg with control data has no safe wrapper that parses SCM_TIMESTAMPNS")]
 
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-static RECEIVE_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
+static ON: libc::c_int = 1;
 
 /// Asks the kernel to stamp what arrives on this socket.
 ///
@@ -17,14 +17,14 @@ static RECEIVE_STAMPS: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc:
 ///
 /// The kernel's, where it knows no such stamps.
 pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
-    // SAFETY: the option's value is a c_uint that outlives the call, and its size is passed with it.
+    // SAFETY: the option's value is a c_int that outlives the call, and its size is passed with it.
     let status = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
             libc::SOL_SOCKET,
-            libc::SO_TIMESTAMPING,
-            (&raw const RECEIVE_STAMPS).cast(),
-            mem::size_of::<libc::c_uint>() as libc::socklen_t,
+            libc::SO_TIMESTAMPNS,
+            (&raw const ON).cast(),
+            mem::size_of::<libc::c_int>() as libc::socklen_t,
         )
     };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -76,8 +76,8 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
     if status == 0 { u64::try_from(bytes).ok() } else { None }
 }
 
-/// Room for the header and three timespecs of `SCM_TIMESTAMPING`, and as much again.
-const CONTROL_BYTES: usize = 128;
+/// Room for the header and the timespec of `SCM_TIMESTAMPNS`, and as much again.
+const CONTROL_BYTES: usize = 64;
 
 /// Space aligned as control headers must be.
 #[repr(C, align(8))]
@@ -86,11 +86,11 @@ struct Control([u8; CONTROL_BYTES]);
 #[inline]
 fn find_stamp(message: &libc::msghdr) -> Option<u64> {
     // SAFETY: the kernel has filled the control space that `message` points to and set its length; the CMSG
-    // macros walk it within that length, and an SCM_TIMESTAMPING payload is three timespecs, read unaligned.
+    // macros walk it within that length, and an SCM_TIMESTAMPNS payload is a timespec, read unaligned.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
-            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPING {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
                 let software: libc::timespec =
                     libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
                 let ns = software.tv_sec as u64 * 1_000_000_000 + software.tv_nsec as u64;

@@ -1,8 +1,9 @@
 //! The real reactor: non-blocking TCP sockets on epoll, edge-triggered, one worker's own.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -10,10 +11,10 @@ use clock::{Pairing, Shift};
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, ipproto, sockopt};
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, ipproto, sockopt};
 use units::Nanos;
 
-use crate::{Reactor, Ready, Received, Slot, stamp};
+use crate::{Address, Reactor, Ready, Received, Slot, WaitMode, source, stamp};
 
 /// How many events one wait takes at most. The rest come with the next.
 const EVENTS_PER_WAIT: usize = 1_024;
@@ -106,6 +107,21 @@ impl SystemReactor {
         entry.map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
+    /// Takes what is ready, or becomes so within `timeout`.
+    fn poll(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+        let timeout = Timespec {
+            tv_sec: (timeout.0 / 1_000_000_000) as i64,
+            tv_nsec: (timeout.0 % 1_000_000_000) as _,
+        };
+        self.events.0.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events.0), Some(&timeout)) {
+            Ok(_) => self.translate(ready),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
     fn remeasure_pairing(&mut self, now: Nanos) {
         if now >= self.pairing_due {
             self.pairing_due = now + PAIRING_EVERY;
@@ -161,13 +177,12 @@ impl Reactor for SystemReactor {
         }
     }
 
-    fn connect(&mut self, slot: Slot, peer: SocketAddr) -> io::Result<()> {
+    fn connect(&mut self, slot: Slot, address: &Address) -> io::Result<()> {
         self.close(slot);
-        let socket = new_socket(peer, self.kernel_stamps)?;
-        match rustix::net::connect(&socket, &peer) {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let socket = match address {
+            Address::Tcp { peer, source } => connect_tcp(*peer, *source, self.kernel_stamps)?,
+            Address::Unix(path) => connect_unix(path)?,
+        };
         let entry = self.entry(slot);
         entry.generation = entry.generation.wrapping_add(1);
         (entry.ended, entry.reset) = (false, false);
@@ -232,32 +247,57 @@ impl Reactor for SystemReactor {
         self.entry(slot).socket = None;
     }
 
-    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, until: Nanos, mode: WaitMode, ready: &mut Vec<Ready>) -> io::Result<()> {
         let now = clock::now();
         self.remeasure_pairing(now);
-        let left = until.saturating_sub(now).0;
-        let timeout =
-            Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as _ };
-        self.events.0.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.events.0), Some(&timeout)) {
-            Ok(_) => self.translate(ready),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        match mode {
+            WaitMode::Asleep => self.poll(asleep_for(until.saturating_sub(now)), ready),
+            WaitMode::Awake => {
+                while self.poll(Nanos::ZERO, ready).is_ok_and(|()| ready.is_empty()) && clock::now() < until {
+                }
+                Ok(())
+            }
+            WaitMode::Undisturbed => {
+                clock::sleep_until(until);
+                self.poll(Nanos::ZERO, ready)
+            }
         }
-        Ok(())
     }
 }
 
-fn new_socket(peer: SocketAddr, kernel_stamps: bool) -> io::Result<OwnedFd> {
+/// The kernel may end a wait of epoll up to 0.1 % late to save power (`select_estimate_accuracy`): of a longer one
+/// the last part is left for another.
+fn asleep_for(left: Nanos) -> Nanos {
+    if left > Nanos::from_millis(1) { left - Nanos(left.0 / 512) } else { left }
+}
+
+const NON_BLOCKING: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
+fn connect_tcp(peer: SocketAddr, source: Option<IpAddr>, kernel_stamps: bool) -> io::Result<OwnedFd> {
     let family = if peer.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, NON_BLOCKING, Some(ipproto::TCP))?;
     // A request is handed over whole; waiting to fill a segment would only add to `send` and `wait`.
     sockopt::set_tcp_nodelay(&socket, true)?;
     if kernel_stamps {
         stamp::enable(socket.as_fd())?;
     }
-    Ok(socket)
+    if let Some(address) = source {
+        source::bind(socket.as_fd(), address)?;
+    }
+    begun(socket, |socket| rustix::net::connect(socket, &peer))
+}
+
+fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, NON_BLOCKING, None)?;
+    begun(socket, |socket| rustix::net::connect(socket, &address))
+}
+
+fn begun(socket: OwnedFd, connect: impl Fn(&OwnedFd) -> Result<(), Errno>) -> io::Result<OwnedFd> {
+    match connect(&socket) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn send_lookup(sender: &SyncSender<Lookup>, waker: &OwnedFd, lookup: Lookup) {
@@ -283,7 +323,7 @@ mod tests {
     fn connected() -> (SystemReactor, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut reactor = SystemReactor::new(false).unwrap();
-        reactor.connect(SLOT, listener.local_addr().unwrap()).unwrap();
+        reactor.connect(SLOT, &listener.local_addr().unwrap().into()).unwrap();
         let (peer, _) = listener.accept().unwrap();
         wait(&mut reactor);
         assert!(reactor.connected(SLOT).unwrap());
@@ -293,7 +333,7 @@ mod tests {
     /// Takes the one event that is there.
     fn wait(reactor: &mut SystemReactor) {
         let mut ready = Vec::new();
-        reactor.wait(clock::now() + Nanos::from_secs(2), &mut ready).unwrap();
+        reactor.wait(clock::now() + Nanos::from_secs(2), WaitMode::Asleep, &mut ready).unwrap();
         assert_eq!(ready.len(), 1, "{ready:?}");
     }
 

@@ -1,0 +1,139 @@
+//! How often the CPU quota of the control groups around this process stopped it, in version 1 and version 2.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use units::Nanos;
+
+/// The accounts of every group from this process's own up to the root: a quota on any of them stops it.
+#[derive(Debug, Default)]
+pub(crate) struct Quota {
+    accounts: Vec<PathBuf>,
+}
+
+/// What quotas took so far, summed over the groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Throttled {
+    /// Periods in which the quota was used up.
+    pub times: u64,
+    /// How long the group's CPUs stood still for it, summed over CPUs.
+    pub time: Nanos,
+}
+
+impl Quota {
+    /// # Errors
+    ///
+    /// Why there is no account.
+    pub(crate) fn find() -> Result<Quota, String> {
+        let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let (groups, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
+        let accounts: Vec<PathBuf> =
+            candidates(&groups, &mounts).into_iter().filter(|path| account(path).is_some()).collect();
+        match accounts.is_empty() {
+            true => Err("no control group of this process keeps an account of a CPU quota".to_owned()),
+            false => Ok(Quota { accounts }),
+        }
+    }
+
+    /// # Cost
+    ///
+    /// A small file for each group: once an interval.
+    pub(crate) fn read(&self) -> Option<Throttled> {
+        let each: Option<Vec<Throttled>> = self.accounts.iter().map(|path| account(path)).collect();
+        each.map(|each| {
+            each.into_iter().fold(Throttled::default(), |sum, one| Throttled {
+                times: sum.times + one.times,
+                time: sum.time + one.time,
+            })
+        })
+    }
+}
+
+fn account(path: &Path) -> Option<Throttled> {
+    parse(&fs::read_to_string(path).ok()?)
+}
+
+/// Version 1 has nanoseconds, version 2 microseconds.
+fn parse(text: &str) -> Option<Throttled> {
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse::<u64>().ok()
+    };
+    let time = number("throttled_time").or_else(|| number("throttled_usec")?.checked_mul(1_000))?;
+    Some(Throttled { times: number("nr_throttled")?, time: Nanos(time) })
+}
+
+/// Where `cpu.stat` may lie, the own group's first. `groups` is /proc/self/cgroup, `mounts` /proc/self/mountinfo.
+fn candidates(groups: &str, mounts: &str) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for line in groups.lines() {
+        // `4:cpu,cpuacct:/a/b`, or in version 2 `0::/a/b`.
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+            continue;
+        };
+        let kind = match controllers {
+            "" => "cgroup2",
+            _ if controllers.split(',').any(|name| name == "cpu") => "cgroup",
+            _ => continue,
+        };
+        let Some((root, mounted)) = mount(mounts, kind) else { continue };
+        // In a container the mount may show only a part of the tree.
+        let inner = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path.trim_start_matches('/')));
+        all.extend(inner.ancestors().map(|group| Path::new(mounted).join(group).join("cpu.stat")));
+    }
+    all
+}
+
+/// Root and mount point of the hierarchy with the `cpu` controller in version 1, or of version 2.
+fn mount<'a>(mounts: &'a str, kind: &str) -> Option<(&'a str, &'a str)> {
+    mounts.lines().find_map(|line| {
+        // `32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu`
+        let (own, filesystem) = line.split_once(" - ")?;
+        let mut filesystem = filesystem.split(' ');
+        let is_kind = filesystem.next()? == kind;
+        let options = filesystem.nth(1)?;
+        let has_cpu = kind == "cgroup2" || options.split(',').any(|option| option == "cpu");
+        let mut own = own.split(' ').skip(3);
+        (is_kind && has_cpu).then_some((own.next()?, own.next()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755
+32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+40 31 0:37 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+
+    #[test]
+    fn every_group_around_this_process_is_looked_at() {
+        let paths = candidates("4:cpu,cpuacct:/a/b\n2:cpuset:/c\n", MOUNTS);
+        let expected = ["a/b/cpu.stat", "a/cpu.stat", "cpu.stat"];
+        assert_eq!(paths, expected.map(|path| Path::new("/sys/fs/cgroup/cpu,cpuacct").join(path)));
+        let paths = candidates("0::/a\n", MOUNTS);
+        assert_eq!(
+            paths,
+            ["a/cpu.stat", "cpu.stat"].map(|path| Path::new("/sys/fs/cgroup/unified").join(path))
+        );
+    }
+
+    #[test]
+    fn a_container_sees_a_part_of_the_tree() {
+        let mounts = "32 31 0:29 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
+        assert_eq!(candidates("0::/docker/x\n", mounts), [Path::new("/sys/fs/cgroup/cpu.stat")]);
+    }
+
+    #[test]
+    fn both_versions_are_read_in_nanoseconds() {
+        let v1 = "nr_periods 9\nnr_throttled 4\nthrottled_time 1234567\n";
+        assert_eq!(parse(v1), Some(Throttled { times: 4, time: Nanos(1_234_567) }));
+        let v2 = "usage_usec 5\nnr_periods 9\nnr_throttled 4\nthrottled_usec 1234\n";
+        assert_eq!(parse(v2), Some(Throttled { times: 4, time: Nanos(1_234_000) }));
+        // The root of version 2 has no quota, and no account of one.
+        assert_eq!(parse("usage_usec 5\n"), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! The floor: what keep-alive requests cost a client that does nothing but send and receive.
+//!
+//! `floor LOOP ADDRESS CONNECTIONS SECONDS`, run by `bench/driver_cost.py`. No parser, no histogram, no timeout:
+//! every answer is taken for whole and good. Prints one line of JSON with the requests made.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "an experiment that stops at the first surprise"
+)]
+
+mod uring;
+
+use std::env;
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+
+use reactor::stamp;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::net::{RecvFlags, SendFlags};
+use units::Nanos;
+
+/// As long as the one that `parallax drive` sends to such an address.
+const REQUEST: &[u8] =
+    b"GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: parallax/0.1.0\r\nAccept: */*\r\n\r\n";
+
+/// What was done by the end.
+#[derive(Debug, Default)]
+struct Done {
+    requests: u64,
+    stamped: u64,
+    waits: u64,
+}
+
+fn main() {
+    let arguments: Vec<String> = env::args().collect();
+    let [_, name, address, connections, seconds] = arguments.as_slice() else {
+        panic!("floor read|stamps|batched|uring|uring16 ADDRESS CONNECTIONS SECONDS")
+    };
+    let count: usize = connections.parse().unwrap();
+    let sockets: Vec<TcpStream> = (0..count).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for socket in &sockets {
+        socket.set_nodelay(true).unwrap();
+        if name != "read" {
+            stamp::enable(socket.as_fd()).unwrap();
+        }
+    }
+    let end = clock::now() + Nanos::from_secs(seconds.parse().unwrap());
+    let done = match name.as_str() {
+        "read" => ready_loop(&sockets, end, 1, read),
+        "stamps" => ready_loop(&sockets, end, 1, read_stamped),
+        "batched" => ready_loop(&sockets, end, usize::MAX, read_stamped),
+        "uring" => uring::completion_loop(&sockets, end, 1),
+        "uring16" => uring::completion_loop(&sockets, end, 16),
+        other => panic!("no loop {other}"),
+    };
+    let Done { requests, stamped, waits } = done;
+    println!("{{\"requests\": {requests}, \"stamped\": {stamped}, \"waits\": {waits}}}");
+}
+
+/// One read: the bytes, or none, and whether they were stamped.
+type Read = fn(&TcpStream, &mut [u8]) -> Option<bool>;
+
+fn read(socket: &TcpStream, buffer: &mut [u8]) -> Option<bool> {
+    rustix::net::recv(socket, buffer, RecvFlags::DONTWAIT).ok().map(|_| false)
+}
+
+fn read_stamped(socket: &TcpStream, buffer: &mut [u8]) -> Option<bool> {
+    stamp::receive(socket.as_fd(), buffer).ok().map(|read| read.arrived_realtime_ns.is_some())
+}
+
+/// epoll, edge-triggered. A request follows each answer at once, or all those of a wake together.
+fn ready_loop(sockets: &[TcpStream], end: Nanos, together: usize, read: Read) -> Done {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+    for (index, socket) in sockets.iter().enumerate() {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&epoll, socket, epoll::EventData::new_u64(index as u64), flags).unwrap();
+        send(socket);
+    }
+    let (mut done, mut events, mut free) = (Done::default(), Vec::with_capacity(1_024), Vec::new());
+    let mut buffer = vec![0; 64 * 1024];
+    let timeout = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    while clock::now() < end {
+        events.clear();
+        epoll::wait(&epoll, spare_capacity(&mut events), Some(&timeout)).unwrap();
+        done.waits += 1;
+        for event in &events {
+            let socket = &sockets[event.data.u64() as usize];
+            let Some(stamped) = read(socket, &mut buffer) else { continue };
+            done.requests += 1;
+            done.stamped += u64::from(stamped);
+            free.push(socket);
+            if free.len() >= together {
+                free.drain(..).for_each(send);
+            }
+        }
+        free.drain(..).for_each(send);
+    }
+    done
+}
+
+fn send(socket: &TcpStream) {
+    let sent = rustix::net::send(socket, REQUEST, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).unwrap();
+    assert_eq!(sent, REQUEST.len());
+}
