@@ -12,21 +12,22 @@ use crate::recorder::Part;
 pub(crate) fn collect(
     parts: &Receiver<Part>,
     emptied: &[SyncSender<Box<Interval>>],
-    emit: &mut dyn FnMut(&Interval),
+    emit: &mut dyn FnMut(&mut Interval),
 ) {
     let mut through = vec![0; emptied.len()];
     let mut open: BTreeMap<u64, Box<Interval>> = BTreeMap::new();
     // Ends when the last worker has dropped its sender.
-    while let Ok(part) = parts.recv() {
+    while let Ok(mut part) = parts.recv() {
         through[part.worker] = part.through;
+        part.interval.describe_worker(part.worker as u64);
         add(&mut open, &part.interval);
         give_back(&emptied[part.worker], part.interval);
         let complete = through.iter().copied().min().unwrap_or(u64::MAX);
         while let Some(entry) = open.first_entry().filter(|entry| *entry.key() < complete) {
-            emit(&entry.remove());
+            emit(&mut entry.remove());
         }
     }
-    open.into_values().for_each(|interval| emit(&interval));
+    open.into_values().for_each(|mut interval| emit(&mut interval));
 }
 
 fn add(open: &mut BTreeMap<u64, Box<Interval>>, part: &Interval) {

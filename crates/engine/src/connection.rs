@@ -2,21 +2,27 @@
 
 use std::collections::VecDeque;
 
-use codec::Session;
+use codec::{Encoded, Key, Origin, Route, Session};
 use record::{Phase, Timeline};
 use units::Nanos;
 
 /// A connection of the pool. Closed until the first request on it opens it.
 #[derive(Debug)]
-pub(crate) struct Connection<S> {
+pub(crate) struct Connection<S: Session> {
+    pub origin: Origin,
     pub state: State,
     pub session: S,
-    /// Requests assigned and not ended, in order. The first `sent` of them are wholly with the kernel.
-    pub exchanges: VecDeque<Exchange>,
+    /// Requests assigned and not ended, in the order in which they were assigned. The first `sent` of them are
+    /// wholly with the kernel, and perhaps others.
+    pub exchanges: VecDeque<Exchange<S::Journey>>,
     pub sent: usize,
     /// Bytes encoded; the first `written` of them are with the kernel.
     pub out: Vec<u8>,
     pub written: usize,
+    /// Requests offered to the kernel for the first time, and not counted yet.
+    pub newly_offered: u64,
+    /// The last phase before its first request could be sent.
+    pub opened_by: Phase,
     /// On the pool's list of connections with room.
     pub listed: bool,
     /// On the worker's list of connections with something to write.
@@ -38,6 +44,12 @@ pub(crate) enum State {
         since: Nanos,
         attempt: Attempt,
     },
+    /// Stands, and does not take requests yet: the handshake or the login, named by its phase. Since the
+    /// connect began.
+    Opening {
+        since: Nanos,
+        phase: Phase,
+    },
     Open,
 }
 
@@ -51,14 +63,18 @@ pub(crate) struct Attempt {
 }
 
 /// One request on a connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Exchange {
-    /// Its number in the run.
+#[derive(Debug)]
+pub(crate) struct Exchange<J> {
+    /// Its number in the run, or its journey's.
     pub n: u64,
+    pub journey: J,
+    pub route: Route,
     pub timeline: Timeline,
-    /// Where in `out` it begins and ends.
+    /// Where in `out` it begins and ends, once it is there.
     pub out_begin: usize,
     pub out_end: usize,
+    /// How much of it is in `out`; `None` until its connection takes requests.
+    pub encoded: Option<Encoded>,
     /// The connection was opened for it.
     pub opens: bool,
     /// It had a connection at once: it is taken up when its first byte is handed to the kernel.
@@ -67,19 +83,24 @@ pub(crate) struct Exchange {
     pub offered: Option<Nanos>,
     /// The kernel has taken its first byte.
     pub begun: bool,
+    /// The kernel has taken its last byte.
+    pub sent: bool,
     /// Its answer has begun.
     pub began: bool,
 }
 
 impl<S: Session> Connection<S> {
-    pub(crate) fn new(session: S) -> Connection<S> {
+    pub(crate) fn new(origin: Origin, session: S) -> Connection<S> {
         Connection {
+            origin,
             state: State::Closed,
             session,
             exchanges: VecDeque::new(),
             sent: 0,
             out: Vec::new(),
             written: 0,
+            newly_offered: 0,
+            opened_by: Phase::Connect,
             listed: true,
             dirty: false,
             unread: false,
@@ -108,6 +129,38 @@ impl<S: Session> Connection<S> {
         self.written = 0;
     }
 
+    /// Puts the request at `index` into `out`.
+    #[inline]
+    pub(crate) fn encode(&mut self, index: usize) {
+        let exchange = &mut self.exchanges[index];
+        exchange.out_begin = self.out.len();
+        exchange.encoded = Some(self.session.request(&exchange.journey, exchange.key(), &mut self.out));
+        exchange.out_end = self.out.len();
+    }
+
+    /// The rest of a request is in `out` now.
+    pub(crate) fn encoded(&mut self, key: Key) {
+        let end = self.out.len();
+        if let Some(index) = self.position(key) {
+            self.exchanges[index].out_end = end;
+            self.exchanges[index].encoded = Some(Encoded::Whole);
+        }
+    }
+
+    /// Which of the outstanding requests `key` is.
+    #[inline]
+    pub(crate) fn position(&self, key: Key) -> Option<usize> {
+        // The oldest, wherever answers come in order.
+        self.exchanges.iter().position(|exchange| exchange.key() == key)
+    }
+
+    /// Takes the request at `index` off the connection.
+    #[inline]
+    pub(crate) fn take(&mut self, index: usize) -> Option<Exchange<S::Journey>> {
+        self.sent -= usize::from(index < self.sent);
+        if index == 0 { self.exchanges.pop_front() } else { self.exchanges.remove(index) }
+    }
+
     /// Books what one write did: handed over from `before`, accepted `count` bytes by `after`. Returns how many
     /// requests had their first byte among them.
     #[inline]
@@ -115,24 +168,29 @@ impl<S: Session> Connection<S> {
         self.written += count;
         let mut begun = 0;
         for exchange in self.exchanges.iter_mut().skip(self.sent) {
+            let Some(encoded) = exchange.encoded else { break };
             // A write is given all there is, so each of them was offered.
             if exchange.offered.is_none() {
-                exchange.hand_over(before);
+                self.newly_offered += 1;
+                exchange.hand_over(before, self.opened_by);
             }
-            if exchange.out_begin >= self.written {
+            if exchange.sent || exchange.out_begin >= self.written {
                 continue;
             }
             if !exchange.begun {
                 exchange.begun = true;
                 begun += 1;
             }
-            if exchange.out_end <= self.written {
+            if exchange.out_end <= self.written && encoded == Encoded::Whole {
                 // An answer that has begun before has ended the phase already.
                 if !exchange.began {
                     exchange.timeline.end(Phase::Send, after);
                 }
-                self.sent += 1;
+                exchange.sent = true;
             }
+        }
+        while self.exchanges.get(self.sent).is_some_and(|exchange| exchange.sent) {
+            self.sent += 1;
         }
         self.reclaim();
         begun
@@ -144,37 +202,84 @@ impl<S: Session> Connection<S> {
     fn reclaim(&mut self) {
         if self.written == self.out.len() {
             self.out.clear();
-            self.written = 0;
         } else if self.written >= RECLAIM_BYTES {
             self.out.drain(..self.written);
-            for exchange in &mut self.exchanges {
-                exchange.out_begin = exchange.out_begin.saturating_sub(self.written);
-                exchange.out_end = exchange.out_end.saturating_sub(self.written);
-            }
-            self.written = 0;
+        } else {
+            return;
         }
+        for exchange in self.exchanges.iter_mut().skip(self.sent) {
+            exchange.out_begin = exchange.out_begin.saturating_sub(self.written);
+            exchange.out_end = exchange.out_end.saturating_sub(self.written);
+        }
+        self.written = 0;
     }
 
-    /// The phase that the outstanding request number `index` is in.
-    pub(crate) fn phase(&self, index: usize) -> Phase {
+    /// The phase that an outstanding request is in.
+    pub(crate) fn phase(&self, exchange: &Exchange<S::Journey>) -> Phase {
         match self.state {
             State::Closed => Phase::PoolWait,
             State::Resolving => Phase::Resolve,
             State::Connecting { .. } => Phase::Connect,
-            State::Open if index >= self.sent => Phase::Send,
-            State::Open if self.exchanges[index].began => Phase::Receive,
+            State::Opening { phase, .. } => phase,
+            State::Open if !exchange.sent => Phase::Send,
+            State::Open if exchange.began => Phase::Receive,
             State::Open => Phase::Wait,
         }
     }
+
+    /// The phase that the oldest outstanding request is in.
+    pub(crate) fn oldest_phase(&self) -> Phase {
+        self.exchanges.front().map_or(Phase::Wait, |exchange| self.phase(exchange))
+    }
 }
 
-impl Exchange {
+/// When a request counts as taken up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TakenUp {
+    /// It has waited for its connection since.
+    Before,
+    /// It has a connection at once, and is taken up when its first byte is handed to the kernel.
+    WhenSent,
+}
+
+impl<J> Exchange<J> {
+    #[inline]
+    pub(crate) fn new(
+        n: u64,
+        journey: J,
+        route: Route,
+        timeline: Timeline,
+        taken_up: TakenUp,
+    ) -> Exchange<J> {
+        Exchange {
+            n,
+            journey,
+            route,
+            timeline,
+            out_begin: 0,
+            out_end: 0,
+            encoded: None,
+            opens: false,
+            immediate: taken_up == TakenUp::WhenSent,
+            offered: None,
+            begun: false,
+            sent: false,
+            began: false,
+        }
+    }
+
+    /// How the session calls it: by its number, of which a journey has one request at a time.
+    #[inline]
+    pub(crate) fn key(&self) -> Key {
+        Key(self.n)
+    }
+
     /// Its first byte goes to the kernel at `at`.
     #[inline]
-    fn hand_over(&mut self, at: Nanos) {
+    fn hand_over(&mut self, at: Nanos, opened_by: Phase) {
         self.offered = Some(at);
         if self.opens {
-            self.timeline.end(Phase::Connect, at);
+            self.timeline.end(opened_by, at);
         } else {
             if self.immediate {
                 self.timeline.end(Phase::ScheduleLag, at);

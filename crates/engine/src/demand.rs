@@ -1,11 +1,13 @@
 //! Which request is due next. The two load models, open and closed, are values of one type.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
-use schedule::{Arrivals, Residue};
+use schedule::{Cursor, Residue, Think, ThinkTimes};
 use units::Nanos;
 
 use crate::plan::{Load, Plan, Share};
+use crate::warp::Warp;
 
 /// A request that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,14 +30,23 @@ pub(crate) struct Demand {
     start: Nanos,
     /// Nothing intended at or after this is due.
     end: Nanos,
+    warp: Warp,
+    is_steered: bool,
 }
 
 #[derive(Debug)]
 enum Model {
-    Open(Arrivals),
-    /// When each waiting caller became free, the earliest first.
+    Open(Box<Cursor>),
+    /// When each waiting caller is ready, the earliest first: in the order in which they became free, since all
+    /// think equally long.
     Closed {
-        free: VecDeque<Nanos>,
+        ready: VecDeque<Nanos>,
+        think: Nanos,
+    },
+    /// The same where callers overtake each other.
+    Thinking {
+        ready: BinaryHeap<Reverse<Nanos>>,
+        times: ThinkTimes,
     },
 }
 
@@ -43,16 +54,33 @@ impl Demand {
     pub(crate) fn new(plan: &Plan, share: Share, start: Nanos) -> Demand {
         let end = plan.window.map_or(Nanos::MAX, |window| start.saturating_add(window));
         let total = plan.request_limit.unwrap_or(u64::MAX);
-        let (model, total) = match plan.load {
+        let (model, total) = match &plan.load {
             Load::Open(arrivals) => {
-                let in_window = plan.window.map_or(u64::MAX, |window| arrivals.count_before(window));
-                (Model::Open(arrivals), total.min(in_window))
+                let cursor = Cursor::new(arrivals.clone(), share.residue);
+                (Model::Open(Box::new(cursor)), total.min(arrivals.total().unwrap_or(u64::MAX)))
             }
-            Load::Closed => (Model::Closed { free: (0..share.callers).map(|_| start).collect() }, total),
+            Load::Closed => (Model::in_turn(share, start, Nanos::ZERO), total),
+            Load::Thinking { think: Think::Constant(think), .. } => {
+                (Model::in_turn(share, start, *think), total)
+            }
+            Load::Thinking { think, seed } => {
+                let ready = (0..share.callers).map(|_| Reverse(start)).collect();
+                // Its first number is the worker's own.
+                (Model::Thinking { ready, times: think.times(*seed, share.residue.nth(0)) }, total)
+            }
         };
         // A share of "without end" is without end.
         let limit = if total == u64::MAX { total } else { share.residue.share_of(total) };
-        Demand { model, residue: share.residue, taken: 0, limit, start, end }
+        Demand {
+            model,
+            residue: share.residue,
+            taken: 0,
+            limit,
+            start,
+            end,
+            warp: Warp::default(),
+            is_steered: false,
+        }
     }
 
     /// When the next request is due; `None` while that depends on a caller, or when there is none.
@@ -62,10 +90,17 @@ impl Demand {
             return None;
         }
         let intended = match &self.model {
-            Model::Open(arrivals) => self.start.saturating_add(arrivals.due(self.residue.nth(self.taken))),
-            Model::Closed { free } => *free.front()?,
+            Model::Open(cursor) => self.start.saturating_add(self.warp.run_at(cursor.due())?),
+            Model::Closed { ready, .. } => self.released(*ready.front()?)?,
+            Model::Thinking { ready, .. } => self.released(ready.peek()?.0)?,
         };
         (intended < self.end).then_some(intended)
+    }
+
+    /// When a caller may go who is ready at `ready`.
+    #[inline]
+    fn released(&self, ready: Nanos) -> Option<Nanos> {
+        Some(self.start.saturating_add(self.warp.released_at(ready.saturating_sub(self.start))?))
     }
 
     /// The next request, if it is due by `now`.
@@ -74,26 +109,56 @@ impl Demand {
         let intended = self.next_at().filter(|&intended| intended <= now)?;
         let n = self.residue.nth(self.taken);
         self.taken += 1;
-        if let Model::Closed { free } = &mut self.model {
-            free.pop_front();
+        match &mut self.model {
+            Model::Open(cursor) => cursor.advance(),
+            Model::Closed { ready, .. } => {
+                ready.pop_front();
+            }
+            Model::Thinking { ready, .. } => {
+                ready.pop();
+            }
         }
         Some(Due { n, intended })
     }
 
-    /// A request has ended, so in a closed loop its caller is free.
+    /// A request has ended, so in a closed loop its caller is free, and asks again when it has thought.
     #[inline]
     pub(crate) fn caller_free(&mut self, at: Nanos) {
-        if let Model::Closed { free } = &mut self.model {
-            // Once all requests are taken or the window is over, callers go home.
-            if self.taken + (free.len() as u64) < self.limit && at < self.end {
-                free.push_back(at);
+        // Once all requests are taken or the window is over, callers go home.
+        let (taken, limit, end) = (self.taken, self.limit, self.end);
+        let stays = |waiting: usize, ready: Nanos| taken + (waiting as u64) < limit && ready < end;
+        match &mut self.model {
+            Model::Open(_) => {}
+            Model::Closed { ready, think } => {
+                let at = at.saturating_add(*think);
+                if stays(ready.len(), at) {
+                    ready.push_back(at);
+                }
+            }
+            Model::Thinking { ready, times } => {
+                let at = at.saturating_add(times.draw());
+                if stays(ready.len(), at) {
+                    ready.push(Reverse(at));
+                }
             }
         }
+    }
+
+    /// Whether a request may be intended at `at`.
+    #[inline]
+    pub(crate) fn is_open_at(&self, at: Nanos) -> bool {
+        at < self.end
     }
 
     /// Nothing will be intended at or after `at`: the run is to end early.
     pub(crate) fn end_at(&mut self, at: Nanos) {
         self.end = self.end.min(at);
+    }
+
+    /// The schedule passes as `warp` says from here on. What was taken is not taken back.
+    pub(crate) fn bend(&mut self, warp: Warp) {
+        self.warp = warp;
+        self.is_steered = true;
     }
 
     /// Whether every request of this worker's share has been taken.
@@ -105,17 +170,30 @@ impl Demand {
     /// Whether anything may still become due.
     #[inline]
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        let nothing_left = self.taken >= self.limit || now >= self.end;
         match &self.model {
-            Model::Open(_) => self.next_at().is_none(),
-            Model::Closed { .. } => self.next_at().is_none() && (self.taken >= self.limit || now >= self.end),
+            // Once it was steered it may be again: what now lies beyond the end may come to lie before it.
+            Model::Open(_) if !self.is_steered => self.next_at().is_none(),
+            _ => self.next_at().is_none() && nothing_left,
         }
+    }
+}
+
+impl Model {
+    fn in_turn(share: Share, start: Nanos, think: Nanos) -> Model {
+        Model::Closed { ready: (0..share.callers).map(|_| start).collect(), think }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use schedule::{Arrivals, Process, Shape, Stage, Stages};
+
     use super::*;
     use crate::plan::tests::plan;
+    use crate::warp::Tempo;
 
     const START: Nanos = Nanos::from_secs(100);
 
@@ -150,6 +228,103 @@ mod tests {
         demand.end_at(START + Nanos::from_secs(3));
         let late = START + Nanos::from_secs(60);
         assert_eq!(std::iter::from_fn(|| demand.take(late)).count(), 3_000);
+    }
+
+    /// If this fails, a pause swallows requests of the schedule, or sends them all at once when it ends.
+    #[test]
+    fn a_pause_holds_the_schedule_back_and_skips_nothing() {
+        let mut demand = open("100/s", Nanos::from_secs(1));
+        let mut warp = Warp::default();
+        warp.change(Nanos::from_millis(300), Tempo::STILL);
+        demand.bend(warp.clone());
+        let at = |ms| START + Nanos::from_millis(ms);
+        assert_eq!(std::iter::from_fn(|| demand.take(at(600))).count(), 30);
+        assert_eq!(demand.next_at(), None);
+        assert!(!demand.is_over(at(600)), "it may go on");
+        assert!(demand.is_over(at(1_000)), "the window's end stays where it was");
+        warp.change(at(650) - START, Tempo::AS_PLANNED);
+        demand.bend(warp);
+        assert_eq!(demand.take(at(660)), Some(Due { n: 30, intended: at(650) }));
+        assert_eq!(std::iter::from_fn(|| demand.take(at(2_000))).count(), 34);
+        assert!(demand.is_over(at(2_000)));
+    }
+
+    #[test]
+    fn callers_stand_still_in_a_pause() {
+        let mut demand = Demand::new(&plan(), plan().share(0), START);
+        let mut warp = Warp::default();
+        warp.change(Nanos::ZERO, Tempo::STILL);
+        demand.bend(warp.clone());
+        let at = |ms| START + Nanos::from_millis(ms);
+        assert_eq!(demand.take(at(400)), None);
+        assert!(!demand.is_over(at(400)));
+        warp.change(Nanos::from_millis(500), Tempo::AS_PLANNED);
+        demand.bend(warp);
+        assert_eq!(demand.take(at(600)), Some(Due { n: 0, intended: at(500) }));
+    }
+
+    /// If this fails, the load depends on the number of workers, or a request is sent twice or never.
+    #[test]
+    fn two_workers_take_one_poisson_schedule_between_them() {
+        let stage = Stage::Shaped {
+            shape: Shape::Constant(Some("1k/s".parse().unwrap())),
+            process: Process::Poisson,
+            length: Some(Nanos::from_secs(4)),
+        };
+        let arrivals = Arrivals::Staged(Arc::new(Stages::new(vec![stage], 7).unwrap()));
+        let mut plan = plan();
+        (plan.workers, plan.pool.connections, plan.pool.callers) = (2, 2, 2);
+        // The window cuts off what is due in the last second.
+        plan.window = Some(Nanos::from_secs(3));
+        plan.load = Load::Open(arrivals.clone());
+        let mut taken: Vec<Due> = Vec::new();
+        for worker in 0..2 {
+            let mut demand = Demand::new(&plan, plan.share(worker), START);
+            taken.extend(std::iter::from_fn(|| demand.take(START + Nanos::from_secs(60))));
+            assert!(demand.is_over(START));
+        }
+        taken.sort_unstable_by_key(|due| due.n);
+        assert_eq!(taken.len() as u64, arrivals.count_before(Nanos::from_secs(3)));
+        for (n, due) in (0..).zip(&taken) {
+            assert_eq!(*due, Due { n, intended: START + arrivals.due(n) });
+        }
+    }
+
+    #[test]
+    fn a_caller_that_thinks_is_ready_that_much_later() {
+        let mut plan = plan();
+        plan.load = Load::Thinking { think: Think::Constant(Nanos(10)), seed: 0 };
+        let mut demand = Demand::new(&plan, plan.share(0), START);
+        assert_eq!(demand.take(START), Some(Due { n: 0, intended: START }));
+        demand.caller_free(START + Nanos(3));
+        assert_eq!(demand.next_at(), Some(START + Nanos(13)));
+        assert_eq!(demand.take(START + Nanos(12)), None);
+        assert_eq!(demand.take(START + Nanos(40)), Some(Due { n: 1, intended: START + Nanos(13) }));
+        // It would be ready after the window: it goes home.
+        demand.caller_free(START + Nanos::from_secs(10) - Nanos(10));
+        assert_eq!(demand.next_at(), None);
+        assert!(demand.is_over(START + Nanos::from_secs(10)));
+    }
+
+    #[test]
+    fn callers_that_think_at_random_may_overtake_each_other() {
+        let mut plan = plan();
+        plan.pool.callers = 50;
+        let (from, to) = (Nanos::from_millis(50), Nanos::from_millis(150));
+        plan.load = Load::Thinking { think: Think::Uniform(from, to), seed: 3 };
+        let mut demand = Demand::new(&plan, plan.share(0), START);
+        assert_eq!(std::iter::from_fn(|| demand.take(START)).count(), 50);
+        for _ in 0..50 {
+            demand.caller_free(START);
+        }
+        let late = START + Nanos::from_secs(1);
+        let ready: Vec<Nanos> =
+            std::iter::from_fn(|| demand.take(late)).map(|due| due.intended - START).collect();
+        assert_eq!(ready.len(), 50);
+        assert!(ready.is_sorted());
+        assert!(ready.iter().all(|ready| (from..=to).contains(ready)));
+        // Fifty draws that span less than half the range have a chance below 50 * 0.5^49.
+        assert!(ready[49] - ready[0] > Nanos::from_millis(50));
     }
 
     #[test]

@@ -8,7 +8,10 @@
 
 mod collector;
 mod connection;
+mod controls;
 mod demand;
+mod journeys;
+mod pacer;
 mod plan;
 mod pool;
 mod recorder;
@@ -16,7 +19,12 @@ mod run;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod warp;
 mod worker;
 
-pub use plan::{Load, Peer, Plan, PoolPlan, Share};
+pub use controls::{Change, Controls, Order};
+pub use pacer::Pace;
+pub use plan::{Load, Peer, Place, Plan, PoolPlan, Share};
 pub use run::{Finished, Listener, RunError, StampFacts, Started, run};
+pub use warp::Tempo;
+pub use worker::KINDS_APART;

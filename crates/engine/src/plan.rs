@@ -1,20 +1,27 @@
 //! What a run is to do, decided before it starts. Everything that can be refused has been refused.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
-use schedule::{Arrivals, Residue};
+use schedule::{Arrivals, Residue, Think};
 use units::Nanos;
+
+use crate::pacer::Pace;
 
 /// A run's load, pool, peer and end.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub load: Load,
+    /// How closely the schedule is followed.
+    pub pace: Pace,
     /// Requests are scheduled for this long; without it, until `request_limit`.
     pub window: Option<Nanos>,
     /// At most this many requests are scheduled.
     pub request_limit: Option<u64>,
+    /// Of each peer.
     pub pool: PoolPlan,
-    pub peer: Peer,
+    /// By [`codec::Origin`].
+    pub peers: Vec<Peer>,
     /// Reactors, each with a thread, a share of the connections and a share of the schedule.
     pub workers: u64,
     /// Ask the kernel to stamp arrivals.
@@ -27,37 +34,62 @@ pub struct Plan {
 }
 
 /// Who decides when a request is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Load {
     /// A schedule, whatever became of the earlier requests.
     Open(Arrivals),
     /// The callers: each is ready for its next request when its last one has ended.
     Closed,
+    /// The same, but each thinks before it asks again.
+    Thinking { think: Think, seed: u64 },
+}
+
+impl Load {
+    pub fn is_open(&self) -> bool {
+        matches!(self, Load::Open(_))
+    }
 }
 
 /// Connections, and how long one may wait for each thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolPlan {
+    /// To each peer.
     pub connections: u64,
     /// How many requests may be under way or queueing.
     pub callers: u64,
     /// Taken up → a connection is its own.
     pub checkout_timeout: Option<Nanos>,
-    /// Lookup done → connected.
+    /// Lookup done → connected, handshakes and logins included.
     pub connect_timeout: Option<Nanos>,
     /// First byte handed to the kernel → whole answer read.
     pub request_timeout: Option<Nanos>,
 }
 
-/// Where connections go.
+/// Where the connections of a pool go, and where they come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
+pub struct Peer {
+    pub place: Place,
+    /// Addresses of this host that its connections come from, in turn; empty: the kernel chooses.
+    pub sources: Vec<IpAddr>,
+}
+
+/// Where a peer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
     Address(SocketAddr),
     /// Looked up when the first connection needs it, and kept for the run.
     Name {
         host: String,
         port: u16,
     },
+    /// A stream socket in the file system.
+    Unix(PathBuf),
+}
+
+impl Peer {
+    pub fn at(place: Place) -> Peer {
+        Peer { place, sources: Vec::new() }
+    }
 }
 
 /// One worker's part of a plan.
@@ -69,16 +101,14 @@ pub struct Share {
 }
 
 impl Plan {
-    /// How long requests are scheduled for, where that is known beforehand: in an open loop to the end of the last
-    /// request's period, in a closed loop only when the plan says it.
+    /// How long requests are scheduled for, where that is known beforehand: in an open loop to the end of the
+    /// schedule or, of a number of requests, until the one after the last would be due; in a closed loop only when
+    /// the plan says it.
     pub fn window(&self) -> Option<Nanos> {
-        match (self.load, self.request_limit) {
-            (Load::Open(arrivals), Some(limit)) => {
-                let scheduled = arrivals.due(limit);
-                Some(self.window.map_or(scheduled, |window| window.min(scheduled)))
-            }
-            _ => self.window,
-        }
+        let Load::Open(arrivals) = &self.load else { return self.window };
+        // Beyond its last request a schedule has none to be due, only its end.
+        let limited = self.request_limit.map(|limit| arrivals.due(limit)).filter(|&due| due < Nanos::MAX);
+        [self.window, limited, arrivals.end()].into_iter().flatten().min()
     }
 
     /// Worker `index`'s part. The parts add up to the whole.
@@ -99,7 +129,10 @@ impl Plan {
         if self.pool.callers < self.workers {
             return Some("every worker needs a caller: ask for fewer workers or more callers");
         }
-        if self.window.is_none() && self.request_limit.is_none() {
+        if self.peers.is_empty() {
+            return Some("a run needs a peer");
+        }
+        if self.window().is_none() && self.request_limit.is_none() {
             return Some("a run needs an end: a duration or a number of requests");
         }
         if self.interval == Nanos::ZERO {
@@ -111,12 +144,17 @@ impl Plan {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use schedule::{Stages, parse_stage};
+
     use super::*;
 
     /// One worker, one caller, one connection, ten seconds, no timeouts.
     pub(crate) fn plan() -> Plan {
         Plan {
             load: Load::Closed,
+            pace: Pace::default(),
             window: Some(Nanos::from_secs(10)),
             request_limit: None,
             pool: PoolPlan {
@@ -126,7 +164,7 @@ pub(crate) mod tests {
                 connect_timeout: None,
                 request_timeout: None,
             },
-            peer: Peer::Address(SocketAddr::from(([127, 0, 0, 1], 1))),
+            peers: vec![Peer::at(Place::Address(SocketAddr::from(([127, 0, 0, 1], 1))))],
             workers: 1,
             kernel_stamps: true,
             drain: Some(Nanos::from_secs(5)),
@@ -156,5 +194,24 @@ pub(crate) mod tests {
         assert_eq!(plan.window(), Some(Nanos::from_secs(2)));
         plan.load = Load::Closed;
         assert_eq!(plan.window(), None);
+    }
+
+    #[test]
+    fn a_schedule_that_ends_needs_no_other_end() {
+        let mut plan = plan();
+        plan.window = None;
+        assert!(plan.refusal().is_some());
+        let stages =
+            ["ramp 0/s..10/s 2s", "constant 10/s 3s"].map(|text| parse_stage(text).unwrap()).concat();
+        plan.load = Load::Open(Arrivals::Staged(Arc::new(Stages::new(stages, 0).unwrap())));
+        assert_eq!(plan.refusal(), None);
+        assert_eq!(plan.window(), Some(Nanos::from_secs(5)));
+        // Ten in the ramp, then one every 100 ms: the one after 30 requests is due 2 s after it.
+        plan.request_limit = Some(30);
+        assert_eq!(plan.window(), Some(Nanos::from_secs(4)));
+        plan.request_limit = Some(300);
+        assert_eq!(plan.window(), Some(Nanos::from_secs(5)));
+        plan.window = Some(Nanos::from_secs(3));
+        assert_eq!(plan.window(), Some(Nanos::from_secs(3)));
     }
 }

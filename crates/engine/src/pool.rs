@@ -2,70 +2,124 @@
 
 use std::collections::VecDeque;
 
+use codec::{Origin, Route};
 use reactor::Slot;
 use units::Nanos;
 
 /// A request that has been taken up and has no connection yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct Waiting<J> {
     pub n: u64,
+    pub journey: J,
+    pub route: Route,
     pub intended: Nanos,
     pub taken_up: Nanos,
 }
 
-/// First come, first served on both sides: the request that waited longest gets the connection that rested
-/// longest, so that every connection asked for is used.
-#[derive(Debug, Default)]
-pub(crate) struct Pool {
-    /// Connections with room, each once.
-    ready: VecDeque<Slot>,
-    queue: VecDeque<Waiting>,
+/// The pools of one worker, one for each origin.
+#[derive(Debug)]
+pub(crate) struct Pools<J> {
+    pools: Vec<Pool<J>>,
+    /// In all of them.
+    queued: u64,
 }
 
-impl Pool {
-    /// Connections 0 to `connections`, all with room. None is open yet: the first request on each opens it.
-    pub(crate) fn new(connections: u64) -> Pool {
-        let ready = (0..connections).map(|index| Slot(index as u32)).collect();
-        Pool { ready, queue: VecDeque::new() }
+/// First come, first served on both sides: the request that waited longest gets the connection that rested
+/// longest, so that every connection asked for is used.
+#[derive(Debug)]
+struct Pool<J> {
+    /// Connections with room, each once.
+    ready: VecDeque<Slot>,
+    queue: VecDeque<Waiting<J>>,
+}
+
+impl<J> Pools<J> {
+    /// `connections` for each of `origins`, all with room, numbered origin by origin. None is open yet: the
+    /// first request on each opens it.
+    pub(crate) fn new(origins: usize, connections: u64) -> Pools<J> {
+        let pool = |origin: u64| Pool {
+            ready: (0..connections).map(|index| Slot((origin * connections + index) as u32)).collect(),
+            queue: VecDeque::new(),
+        };
+        Pools { pools: (0..origins as u64).map(pool).collect(), queued: 0 }
+    }
+
+    /// How many origins there are.
+    pub(crate) fn origins(&self) -> u16 {
+        self.pools.len() as u16
     }
 
     /// A connection with room, which is thereby taken off the list.
     #[inline]
-    pub(crate) fn check_out(&mut self) -> Option<Slot> {
-        self.ready.pop_front()
+    pub(crate) fn check_out(&mut self, origin: Origin) -> Option<Slot> {
+        self.of(origin).ready.pop_front()
     }
 
     /// A connection has room again. It must not be on the list already.
     #[inline]
-    pub(crate) fn check_in(&mut self, slot: Slot) {
-        debug_assert!(!self.ready.contains(&slot), "connection {slot:?} is on the list twice");
-        self.ready.push_back(slot);
+    pub(crate) fn check_in(&mut self, origin: Origin, slot: Slot) {
+        let pool = self.of(origin);
+        debug_assert!(!pool.ready.contains(&slot), "connection {slot:?} is on the list twice");
+        pool.ready.push_back(slot);
     }
 
     #[inline]
-    pub(crate) fn has_room(&self) -> bool {
-        !self.ready.is_empty()
+    pub(crate) fn any_room(&self) -> bool {
+        self.pools.iter().any(|pool| !pool.ready.is_empty())
     }
 
     #[inline]
-    pub(crate) fn enqueue(&mut self, waiting: Waiting) {
-        self.queue.push_back(waiting);
+    pub(crate) fn enqueue(&mut self, waiting: Waiting<J>) {
+        self.queued += 1;
+        self.of(waiting.route.origin).queue.push_back(waiting);
     }
 
     #[inline]
-    pub(crate) fn next_waiting(&mut self) -> Option<Waiting> {
-        self.queue.pop_front()
+    pub(crate) fn next_waiting(&mut self, origin: Origin) -> Option<Waiting<J>> {
+        let waiting = self.of(origin).queue.pop_front()?;
+        self.queued -= 1;
+        Some(waiting)
+    }
+
+    /// The request that has waited longest at `origin` and a connection for it, where there are both.
+    #[inline]
+    pub(crate) fn match_up(&mut self, origin: Origin) -> Option<(Slot, Waiting<J>)> {
+        let pool = self.of(origin);
+        if pool.queue.is_empty() {
+            return None;
+        }
+        let slot = pool.ready.pop_front()?;
+        Some((slot, self.next_waiting(origin)?))
+    }
+
+    /// No request waits beside room for it.
+    pub(crate) fn is_matched_up(&self) -> bool {
+        self.pools.iter().all(|pool| pool.queue.is_empty() || pool.ready.is_empty())
     }
 
     #[inline]
     pub(crate) fn queued(&self) -> u64 {
-        self.queue.len() as u64
+        self.queued
     }
 
-    /// When the request that waits longest was taken up.
+    /// When the request that waits longest at `origin` was taken up.
     #[inline]
-    pub(crate) fn waiting_since(&self) -> Option<Nanos> {
-        self.queue.front().map(|waiting| waiting.taken_up)
+    pub(crate) fn waiting_since(&self, origin: Origin) -> Option<Nanos> {
+        self.pools[usize::from(origin.0)].queue.front().map(|waiting| waiting.taken_up)
+    }
+
+    /// When the request that waits longest anywhere was taken up.
+    #[inline]
+    pub(crate) fn longest_waiting_since(&self) -> Option<Nanos> {
+        if self.queued == 0 {
+            return None;
+        }
+        (0..self.origins()).filter_map(|origin| self.waiting_since(Origin(origin))).min()
+    }
+
+    #[inline]
+    fn of(&mut self, origin: Origin) -> &mut Pool<J> {
+        &mut self.pools[usize::from(origin.0)]
     }
 }
 
@@ -73,19 +127,34 @@ impl Pool {
 mod tests {
     use super::*;
 
+    const HERE: Origin = Origin(0);
+
+    fn waiting(n: u64, origin: u16) -> Waiting<()> {
+        let route = Route { origin: Origin(origin), kind: 0 };
+        Waiting { n, journey: (), route, intended: Nanos(n), taken_up: Nanos(n) }
+    }
+
     #[test]
     fn connections_take_turns_and_requests_keep_their_order() {
-        let mut pool = Pool::new(2);
-        let (first, second) = (pool.check_out().unwrap(), pool.check_out().unwrap());
-        assert!(!pool.has_room());
-        for n in 0..3 {
-            pool.enqueue(Waiting { n, intended: Nanos(n), taken_up: Nanos(n) });
-        }
-        pool.check_in(second);
-        pool.check_in(first);
-        assert_eq!(pool.check_out(), Some(second));
-        assert_eq!(pool.next_waiting().map(|waiting| waiting.n), Some(0));
-        assert_eq!(pool.waiting_since(), Some(Nanos(1)));
-        assert_eq!(pool.queued(), 2);
+        let mut pools = Pools::new(1, 2);
+        let (first, second) = (pools.check_out(HERE).unwrap(), pools.check_out(HERE).unwrap());
+        assert!(!pools.any_room());
+        (0..3).for_each(|n| pools.enqueue(waiting(n, 0)));
+        pools.check_in(HERE, second);
+        pools.check_in(HERE, first);
+        assert_eq!(pools.match_up(HERE), Some((second, waiting(0, 0))));
+        assert_eq!(pools.longest_waiting_since(), Some(Nanos(1)));
+        assert_eq!(pools.queued(), 2);
+    }
+
+    /// If this fails, a slow origin holds up the requests to the others.
+    #[test]
+    fn each_origin_has_its_own_connections_and_queue() {
+        let mut pools = Pools::new(2, 1);
+        assert_eq!(pools.check_out(Origin(1)), Some(Slot(1)));
+        pools.enqueue(waiting(0, 1));
+        assert_eq!(pools.match_up(Origin(1)), None);
+        assert_eq!(pools.check_out(HERE), Some(Slot(0)));
+        assert_eq!((pools.waiting_since(HERE), pools.waiting_since(Origin(1))), (None, Some(Nanos(0))));
     }
 }

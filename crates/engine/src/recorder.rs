@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
+use host::RunQueue;
 use record::Interval;
 use units::Nanos;
 
@@ -60,6 +61,10 @@ pub(crate) struct Recorder {
     /// The first interval that the current one does not reach into.
     next: u64,
     cpu_before: Nanos,
+    /// Absent where the kernel keeps no account.
+    run_queue: Option<RunQueue>,
+    waited_before: Option<Nanos>,
+    outstanding: Outstanding,
     parts: SyncSender<Part>,
     emptied: Receiver<Box<Interval>>,
 }
@@ -78,15 +83,37 @@ impl Recorder {
             start: Nanos::ZERO,
             next: 1,
             cpu_before: Nanos::ZERO,
+            run_queue: None,
+            waited_before: None,
+            outstanding: Outstanding::default(),
             parts,
             emptied,
         }
     }
 
-    /// The run's zero is known: interval 0 begins.
+    /// The run's zero is known: interval 0 begins. Called on the worker's own thread.
     pub(crate) fn begin(&mut self, start: Nanos, thread_cpu: Nanos) {
         self.start = start;
         self.cpu_before = thread_cpu;
+        self.run_queue = RunQueue::of_this_thread().ok();
+        self.waited_before = self.run_queue.as_ref().and_then(RunQueue::waited);
+        self.outstanding.since = start;
+    }
+
+    /// `count` requests have been offered to the kernel at `at`.
+    ///
+    /// # Cost
+    ///
+    /// A multiplication: the clock has been read already.
+    #[inline]
+    pub(crate) fn note_offered(&mut self, count: u64, at: Nanos) {
+        self.outstanding.change(self.outstanding.count + count, at);
+    }
+
+    /// `count` of the requests that were offered have ended at `at`.
+    #[inline]
+    pub(crate) fn note_ended(&mut self, count: u64, at: Nanos) {
+        self.outstanding.change(self.outstanding.count.saturating_sub(count), at);
     }
 
     /// When the current interval ends.
@@ -101,7 +128,7 @@ impl Recorder {
     /// waits, and nothing is lost.
     pub(crate) fn roll(&mut self, now: Nanos, outstanding: u64, thread_cpu: Nanos) {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index);
-        self.close(next, outstanding, thread_cpu);
+        self.close(next, outstanding, thread_cpu, self.start + self.boundaries.begin(next));
         // Also when it cannot be handed over: to try again at every turn would burn the core.
         self.next = next + 1;
         let mut fresh = self.emptied.try_recv().unwrap_or_default();
@@ -117,20 +144,51 @@ impl Recorder {
     /// Hands over the last interval; waits for the collector if it must.
     pub(crate) fn finish(mut self, now: Nanos, thread_cpu: Nanos) {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index) + 1;
-        self.close(next, 0, thread_cpu);
+        self.close(next, 0, thread_cpu, now);
         self.current.length = now.saturating_sub(self.start + self.current.start);
         let part = Part { worker: self.worker, interval: self.current, through: u64::MAX };
         // A collector that is gone has failed by itself and says so.
         let _ = self.parts.send(part);
     }
 
-    fn close(&mut self, next: u64, outstanding: u64, thread_cpu: Nanos) {
+    fn close(&mut self, next: u64, outstanding: u64, thread_cpu: Nanos, end: Nanos) {
         let current = &mut self.current;
         current.length = self.boundaries.begin(next) - current.start;
         current.counts.outstanding = outstanding;
         current.worker_cpu += thread_cpu.saturating_sub(self.cpu_before);
-        current.worker_cpu_max = current.worker_cpu;
+        current.worker_cpu_max = current.worker_cpu.saturating_sub(current.worker_spin);
         self.cpu_before = thread_cpu;
+        let waited = self.run_queue.as_ref().and_then(RunQueue::waited);
+        if let Some((now, before)) = waited.zip(self.waited_before) {
+            current.run_queue = Some(current.run_queue.unwrap_or_default() + now.saturating_sub(before));
+        }
+        self.waited_before = waited;
+        let spent = self.outstanding.take(end);
+        current.outstanding_time = Some(current.outstanding_time.unwrap_or(0) + spent);
+    }
+}
+
+/// The number of requests offered to the kernel and not ended, integrated over time.
+#[derive(Debug, Default)]
+struct Outstanding {
+    count: u64,
+    since: Nanos,
+    /// Signed: an instant may come from before the last one, as when the end of an answer is told after the begin
+    /// of a later request, and then takes back what was counted too much.
+    time: i128,
+}
+
+impl Outstanding {
+    #[inline]
+    fn change(&mut self, count: u64, at: Nanos) {
+        self.time += i128::from(self.count) * (i128::from(at.0) - i128::from(self.since.0));
+        (self.count, self.since) = (count, at);
+    }
+
+    /// The time up to `at`, which begins anew there.
+    fn take(&mut self, at: Nanos) -> u128 {
+        self.change(self.count, at);
+        u128::try_from(std::mem::take(&mut self.time)).unwrap_or(0)
     }
 }
 
@@ -146,6 +204,19 @@ mod tests {
         for (ms, index) in [(0, 0), (999, 0), (1_000, 1), (2_499, 2), (2_500, 3), (2_999, 3), (3_000, 4)] {
             assert_eq!(boundaries.index_at(Nanos::from_millis(ms), 0), index, "{ms} ms");
         }
+    }
+
+    #[test]
+    fn outstanding_requests_are_counted_by_the_time_they_were() {
+        let mut outstanding = Outstanding { since: Nanos(100), ..Outstanding::default() };
+        for (count, at) in [(1, 110), (2, 120), (1, 150)] {
+            outstanding.change(count, Nanos(at));
+        }
+        assert_eq!(outstanding.take(Nanos(200)), 10 + 2 * 30 + 50);
+        // A second one from 210 on; the end of the first, at 205, is told after that.
+        outstanding.change(2, Nanos(210));
+        outstanding.change(1, Nanos(205));
+        assert_eq!(outstanding.take(Nanos(300)), 5 + 90 + 5 - 5);
     }
 
     #[test]

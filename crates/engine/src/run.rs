@@ -1,19 +1,18 @@
 //! Starts the workers, collects what they measure, and says how it ended.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
 use codec::Protocol;
-use reactor::{StampProbe, SystemReactor};
+use reactor::{Address, StampProbe, SystemReactor};
 use record::Interval;
 use record::document::Stamps;
 use thiserror::Error;
 use units::Nanos;
 
 use crate::collector::collect;
+use crate::controls::Controls;
 use crate::plan::Plan;
 use crate::recorder::{Boundaries, Part, Recorder};
 use crate::worker::{Ended, Job, Worker};
@@ -56,7 +55,7 @@ pub struct Finished {
     /// Offset of its end from its start.
     pub elapsed: Nanos,
     /// The address that answered first.
-    pub address: Option<SocketAddr>,
+    pub address: Option<Address>,
     pub stamps: StampFacts,
 }
 
@@ -72,11 +71,12 @@ pub trait Listener {
     /// The run begins.
     fn started(&mut self, started: &Started);
 
-    /// An interval of the run is over and merged. Called in order, from the thread that called [`run`].
-    fn interval(&mut self, interval: &Interval);
+    /// An interval of the run is over and merged. Called in order, from the thread that called [`run`]. What the
+    /// engine cannot know of it may be added.
+    fn interval(&mut self, interval: &mut Interval);
 }
 
-/// Carries out `plan`. Returns when everything has ended, or soon after `stop` is set.
+/// Carries out `plan`. Returns when everything has ended, or soon after `controls` stop it.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub trait Listener {
 pub fn run<P: Protocol>(
     plan: &Plan,
     protocol: &P,
-    stop: &AtomicBool,
+    controls: &Controls,
     listener: &mut dyn Listener,
 ) -> Result<Finished, RunError> {
     if let Some(refusal) = plan.refusal() {
@@ -97,7 +97,8 @@ pub fn run<P: Protocol>(
     }
     let start = clock::now() + START_DELAY;
     listener.started(&Started { at: start, no_kernel_stamps });
-    let crew = Crew { plan, protocol, stop, start };
+    controls.begin(start);
+    let crew = Crew { plan, protocol, controls, start };
     let result = thread::scope(|scope| crew.work(scope, &mut reactors, listener));
     let stamps = reactors.iter().fold(StampFacts::default(), |facts, reactor| StampFacts {
         pairing_error: facts.pairing_error.max(reactor.pairing().error_bound()),
@@ -121,7 +122,7 @@ fn probe(wanted: bool) -> (Option<StampProbe>, Option<String>) {
 struct Crew<'a, P> {
     plan: &'a Plan,
     protocol: &'a P,
-    stop: &'a AtomicBool,
+    controls: &'a Controls,
     start: Nanos,
 }
 
@@ -147,7 +148,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
             match self.start_worker(scope, index, reactor, (parts_in.clone(), emptied_out)) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    self.stop.store(true, Ordering::Relaxed);
+                    self.controls.stop();
                     failed = Some(RunError::Thread(error));
                     break;
                 }
@@ -174,7 +175,8 @@ impl<'a, P: Protocol> Crew<'a, P> {
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
             let recorder = Recorder::new(index, boundaries, channels.0, channels.1);
-            let job = Job { plan: self.plan, protocol: self.protocol, stop: self.stop, start: self.start };
+            let job =
+                Job { plan: self.plan, protocol: self.protocol, controls: self.controls, start: self.start };
             Worker::new(reactor, job, self.plan.share(index as u64), recorder).run()
         })
     }

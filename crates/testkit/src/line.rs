@@ -13,7 +13,9 @@
 use std::collections::VecDeque;
 use std::io::Write;
 
-use codec::{CloseEvent, DecodeError, Event, Expect, Judgement, Protocol, Reply, Session, Step};
+use codec::{
+    CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Reply, Route, Session, Step,
+};
 
 /// See the module.
 #[derive(Debug, Clone, Copy)]
@@ -31,22 +33,30 @@ impl LineProtocol {
 }
 
 impl Protocol for LineProtocol {
+    /// The request's number.
+    type Journey = u64;
     type Session = LineSession;
 
-    fn session(&self) -> LineSession {
+    fn session(&self, _: Origin) -> LineSession {
         LineSession {
             capacity: self.pipeline,
+            padding: self.padding,
             expected: VecDeque::with_capacity(self.pipeline),
             head: Vec::with_capacity(HEAD_BYTES),
             length: 0,
         }
     }
 
-    fn encode(&self, n: u64, out: &mut Vec<u8>) -> Expect {
-        write!(out, "{n}").expect("writing to memory does not fail");
-        out.resize(out.len() + self.padding, b'.');
-        out.push(b'\n');
-        Expect(n as u32)
+    fn begin(&self, n: u64) -> u64 {
+        n
+    }
+
+    fn route(&self, _: &u64) -> Route {
+        Route::default()
+    }
+
+    fn kinds(&self) -> usize {
+        1
     }
 }
 
@@ -54,22 +64,29 @@ impl Protocol for LineProtocol {
 #[derive(Debug)]
 pub struct LineSession {
     capacity: usize,
-    expected: VecDeque<u32>,
+    padding: usize,
+    expected: VecDeque<(Key, u64)>,
     /// How the current answer begins; the rest is only counted.
     head: Vec<u8>,
     length: u64,
 }
 
 impl Session for LineSession {
+    type Journey = u64;
+
     fn capacity(&self) -> usize {
         self.capacity
     }
 
-    fn expect(&mut self, expect: Expect) {
-        self.expected.push_back(expect.0);
+    fn request(&mut self, &n: &u64, key: Key, out: &mut Vec<u8>) -> Encoded {
+        write!(out, "{n}").expect("writing to memory does not fail");
+        out.resize(out.len() + self.padding, b'.');
+        out.push(b'\n');
+        self.expected.push_back((key, n));
+        Encoded::Whole
     }
 
-    fn handle_input(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
+    fn handle_input(&mut self, input: &[u8], _: &mut Vec<u8>) -> Result<Step, DecodeError> {
         if self.expected.is_empty() {
             return Err(DecodeError::Unsolicited);
         }
@@ -80,10 +97,13 @@ impl Session for LineSession {
         self.head.extend(text.iter().take(HEAD_BYTES - self.head.len()));
         self.length += consumed as u64;
         let event = match end {
-            Some(_) => Some(Event::Finished(self.finish()?)),
-            None => began.then_some(Event::Began),
+            Some(_) => {
+                let (key, reply) = self.finish()?;
+                Some(Event::Finished(key, reply))
+            }
+            None => began.then_some(Event::Began(self.expected[0].0)),
         };
-        Ok(Step { consumed, event })
+        Ok(Step::new(consumed, event))
     }
 
     fn handle_close(&mut self) -> CloseEvent {
@@ -94,7 +114,7 @@ impl Session for LineSession {
             return CloseEvent::BeforeResponse;
         }
         match self.head.starts_with(REST).then(|| self.finish()) {
-            Some(Ok(reply)) => CloseEvent::Finished(reply),
+            Some(Ok((_, reply))) => CloseEvent::Finished(reply),
             _ => CloseEvent::Incomplete,
         }
     }
@@ -107,7 +127,7 @@ impl LineSession {
         REST.len() <= self.head.len() + input.len() && start.zip(REST).all(|(a, b)| a == b)
     }
 
-    fn finish(&mut self) -> Result<Reply, DecodeError> {
+    fn finish(&mut self) -> Result<(Key, Reply), DecodeError> {
         let malformed = DecodeError::Malformed { what: "answer line" };
         let text = std::str::from_utf8(&self.head).map_err(|_| malformed)?;
         let mut words = text.split_ascii_whitespace();
@@ -119,14 +139,14 @@ impl LineSession {
             Some("chk") => (Judgement::CheckFailed, true),
             _ => return Err(malformed),
         };
-        let number = words.next().and_then(|number| number.parse::<u32>().ok());
-        if number != self.expected.pop_front() {
+        let number = words.next().and_then(|number| number.parse::<u64>().ok());
+        let Some((key, _)) = self.expected.pop_front().filter(|(_, n)| number == Some(*n)) else {
             return Err(DecodeError::Malformed { what: "number: it answers another request" });
-        }
+        };
         let body_bytes = self.length;
         self.head.clear();
         self.length = 0;
-        Ok(Reply { code: 0, judgement, body_bytes, keep })
+        Ok((key, Reply { code: 0, judgement, body_bytes, keep }))
     }
 }
 
@@ -141,11 +161,9 @@ mod tests {
 
     fn session(expected: u64) -> LineSession {
         let protocol = LineProtocol::new(8);
-        let mut session = protocol.session();
-        let mut out = Vec::new();
+        let mut session = protocol.session(Origin(0));
         for n in 0..expected {
-            let expect = protocol.encode(n, &mut out);
-            session.expect(expect);
+            session.request(&protocol.begin(n), Key(n), &mut Vec::new());
         }
         session
     }
@@ -155,8 +173,8 @@ mod tests {
         let mut count = 0;
         for mut piece in text.chunks(pieces) {
             while !piece.is_empty() {
-                let step = session.handle_input(piece).unwrap();
-                count += usize::from(matches!(step.event, Some(Event::Finished(_))));
+                let step = session.handle_input(piece, &mut Vec::new()).unwrap();
+                count += usize::from(matches!(step.event, Some(Event::Finished(..))));
                 piece = &piece[step.consumed..];
             }
         }
@@ -173,18 +191,18 @@ mod tests {
 
     #[test]
     fn an_answer_to_another_request_is_an_error() {
-        assert!(session(2).handle_input(b"ok 1\n").is_err());
-        assert_eq!(session(0).handle_input(b"ok 0\n"), Err(DecodeError::Unsolicited));
+        assert!(session(2).handle_input(b"ok 1\n", &mut Vec::new()).is_err());
+        assert_eq!(session(0).handle_input(b"ok 0\n", &mut Vec::new()), Err(DecodeError::Unsolicited));
     }
 
     #[test]
     fn only_an_answer_without_an_end_ends_with_the_connection() {
         let mut until_close = session(1);
-        until_close.handle_input(b"re").unwrap();
-        until_close.handle_input(b"st 0 one\ntwo\n").unwrap();
+        until_close.handle_input(b"re", &mut Vec::new()).unwrap();
+        until_close.handle_input(b"st 0 one\ntwo\n", &mut Vec::new()).unwrap();
         assert!(matches!(until_close.handle_close(), CloseEvent::Finished(_)));
         let mut cut = session(1);
-        cut.handle_input(b"ok").unwrap();
+        cut.handle_input(b"ok", &mut Vec::new()).unwrap();
         assert_eq!(cut.handle_close(), CloseEvent::Incomplete);
     }
 }

@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use clock::{Clock, SimClock};
-use reactor::{Reactor, Ready, Received, Slot};
+use reactor::{Address, Reactor, Ready, Received, Slot, WaitMode};
 use units::Nanos;
 
 use self::link::{Dialed, Edge, Link, Surroundings};
@@ -195,7 +195,10 @@ impl Reactor for SimReactor {
         self.edges.put(at, (0, 0), Edge::Lookup);
     }
 
-    fn connect(&mut self, slot: Slot, peer: SocketAddr) -> io::Result<()> {
+    fn connect(&mut self, slot: Slot, address: &Address) -> io::Result<()> {
+        let Address::Tcp { peer, .. } = *address else {
+            return Err(io::Error::other("the simulated network knows no file system"));
+        };
         self.guard.called();
         self.close(slot);
         let now = self.clock.now();
@@ -259,9 +262,13 @@ impl Reactor for SimReactor {
         place.generation = place.generation.wrapping_add(1);
     }
 
-    fn wait(&mut self, until: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
+    fn wait(&mut self, until: Nanos, mode: WaitMode, ready: &mut Vec<Ready>) -> io::Result<()> {
         let now = self.clock.now();
-        let next = self.edges.next_at().map_or(until, |at| at.min(until));
+        let disturbed = match mode {
+            WaitMode::Asleep | WaitMode::Awake => self.edges.next_at(),
+            WaitMode::Undisturbed => None,
+        };
+        let next = disturbed.map_or(until, |at| at.min(until));
         let wake = self.awake_from(next.max(now));
         assert!(wake < Nanos::MAX, "nothing will ever happen again");
         self.clock.advance_to(wake);

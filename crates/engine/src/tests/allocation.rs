@@ -1,8 +1,11 @@
 //! The hot path takes no memory.
 
+use std::sync::Arc;
+
 use testkit::{LineProtocol, Piece, Script, Service, SimReactor, Text, Turns};
 
 use super::{START, closed, ms};
+use crate::controls::Controls;
 use crate::plan::Plan;
 use crate::recorder::{Boundaries, Recorder};
 use crate::worker::{Job, Worker};
@@ -15,9 +18,9 @@ fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
     let (_emptied_in, emptied) = std::sync::mpsc::sync_channel(1);
     let recorder = Recorder::new(0, Boundaries::new(plan.interval, None), parts_in, emptied);
     let mut reactor = SimReactor::new(script.clone(), START);
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let controls = Controls::new(Arc::default());
     let protocol = LineProtocol::new(pipeline);
-    let job = Job { plan: &plan, protocol: &protocol, stop: &stop, start: START };
+    let job = Job { plan: &plan, protocol: &protocol, controls: &controls, start: START };
     let worker = Worker::new(&mut reactor, job, plan.share(0), recorder);
     allocation_counter::measure(|| assert!(worker.run().is_ok())).count_total
 }

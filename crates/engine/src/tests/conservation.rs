@@ -141,11 +141,11 @@ fn lines() -> impl Strategy<Value = LineProtocol> {
 
 /// What must hold of any run.
 fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>) {
-    let watched = Watched { stop_at, ..Watched::new(lines) };
+    let watched = Watched::stopping_at(lines, stop_at);
     let run = simulate_watched(plan, script, &watched);
     let Simulated { total, intervals, elapsed, mut encoded, .. } = run;
     assert_eq!(failures(&total, |failure| failure.outcome == Outcome::Unknown), 0);
-    if let (Load::Open(arrivals), None) = (plan.load, stop_at) {
+    if let (Load::Open(arrivals), None) = (&plan.load, stop_at) {
         let due = arrivals.count_before(plan.window.unwrap()).min(plan.request_limit.unwrap());
         assert_eq!(total.counts.scheduled, due, "an open loop does not depend on the server");
     }

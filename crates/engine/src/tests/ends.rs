@@ -1,10 +1,12 @@
 //! How a run ends: by its window, by its drain, by being told to. Nothing that was due is forgotten.
 
+use record::Phase;
 use testkit::{LineProtocol, Script, Service, Then, Turns};
 use units::Nanos;
 
 use super::{Watched, closed, endings, ms, open, simulate, simulate_watched};
-use crate::plan::Plan;
+use crate::controls::Order;
+use crate::plan::{Plan, PoolPlan};
 
 #[test]
 fn a_closed_loop_asks_for_nothing_after_its_window() {
@@ -42,20 +44,62 @@ fn a_number_of_requests_has_a_drain_only_when_it_is_given() {
 fn a_run_that_is_told_to_stop_keeps_what_it_has() {
     let mut plan = open("1000/s", 1_000_000);
     (plan.pool.callers, plan.pool.connections) = (100, 100);
-    let mut watched = Watched::new(LineProtocol::new(1));
-    watched.stop_at = Some(50);
+    let watched = Watched::stopping_at(LineProtocol::new(1), Some(50));
     let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
-    // Told while the request due at 50 ms began to connect.
-    assert_eq!(endings(&run.total), "31 ok; 1 not_sent/connect/undecided; 19 in_flight/wait/undecided");
+    // Told while the request due at 50 ms was put into words: its connection stood, so it went out.
+    assert_eq!(endings(&run.total), "31 ok; 20 in_flight/wait/undecided");
     assert_eq!(run.elapsed, ms(50));
 }
 
 #[test]
 fn a_run_that_is_told_to_stop_before_its_start_ends() {
     let watched = Watched::new(LineProtocol::new(1));
-    watched.stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    watched.log.controls.stop();
     let run = simulate_watched(&closed(1, 1, 10), &Script::answering_after(ms(20)), &watched);
     assert_eq!((run.total.counts.scheduled, run.elapsed), (0, Nanos::ZERO));
+}
+
+/// If this fails, a pause loses requests, or workers disagree on when it was.
+#[test]
+fn a_paused_run_sends_its_whole_schedule_later() {
+    let mut plan = open("1000/s", 100);
+    plan.workers = 3;
+    (plan.pool.callers, plan.pool.connections) = (7, 5);
+    let watched = Watched::new(LineProtocol::new(1));
+    watched.log.controls.order_at(Order::Pause, ms(30)).unwrap();
+    watched.log.controls.order_at(Order::Resume, ms(80)).unwrap();
+    let mut run = simulate_watched(&plan, &Script::answering_after(ms(2)), &watched);
+    run.encoded.sort_unstable();
+    assert_eq!(run.encoded, (0..100).collect::<Vec<_>>());
+    assert_eq!(endings(&run.total), "100 ok");
+    assert_eq!(run.elapsed, ms(99 + 50 + 2));
+    assert_eq!(watched.log.controls.window(&plan), Some(ms(150)));
+    let lag = run.total.phase(Phase::ScheduleLag).unwrap();
+    assert!(lag.max().unwrap() <= ms(1), "what was not due did not wait");
+}
+
+/// If this fails, whoever ends a run with a key loses what was under way, as by a signal.
+#[test]
+fn a_run_that_is_ended_well_waits_for_what_is_under_way() {
+    let plan = Plan { window: Some(ms(1_000)), ..open("1000/s", 1_000_000) };
+    let plan = Plan { pool: PoolPlan { callers: 100, connections: 100, ..plan.pool }, ..plan };
+    let watched = Watched::new(LineProtocol::new(1));
+    watched.log.controls.order_at(Order::End, ms(40)).unwrap();
+    let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
+    assert_eq!(endings(&run.total), "40 ok");
+    assert!(run.elapsed < ms(100), "{}", run.elapsed);
+    assert_eq!(watched.log.controls.window(&plan), Some(ms(40)));
+}
+
+#[test]
+fn an_ended_runs_drain_is_the_plans() {
+    let plan = Plan { window: Some(ms(1_000)), drain: Some(ms(20)), ..closed(2, 2, 1_000_000) };
+    let watched = Watched::new(LineProtocol::new(1));
+    watched.log.controls.order_at(Order::End, ms(40)).unwrap();
+    let hang = Script::serving(Turns::always(Service::nothing(Nanos::ZERO, Then::Hang)));
+    let run = simulate_watched(&plan, &hang, &watched);
+    assert_eq!(endings(&run.total), "2 in_flight/wait/undecided");
+    assert_eq!(run.elapsed, ms(60));
 }
 
 #[test]

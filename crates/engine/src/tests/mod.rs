@@ -5,23 +5,25 @@ mod collecting;
 mod conservation;
 mod ends;
 mod outcomes;
+mod pacing;
 mod pipelining;
 mod sockets;
+mod streams;
 mod truth;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 
-use codec::{Expect, Protocol};
+use codec::{CloseEvent, DecodeError, Encoded, Key, Origin, Protocol, Route, Session, Step};
 use record::{Durations, Interval, Phase};
 use schedule::Arrivals;
 use testkit::{LineProtocol, LineSession, Script, SimReactor};
 use units::Nanos;
 
 use crate::collector::collect;
+use crate::controls::Controls;
 use crate::plan::tests::plan;
-use crate::plan::{Load, Peer, Plan};
+use crate::plan::{Load, Peer, Place, Plan};
 use crate::recorder::{Boundaries, Recorder};
 use crate::worker::{Job, Worker};
 
@@ -54,37 +56,81 @@ fn simulate_lines(plan: &Plan, script: &Script, lines: LineProtocol) -> Simulate
 /// The line protocol, noting what it is asked for, and able to end the run.
 struct Watched {
     lines: LineProtocol,
+    log: Arc<Log>,
+}
+
+/// What was asked of it, and when the run is to stop.
+#[derive(Default)]
+struct Log {
     encoded: Mutex<Vec<u64>>,
-    stop: AtomicBool,
+    controls: Controls,
     /// The run is told to stop while this request is encoded.
     stop_at: Option<u64>,
 }
 
 impl Watched {
     fn new(lines: LineProtocol) -> Watched {
-        Watched { lines, encoded: Mutex::default(), stop: AtomicBool::new(false), stop_at: None }
+        Watched { lines, log: Arc::default() }
+    }
+
+    fn stopping_at(lines: LineProtocol, stop_at: Option<u64>) -> Watched {
+        Watched { lines, log: Arc::new(Log { stop_at, ..Log::default() }) }
     }
 }
 
 impl Protocol for Watched {
-    type Session = LineSession;
+    type Journey = u64;
+    type Session = WatchedSession;
 
-    fn session(&self) -> LineSession {
-        self.lines.session()
+    fn session(&self, origin: Origin) -> WatchedSession {
+        WatchedSession { lines: self.lines.session(origin), log: Arc::clone(&self.log) }
     }
 
-    fn encode(&self, n: u64, out: &mut Vec<u8>) -> Expect {
-        self.encoded.lock().unwrap().push(n);
-        if self.stop_at == Some(n) {
-            self.stop.store(true, Ordering::Relaxed);
+    fn begin(&self, n: u64) -> u64 {
+        n
+    }
+
+    fn route(&self, _: &u64) -> Route {
+        Route::default()
+    }
+
+    fn kinds(&self) -> usize {
+        1
+    }
+}
+
+struct WatchedSession {
+    lines: LineSession,
+    log: Arc<Log>,
+}
+
+impl Session for WatchedSession {
+    type Journey = u64;
+
+    fn capacity(&self) -> usize {
+        self.lines.capacity()
+    }
+
+    fn request(&mut self, n: &u64, key: Key, out: &mut Vec<u8>) -> Encoded {
+        self.log.encoded.lock().unwrap().push(*n);
+        if self.log.stop_at == Some(*n) {
+            self.log.controls.stop();
         }
-        self.lines.encode(n, out)
+        self.lines.request(n, key, out)
+    }
+
+    fn handle_input(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        self.lines.handle_input(input, out)
+    }
+
+    fn handle_close(&mut self) -> CloseEvent {
+        self.lines.handle_close()
     }
 }
 
 fn simulate_watched(plan: &Plan, script: &Script, watched: &Watched) -> Simulated {
-    let run = simulate_protocol(plan, script, watched, &watched.stop);
-    Simulated { encoded: std::mem::take(&mut *watched.encoded.lock().unwrap()), ..run }
+    let run = simulate_protocol(plan, script, watched, &watched.log.controls);
+    Simulated { encoded: std::mem::take(&mut *watched.log.encoded.lock().unwrap()), ..run }
 }
 
 /// Every simulated run keeps the promises, whatever else it is to show.
@@ -92,7 +138,7 @@ fn simulate_protocol<P: Protocol>(
     plan: &Plan,
     script: &Script,
     protocol: &P,
-    stop: &AtomicBool,
+    controls: &Controls,
 ) -> Simulated {
     assert_eq!(plan.refusal(), None);
     let (parts_in, parts) = sync_channel(MANY);
@@ -104,7 +150,7 @@ fn simulate_protocol<P: Protocol>(
         let boundaries = Boundaries::new(plan.interval, plan.window);
         let recorder = Recorder::new(index as usize, boundaries, parts_in.clone(), emptied_out);
         let mut reactor = SimReactor::new(script.clone(), START);
-        let job = Job { plan, protocol, stop, start: START };
+        let job = Job { plan, protocol, controls, start: START };
         let ended = Worker::new(&mut reactor, job, plan.share(index), recorder).run().unwrap();
         elapsed = elapsed.max(ended.at.saturating_sub(START));
         dials += reactor.dial_count();
@@ -195,5 +241,6 @@ fn closed(connections: u64, callers: u64, count: u64) -> Plan {
 
 /// The same, to a name that must be looked up.
 fn named(plan: &Plan) -> Plan {
-    Plan { peer: Peer::Name { host: "server".to_owned(), port: 80 }, ..plan.clone() }
+    let name = Place::Name { host: "server".to_owned(), port: 80 };
+    Plan { peers: vec![Peer::at(name)], ..plan.clone() }
 }

@@ -7,6 +7,7 @@ use testkit::{Acks, Dial, LineProtocol, Lookup, Script, Service, Span, Text, The
 use units::Nanos;
 
 use super::{closed, endings, ms, named, open, simulate, simulate_lines};
+use crate::pacer::Pace;
 use crate::plan::Plan;
 
 #[track_caller]
@@ -289,6 +290,7 @@ fn a_request_does_not_queue_beside_a_connection_with_room() {
     let failing = Dial::FailsAtOnce { errno: Errno::MFILE.raw_os_error() };
     let mut plan = open("1000000000/s", 20);
     plan.pool.callers = 100;
+    plan.pace = Pace::Precise;
     let script = dialing(failing);
     let run = simulate_lines(&plan, &script, LineProtocol::new(1));
     assert_eq!(endings(&run.total), "20 connect_failed/connect/client");

@@ -1,13 +1,14 @@
 //! The engine on real sockets, for what only the kernel's own events can show.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use record::Interval;
 use testkit::{Action, LineProtocol, ScriptedServer};
 use units::Nanos;
 
-use crate::plan::Peer;
+use crate::controls::Controls;
 use crate::plan::tests::plan;
+use crate::plan::{Peer, Place};
 use crate::run::{Listener, Started, run};
 
 struct Sum(Interval);
@@ -15,7 +16,7 @@ struct Sum(Interval);
 impl Listener for Sum {
     fn started(&mut self, _: &Started) {}
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &mut Interval) {
         self.0.merge(interval);
     }
 }
@@ -31,13 +32,13 @@ fn a_close_that_comes_with_the_bytes_is_noticed() {
     ];
     let server = ScriptedServer::start(vec![answer]);
     let mut plan = plan();
-    plan.peer = Peer::Address(server.address());
+    plan.peers = vec![Peer::at(Place::Address(server.address()))];
     plan.window = None;
     plan.request_limit = Some(200);
     let timeout = Nanos::from_secs(5);
     plan.pool.request_timeout = Some(timeout);
     let mut sum = Sum(Interval::default());
-    run(&plan, &FirstOnly(LineProtocol::new(1)), &AtomicBool::new(false), &mut sum).unwrap();
+    run(&plan, &FirstOnly(LineProtocol::new(1)), &Controls::new(Arc::default()), &mut sum).unwrap();
     assert_eq!(sum.0.failures(), []);
     assert_eq!(sum.0.counts.ok, 200);
     // An unnoticed close is found when the timer has run out and the socket is looked at once more.
@@ -49,13 +50,22 @@ fn a_close_that_comes_with_the_bytes_is_noticed() {
 struct FirstOnly(LineProtocol);
 
 impl codec::Protocol for FirstOnly {
+    type Journey = u64;
     type Session = testkit::LineSession;
 
-    fn session(&self) -> Self::Session {
-        self.0.session()
+    fn session(&self, origin: codec::Origin) -> Self::Session {
+        self.0.session(origin)
     }
 
-    fn encode(&self, _: u64, out: &mut Vec<u8>) -> codec::Expect {
-        self.0.encode(0, out)
+    fn begin(&self, _: u64) -> u64 {
+        0
+    }
+
+    fn route(&self, journey: &u64) -> codec::Route {
+        self.0.route(journey)
+    }
+
+    fn kinds(&self) -> usize {
+        1
     }
 }

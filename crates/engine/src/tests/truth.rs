@@ -1,8 +1,8 @@
 //! Known lengths of every phase are planted; the engine must find them to the nanosecond.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
-use codec::http1::{Checks, Http1, Limits, Request, Url};
+use codec::web::{Checks, Request, Settings, Url, Web};
 use record::Phase;
 use testkit::{Choke, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 use units::Nanos;
@@ -11,6 +11,7 @@ use super::{
     check_rank, closed, endings, ms, named, open, phase_sums_us, simulate, simulate_lines, simulate_protocol,
     sum, us,
 };
+use crate::controls::Controls;
 use crate::plan::{Load, Plan};
 
 /// `ok <n>` in two pieces, 2 ms apart, 5 ms after the request.
@@ -182,13 +183,13 @@ fn a_clock_that_costs_something_loses_nothing() {
 #[test]
 fn http_is_measured_alike() {
     let url = Url::parse("http://127.0.0.1:80/").unwrap();
-    let http = Http1::new(&[Request::get(url)], 1, &Checks::default(), Limits::default()).unwrap();
+    let http = Web::turns(&[Request::get(url)], &Checks::default(), Settings::default()).unwrap();
     let head = Piece { after: Nanos::ZERO, text: vec![Text::of("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n")] };
     let rest = Piece { after: ms(2), text: vec![Text::of("\r\nbody")] };
     let service = Service::pieces(ms(5), vec![head, rest]);
     let close = Service::raw(ms(1), "HTTP/1.1 200 OK\r\n\r\nuntil the end", Then::Close);
     let script = Script::serving(Turns::cycle(vec![service, close]));
-    let run = simulate_protocol(&closed(1, 1, 4), &script, &http, &AtomicBool::new(false));
+    let run = simulate_protocol(&closed(1, 1, 4), &script, &http, &Controls::new(Arc::default()));
     assert_eq!(endings(&run.total), "4 ok");
     assert_eq!(run.total.codes(), [(200, 4)]);
     assert_eq!(run.total.phase(Phase::Wait).map(sum), Some(12_000_000));

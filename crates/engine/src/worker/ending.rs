@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use codec::{Protocol, Session};
+use codec::{Origin, Protocol, Session};
 use reactor::{Reactor, Slot};
 use record::{Blame, Failure, Outcome, Phase};
 use rustix::io::Errno;
@@ -25,18 +25,25 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             }
         }
         let Some(limit) = self.job.plan.pool.checkout_timeout else { return };
-        while let Some(deadline) = self.pool.waiting_since().map(|since| since.saturating_add(limit)) {
+        for origin in (0..self.pools.origins()).map(Origin) {
+            self.give_up_waiting(origin, limit, now);
+        }
+    }
+
+    /// Gives up the requests that have waited for a connection to `origin` for `limit`.
+    fn give_up_waiting(&mut self, origin: Origin, limit: Nanos, now: Nanos) {
+        while let Some(deadline) = self.pools.waiting_since(origin).map(|since| since.saturating_add(limit)) {
             if deadline > now {
                 return;
             }
-            let Some(waiting) = self.pool.next_waiting() else { return };
+            let Some(waiting) = self.pools.next_waiting(origin) else { return };
             let mut failure = Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait);
             if self.stalled_from.is_some_and(|from| deadline > from) {
                 // It ran out while this client did not run, and could not have given it a connection.
                 failure.blame = Blame::Client;
             }
-            self.recorder.current.record_failure(failure, now - waiting.intended);
-            self.demand.caller_free(now);
+            self.record_failure(waiting.route, failure, now - waiting.intended);
+            self.give_up_journey(waiting.n, waiting.journey, now);
         }
     }
 
@@ -45,7 +52,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn look_again(&mut self, slot: Slot) {
         match self.connections[slot.0 as usize].state {
             State::Connecting { attempt, .. } => self.attend_connecting(slot, attempt),
-            State::Open => self.read(slot),
+            State::Opening { .. } | State::Open => self.read(slot),
             State::Closed | State::Resolving => {}
         }
     }
@@ -55,7 +62,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let connection = &self.connections[slot.0 as usize];
         let pool = &self.job.plan.pool;
         match connection.state {
-            State::Connecting { since, .. } => Some(since.saturating_add(self.attempt_limit()?)),
+            State::Connecting { since, .. } => Some(since.saturating_add(self.attempt_limit(slot)?)),
+            State::Opening { since, .. } => Some(since.saturating_add(pool.connect_timeout?)),
             State::Open => Some(connection.exchanges.front()?.offered?.saturating_add(pool.request_timeout?)),
             State::Closed | State::Resolving => None,
         }
@@ -66,13 +74,16 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         if let State::Connecting { attempt, .. } = connection.state {
             return self.connect_failed(slot, attempt, &Errno::TIMEDOUT.into());
         }
+        if let State::Opening { phase, .. } = connection.state {
+            return self.fail_connection(slot, Failure::new(Outcome::ConnectTimeout, phase));
+        }
         // The request was wholly sent and the peer's kernel has acknowledged every byte, so it got there: what
         // is missing is the answer. Otherwise silence is all there is.
         let blame = match self.reactor.unacknowledged(slot) {
             Some(0) if connection.sent > 0 => Blame::Server,
             _ => Blame::Undecided,
         };
-        let failure = Failure::blamed(Outcome::RequestTimeout, connection.phase(0), blame);
+        let failure = Failure::blamed(Outcome::RequestTimeout, connection.oldest_phase(), blame);
         self.fail_connection(slot, failure);
     }
 
@@ -83,44 +94,62 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// each of them. A request of which nothing was ever offered to the kernel has not failed: it was given a
     /// connection that had ended already, and gets another.
     pub(super) fn fail_connection(&mut self, slot: Slot, failure: Failure) {
+        self.fail_connection_by(slot, failure, None);
+    }
+
+    /// The same, where the protocol says why.
+    pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&'static str>) {
         let now = self.reactor.now();
         let unoffered = self.take_unoffered(slot);
         let connection = &self.connections[slot.0 as usize];
-        for (index, exchange) in connection.exchanges.iter().enumerate() {
-            let failure = if index == 0 { failure } else { behind(failure, connection.phase(index)) };
+        let of_oldest = failure.outcome;
+        for index in 0..connection.exchanges.len() {
+            let connection = &self.connections[slot.0 as usize];
+            let exchange = &connection.exchanges[index];
+            let phase = connection.phase(exchange);
+            let failure = if index == 0 { failure } else { behind(failure, phase, exchange.began) };
             let age = now.saturating_sub(exchange.timeline.due_at());
-            self.recorder.current.record_failure(failure, age);
+            self.record_failure(exchange.route, failure, age);
+            if let Some(reason) = reason.filter(|_| index == 0 || failure.outcome == of_oldest) {
+                self.recorder.current.add_reasons(failure.outcome, reason.into(), 1);
+            }
         }
-        let ended = connection.exchanges.len() as u64;
-        self.under_way -= ended;
-        self.recorder.current.counts.idle_closes += u64::from(ended == 0 && !unoffered.is_empty());
+        let ended = std::mem::take(&mut self.connections[slot.0 as usize].exchanges);
+        self.under_way -= ended.len() as u64;
+        let offered = ended.iter().filter(|exchange| exchange.offered.is_some()).count() as u64;
+        self.recorder.note_ended(offered, now);
+        let was_idle = ended.is_empty() && !unoffered.is_empty();
+        self.recorder.current.counts.idle_closes += u64::from(was_idle);
         self.reset(slot);
-        for exchange in unoffered {
-            let other = self.pool.check_out().expect("the connection just closed has room for what it held");
+        for mut exchange in unoffered {
+            let origin = self.connections[slot.0 as usize].origin;
+            let other = self.pools.check_out(origin);
+            let other = other.expect("the connection just closed has room for what it held");
             self.under_way -= 1;
-            self.assign(other, exchange.n, exchange.timeline, exchange.immediate);
+            exchange.encoded = None;
+            self.assign(other, exchange);
         }
-        for _ in 0..ended {
-            self.demand.caller_free(now);
+        for exchange in ended {
+            self.give_up_journey(exchange.n, exchange.journey, now);
         }
     }
 
     /// Takes the requests that were put on an open connection in this turn, and never offered to the kernel.
-    fn take_unoffered(&mut self, slot: Slot) -> VecDeque<Exchange> {
+    fn take_unoffered(&mut self, slot: Slot) -> VecDeque<Exchange<P::Journey>> {
         let connection = &mut self.connections[slot.0 as usize];
         let offered = match connection.state {
             State::Open => {
                 connection.exchanges.iter().take_while(|exchange| exchange.offered.is_some()).count()
             }
             // Those that wait for the connection fail with it.
-            State::Closed | State::Resolving | State::Connecting { .. } => connection.exchanges.len(),
+            _ => connection.exchanges.len(),
         };
         connection.exchanges.split_off(offered)
     }
 
     /// The answer said that the connection ends with it.
     pub(super) fn close_after_answer(&mut self, slot: Slot) {
-        let phase = self.connections[slot.0 as usize].phase(0);
+        let phase = self.connections[slot.0 as usize].oldest_phase();
         self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
     }
 
@@ -132,9 +161,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
     fn reset(&mut self, slot: Slot) {
         self.reactor.close(slot);
-        let session = self.job.protocol.session();
+        let connection = &mut self.connections[slot.0 as usize];
+        let session = self.job.protocol.session(connection.origin);
         debug_assert!(session.capacity() > 0);
-        self.connections[slot.0 as usize].reset(session);
+        connection.reset(session);
         self.list_if_room(slot);
     }
 
@@ -142,23 +172,27 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     pub(super) fn end(&mut self) -> Nanos {
         let now = self.reactor.now();
         // What became due while nobody looked is due all the same.
-        while let Some(due) = self.demand.take(now) {
+        while let Some(due) = self.next_due(now) {
             self.recorder.current.counts.scheduled += 1;
             let failure = Failure::new(Outcome::NotSent, Phase::ScheduleLag);
-            self.recorder.current.record_failure(failure, now - due.intended);
+            let route = self.job.protocol.route(&due.journey);
+            self.record_failure(route, failure, now - due.intended);
         }
-        while let Some(waiting) = self.pool.next_waiting() {
-            let failure = Failure::new(Outcome::NotSent, Phase::PoolWait);
-            self.recorder.current.record_failure(failure, now - waiting.intended);
+        for origin in (0..self.pools.origins()).map(Origin) {
+            while let Some(waiting) = self.pools.next_waiting(origin) {
+                let failure = Failure::new(Outcome::NotSent, Phase::PoolWait);
+                self.record_failure(waiting.route, failure, now - waiting.intended);
+            }
         }
         for index in 0..self.connections.len() {
             let slot = Slot(index as u32);
-            let connection = &self.connections[index];
-            for (position, exchange) in connection.exchanges.iter().enumerate() {
+            for position in 0..self.connections[index].exchanges.len() {
+                let connection = &self.connections[index];
+                let exchange = &connection.exchanges[position];
                 let outcome = if exchange.begun { Outcome::InFlight } else { Outcome::NotSent };
-                let failure = Failure::new(outcome, connection.phase(position));
+                let failure = Failure::new(outcome, connection.phase(exchange));
                 let age = now.saturating_sub(exchange.timeline.due_at());
-                self.recorder.current.record_failure(failure, age);
+                self.record_failure(exchange.route, failure, age);
             }
             self.reactor.close(slot);
         }
@@ -166,11 +200,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 }
 
-/// What becomes of a request whose connection ended by an earlier one's `failure`.
-fn behind(failure: Failure, phase: Phase) -> Failure {
+/// What becomes of a request whose connection ended by an earlier one's `failure`. `began`: its answer had.
+fn behind(failure: Failure, phase: Phase, began: bool) -> Failure {
     match failure.outcome {
-        Outcome::ProtocolError | Outcome::IncompleteResponse => {
-            Failure::new(Outcome::ClosedBeforeResponse, phase)
+        Outcome::ProtocolError | Outcome::IncompleteResponse | Outcome::ClosedBeforeResponse => {
+            let cut = if began { Outcome::IncompleteResponse } else { Outcome::ClosedBeforeResponse };
+            Failure::new(cut, phase)
         }
         // We closed the connection, because the oldest request's answer did not come.
         Outcome::RequestTimeout => Failure::blamed(Outcome::RequestTimeout, phase, failure.blame),

@@ -1,16 +1,22 @@
 //! The hot path: bytes to the kernel, bytes from it, and the stamps around both.
 
-use codec::{CloseEvent, Event, Judgement, Protocol, Reply, Session};
+use codec::{CloseEvent, DecodeError, Ended, Event, Judgement, Protocol, Reply, Session, StreamEnd};
 use reactor::{Reactor, Received, Slot};
 use record::{Blame, Failure, Outcome, Phase};
 use rustix::io::Errno;
 use units::Nanos;
 
-use super::Worker;
+use super::opening::opening_failure;
+use super::{Worker, mark_dirty};
 use crate::connection::{Exchange, State};
 
 /// How many full buffers one turn reads from one connection before the others have theirs.
 const READS_PER_TURN: usize = 8;
+
+/// The kernel copies as much within some microseconds, before the first of it leaves. So these bytes are accepted
+/// when the call begins: what else the call does is their way to the server. On loopback that is all of it, the
+/// server's wake-up included, and a stamp after the call comes when the server is at work already.
+const COPIED_AT_ONCE: usize = 16 * 1024;
 
 /// Stamps from two clocks may disagree by this much without meaning anything.
 const STAMP_SLACK: Nanos = Nanos::from_micros(1);
@@ -42,22 +48,25 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Hands what is encoded to the kernel.
     pub(super) fn flush(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
-        if connection.state != State::Open || !connection.has_output() {
+        let stands = matches!(connection.state, State::Open | State::Opening { .. });
+        if !stands || !connection.has_output() {
             return;
         }
         let before = self.reactor.now();
         match self.reactor.send(slot, &connection.out[connection.written..]) {
             Ok(count) => {
-                let after = self.reactor.now();
+                let accepted = if count <= COPIED_AT_ONCE { before } else { self.reactor.now() };
                 let counts = &mut self.recorder.current.counts;
                 counts.bytes_sent += count as u64;
-                counts.sent += connection.wrote(count, before, after);
-                if let Some(limit) = self.job.plan.pool.request_timeout {
+                counts.sent += connection.wrote(count, before, accepted);
+                if let (State::Open, Some(limit)) = (connection.state, self.job.plan.pool.request_timeout) {
                     self.timers.arm(slot, before.saturating_add(limit));
                 }
+                self.recorder.note_offered(std::mem::take(&mut connection.newly_offered), before);
             }
             Err(error) => {
                 connection.wrote(0, before, before);
+                self.recorder.note_offered(std::mem::take(&mut connection.newly_offered), before);
                 // The answer, or the reason, may already be here.
                 if !self.read_what_is_left(slot) {
                     self.connection_broke(slot, error.raw_os_error());
@@ -69,7 +78,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// After a failed write: reads what the peer had sent before. Whether that ended the connection.
     fn read_what_is_left(&mut self, slot: Slot) -> bool {
         self.read(slot);
-        self.connections[slot.0 as usize].state != State::Open
+        !self.stands(slot)
     }
 
     /// Reads what has arrived on `slot` and books what it completes.
@@ -93,7 +102,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// One read. Whether there may be more to read.
     #[inline]
     fn read_once(&mut self, slot: Slot, buffer: &mut [u8]) -> bool {
-        if self.connections[slot.0 as usize].state != State::Open {
+        if !self.stands(slot) {
             return false;
         }
         match self.reactor.receive(slot, buffer) {
@@ -118,58 +127,136 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
     #[inline]
     fn take_input(&mut self, slot: Slot, mut input: &[u8], arrival: Arrival) {
-        while !input.is_empty() {
+        let mut more = false;
+        while more || !input.is_empty() {
             let connection = &mut self.connections[slot.0 as usize];
-            if connection.exchanges.front().is_some_and(|exchange| !exchange.begun) {
-                // Nothing of the request has been sent: whatever this answers, it is not that.
-                let phase = connection.phase(0);
-                return self.fail_connection(slot, Failure::new(Outcome::ProtocolError, phase));
-            }
-            match connection.session.handle_input(input) {
+            match connection.session.handle_input(input, &mut connection.out) {
                 Ok(step) => {
                     input = &input[step.consumed..];
-                    match step.event {
-                        Some(Event::Finished(reply)) => self.finish_front(slot, reply, arrival),
-                        Some(Event::Began) => {
-                            let at = arrival.kernel.unwrap_or(arrival.read);
-                            if let Some(exchange) = connection.exchanges.front_mut() {
-                                exchange.first_arrived(at);
-                            }
-                        }
-                        None => {}
+                    more = step.more;
+                    if let Some(event) = step.event {
+                        self.attend_event(slot, event, arrival);
                     }
                 }
-                Err(_) => {
-                    let phase = if connection.exchanges.is_empty() { Phase::Wait } else { Phase::Receive };
-                    return self.fail_connection(slot, Failure::new(Outcome::ProtocolError, phase));
-                }
+                Err(error) => self.decode_failed(slot, error),
             }
-            if self.connections[slot.0 as usize].state != State::Open {
+            if !self.stands(slot) {
                 return;
+            }
+        }
+        self.tidy_up(slot);
+    }
+
+    /// What input may have changed besides the requests: bytes to send, room for more, or for none.
+    #[inline]
+    fn tidy_up(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        if connection.exchanges.is_empty() && connection.session.capacity() == 0 {
+            return self.close_idle(slot);
+        }
+        if connection.has_output() {
+            mark_dirty(&mut self.dirty, slot, connection);
+        }
+        self.list_if_room(slot);
+    }
+
+    fn attend_event(&mut self, slot: Slot, event: Event, arrival: Arrival) {
+        let connection = &mut self.connections[slot.0 as usize];
+        match event {
+            Event::Opened => self.begin_requests(slot),
+            Event::Encoded(key) => connection.encoded(key),
+            Event::Began(key) => {
+                let at = arrival.kernel.unwrap_or(arrival.read);
+                let Some(exchange) = connection.position(key).map(|index| &mut connection.exchanges[index])
+                else {
+                    return;
+                };
+                if !exchange.begun {
+                    return self.answered_unasked(slot);
+                }
+                exchange.first_arrived(at);
+            }
+            Event::Finished(key, reply) => {
+                let Some(index) = connection.position(key) else {
+                    unreachable!("a session answers what it was asked, once")
+                };
+                if !connection.exchanges[index].begun {
+                    return self.answered_unasked(slot);
+                }
+                self.finish(slot, index, reply, arrival);
+            }
+            Event::Failed(key, end) => {
+                if let Some(index) = connection.position(key) {
+                    self.stream_ended(slot, index, end, arrival.read);
+                }
             }
         }
     }
 
-    /// The oldest outstanding request of `slot` is answered.
-    #[inline]
-    fn finish_front(&mut self, slot: Slot, reply: Reply, arrival: Arrival) {
-        let connection = &mut self.connections[slot.0 as usize];
-        let Some(mut exchange) = connection.exchanges.pop_front() else {
-            // The session books only what it was told to expect, one for each exchange.
-            unreachable!("an answer without a request");
+    /// Nothing of the request has been sent: whatever this answers, it is not that.
+    fn answered_unasked(&mut self, slot: Slot) {
+        let phase = self.connections[slot.0 as usize].oldest_phase();
+        self.fail_connection(slot, Failure::new(Outcome::ProtocolError, phase));
+    }
+
+    fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
+        let connection = &self.connections[slot.0 as usize];
+        let failure = match (connection.state, error) {
+            (State::Opening { phase, .. }, _) => opening_failure(phase),
+            // With TLS 1.3 a server says what it holds against its client only after the handshake.
+            (_, DecodeError::Handshake { .. }) => opening_failure(Phase::Tls),
+            (_, DecodeError::Login { .. }) => opening_failure(Phase::Auth),
+            _ if connection.exchanges.is_empty() => Failure::new(Outcome::ProtocolError, Phase::Wait),
+            _ => Failure::new(Outcome::ProtocolError, Phase::Receive),
         };
-        // An answer that came before its request was wholly sent ends the request, and the connection: what
-        // the rest of the bytes would mean to the peer is not known.
-        let unsent = connection.sent == 0;
-        connection.sent = connection.sent.saturating_sub(1);
+        self.fail_connection_by(slot, failure, Some(error.what()));
+    }
+
+    /// One of several requests on a connection will not be answered; the others go on.
+    fn stream_ended(&mut self, slot: Slot, index: usize, end: StreamEnd, now: Nanos) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let phase = match end {
+            // Something of its answer has come, readable or not.
+            StreamEnd::Incomplete | StreamEnd::Malformed => Phase::Receive,
+            StreamEnd::Reset | StreamEnd::Unprocessed => connection.phase(&connection.exchanges[index]),
+        };
+        let Some(exchange) = connection.take(index) else { return };
         self.under_way -= 1;
+        self.recorder.note_ended(u64::from(exchange.offered.is_some()), now);
+        let outcome = match end {
+            StreamEnd::Reset => Outcome::Reset,
+            StreamEnd::Unprocessed => Outcome::ClosedBeforeResponse,
+            StreamEnd::Incomplete => Outcome::IncompleteResponse,
+            StreamEnd::Malformed => Outcome::ProtocolError,
+        };
+        // The peer has said so itself: nothing on the way did it.
+        let failure = Failure::blamed(outcome, phase, Blame::Server);
+        self.record_failure(exchange.route, failure, now.saturating_sub(exchange.timeline.due_at()));
+        self.give_up_journey(exchange.n, exchange.journey, now);
+        self.list_if_room(slot);
+        self.refill(now);
+    }
+
+    /// The request at `index` of `slot` is answered.
+    #[inline]
+    fn finish(&mut self, slot: Slot, index: usize, reply: Reply, arrival: Arrival) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let Some(mut exchange) = connection.take(index) else {
+            unreachable!("the index was found in this list");
+        };
+        self.under_way -= 1;
+        self.recorder.note_ended(u64::from(exchange.offered.is_some()), arrival.read);
         let moved = stamp_answer(&mut exchange, arrival);
         let counts = &mut self.recorder.current.counts;
         counts.body_bytes += reply.body_bytes;
         counts.stamps_moved += u64::from(moved > STAMP_SLACK);
         self.book_answer(&exchange, reply, arrival);
-        self.demand.caller_free(arrival.read);
-        if unsent || !reply.keep {
+        let connection = &mut self.connections[slot.0 as usize];
+        let cut_short = !exchange.sent && !connection.session.survives_early_answer();
+        let end = Ended::Answered { session: &mut connection.session, judgement: reply.judgement };
+        let next = self.job.protocol.advance(exchange.journey, end);
+        self.follow(exchange.n, next, arrival.read);
+        if cut_short || !reply.keep {
             self.close_after_answer(slot);
         } else {
             self.list_if_room(slot);
@@ -178,13 +265,17 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     #[inline]
-    fn book_answer(&mut self, exchange: &Exchange, reply: Reply, arrival: Arrival) {
+    fn book_answer(&mut self, exchange: &Exchange<P::Journey>, reply: Reply, arrival: Arrival) {
         let interval = &mut self.recorder.current;
         interval.record_code(reply.code);
         let (outcome, blame) = match reply.judgement {
             Judgement::Good => {
                 interval.counts.unstamped += u64::from(arrival.kernel.is_none() && !arrival.by_close);
-                return interval.record_ok(&exchange.timeline);
+                interval.record_ok(&exchange.timeline);
+                if self.several_kinds {
+                    interval.kind(exchange.route.kind).record_ok(&exchange.timeline);
+                }
+                return;
             }
             Judgement::ServerError => (Outcome::AppError, Blame::Server),
             // RFC 9110, 15.5: the request is at fault, in the server's judgement.
@@ -192,7 +283,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             Judgement::CheckFailed => (Outcome::CheckFailed, Blame::Server),
         };
         let failure = Failure::blamed(outcome, Phase::Receive, blame);
-        interval.record_failure(failure, exchange.timeline.response());
+        self.record_failure(exchange.route, failure, exchange.timeline.response());
     }
 
     /// Puts waiting requests and free callers on the connection that has just become free, so that a closed loop
@@ -202,17 +293,22 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         if now >= self.give_up_at {
             return;
         }
-        self.serve_queue();
-        while self.pool.has_room() && self.outstanding() < self.callers {
-            let Some(due) = self.demand.take(now) else { return };
-            self.recorder.current.counts.scheduled += 1;
-            let Some(slot) = self.pool.check_out() else { return };
-            self.assign(slot, due.n, record::Timeline::due(due.intended), true);
+        self.serve_queues();
+        while self.pools.any_room() && self.outstanding() < self.callers {
+            let Some(due) = self.next_due(now) else { return };
+            self.take_up(due);
         }
     }
 
     fn peer_closed(&mut self, slot: Slot, read: Nanos) {
         let connection = &mut self.connections[slot.0 as usize];
+        if let State::Opening { phase, .. } = connection.state {
+            return self.fail_connection_by(
+                slot,
+                opening_failure(phase),
+                Some("the server closed the connection"),
+            );
+        }
         match connection.session.handle_close() {
             CloseEvent::Idle => {
                 self.recorder.current.counts.idle_closes += 1;
@@ -221,10 +317,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             CloseEvent::Finished(reply) => {
                 // The close itself carries no stamp; the body's last bytes came with an earlier read.
                 let reply = Reply { keep: false, ..reply };
-                self.finish_front(slot, reply, Arrival { kernel: None, read, by_close: true });
+                self.finish(slot, 0, reply, Arrival { kernel: None, read, by_close: true });
             }
             CloseEvent::BeforeResponse => {
-                let phase = connection.phase(0);
+                let phase = connection.oldest_phase();
                 self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
             }
             CloseEvent::Incomplete => {
@@ -236,11 +332,16 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// The kernel reports the connection broken.
     fn connection_broke(&mut self, slot: Slot, errno: Option<i32>) {
         let connection = &self.connections[slot.0 as usize];
+        if let State::Opening { phase, .. } = connection.state {
+            let reset = errno.is_some_and(|errno| Errno::from_raw_os_error(errno) == Errno::CONNRESET);
+            let reason = if reset { "the server reset the connection" } else { "the connection broke" };
+            return self.fail_connection_by(slot, opening_failure(phase), Some(reason));
+        }
         if connection.exchanges.is_empty() {
             self.recorder.current.counts.idle_closes += 1;
             return self.close_idle(slot);
         }
-        let phase = connection.phase(0);
+        let phase = connection.oldest_phase();
         let failure = match errno.map(Errno::from_raw_os_error) {
             Some(Errno::CONNRESET) => Failure::new(Outcome::Reset, phase),
             // The write side is gone: the peer had closed, and its reset has been reported already.
@@ -260,7 +361,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
 /// Stamps the end of an answer. Returns by how much a kernel stamp had to be moved to keep the order.
 #[inline]
-fn stamp_answer(exchange: &mut Exchange, arrival: Arrival) -> Nanos {
+fn stamp_answer<J>(exchange: &mut Exchange<J>, arrival: Arrival) -> Nanos {
     let Some(kernel) = arrival.kernel else {
         exchange.first_arrived(arrival.read);
         exchange.timeline.end(Phase::Receive, arrival.read);

@@ -1,62 +1,102 @@
-//! From a request that needs a connection to one that stands: lookup, connect, the next address.
+//! From a request that needs a connection to one that takes it: lookup, connect, the next address, handshake.
 
 use std::io;
 use std::net::SocketAddr;
 
-use codec::Protocol;
-use reactor::{Reactor, Slot};
+use codec::{Opening, Origin, Protocol, Session};
+use reactor::{Address, Reactor, Slot};
 use record::{Blame, Failure, Outcome, Phase};
 use rustix::io::Errno;
 use units::Nanos;
 
-use super::{Worker, mark_dirty};
-use crate::connection::{Attempt, State};
-use crate::plan::Peer;
+use super::{PeerState, Worker, mark_dirty};
+use crate::connection::{Attempt, Connection, State};
+use crate::plan::Place;
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Begins to open the connection of `slot`, looking the peer up first if that has not been done.
     pub(super) fn open(&mut self, slot: Slot) {
-        if !self.peer.addresses.is_empty() {
-            return self.connect(slot, self.first_attempt());
+        let origin = self.connections[slot.0 as usize].origin;
+        let peer = &mut self.peers[usize::from(origin.0)];
+        if !peer.places.is_empty() {
+            return self.connect(slot, self.first_attempt(slot));
         }
         self.connections[slot.0 as usize].state = State::Resolving;
-        if let (Peer::Name { host, port }, false) = (&self.job.plan.peer, self.peer.looking_up) {
-            self.peer.looking_up = true;
+        if !peer.looking_up {
+            peer.looking_up = true;
+            self.lookups.push_back(origin);
+            if self.lookups.len() == 1 {
+                self.look_up(origin);
+            }
+        }
+    }
+
+    fn look_up(&mut self, origin: Origin) {
+        if let Place::Name { host, port } = &self.job.plan.peers[usize::from(origin.0)].place {
             self.reactor.resolve(host, *port);
         }
     }
 
+    /// The lookup under way has ended.
     pub(super) fn resolved(&mut self, result: io::Result<Vec<SocketAddr>>, at: Nanos) {
-        self.peer.looking_up = false;
-        self.peer.addresses = result.unwrap_or_default();
+        let origin = self.lookups.pop_front().expect("one lookup is under way, and it has ended once");
+        if let Some(&next) = self.lookups.front() {
+            self.look_up(next);
+        }
+        let peer = &mut self.peers[usize::from(origin.0)];
+        peer.looking_up = false;
+        peer.places = result.unwrap_or_default().into_iter().map(Place::Address).collect();
+        let found = !peer.places.is_empty();
+        let waits = |connection: &Connection<P::Session>| {
+            connection.origin == origin && connection.state == State::Resolving
+        };
         let waiting: Vec<Slot> = (0..self.connections.len())
-            .filter(|&index| self.connections[index].state == State::Resolving)
+            .filter(|&index| waits(&self.connections[index]))
             .map(|index| Slot(index as u32))
             .collect();
         for slot in waiting {
-            if self.peer.addresses.is_empty() {
+            if !found {
                 self.fail_connection(slot, Failure::new(Outcome::ResolveFailed, Phase::Resolve));
                 continue;
             }
             for exchange in &mut self.connections[slot.0 as usize].exchanges {
                 exchange.timeline.end(Phase::Resolve, at);
             }
-            self.connect(slot, self.first_attempt());
+            self.connect(slot, self.first_attempt(slot));
         }
     }
 
+    fn peer(&self, slot: Slot) -> &PeerState {
+        &self.peers[usize::from(self.connections[slot.0 as usize].origin.0)]
+    }
+
     /// Begins with the address that answered last.
-    fn first_attempt(&self) -> Attempt {
-        Attempt { address: self.peer.preferred, before: 0 }
+    fn first_attempt(&self, slot: Slot) -> Attempt {
+        Attempt { address: self.peer(slot).preferred, before: 0 }
+    }
+
+    /// Where the attempt goes to and comes from.
+    fn address(&self, slot: Slot, attempt: Attempt) -> Address {
+        let origin = usize::from(self.connections[slot.0 as usize].origin.0);
+        let sources = &self.job.plan.peers[origin].sources;
+        match &self.peers[origin].places[attempt.address] {
+            Place::Unix(path) => Address::Unix(path.clone()),
+            Place::Address(peer) => {
+                let fits = sources.iter().filter(|source| source.is_ipv4() == peer.is_ipv4());
+                let source = fits.clone().nth(slot.0 as usize % fits.count().max(1)).copied();
+                Address::Tcp { peer: *peer, source }
+            }
+            Place::Name { .. } => unreachable!("what a lookup finds are addresses"),
+        }
     }
 
     fn connect(&mut self, slot: Slot, attempt: Attempt) {
-        let address = self.peer.addresses[attempt.address];
+        let address = self.address(slot, attempt);
         let since = self.reactor.now();
         self.connections[slot.0 as usize].state = State::Connecting { since, attempt };
-        match self.reactor.connect(slot, address) {
+        match self.reactor.connect(slot, &address) {
             Ok(()) => {
-                if let Some(limit) = self.attempt_limit() {
+                if let Some(limit) = self.attempt_limit(slot) {
                     self.timers.arm(slot, since.saturating_add(limit));
                 }
             }
@@ -68,41 +108,92 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         match self.reactor.connected(slot) {
             Ok(false) => {}
             Ok(true) => {
+                let address = self.address(slot, attempt);
+                let origin = self.connections[slot.0 as usize].origin;
+                let peer = &mut self.peers[usize::from(origin.0)];
                 // Other connections may have found another one meanwhile; either is as good.
-                self.peer.preferred = attempt.address;
-                self.peer.reached = self.peer.reached.or(Some(self.peer.addresses[self.peer.preferred]));
+                peer.preferred = attempt.address;
+                peer.reached.get_or_insert(address);
                 self.recorder.current.counts.connections_opened += 1;
-                let connection = &mut self.connections[slot.0 as usize];
-                connection.state = State::Open;
-                mark_dirty(&mut self.dirty, slot, connection);
+                self.begin_session(slot);
             }
             Err(error) => self.connect_failed(slot, attempt, &error),
         }
     }
 
+    /// The connection stands: its session begins, with a handshake or with the requests that wait for it.
+    fn begin_session(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let State::Connecting { since, .. } = connection.state else { return };
+        let phase = match connection.session.open(&mut connection.out) {
+            Opening::Ready => {
+                connection.opened_by = Phase::Connect;
+                return self.begin_requests(slot);
+            }
+            Opening::Tls => Phase::Tls,
+            Opening::Auth => Phase::Auth,
+        };
+        connection.opened_by = phase;
+        connection.state = State::Opening { since, phase };
+        let stands = self.reactor.now();
+        for exchange in &mut connection.exchanges {
+            exchange.timeline.end(Phase::Connect, stands);
+        }
+        if let Some(limit) = self.job.plan.pool.connect_timeout {
+            self.timers.arm(slot, since.saturating_add(limit));
+        }
+        mark_dirty(&mut self.dirty, slot, connection);
+    }
+
+    /// The connection takes requests: those that waited for it are put on their way.
+    pub(super) fn begin_requests(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        connection.state = State::Open;
+        (0..connection.exchanges.len()).for_each(|index| connection.encode(index));
+        mark_dirty(&mut self.dirty, slot, connection);
+    }
+
     /// How long one address of the peer is tried: its share of the connect timeout, so that a silent address
     /// leaves time for the others.
-    pub(super) fn attempt_limit(&self) -> Option<Nanos> {
+    pub(super) fn attempt_limit(&self, slot: Slot) -> Option<Nanos> {
         let limit = self.job.plan.pool.connect_timeout?;
-        Some(Nanos(limit.0 / (self.peer.addresses.len().max(1) as u64)))
+        Some(Nanos(limit.0 / (self.peer(slot).places.len().max(1) as u64)))
     }
 
     pub(super) fn connect_failed(&mut self, slot: Slot, attempt: Attempt, error: &io::Error) {
+        self.note_shortage(error);
         // A name with several addresses has failed only when all of them have.
-        let count = self.peer.addresses.len();
+        let count = self.peer(slot).places.len();
         if attempt.before + 1 < count {
             let next = Attempt { address: (attempt.address + 1) % count, before: attempt.before + 1 };
             return self.connect(slot, next);
         }
         self.fail_connection(slot, classify_connect(error));
     }
+
+    /// Counts what this host had no more of.
+    fn note_shortage(&mut self, error: &io::Error) {
+        let counts = &mut self.recorder.current.counts;
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE | Errno::NFILE) => counts.out_of_descriptors += 1,
+            Some(Errno::ADDRNOTAVAIL) => counts.out_of_ports += 1,
+            _ => {}
+        }
+    }
+}
+
+/// A handshake, or a login, that did not come to its end.
+pub(super) fn opening_failure(phase: Phase) -> Failure {
+    let outcome = if phase == Phase::Auth { Outcome::AuthFailed } else { Outcome::TlsFailed };
+    Failure::new(outcome, phase)
 }
 
 /// What a failed connect means, from the kernel's error (connect(2), tcp(7)).
 fn classify_connect(error: &io::Error) -> Failure {
     let blamed = |outcome, blame| Failure::blamed(outcome, Phase::Connect, blame);
     match error.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::CONNREFUSED) => Failure::new(Outcome::ConnectRefused, Phase::Connect),
+        // Of a socket in the file system: nobody listens there, or not yet.
+        Some(Errno::CONNREFUSED | Errno::NOENT) => Failure::new(Outcome::ConnectRefused, Phase::Connect),
         Some(Errno::TIMEDOUT) => Failure::new(Outcome::ConnectTimeout, Phase::Connect),
         Some(Errno::CONNRESET) => blamed(Outcome::ConnectFailed, Blame::Server),
         Some(Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN) => {

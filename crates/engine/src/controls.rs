@@ -1,0 +1,231 @@
+//! What may be done to a run while it goes on: pause it, change its tempo, end it well, or stop it at once.
+//!
+//! A change takes effect at an instant a little ahead, the same for all workers, so their shares stay parts of one
+//! schedule. Workers look at one number a turn; only when it has changed do they take the lock.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use units::Nanos;
+
+use crate::plan::{Load, Plan};
+use crate::warp::{Tempo, Warp};
+
+/// How far ahead a change takes effect. Every worker has looked again within a few microseconds of the lock being
+/// free, if it runs at all; what one took by the old schedule because it was told late is not taken again, since
+/// requests are counted.
+const AHEAD: Nanos = Nanos::from_millis(50);
+
+/// What can be asked of a run under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The schedule stands still; what is under way goes on.
+    Pause,
+    /// It passes again, at the tempo it had.
+    Resume,
+    /// A rate changes by this factor of the one that was planned. A closed loop has none.
+    Tempo(Tempo),
+    /// Nothing more becomes due; what is under way is waited for as at a run's own end.
+    End,
+}
+
+/// An order that took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Offset from the run's zero.
+    pub at: Nanos,
+    pub order: Order,
+}
+
+/// The handle on a run under way, shared with its workers.
+#[derive(Debug, Default)]
+pub struct Controls {
+    stop: Arc<AtomicBool>,
+    generation: AtomicU64,
+    steering: Mutex<Steering>,
+}
+
+/// Everything that was ordered so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Steering {
+    /// The run's zero, once it has one.
+    start: Option<Nanos>,
+    pub(crate) warp: Warp,
+    /// Nothing at or after this offset becomes due.
+    pub(crate) end: Option<Nanos>,
+    tempo: Option<Tempo>,
+    paused: bool,
+    changes: Vec<Change>,
+}
+
+impl Controls {
+    /// `stop` ends the run at once when something sets it, such as a signal.
+    pub fn new(stop: Arc<AtomicBool>) -> Controls {
+        Controls { stop, generation: AtomicU64::new(0), steering: Mutex::default() }
+    }
+
+    /// Ends the run at once: what is under way is booked as `in_flight`.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Orders something, and says when it takes effect. Nothing happens, and `None` comes back, where the run has
+    /// not begun or has been ended, or where nothing would change by it.
+    pub fn order(&self, order: Order) -> Option<Change> {
+        let start = self.steering().start?;
+        self.order_at(order, clock::now().saturating_sub(start) + AHEAD)
+    }
+
+    /// As [`Controls::order`], for an instant of the caller's.
+    pub(crate) fn order_at(&self, order: Order, at: Nanos) -> Option<Change> {
+        let change = self.steering().apply(order, at)?;
+        // Whoever has seen the number finds the change behind the lock.
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        Some(change)
+    }
+
+    /// What took effect, the first `known` left out.
+    pub fn changes(&self, known: usize) -> Vec<Change> {
+        self.steering().changes.get(known..).unwrap_or_default().to_vec()
+    }
+
+    /// How long requests are scheduled for, as [`Plan::window`], with all that was ordered so far.
+    pub fn window(&self, plan: &Plan) -> Option<Nanos> {
+        self.steering().window(plan)
+    }
+
+    pub(crate) fn begin(&self, start: Nanos) {
+        self.steering().start = Some(start);
+    }
+
+    /// The steering, where it has changed since `seen`.
+    #[inline]
+    pub(crate) fn news(&self, seen: &mut u64) -> Option<Steering> {
+        let generation = self.generation.load(Ordering::Relaxed);
+        if generation == *seen {
+            return None;
+        }
+        *seen = generation;
+        Some(self.steering().clone())
+    }
+
+    fn steering(&self) -> MutexGuard<'_, Steering> {
+        // Every change is made in one step that cannot panic half-way.
+        self.steering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Steering {
+    fn apply(&mut self, order: Order, at: Nanos) -> Option<Change> {
+        if self.end.is_some() {
+            return None;
+        }
+        let at = self.changes.last().map_or(at, |last| at.max(last.at));
+        let tempo = self.tempo.unwrap_or(Tempo::AS_PLANNED);
+        match order {
+            Order::Pause if !self.paused => {
+                self.paused = true;
+                self.warp.change(at, Tempo::STILL);
+            }
+            Order::Resume if self.paused => {
+                self.paused = false;
+                self.warp.change(at, tempo);
+            }
+            Order::Tempo(wanted) if wanted != tempo && wanted != Tempo::STILL => {
+                self.tempo = Some(wanted);
+                if !self.paused {
+                    self.warp.change(at, wanted);
+                }
+            }
+            Order::End => self.end = Some(at),
+            Order::Pause | Order::Resume | Order::Tempo(_) => return None,
+        }
+        let change = Change { at, order };
+        self.changes.push(change);
+        Some(change)
+    }
+
+    /// See [`Controls::window`].
+    pub(crate) fn window(&self, plan: &Plan) -> Option<Nanos> {
+        let Load::Open(arrivals) = &plan.load else {
+            return plan.window.into_iter().chain(self.end).min();
+        };
+        // Of a number of requests the one after the last, and the schedule's own end. While it stands still before
+        // them they have no time of the run.
+        let limited = plan.request_limit.map(|limit| arrivals.due(limit)).filter(|&due| due < Nanos::MAX);
+        let scheduled =
+            limited.into_iter().chain(arrivals.end()).min().and_then(|last| self.warp.run_at(last));
+        plan.window.into_iter().chain(scheduled).chain(self.end).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schedule::Arrivals;
+
+    use super::*;
+    use crate::plan::tests::plan;
+
+    const fn s(s: u64) -> Nanos {
+        Nanos::from_secs(s)
+    }
+
+    #[test]
+    fn an_order_that_changes_nothing_is_none() {
+        let mut steering = Steering::default();
+        assert_eq!(steering.apply(Order::Resume, s(1)), None);
+        assert_eq!(steering.apply(Order::Tempo(Tempo::AS_PLANNED), s(1)), None);
+        assert!(steering.apply(Order::Pause, s(1)).is_some());
+        assert_eq!(steering.apply(Order::Pause, s(2)), None);
+        assert!(steering.apply(Order::End, s(3)).is_some());
+        assert_eq!(steering.apply(Order::Resume, s(4)), None);
+        assert_eq!(steering.changes.len(), 2);
+    }
+
+    #[test]
+    fn a_pace_chosen_in_a_pause_holds_from_its_end() {
+        let mut steering = Steering::default();
+        steering.apply(Order::Pause, s(1)).unwrap();
+        steering.apply(Order::Tempo(Tempo::of_steps(1)), s(2)).unwrap();
+        assert_eq!(steering.warp.run_at(s(1)), None);
+        steering.apply(Order::Resume, s(3)).unwrap();
+        assert_eq!(steering.warp.run_at(Nanos::from_millis(2_100)), Some(s(4)));
+    }
+
+    #[test]
+    fn nothing_can_be_ordered_before_the_run_begins() {
+        let controls = Controls::new(Arc::default());
+        assert_eq!(controls.order(Order::Pause), None);
+        controls.begin(clock::now());
+        let mut seen = 0;
+        assert!(controls.news(&mut seen).is_none());
+        assert!(controls.order(Order::Pause).is_some());
+        assert!(controls.news(&mut seen).is_some());
+        assert!(controls.news(&mut seen).is_none());
+        assert_eq!(controls.changes(0).len(), 1);
+        assert_eq!(controls.changes(1).len(), 0);
+    }
+
+    /// If this fails, the throughput of a run that was paused is divided by another time than it was scheduled for.
+    #[test]
+    fn the_window_of_a_number_of_requests_moves_with_the_schedule() {
+        let mut plan = plan();
+        plan.load = Load::Open(Arrivals::Constant("1/s".parse().unwrap()));
+        (plan.window, plan.request_limit) = (None, Some(10));
+        let mut steering = Steering::default();
+        assert_eq!(steering.window(&plan), Some(s(10)));
+        steering.apply(Order::Pause, s(4)).unwrap();
+        assert_eq!(steering.window(&plan), None);
+        steering.apply(Order::Resume, s(7)).unwrap();
+        assert_eq!(steering.window(&plan), Some(s(13)));
+        plan.window = Some(s(12));
+        assert_eq!(steering.window(&plan), Some(s(12)));
+        steering.apply(Order::End, s(8)).unwrap();
+        assert_eq!(steering.window(&plan), Some(s(8)));
+    }
+}
