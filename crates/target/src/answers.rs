@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use units::Nanos;
 
+use crate::capacity::Admission;
 use crate::context::Context;
 use crate::fault::{Fault, FaultPlan, draw};
 use crate::request::{Refusal, Request};
@@ -71,6 +72,13 @@ struct Mark {
     bytes: u64,
 }
 
+/// One call that handed bytes to the kernel: it accepted them at an instant in between.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    pub began: Nanos,
+    pub returned: Nanos,
+}
+
 /// How the connection ends after the last byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
@@ -108,6 +116,7 @@ impl Answers {
             ctx.tally.requests[kind.index()] += 1;
             ctx.tally.bytes_read += request.wire_bytes;
             ctx.tally.in_flight += 1;
+            ctx.tally.arrivals.add(arrival);
             self.open += 1;
         }
         // What is not delayed is due at once, not at its arrival: that may be later than the loop's last look
@@ -124,6 +133,15 @@ impl Answers {
             Route::Drip(Drip { count, over, delay }) => {
                 due = arrival + delay;
                 intended = Some(if count == 0 || request.head_only { due } else { due + over });
+            }
+            Route::Capacity(capacity) => {
+                let admission = ctx.shared.buckets.admit(capacity, arrival);
+                ctx.tally.capacity.count(admission);
+                match admission {
+                    Admission::AtOnce => {}
+                    Admission::Held(at) | Admission::Slowed(at) => (due, intended) = (at, Some(at)),
+                    Admission::Refused => route = Route::OverCapacity,
+                }
             }
             Route::Fault(FaultPlan { fault, share: Some(share), .. })
                 if !share.holds(ctx.shared.next_draw(Some(fault))) =>
@@ -191,9 +209,9 @@ impl Answers {
         &self.out[self.sent..]
     }
 
-    /// The kernel has accepted `count` more bytes, at `now`.
+    /// The kernel has accepted `count` more bytes, in one call.
     #[inline]
-    pub(crate) fn took(&mut self, count: usize, now: Nanos, ctx: &mut Context) {
+    pub(crate) fn took(&mut self, count: usize, call: Call, ctx: &mut Context) {
         self.sent += count;
         self.taken += count as u64;
         ctx.tally.bytes_written += count as u64;
@@ -205,9 +223,10 @@ impl Answers {
                     ctx.tally.answers[usize::from(status)] += 1;
                     ctx.tally.in_flight -= 1;
                     self.open -= 1;
-                    ctx.tally.response.record(now.saturating_sub(mark.arrival));
+                    ctx.tally.handed.record(call.began.saturating_sub(mark.arrival));
+                    ctx.tally.response.record(call.returned.saturating_sub(mark.arrival));
                     if let Some(intended) = mark.intended {
-                        ctx.tally.lateness.record(now.saturating_sub(intended));
+                        ctx.tally.lateness.record(call.returned.saturating_sub(intended));
                     }
                 }
                 None => ctx.tally.bytes_written = ctx.tally.bytes_written.saturating_sub(mark.bytes),
@@ -337,7 +356,7 @@ mod tests {
         assert!(answers.unsent().ends_with(b"Hello, World!"));
     }
 
-    /// The whole law of the truth's two distributions, on numbers chosen beforehand.
+    /// The whole law of the truth's distributions, on numbers chosen beforehand.
     #[test]
     fn times_run_from_arrival_and_from_intention_to_the_last_byte() {
         let (mut answers, mut ctx) = (Answers::default(), context());
@@ -349,12 +368,15 @@ mod tests {
         ctx.now = arrival + Nanos(30_500);
         assert_eq!(answers.fill(&mut ctx), Next::Idle);
         let all = answers.unsent().len();
-        answers.took(1, arrival + Nanos(31_000), &mut ctx);
+        let call =
+            |began, returned| Call { began: arrival + Nanos(began), returned: arrival + Nanos(returned) };
+        answers.took(1, call(30_600, 31_000), &mut ctx);
         assert_eq!((ctx.tally.answers[200], answers.open()), (0, 3));
-        answers.took(all - 1, arrival + Nanos(32_000), &mut ctx);
+        answers.took(all - 1, call(31_200, 32_000), &mut ctx);
         assert_eq!((ctx.tally.answers[200], answers.open()), (3, 0));
         let (response, lateness) = (&ctx.tally.response, &ctx.tally.lateness);
         assert_eq!((response.min(), response.max()), (Some(Nanos(32_000)), Some(Nanos(32_000))));
+        assert_eq!(ctx.tally.handed.min(), Some(Nanos(31_200)));
         // The second was meant for no earlier than the first, which is ahead of it.
         assert_eq!(
             (lateness.count(), lateness.min(), lateness.max()),

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown, sockopt};
 use units::Nanos;
 
-use crate::answers::{Answers, Ending, Next};
+use crate::answers::{Answers, Call, Ending, Next};
 use crate::context::Context;
 use crate::request::{Parser, Refusal, Step};
 
@@ -280,11 +280,12 @@ impl Connection {
     fn flush(&mut self, ctx: &mut Context) -> Result<(), Cause> {
         self.blocked = false;
         while !self.answers.unsent().is_empty() {
+            let began = clock::now();
             match send(&self.socket, self.answers.unsent(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(count) => {
                     // The stamp `written`: right after the kernel has accepted the bytes.
                     ctx.now = clock::now();
-                    self.answers.took(count, ctx.now, ctx);
+                    self.answers.took(count, Call { began, returned: ctx.now }, ctx);
                 }
                 Err(Errno::AGAIN) => {
                     self.blocked = true;

@@ -7,6 +7,7 @@ use clock::{Pairing, Shift};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::Nanos;
 
+use crate::arrivals::Arrivals;
 use crate::freeze::FreezeRecord;
 use crate::mailbox::Shared;
 use crate::tally::Tally;
@@ -35,9 +36,10 @@ impl Context {
         // By default Linux may fire a timer 50 us late to save wake-ups. A kernel that refuses this leaves
         // the server that much less precise, which the lateness in the truth shows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let kept = shared.options.arrivals_kept / shared.options.threads;
         Context {
             thread,
-            tally: Tally::new(shared.schedule.start),
+            tally: Tally { arrivals: Arrivals::with_room(kept), ..Tally::new(shared.schedule.start) },
             now: clock::now(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
             date: date(),

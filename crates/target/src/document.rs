@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::Serialize;
 
+use crate::arrivals::Summary;
+use crate::capacity::Admissions;
 use crate::distribution::Distribution;
 use crate::fault::Fault;
 use crate::freeze::FreezeRecord;
@@ -40,11 +42,14 @@ pub(crate) fn render(truth: &Truth, tally: &Tally) -> String {
             .collect(),
         refusals_by_status: &tally.refusals,
         faults: Fault::ALL.iter().map(|fault| (fault.name(), tally.faults[fault.index()])).collect(),
+        capacity: tally.capacity,
         read_bytes: tally.bytes_read,
         written_bytes: tally.bytes_written,
         clock_steps: tally.clock_steps,
         freezes: tally.freezes.iter().map(FreezeEntry::from).collect(),
         freezes_unlisted: tally.freezes_unlisted,
+        arrivals: tally.arrivals.summary(),
+        handed: Durations::from(truth.handed()),
         response: Durations::from(truth.response()),
         lateness: Durations::from(truth.lateness()),
     };
@@ -68,11 +73,15 @@ struct Document<'a> {
     refusals_by_status: &'a BTreeMap<u16, u64>,
     /// Every name, those that never occurred with 0: a reader need not know which there are.
     faults: BTreeMap<&'static str, u64>,
+    capacity: Admissions,
     read_bytes: u64,
     written_bytes: u64,
     clock_steps: u64,
     freezes: Vec<FreezeEntry>,
     freezes_unlisted: u64,
+    /// `null` unless they were kept.
+    arrivals: Option<Summary>,
+    handed: Durations,
     response: Durations,
     lateness: Durations,
 }

@@ -5,20 +5,23 @@
 //! or exit. It is no web server: it serves no files and speaks no TLS.
 //!
 //! One thread is one loop with a listener, connections and a tally of its own. Nothing is shared
-//! between loops while they answer; they hand over their tallies only when somebody asks for the [`Truth`].
+//! between loops while they answer, but for a planted capacity; they hand over their tallies only when somebody asks for the [`Truth`].
 //!
 //! | file | holds |
 //! |---|---|
 //! | `options.rs`, `freeze.rs` | what to do: addresses, limits, the schedule of freezes |
+//! | `capacity.rs` | a planted capacity: whom it serves, holds or refuses; no socket, no clock |
 //! | `request.rs`, `body.rs`, `route.rs`, `query.rs` | bytes → request → what it asks for; no socket, no clock |
 //! | `answers.rs`, `answers/compose.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → bytes to send, in order, when due; no socket |
 //! | `connection.rs`, `slab.rs` | one socket with the two halves above |
 //! | `worker.rs`, `context.rs` | the loop of one thread |
 //! | `server.rs`, `listen.rs`, `mailbox.rs` | threads, their start and stop, and asking them for the truth |
-//! | `truth.rs`, `tally.rs`, `distribution.rs`, `document.rs` | what was done, and its JSON |
+//! | `truth.rs`, `tally.rs`, `arrivals.rs`, `distribution.rs`, `document.rs` | what was done, and its JSON |
 
 mod answers;
+mod arrivals;
 mod body;
+mod capacity;
 mod connection;
 mod context;
 mod distribution;
@@ -39,6 +42,7 @@ mod tally;
 mod truth;
 mod worker;
 
+pub use capacity::Admissions;
 pub use distribution::Distribution;
 pub use fault::Fault;
 pub use freeze::{Freeze, FreezeRecord};

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::event::{EventfdFlags, eventfd};
 use units::Nanos;
 
+use crate::capacity::Buckets;
 use crate::fault::Fault;
 use crate::freeze::Schedule;
 use crate::options::Options;
@@ -19,6 +20,7 @@ use crate::tally::Tally;
 pub(crate) struct Shared {
     pub options: Options,
     pub schedule: Schedule,
+    pub buckets: Buckets,
     boxes: Vec<Mailbox>,
     stop: AtomicBool,
     /// How many shares were drawn of each fault, and last of jittered delays: over all threads, so that the
@@ -55,7 +57,14 @@ impl Shared {
             Ok(Mailbox { waker, letters: Mutex::new(Vec::new()) })
         };
         let boxes = (0..options.threads).map(|_| open()).collect::<io::Result<_>>()?;
-        Ok(Shared { options, schedule, boxes, stop: AtomicBool::new(false), draws: Default::default() })
+        Ok(Shared {
+            options,
+            schedule,
+            buckets: Buckets::default(),
+            boxes,
+            stop: AtomicBool::new(false),
+            draws: Default::default(),
+        })
     }
 
     pub(crate) fn waker(&self, thread: usize) -> BorrowedFd<'_> {

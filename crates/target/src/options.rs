@@ -21,6 +21,8 @@ pub struct Options {
     pub freeze: Option<Freeze>,
     /// Over all threads, shared out evenly. A connection beyond its thread's share gets a 503 and is closed.
     pub max_connections: usize,
+    /// The arrivals of this many requests are kept, one by one; 8 bytes each, taken at the start.
+    pub arrivals_kept: usize,
     pub limits: Limits,
 }
 
@@ -45,6 +47,7 @@ impl Default for Options {
             backlog: 4_096,
             freeze: None,
             max_connections: 65_536,
+            arrivals_kept: 0,
             limits: Limits::default(),
         }
     }

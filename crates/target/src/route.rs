@@ -2,6 +2,7 @@
 
 use units::Nanos;
 
+use crate::capacity::{Capacity, Over};
 use crate::fault::{Fault, FaultPlan, Share};
 use crate::query::{Query, seconds};
 
@@ -22,6 +23,9 @@ pub(crate) enum Route {
         chunked: bool,
     },
     Drip(Drip),
+    Capacity(Capacity),
+    /// What a request over a capacity becomes that refuses it.
+    OverCapacity,
     Fault(FaultPlan),
     /// The truth so far; `reset` then begins it anew.
     Truth {
@@ -59,6 +63,7 @@ pub enum Kind {
     Status,
     Bytes,
     Drip,
+    Capacity,
     Fault,
     NotFound,
     MethodNotAllowed,
@@ -66,7 +71,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 13] = [
         Kind::Index,
         Kind::Plaintext,
         Kind::Json,
@@ -75,6 +80,7 @@ impl Kind {
         Kind::Status,
         Kind::Bytes,
         Kind::Drip,
+        Kind::Capacity,
         Kind::Fault,
         Kind::NotFound,
         Kind::MethodNotAllowed,
@@ -91,6 +97,7 @@ impl Kind {
             Kind::Status => "status",
             Kind::Bytes => "bytes",
             Kind::Drip => "drip",
+            Kind::Capacity => "capacity",
             Kind::Fault => "fault",
             Kind::NotFound => "not_found",
             Kind::MethodNotAllowed => "method_not_allowed",
@@ -115,6 +122,7 @@ impl Route {
             Route::Status(_) => Kind::Status,
             Route::Bytes { .. } => Kind::Bytes,
             Route::Drip(_) => Kind::Drip,
+            Route::Capacity(_) | Route::OverCapacity => Kind::Capacity,
             Route::Fault(_) => Kind::Fault,
             Route::NotFound => Kind::NotFound,
             Route::MethodNotAllowed => Kind::MethodNotAllowed,
@@ -139,6 +147,7 @@ impl Route {
             "/echo" => Route::Echo,
             "/delay" => delay(query),
             "/drip" => drip(query),
+            "/capacity" => capacity(query),
             "/truth" => Route::Truth { reset: false },
             "/truth/reset" => Route::Truth { reset: true },
             _ => with_value(path, query),
@@ -210,6 +219,25 @@ fn drip(query: Query<'_>) -> Route {
     ))
 }
 
+fn capacity(query: Query<'_>) -> Route {
+    let read = || -> Result<Route, ()> {
+        let rate = query.text("rate").ok_or(())?.parse().map_err(|_| ())?;
+        let burst = query.whole("burst")?.unwrap_or(1);
+        let by = query.nanos("ms", Nanos(1_000_000))?.unwrap_or(Nanos::from_millis(100));
+        let over = match query.text("over") {
+            None | Some("queue") => Over::Queue,
+            Some("refuse") => Over::Refuse,
+            Some("slow") => Over::Slow(by),
+            Some(_) => return Err(()),
+        };
+        let fits = (1..=MOST_BURST).contains(&burst) && by <= LONGEST_DELAY;
+        if fits { Ok(Route::Capacity(Capacity { rate, burst, over })) } else { Err(()) }
+    };
+    read().unwrap_or(Route::BadValue(
+        "use /capacity?rate=2000/s&burst=N&over=queue, over=refuse, or over=slow&ms=N, at most one hour",
+    ))
+}
+
 fn fault(fault: Fault, query: Query<'_>) -> Route {
     let read = || -> Result<Route, ()> {
         let seed = query.whole("seed")?.unwrap_or(0);
@@ -229,6 +257,7 @@ const BAD_DELAY: &str = "use /delay/SECONDS, /delay?us=N or /delay?ms=N, with ji
 const LONGEST_DELAY: Nanos = record::LONGEST;
 const LONGEST_FREEZE: Nanos = Nanos::from_secs(60);
 const MOST_BYTES: u64 = 1 << 30;
+const MOST_BURST: u64 = 1_000_000_000;
 /// httpbin's own limit.
 const MOST_DRIPPED: u64 = 10 << 20;
 
@@ -267,6 +296,14 @@ mod tests {
                 Route::Drip(Drip { count: 5, over: Nanos::from_millis(500), delay: Nanos::from_secs(1) }),
             ),
             (
+                "/capacity?rate=2k/s&over=slow&ms=5",
+                Route::Capacity(Capacity {
+                    rate: "2000/s".parse().unwrap(),
+                    burst: 1,
+                    over: Over::Slow(Nanos::from_millis(5)),
+                }),
+            ),
+            (
                 "/fault/close?p=0.5&seed=7",
                 Route::Fault(FaultPlan {
                     fault: Fault::Close,
@@ -298,6 +335,10 @@ mod tests {
             "/bytes/1073741825",
             "/bytes/",
             "/drip?bytes=10485761",
+            "/capacity",
+            "/capacity?rate=0",
+            "/capacity?rate=10&burst=0",
+            "/capacity?rate=10&over=board",
             "/fault/reset?p=2",
             "/fault/freeze?ms=60001",
         ] {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use units::Nanos;
 
+use crate::arrivals::Arrivals;
+use crate::capacity::Admissions;
 use crate::distribution::Distribution;
 use crate::fault::Fault;
 use crate::freeze::FreezeRecord;
@@ -20,6 +22,7 @@ pub(crate) struct Tally {
     pub connections: Connections,
     pub requests: [u64; Kind::ALL.len()],
     pub faults: [u64; Fault::ALL.len()],
+    pub capacity: Admissions,
     /// By status.
     pub answers: Box<[u64]>,
     pub refusals: BTreeMap<u16, u64>,
@@ -29,6 +32,8 @@ pub(crate) struct Tally {
     pub carried: u64,
     pub bytes_read: u64,
     pub bytes_written: u64,
+    pub arrivals: Arrivals,
+    pub handed: Distribution,
     pub response: Distribution,
     pub lateness: Distribution,
     pub unstamped: u64,
@@ -45,6 +50,7 @@ impl Tally {
             connections: Connections::default(),
             requests: [0; Kind::ALL.len()],
             faults: [0; Fault::ALL.len()],
+            capacity: Admissions::default(),
             answers: vec![0; STATUSES].into_boxed_slice(),
             refusals: BTreeMap::new(),
             ended_by_fault: 0,
@@ -53,6 +59,8 @@ impl Tally {
             carried: 0,
             bytes_read: 0,
             bytes_written: 0,
+            arrivals: Arrivals::default(),
+            handed: Distribution::default(),
             response: Distribution::default(),
             lateness: Distribution::default(),
             unstamped: 0,
@@ -66,7 +74,9 @@ impl Tally {
     /// Begins anew. Open connections and requests not yet answered carry over.
     pub(crate) fn reset(&mut self, now: Nanos) {
         let (open, in_flight) = (self.connections.open, self.in_flight);
+        let arrivals = std::mem::take(&mut self.arrivals).emptied();
         *self = Tally::new(now);
+        self.arrivals = arrivals;
         self.connections.open = open;
         self.in_flight = in_flight;
         self.carried = in_flight;
@@ -77,6 +87,7 @@ impl Tally {
         self.connections.merge(&other.connections);
         add_each(&mut self.requests, &other.requests);
         add_each(&mut self.faults, &other.faults);
+        self.capacity.merge(&other.capacity);
         add_each(&mut self.answers, &other.answers);
         for (&status, count) in &other.refusals {
             *self.refusals.entry(status).or_default() += count;
@@ -87,6 +98,8 @@ impl Tally {
         self.carried += other.carried;
         self.bytes_read += other.bytes_read;
         self.bytes_written += other.bytes_written;
+        self.arrivals.merge(&other.arrivals);
+        self.handed.merge(&other.handed);
         self.response.merge(&other.response);
         self.lateness.merge(&other.lateness);
         self.unstamped += other.unstamped;

@@ -2,6 +2,7 @@
 
 use units::Nanos;
 
+use crate::capacity::Admissions;
 use crate::distribution::Distribution;
 use crate::document;
 use crate::fault::Fault;
@@ -53,6 +54,7 @@ impl Connections {
 impl Truth {
     pub(crate) fn new(started: Nanos, taken: Nanos, thread_count: usize, mut tally: Tally) -> Truth {
         tally.freezes.sort_by_key(|freeze| (freeze.begin, freeze.thread));
+        tally.arrivals.sort();
         Truth { started, taken, thread_count, tally }
     }
 
@@ -102,6 +104,11 @@ impl Truth {
         self.tally.faults[fault.index()]
     }
 
+    /// What became of the requests to a planted capacity.
+    pub fn capacity(&self) -> Admissions {
+        self.tally.capacity
+    }
+
     /// Connections that sent something other than a request, or too much, or too slowly.
     pub fn refusals_with(&self, status: u16) -> u64 {
         self.tally.refusals.get(&status).copied().unwrap_or(0)
@@ -135,6 +142,18 @@ impl Truth {
     /// Bytes that the kernel accepted.
     pub fn bytes_written(&self) -> u64 {
         self.tally.bytes_written
+    }
+
+    /// When each request arrived in this host's kernel, in order, as far as
+    /// [`Options::arrivals_kept`](crate::Options::arrivals_kept) goes.
+    pub fn arrivals(&self) -> &[Nanos] {
+        self.tally.arrivals.kept()
+    }
+
+    /// From the arrival of a request's last byte in the kernel to the call that handed its answer's last byte to
+    /// it. That byte left between this and [`response`](Truth::response).
+    pub fn handed(&self) -> &Distribution {
+        &self.tally.handed
     }
 
     /// From the arrival of a request's last byte in the kernel to the acceptance of its answer's last byte.

@@ -21,7 +21,8 @@ impl Answers {
         let ok = head(&pending, ctx);
         match route {
             Route::Plaintext => self.whole(&pending, ok, HELLO),
-            Route::Delay { .. } => self.whole(&pending, ok, HELLO),
+            Route::Delay { .. } | Route::Capacity(_) => self.whole(&pending, ok, HELLO),
+            Route::OverCapacity => self.whole(&pending, Head { status: 503, ..ok }, b"over capacity\n"),
             Route::Json => {
                 self.whole(&pending, Head { content_type: JSON, ..ok }, br#"{"message":"Hello, World!"}"#)
             }
@@ -197,6 +198,8 @@ const INDEX: &str = "\
 /status/CODE                            100, 102 to 599; after an interim status comes 200
 /bytes/N                                N bytes, at most 1 GiB; ?chunked=1 in chunks
 /drip?bytes=N&over_ms=M&delay_ms=D      N bytes spread evenly; numbytes, duration, delay in seconds also
+/capacity?rate=2000/s&burst=N            serves that many at most; the others queue, or with over=refuse
+                                        get 503, or with over=slow&ms=N an answer that much later
 /fault/NAME                             close short-body reset reset-body never garbage header-flood
                                         half-head chunk-garbage freeze?ms=N
                                         ?p=0.1&seed=7 on that share of requests, else Hello, World!
