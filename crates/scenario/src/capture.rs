@@ -1,0 +1,218 @@
+//! Values taken from an answer for the steps that follow, and what else an answer is looked at for.
+//!
+//! Everything here is bounded: the answer by how much of it was kept, a value by [`VALUE_BYTES`], the time by
+//! expressions that cannot run away.
+
+use codec::web::Answer;
+use regex::bytes::Regex;
+use serde_json::Value;
+
+use crate::cookies::SetCookie;
+use crate::pointer::{Pointer, as_text};
+use crate::scope::Needs;
+
+/// How one value is taken.
+#[derive(Debug, Clone)]
+pub(crate) struct Capture {
+    pub slot: u16,
+    pub from: From,
+    pub regex: Option<Regex>,
+    /// The value where there is none.
+    pub default: Option<String>,
+    /// What the texts that use it want of it.
+    pub needs: Needs,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum From {
+    Json(Pointer),
+    Header(String),
+    Cookie(String),
+    Body,
+}
+
+/// One thing that must hold of an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    pub at: From,
+    pub wanted: Wanted,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Wanted {
+    Equals(Value),
+    Matches(Regex),
+    Contains(String),
+    Exists(bool),
+}
+
+impl Capture {
+    /// The value, if there is one that may stand where it is used.
+    pub(crate) fn take(&self, answer: &Answer) -> Option<String> {
+        let found = match (&self.from, &self.regex) {
+            (From::Body, Some(regex)) => group(regex, &answer.body),
+            (from, None) => from.text(answer),
+            (from, Some(regex)) => from.text(answer).and_then(|text| group(regex, text.as_bytes())),
+        };
+        let fits = |value: &String| value.len() <= VALUE_BYTES && self.needs.hold(value);
+        found.filter(fits).or_else(|| self.default.clone())
+    }
+
+    pub(crate) fn reads_body(&self) -> bool {
+        self.from.reads_body()
+    }
+}
+
+impl From {
+    pub(crate) fn reads_body(&self) -> bool {
+        matches!(self, From::Json(_) | From::Body)
+    }
+
+    fn text(&self, answer: &Answer) -> Option<String> {
+        match self {
+            From::Json(pointer) => as_text(&pointer.find(&answer.body)?),
+            From::Header(name) => String::from_utf8(answer.header(name)?.to_vec()).ok(),
+            From::Cookie(name) => {
+                let lines = answer.headers_named("set-cookie").filter_map(SetCookie::parse);
+                lines.filter(|set| set.name == name).last().map(|set| set.value.to_owned())
+            }
+            From::Body => String::from_utf8(answer.body.clone()).ok(),
+        }
+    }
+}
+
+impl Look {
+    pub(crate) fn holds(&self, answer: &Answer) -> bool {
+        match (&self.wanted, &self.at) {
+            (Wanted::Exists(wanted), From::Json(pointer)) => pointer.find(&answer.body).is_some() == *wanted,
+            (Wanted::Exists(wanted), at) => at.text(answer).is_some() == *wanted,
+            (Wanted::Matches(regex), From::Body) => regex.is_match(&answer.body),
+            (Wanted::Matches(regex), at) => {
+                at.text(answer).is_some_and(|text| regex.is_match(text.as_bytes()))
+            }
+            (Wanted::Contains(part), at) => at.text(answer).is_some_and(|text| text.contains(part)),
+            (Wanted::Equals(wanted), From::Json(pointer)) => {
+                let found = pointer.find(&answer.body);
+                found
+                    .and_then(|found| serde_json::from_str(found.get()).ok())
+                    .is_some_and(|found| same(&found, wanted))
+            }
+            (Wanted::Equals(wanted), at) => {
+                let wanted = wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned);
+                at.text(answer).is_some_and(|text| text == wanted)
+            }
+        }
+    }
+}
+
+/// Whether two values of JSON are one: 1 and 1.0 are.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// The first group, or all that was found where there is none.
+fn group(regex: &Regex, text: &[u8]) -> Option<String> {
+    let found = regex.captures(text)?;
+    let part = found.get(1).or_else(|| found.get(0))?;
+    String::from_utf8(part.as_bytes().to_vec()).ok()
+}
+
+/// The longest value that is kept. Tokens of half this size are seen in practice.
+pub(crate) const VALUE_BYTES: usize = 8 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(headers: &[(&str, &str)], body: &str) -> Answer {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
+        Answer { status: 200, headers: headers.collect(), body: body.as_bytes().to_vec(), cut: false }
+    }
+
+    fn capture(from: From, regex: Option<&str>) -> Capture {
+        let regex = regex.map(|text| Regex::new(text).unwrap());
+        Capture { slot: 0, from, regex, default: None, needs: Needs::default() }
+    }
+
+    #[test]
+    fn values_are_taken_from_every_part_of_an_answer() {
+        let answer = answer(
+            &[("Location", "/items/42?x"), ("Set-Cookie", "sid=abc; Path=/"), ("set-cookie", "sid=def")],
+            r#"{"data":{"token":"t-1","ids":[7,8]}} csrf="xyz""#,
+        );
+        let json = |text: &str| From::Json(Pointer::parse(text).unwrap());
+        let header = || From::Header("location".to_owned());
+        let cookie = |name: &str| From::Cookie(name.to_owned());
+        for (from, regex, value) in [
+            (header(), None, Some("/items/42?x")),
+            (header(), Some(r"/items/(\d+)"), Some("42")),
+            (header(), Some(r"\d+"), Some("42")),
+            (header(), Some(r"nothing"), None),
+            (cookie("sid"), None, Some("def")),
+            (cookie("other"), None, None),
+            (From::Body, Some(r#"csrf="([^"]+)""#), Some("xyz")),
+            // What follows the JSON makes it none.
+            (json("/data/token"), None, None),
+        ] {
+            assert_eq!(capture(from, regex).take(&answer).as_deref(), value);
+        }
+        let mut answer = answer;
+        answer.body = br#"{"data":{"token":"t-1","ids":[7,8]}}"#.to_vec();
+        for (pointer, regex, value) in
+            [("/data/token", None, "t-1"), ("/data/token", Some(r"\d"), "1"), ("/data/ids", None, "[7,8]")]
+        {
+            assert_eq!(capture(json(pointer), regex).take(&answer).as_deref(), Some(value));
+        }
+    }
+
+    /// If this fails, an answer puts lines of its own into the next request, or as much memory as it likes.
+    #[test]
+    fn a_value_that_does_not_fit_its_place_is_none() {
+        let token = From::Json(Pointer::parse("/t").unwrap());
+        let needs =
+            |header, number| Capture { needs: Needs { header, number }, ..capture(token.clone(), None) };
+        let with = |value: &str| answer(&[], &serde_json::json!({ "t": value }).to_string());
+        assert_eq!(needs(true, false).take(&with("a\r\nX: y")), None);
+        assert_eq!(needs(false, false).take(&with("a\nb")).as_deref(), Some("a\nb"));
+        assert_eq!(needs(false, true).take(&with("1,2")), None);
+        assert_eq!(needs(false, true).take(&with("-1.5")).as_deref(), Some("-1.5"));
+        assert_eq!(needs(false, false).take(&with(&"x".repeat(VALUE_BYTES + 1))), None);
+        let with_default = Capture { default: Some("d".to_owned()), ..needs(true, false) };
+        assert_eq!(with_default.take(&with("a\r\n")).as_deref(), Some("d"));
+    }
+
+    #[test]
+    fn answers_are_looked_at() {
+        let answer =
+            answer(&[("X-Kind", "big one")], r#"{"ok":true,"n":1.0,"list":[1,{"a":null}],"none":null}"#);
+        let json = |text: &str| From::Json(Pointer::parse(text).unwrap());
+        let header = |name: &str| From::Header(name.to_owned());
+        let matches = |text: &str| Wanted::Matches(Regex::new(text).unwrap());
+        for (at, wanted, holds) in [
+            (json("/ok"), Wanted::Equals(true.into()), true),
+            (json("/n"), Wanted::Equals(1.into()), true),
+            (json("/n"), Wanted::Equals("1".into()), false),
+            (json("/list"), Wanted::Equals(serde_json::json!([1, {"a": null}])), true),
+            (json("/list"), Wanted::Equals(serde_json::json!([1])), false),
+            (json("/none"), Wanted::Exists(true), true),
+            (json("/no"), Wanted::Exists(false), true),
+            (json("/no"), Wanted::Exists(true), false),
+            (json("/ok"), matches("^tr"), true),
+            (header("x-kind"), Wanted::Equals("big one".into()), true),
+            (header("x-kind"), Wanted::Contains("one".into()), true),
+            (header("x-kind"), matches("^one"), false),
+            (header("x-other"), Wanted::Exists(false), true),
+            (From::Body, matches(r#""n":\s*1"#), true),
+        ] {
+            let look = Look { at, wanted };
+            assert_eq!(look.holds(&answer), holds, "{look:?}");
+        }
+    }
+}

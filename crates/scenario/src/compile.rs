@@ -1,0 +1,473 @@
+//! The form of a file to a scenario that may be driven. Everything that can be refused is refused here, with its
+//! place.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use codec::web::{Url, turns};
+use toml::Spanned;
+
+use crate::format::{Data, DataFormat, File, Journey, Order, Request, Target};
+use crate::place::{Mistake, Slip, Sources, did_you_mean};
+use crate::plan::{Nothing, Ordinals, Play, Scenario, Server, Step};
+use crate::scope::{Context, Scope};
+use crate::steps::{self, Common};
+use crate::table::{Table, TableSource};
+use crate::template::{Template, Value};
+use crate::values::{Named, Scalar};
+
+/// What a scenario needs from around it.
+pub struct Surroundings<'a> {
+    /// What all randomness depends on.
+    pub seed: u64,
+    /// Reads a file that the scenario names, as it names it.
+    pub read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// When the run begins, in seconds of Unix time.
+    pub now: i64,
+}
+
+/// Works out what `file` means.
+///
+/// # Errors
+///
+/// The first thing that cannot be done as it is written.
+pub(crate) fn compile(
+    file: &File,
+    sources: &Sources,
+    around: &Surroundings<'_>,
+) -> Result<Scenario, Mistake> {
+    let compiler = Compiler { file, sources, around };
+    compiler.scenario().map_err(|slip| sources.mistake(&slip))
+}
+
+struct Compiler<'a> {
+    file: &'a File,
+    sources: &'a Sources,
+    around: &'a Surroundings<'a>,
+}
+
+impl Compiler<'_> {
+    fn scenario(&self) -> Result<Scenario, Slip> {
+        let file = self.file;
+        let names = file.data.keys().cloned();
+        let mut scope = Scope::new(self.sources, self.around.environment, self.around.seed, names);
+        self.variables(&mut scope)?;
+        let targets = self.targets(&mut scope)?;
+        let keep_body = self.keep_body()?;
+        let mut steps = Vec::new();
+        let mut plays = Vec::new();
+        for request in &file.requests {
+            plays.push(self.alone(request, &targets, &mut scope, &mut steps)?);
+        }
+        for journey in &file.journeys {
+            plays.push(self.journey(journey, &targets, &mut scope, &mut steps)?);
+        }
+        if plays.is_empty() {
+            return Err(Slip::new(
+                &(0..0),
+                "nothing to send; add a [[request]] with a path, or a [[journey]] with steps",
+            ));
+        }
+        self.name_apart(&mut steps)?;
+        let weights: Vec<u32> = plays.iter().map(|play: &Play| play.weight).collect();
+        let turns = turns(&weights).map_err(|error| Slip::new(&(0..0), error.to_string()))?;
+        let tables = self.tables(&mut scope)?;
+        let uses = |table: usize| {
+            let uses = |play: &u32| plays[*play as usize].tables.contains(&(table as u16));
+            Ordinals::new(&turns.iter().map(uses).collect::<Vec<_>>())
+        };
+        let ordinals = (0..tables.len()).map(uses).collect();
+        let (seed, now) = (self.around.seed, self.around.now);
+        let (spans, steps): (Vec<_>, Vec<_>) = steps.into_iter().map(|read| (read.span, read.step)).unzip();
+        let scenario = Scenario { seed, targets, steps, plays, turns, tables, ordinals, keep_body, now };
+        // What is filled in changes nothing of this.
+        for (span, step) in spans.iter().zip(&scenario.steps) {
+            scenario
+                .request(step, &Nothing, None)
+                .check()
+                .map_err(|error| Slip::new(span, error.to_string()))?;
+        }
+        Ok(scenario)
+    }
+
+    fn variables(&self, scope: &mut Scope<'_>) -> Result<(), Slip> {
+        for (name, value) in &self.file.vars {
+            let span = value.span();
+            if !name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') || name.is_empty() {
+                let what =
+                    format!("`{name}` cannot be the name of a variable; use letters, digits, `_` and `-`");
+                return Err(Slip::new(&span, what));
+            }
+            if let Some(what) = scope.taken(name) {
+                return Err(Slip::new(
+                    &span,
+                    format!("`{name}` is {what} already; give the variable another name"),
+                ));
+            }
+            let template = scope.template(&value.get_ref().0, &span, Context::Variable)?;
+            scope.add_variable(name, template);
+        }
+        Ok(())
+    }
+
+    fn targets(&self, scope: &mut Scope<'_>) -> Result<Vec<Server>, Slip> {
+        let targets = &self.file.targets;
+        if targets.is_empty() {
+            let what = "no server to send to; add for example\n[targets.api] url = \"http://127.0.0.1:8080\"";
+            return Err(Slip::new(&(0..0), what));
+        }
+        targets.iter().map(|(name, target)| self.target(name, target, scope)).collect()
+    }
+
+    fn target(&self, name: &str, target: &Spanned<Target>, scope: &mut Scope<'_>) -> Result<Server, Slip> {
+        let given = target.get_ref().url.as_ref();
+        let given = given.ok_or_else(|| {
+            Slip::new(
+                &target.span(),
+                format!("target `{name}` has no url; add for example url = \"http://127.0.0.1:8080\""),
+            )
+        })?;
+        let span = given.span();
+        let text = scope.template(given.get_ref(), &span, Context::Variable)?;
+        let text = text
+            .fixed()
+            .ok_or_else(|| Slip::new(&span, "a server is the same for all journeys; use values that are"))?;
+        let url = Url::parse(text).map_err(|error| Slip::new(&span, error.to_string()))?;
+        let base = url.path_and_query().trim_end_matches('/').to_owned();
+        if base.contains('?') {
+            return Err(Slip::new(
+                &span,
+                "the url of a target cannot have a query; put it into the requests",
+            ));
+        }
+        Ok(Server {
+            name: name.to_owned(),
+            url,
+            tls: target.get_ref().tls.clone(),
+            base,
+            headers: headers(&target.get_ref().headers, scope)?,
+        })
+    }
+
+    fn keep_body(&self) -> Result<usize, Slip> {
+        let Some(given) = &self.file.defaults.keep_body else { return Ok(KEEP_BODY) };
+        let bytes = given.get_ref().0.parse::<units::Bytes>();
+        let bytes = bytes.map_err(|error| Slip::new(&given.span(), error.to_string()))?;
+        usize::try_from(bytes.0).map_err(|_| Slip::new(&given.span(), "over what memory can hold"))
+    }
+
+    fn alone(
+        &self,
+        request: &Spanned<Request>,
+        targets: &[Server],
+        scope: &mut Scope<'_>,
+        all: &mut Vec<Read>,
+    ) -> Result<Play, Slip> {
+        let own = request.get_ref();
+        if let Some((_, capture)) = own.capture.iter().next() {
+            return Err(Slip::new(
+                &capture.span(),
+                "a request that stands alone has no next step to use a captured value; make it a [[journey.step]]",
+            ));
+        }
+        if let Some(think) = &own.think {
+            return Err(Slip::new(
+                &think.span(),
+                "a request that stands alone has no next step to wait for; for callers that wait write run.think",
+            ));
+        }
+        let elsewhere = self.captured_by("", 0);
+        scope.begin_journey(elsewhere);
+        let first = place_of(all, &request.span())?;
+        let common = Common {
+            targets,
+            journey: None,
+            last: true,
+            sources: self.sources,
+            read: self.around.read,
+            file: self.file,
+        };
+        let step = steps::compile(request, &common, scope)?;
+        let tables = tables_of(std::slice::from_ref(&step));
+        all.push(Read { span: name_span(request), given: own.name.is_some(), step });
+        number_prepared(all);
+        Ok(Play {
+            journey: None,
+            weight: weight(own.weight.as_ref())?,
+            first,
+            steps: 1,
+            cookies: false,
+            slots: Vec::new(),
+            tables,
+        })
+    }
+
+    fn journey(
+        &self,
+        journey: &Spanned<Journey>,
+        targets: &[Server],
+        scope: &mut Scope<'_>,
+        all: &mut Vec<Read>,
+    ) -> Result<Play, Slip> {
+        let own = journey.get_ref();
+        let name = own.name.as_ref().map_or_else(|| "journey".to_owned(), |name| name.get_ref().clone());
+        if own.steps.is_empty() {
+            return Err(Slip::new(
+                &journey.span(),
+                format!("journey `{name}` has no steps; add a [[journey.step]] with a path"),
+            ));
+        }
+        let first = place_of(all, &journey.span())?;
+        scope.begin_journey(BTreeMap::new());
+        for (index, request) in own.steps.iter().enumerate() {
+            if let Some(weight) = &request.get_ref().weight {
+                return Err(Slip::new(
+                    &weight.span(),
+                    "a step has no weight of its own; give it to the journey",
+                ));
+            }
+            scope.look_elsewhere(self.captured_by(&name, index));
+            place_of(all, &request.span())?;
+            let last = index + 1 == own.steps.len();
+            let common = Common {
+                targets,
+                journey: Some(own),
+                last,
+                sources: self.sources,
+                read: self.around.read,
+                file: self.file,
+            };
+            let mut step = steps::compile(request, &common, scope)?;
+            step.name = format!("{name}: {}", step.name);
+            all.push(Read { span: name_span(request), given: request.get_ref().name.is_some(), step });
+        }
+        let start = usize::from(first);
+        // What later steps want of a value is known only now.
+        for step in &mut all[start..] {
+            for capture in &mut step.step.captures {
+                capture.needs = scope.captured()[usize::from(capture.slot)].needs;
+            }
+        }
+        let slots = scope.captured().iter().map(|captured| captured.name.clone()).collect();
+        let tables = tables_of(all[start..].iter().map(|named| &named.step).collect::<Vec<_>>());
+        number_prepared(all);
+        Ok(Play {
+            journey: Some(name),
+            weight: weight(own.weight.as_ref())?,
+            first,
+            steps: (all.len() - start) as u16,
+            cookies: own.cookies.unwrap_or(true),
+            slots,
+            tables,
+        })
+    }
+
+    /// Where names are captured that step `index` of `journey` cannot use.
+    fn captured_by(&self, journey: &str, index: usize) -> BTreeMap<String, String> {
+        let mut elsewhere = BTreeMap::new();
+        for (number, other) in self.file.journeys.iter().enumerate() {
+            let other = other.get_ref();
+            let fallback = format!("number {}", number + 1);
+            let name = other.name.as_ref().map_or(fallback.as_str(), |name| name.get_ref().as_str());
+            for (at, step) in other.steps.iter().enumerate() {
+                for key in step.get_ref().capture.keys() {
+                    let what = match (name == journey, at.cmp(&index)) {
+                        (true, std::cmp::Ordering::Equal) => {
+                            "this very step captures it, for the steps after it".to_owned()
+                        }
+                        (true, _) => format!("step {} does, after this one", at + 1),
+                        (false, _) => {
+                            format!("journey `{name}` does, and values do not pass between journeys")
+                        }
+                    };
+                    elsewhere.entry(key.clone()).or_insert(what);
+                }
+            }
+        }
+        elsewhere
+    }
+
+    /// Two kinds of one name could not be told apart in the report.
+    fn name_apart(&self, steps: &mut [Read]) -> Result<(), Slip> {
+        let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+        for named in steps {
+            let count = seen.entry(named.step.name.clone()).or_insert(0);
+            *count += 1;
+            if *count > 1 && named.given {
+                let what = format!(
+                    "`{}` is the name of another request already; give it one of its own",
+                    named.step.name
+                );
+                return Err(Slip::new(&named.span, what));
+            }
+            if *count > 1 {
+                named.step.name = format!("{} ({count})", named.step.name);
+            }
+        }
+        Ok(())
+    }
+
+    fn tables(&self, scope: &mut Scope<'_>) -> Result<Vec<Table>, Slip> {
+        let draws: Vec<u64> = (0..scope.tables.len()).map(|_| scope.next_draw()).collect();
+        let uses = scope.tables.iter().zip(draws).map(|(table, draw)| {
+            let data = &self.file.data[&table.name];
+            self.table(&table.name, data, &table.columns, draw)
+        });
+        uses.collect()
+    }
+
+    fn table(
+        &self,
+        name: &str,
+        data: &Spanned<Data>,
+        wanted: &[crate::scope::ColumnUse],
+        draw: u64,
+    ) -> Result<Table, Slip> {
+        let own = data.get_ref();
+        let file = own.file.as_ref();
+        let file = file.ok_or_else(|| {
+            Slip::new(&data.span(), format!("data `{name}` has no file; add file = \"{name}.csv\""))
+        })?;
+        let span = file.span();
+        let path = file.get_ref().as_str();
+        let by_ending = match Path::new(path).extension().and_then(|ending| ending.to_str()) {
+            Some("csv" | "tsv") => Some(DataFormat::Csv),
+            Some("ndjson" | "jsonl") => Some(DataFormat::Ndjson),
+            _ => None,
+        };
+        let format = own.format.or(by_ending);
+        let format = format.ok_or_else(|| {
+            Slip::new(
+                &span,
+                format!("`{path}` does not end in csv or ndjson; add format = \"csv\" or \"ndjson\""),
+            )
+        })?;
+        let delimiter = match &own.delimiter {
+            None if path.ends_with(".tsv") => b'\t',
+            None => b',',
+            Some(given) => match given.get_ref().as_bytes() {
+                [one] => *one,
+                _ => {
+                    return Err(Slip::new(
+                        &given.span(),
+                        "a delimiter is one character, such as \",\" or \"\\t\"",
+                    ));
+                }
+            },
+        };
+        let bytes = (self.around.read)(Path::new(path))
+            .map_err(|error| Slip::new(&span, format!("cannot read `{path}`: {error}")))?;
+        let names = own.columns.as_ref().map(|columns| columns.get_ref().as_slice());
+        let order = if wanted.is_empty() { Order::Sequential } else { own.order };
+        let source =
+            TableSource { name, file: path, bytes: &bytes, format, delimiter, names, wanted, order, draw };
+        Table::read(&source).map_err(|wrong| match wrong {
+            Ok(slip) => slip,
+            Err(what) => Slip::new(&span, what),
+        })
+    }
+}
+
+/// A step, and where its name stands.
+pub(crate) struct Read {
+    span: crate::place::Span,
+    given: bool,
+    pub step: Step,
+}
+
+fn name_span(request: &Spanned<Request>) -> crate::place::Span {
+    request.get_ref().name.as_ref().map_or_else(|| request.span(), Spanned::span)
+}
+
+/// The place of the next step in the list of all.
+fn place_of(all: &[Read], span: &crate::place::Span) -> Result<u16, Slip> {
+    let what = || Slip::new(span, format!("more than {} requests and steps; split the scenario", u16::MAX));
+    u16::try_from(all.len()).ok().filter(|place| *place < u16::MAX).ok_or_else(what)
+}
+
+/// Prepared requests are numbered in the order of the steps.
+fn number_prepared(all: &mut [Read]) {
+    for (next, prepared) in (0..).zip(all.iter_mut().filter_map(|named| named.step.prepared.as_mut())) {
+        *prepared = next;
+    }
+}
+
+fn weight(given: Option<&Spanned<u32>>) -> Result<u32, Slip> {
+    match given {
+        None => Ok(1),
+        Some(zero) if *zero.get_ref() == 0 => Err(Slip::new(
+            &zero.span(),
+            "with weight 0 it would never be sent; give 1 or more, or take it out",
+        )),
+        Some(weight) => Ok(*weight.get_ref()),
+    }
+}
+
+/// Which tables the texts of `steps` use.
+fn tables_of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<u16> {
+    let mut tables = Vec::new();
+    for step in steps {
+        for (value, _) in step.templates().flat_map(Template::values) {
+            if let Value::Cell { table, .. } = value
+                && !tables.contains(&table)
+            {
+                tables.push(table);
+            }
+        }
+    }
+    tables
+}
+
+/// Headers as they are written, in the order of their names.
+pub(crate) fn headers(given: &Named<Scalar>, scope: &mut Scope<'_>) -> Result<Vec<(String, Template)>, Slip> {
+    given
+        .iter()
+        .map(|(name, value)| {
+            let span = value.span();
+            let probe = codec::web::Header { name: name.clone(), value: String::new() };
+            probe.check().map_err(|_| {
+                Slip::new(&span, format!("`{name}` is not the name of a header; write for example X-Name"))
+            })?;
+            if let Some(what) = refused_header(name) {
+                return Err(Slip::new(&span, what));
+            }
+            Ok((name.clone(), scope.template(&value.get_ref().0, &span, Context::Header)?))
+        })
+        .collect()
+}
+
+fn refused_header(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "content-length" => Some("Content-Length follows from the body; leave it out"),
+        "transfer-encoding" => Some("bodies are sent with a Content-Length; leave Transfer-Encoding out"),
+        _ => None,
+    }
+}
+
+/// The server of a request: its own, its journey's, or the only one.
+pub(crate) fn target_of(
+    own: Option<&Spanned<String>>,
+    journeys: Option<&Spanned<String>>,
+    targets: &[Server],
+    span: &crate::place::Span,
+) -> Result<u16, Slip> {
+    let names = || targets.iter().map(|target| target.name.as_str());
+    let Some(given) = own.or(journeys) else {
+        if targets.len() == 1 {
+            return Ok(0);
+        }
+        let list = names().collect::<Vec<_>>().join(", ");
+        return Err(Slip::new(span, format!("which server? there are several; add target = one of {list}")));
+    };
+    let found = names().position(|name| name == given.get_ref());
+    found.and_then(|place| u16::try_from(place).ok()).ok_or_else(|| {
+        let meant = did_you_mean(given.get_ref(), names());
+        Slip::new(&given.span(), format!("there is no target `{}`{meant}", given.get_ref()))
+    })
+}
+
+/// How much of a body is kept unless the file says otherwise: pages and answers of interfaces fit, and a thousand
+/// journeys under way take a gigabyte at the very most.
+const KEEP_BODY: usize = 1 << 20;

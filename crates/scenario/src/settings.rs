@@ -1,0 +1,234 @@
+//! The tables `[run]` and `[output]`: options of the command line by their own names, so that there is one place
+//! where each is read, and one list of what they may be called.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::{Value, json};
+use toml::Spanned;
+
+use crate::place::{Slip, Span};
+use crate::values::Scalars;
+
+/// An option that the file gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The long name of the option, without its dashes.
+    pub option: &'static str,
+    /// More than one where the option may be given again.
+    pub values: Vec<String>,
+    /// Where it stands.
+    pub place: String,
+    pub origin: SettingOrigin,
+}
+
+/// Who gave an option that the command line did not give itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingOrigin {
+    File,
+    /// By `--set`.
+    Set,
+}
+
+/// `[run]`, as it is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RunSettings(pub Given);
+
+/// `[output]`, as it is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OutputSettings(pub Given);
+
+/// Keys in the order in which they stand, each with its values.
+pub(crate) type Given = Vec<(Spanned<String>, Spanned<Scalars>)>;
+
+/// A key, the option it stands for, and what it is for.
+pub(crate) struct Key {
+    pub key: &'static str,
+    pub option: &'static str,
+    pub form: Form,
+    pub about: &'static str,
+}
+
+/// What a value looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Count,
+    Time,
+    /// A time, or `off`.
+    Limit,
+    Rate,
+    Size,
+    Text,
+    List,
+    Flag,
+}
+
+pub(crate) const RUN: &[Key] = &[
+    key("duration", "duration", Form::Time, "Schedule arrivals for this long."),
+    key("requests", "requests", Form::Count, "Schedule this many arrivals."),
+    key("rate", "rate", Form::Rate, "Open loop at this rate of arrivals: 500/s, 10k/s."),
+    key("stages", "stage", Form::List, "Open loop in stages, one after the other: 'ramp 100/s..1k/s 30s'."),
+    key("replay", "replay", Form::Text, "Open loop at the instants of a recording."),
+    key("speed", "speed", Form::Text, "Replay so many times faster: 2x."),
+    key("replay_column", "replay-column", Form::Text, "Where the times of a recording are."),
+    key("arrivals", "arrivals", Form::Text, "How arrivals are spaced."),
+    key("jitter", "jitter", Form::Text, "How far an arrival may lie from its even place."),
+    key("seed", "seed", Form::Count, "What all randomness of the run depends on."),
+    key("search", "search", Form::Text, "Look for the highest rate that holds this objective."),
+    key("callers", "callers", Form::Count, "Journeys that may be under way or queueing at once."),
+    key("think", "think", Form::Text, "Closed loop: how long a caller waits before it begins again."),
+    key("warmup", "warmup", Form::Time, "Drive this long before anything is measured."),
+    key("connections", "connections", Form::Count, "Connections of the pool."),
+    key("streams", "streams", Form::Count, "Requests at once on one connection of HTTP/2."),
+    key("pipeline", "pipeline", Form::Count, "Requests at once on one connection of HTTP/1.1."),
+    key("http", "http", Form::Text, "Version of HTTP: auto, 1.1, 2, h2c."),
+    key("workers", "workers", Form::Count, "Threads, each with its share of the connections."),
+    key("pace", "pace", Form::Text, "How the client waits for what is due."),
+    key("timeout", "timeout", Form::Limit, "From the first byte sent to the whole answer read."),
+    key("connect_timeout", "connect-timeout", Form::Limit, "For a connection to stand."),
+    key("checkout_timeout", "checkout-timeout", Form::Limit, "For a connection of the pool to become free."),
+    key("drain", "drain", Form::Limit, "How long outstanding requests may still be answered at the end."),
+    key("max_head", "max-head", Form::Size, "Largest header of an answer."),
+    key("max_body", "max-body", Form::Size, "Largest body of an answer."),
+    key("stamps", "stamps", Form::Text, "Where the arrival of an answer is stamped: kernel or read."),
+];
+
+pub(crate) const OUTPUT: &[Key] = &[
+    key("folder", "output", Form::Text, "Folder of the record."),
+    key("json", "json", Form::Flag, "Print the result as JSON."),
+    key("quiet", "quiet", Form::Flag, "Nothing on standard error while the run goes on."),
+];
+
+const fn key(key: &'static str, option: &'static str, form: Form, about: &'static str) -> Key {
+    Key { key, option, form, about }
+}
+
+/// The settings of a table, each checked for its form.
+pub(crate) fn read(
+    given: &Given,
+    known: &'static [Key],
+    mut add: impl FnMut(&'static Key, Vec<String>, Span),
+) -> Result<(), Slip> {
+    for (name, values) in given {
+        let found = known.iter().find(|key| key.key == name.get_ref());
+        let key = found.ok_or_else(|| unknown(name, known))?;
+        let span = values.span();
+        let texts = values.get_ref().0.clone();
+        if key.form != Form::List && texts.len() != 1 {
+            return Err(Slip::new(&span, format!("`{}` takes one value, not a list", key.key)));
+        }
+        for text in &texts {
+            key.form.check(text).map_err(|what| Slip::new(&span, format!("`{}`: {what}", key.key)))?;
+        }
+        add(key, texts, span);
+    }
+    Ok(())
+}
+
+fn unknown(name: &Spanned<String>, known: &'static [Key]) -> Slip {
+    let keys = || known.iter().map(|key| key.key);
+    let meant = crate::place::did_you_mean(name.get_ref(), keys());
+    let advice = if meant.is_empty() {
+        format!("; known are {}", keys().collect::<Vec<_>>().join(", "))
+    } else {
+        meant
+    };
+    Slip::new(&name.span(), format!("`{}` is not a key here{advice}", name.get_ref()))
+}
+
+impl Form {
+    fn check(self, text: &str) -> Result<(), String> {
+        let time = |text: &str| text.parse::<units::Nanos>().map(|_| ()).map_err(|error| error.to_string());
+        match self {
+            Form::Count => units::parse_count(text).map(|_| ()).map_err(|error| error.to_string()),
+            Form::Time => time(text),
+            Form::Limit if text == "off" => Ok(()),
+            Form::Limit => time(text).map_err(|error| format!("{error}, or off")),
+            Form::Rate => text.parse::<units::Rate>().map(|_| ()).map_err(|error| error.to_string()),
+            Form::Size => text.parse::<units::Bytes>().map(|_| ()).map_err(|error| error.to_string()),
+            Form::Flag if matches!(text, "true" | "false") => Ok(()),
+            Form::Flag => Err(format!("`{text}` is neither true nor false")),
+            Form::Text | Form::List => Ok(()),
+        }
+    }
+
+    fn schema(self) -> Value {
+        match self {
+            Form::Count => json!({ "type": ["integer", "string"] }),
+            Form::Time | Form::Limit | Form::Rate => json!({ "type": "string" }),
+            Form::Size | Form::Text => json!({ "type": ["string", "number"] }),
+            Form::List => json!({ "type": ["string", "array"], "items": { "type": "string" } }),
+            Form::Flag => json!({ "type": "boolean" }),
+        }
+    }
+}
+
+fn table_schema(known: &[Key]) -> Schema {
+    let properties: BTreeMap<&str, Value> = known
+        .iter()
+        .map(|key| {
+            let mut schema = key.form.schema();
+            schema["description"] = key.about.into();
+            (key.key, schema)
+        })
+        .collect();
+    let table = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    Schema::try_from(table).expect("an object is a schema")
+}
+
+impl JsonSchema for RunSettings {
+    fn schema_name() -> Cow<'static, str> {
+        "Run".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        table_schema(RUN)
+    }
+}
+
+impl JsonSchema for OutputSettings {
+    fn schema_name() -> Cow<'static, str> {
+        "Output".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        table_schema(OUTPUT)
+    }
+}
+
+impl<'de> Deserialize<'de> for RunSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RunSettings, D::Error> {
+        deserializer.deserialize_map(GivenVisitor).map(RunSettings)
+    }
+}
+
+impl<'de> Deserialize<'de> for OutputSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OutputSettings, D::Error> {
+        deserializer.deserialize_map(GivenVisitor).map(OutputSettings)
+    }
+}
+
+struct GivenVisitor;
+
+impl<'de> Visitor<'de> for GivenVisitor {
+    type Value = Given;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of options")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Given, A::Error> {
+        let mut given = Given::new();
+        while let Some(key) = map.next_key()? {
+            given.push((key, map.next_value()?));
+        }
+        Ok(given)
+    }
+}
+
+/// `[thresholds] fail_if`.
+pub(crate) const FAIL_IF: Key = key("fail_if", "fail-if", Form::List, "What makes the run fail.");

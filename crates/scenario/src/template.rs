@@ -1,0 +1,183 @@
+//! Texts with `{{...}}` in them: read at load, filled in for each journey.
+//!
+//! What is filled in is made harmless for the place where it stands, so no value can end a line of a request's
+//! head, leave its segment of a path, or close a string of JSON. Which names there are is the business of
+//! [`Scope`](crate::scope::Scope).
+
+use crate::escape::{self, Escape};
+use crate::random::{between, draw, uuid};
+
+/// A text, ready to be filled in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(String),
+    Value { source: Value, escape: Escape },
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Captured by an earlier step of the journey.
+    Captured(u16),
+    /// A column of the journey's row.
+    Cell {
+        table: u16,
+        column: u16,
+    },
+    /// The journey's number in the run.
+    Number,
+    Random {
+        low: u64,
+        high: u64,
+        id: u64,
+    },
+    Uuid {
+        id: u64,
+    },
+}
+
+/// What values are looked up in.
+pub(crate) trait Moment {
+    fn captured(&self, slot: u16) -> &str;
+    fn cell(&self, table: u16, column: u16) -> &str;
+    fn seed(&self) -> u64;
+    /// The journey's number in the run.
+    fn n(&self) -> u64;
+}
+
+impl Template {
+    pub(crate) fn text(text: impl Into<String>) -> Template {
+        Template { pieces: vec![Piece::Text(text.into())] }
+    }
+
+    pub(crate) fn push(&mut self, piece: Piece) {
+        match (self.pieces.last_mut(), piece) {
+            (Some(Piece::Text(last)), Piece::Text(more)) => last.push_str(&more),
+            (_, piece) => self.pieces.push(piece),
+        }
+    }
+
+    pub(crate) fn append(&mut self, other: Template) {
+        other.pieces.into_iter().for_each(|piece| self.push(piece));
+    }
+
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The text, where nothing has to be filled in.
+    pub(crate) fn fixed(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [] => Some(""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = (Value, Escape)> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Value { source, escape } => Some((*source, *escape)),
+        })
+    }
+
+    pub(crate) fn render(&self, moment: &impl Moment) -> String {
+        let mut out = String::new();
+        self.render_into(moment, &mut out);
+        out
+    }
+
+    pub(crate) fn render_into(&self, moment: &impl Moment, out: &mut String) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => out.push_str(text),
+                Piece::Value { source, escape } => source.write(moment, *escape, out),
+            }
+        }
+    }
+}
+
+impl Value {
+    fn write(self, moment: &impl Moment, escape: Escape, out: &mut String) {
+        let draw = |id| draw(moment.seed(), moment.n(), id);
+        match self {
+            Value::Captured(slot) => escape::write(moment.captured(slot), escape, out),
+            Value::Cell { table, column } => escape::write(moment.cell(table, column), escape, out),
+            // What follows is digits, letters and dashes: harmless anywhere.
+            Value::Number => out.push_str(&moment.n().to_string()),
+            Value::Random { low, high, id } => out.push_str(&between(draw(id), low, high).to_string()),
+            Value::Uuid { id } => out.push_str(&uuid(draw(id), draw(id + 1))),
+        }
+    }
+}
+
+/// A text cut at its `{{...}}`, before the names mean anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Cut<'a> {
+    Text(&'a str),
+    /// What stands between the braces, without the spaces around it.
+    Expression(&'a str),
+}
+
+/// Cuts `text`. `\{{` stands for two braces.
+///
+/// # Errors
+///
+/// What is wrong, and the part of the text that it is wrong with.
+pub(crate) fn cut(text: &str) -> Result<Vec<Cut<'_>>, (String, &str)> {
+    let mut cuts = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find("{{") {
+        if let Some(before) = rest[..open].strip_suffix('\\') {
+            cuts.push(Cut::Text(before));
+            cuts.push(Cut::Text("{{"));
+            rest = &rest[open + 2..];
+            continue;
+        }
+        cuts.push(Cut::Text(&rest[..open]));
+        let inner = &rest[open + 2..];
+        let Some(close) = inner.find("}}") else {
+            return Err((
+                "`{{` without `}}`; close it, or write `\\{{` for the braces themselves".into(),
+                &rest[open..],
+            ));
+        };
+        let expression = inner[..close].trim();
+        if expression.is_empty() {
+            let what = "`{{}}` names nothing; write for example `{{n}}`, or `\\{{` for the braces themselves";
+            return Err((what.into(), &rest[open..open + close + 4]));
+        }
+        cuts.push(Cut::Expression(expression));
+        rest = &inner[close + 2..];
+    }
+    cuts.push(Cut::Text(rest));
+    cuts.retain(|cut| *cut != Cut::Text(""));
+    Ok(cuts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_at_their_braces() {
+        use Cut::{Expression, Text};
+        for (text, cuts) in [
+            ("", vec![]),
+            ("a", vec![Text("a")]),
+            ("a{{ b }}c", vec![Text("a"), Expression("b"), Text("c")]),
+            ("{{a}}{{b|c}}", vec![Expression("a"), Expression("b|c")]),
+            (r"a\{{b}}", vec![Text("a"), Text("{{"), Text("b}}")]),
+            ("{a}", vec![Text("{a}")]),
+        ] {
+            assert_eq!(cut(text), Ok(cuts), "{text}");
+        }
+        assert_eq!(cut("a{{b").unwrap_err().1, "{{b");
+        assert_eq!(cut("a{{ }}b").unwrap_err().1, "{{ }}");
+    }
+}
