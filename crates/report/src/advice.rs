@@ -132,7 +132,9 @@ fn pool_owns(view: &View<'_>) -> Option<Advice> {
         plural(connections, "connection"),
         percent(share),
     );
-    let sizing = match (view.load.model, view.load.rate_per_s) {
+    // Where the rate changes, the pool has to carry the highest.
+    let per_s = view.load.rate_per_s.or(view.load.arrivals.as_ref().map(|facts| facts.peak_per_s));
+    let sizing = match (view.load.model, per_s) {
         (Model::Open, Some(per_s)) => connections_for_rate(view, per_s)?,
         _ => connections_for_callers(view.load),
     };
@@ -171,8 +173,10 @@ fn connections_for_callers(load: &Load) -> Sizing {
             plural(load.callers, "caller"),
         ));
     }
+    // Those that think have fewer requests under way than they are.
+    let at_most = if load.think.is_some() { "at most " } else { "" };
     let law = format!(
-        "Little's law: {} keep as many requests under way, and {} carry {} at a time",
+        "Little's law: {} keep {at_most}as many requests under way, and {} carry {} at a time",
         plural(load.callers, "caller"),
         plural(load.connections, "connection"),
         count(load.slots()),

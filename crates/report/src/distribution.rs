@@ -1,7 +1,7 @@
 //! Distributions with their quantiles and intervals, censored where requests were never answered.
 
 use record::document::{Distribution, Quantile, QuantileValue};
-use record::{Durations, Interval, Outcome};
+use record::{Durations, Interval, Kind, Outcome};
 use stats::{Ranks, needed_samples, quantile_ranks};
 
 /// The quantiles of every distribution, in the order printed. The maximum stands beside them.
@@ -10,11 +10,8 @@ pub const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 /// A distribution in which every value is known.
 pub(crate) fn plain(durations: Option<&Durations>) -> Distribution {
     let Some(durations) = durations else { return with_quantiles(None, unknown_quantiles()) };
-    let quantiles = ranked(durations.count(), |ranks| {
-        let at = |rank| durations.at_rank(rank).map_or(0, |value| value.0);
-        QuantileValue::Known { ns: at(ranks.estimate), low_ns: at(ranks.low), high_ns: Some(at(ranks.high)) }
-    });
-    with_quantiles(Some(durations), quantiles)
+    let quantiles = QUANTILES.map(|q| Quantile { q, value: plain_quantile(durations, q) });
+    with_quantiles(Some(durations), quantiles.into())
 }
 
 /// The response: values of the `ok` requests, quantiles over these and the unanswered.
@@ -22,6 +19,28 @@ pub(crate) fn response(total: &Interval) -> Distribution {
     let censored = Censored::new(total);
     let quantiles = ranked(censored.population(), |ranks| censored.quantile(ranks));
     with_quantiles(total.response(), quantiles)
+}
+
+/// The response of one target. The ages of its failures are kept together, answered or not, so they count as
+/// unanswered where any was not: then a quantile may print as "above" that would be known of the whole run.
+pub(crate) fn response_of(kind: &Kind) -> Distribution {
+    let censored = Censored::of_target(kind);
+    let quantiles = ranked(censored.population(), |ranks| censored.quantile(ranks));
+    with_quantiles(kind.response(), quantiles)
+}
+
+/// Any quantile of a distribution in which every value is known.
+pub(crate) fn plain_quantile(durations: &Durations, q: f64) -> QuantileValue {
+    one(durations.count(), q, |ranks| {
+        let at = |rank| durations.at_rank(rank).map_or(0, |value| value.0);
+        QuantileValue::Known { ns: at(ranks.estimate), low_ns: at(ranks.low), high_ns: Some(at(ranks.high)) }
+    })
+}
+
+/// Any quantile of the response, with the unanswered taken into account.
+pub(crate) fn response_quantile(total: &Interval, q: f64) -> QuantileValue {
+    let censored = Censored::new(total);
+    one(censored.population(), q, |ranks| censored.quantile(ranks))
 }
 
 /// The `ok` requests together with those that were never answered, of which only a lower bound is known.
@@ -50,6 +69,22 @@ impl<'a> Censored<'a> {
             .map(|(_, count)| count)
             .sum();
         Censored { ok: total.response(), at_least, ageless: unanswered.saturating_sub(aged) }
+    }
+
+    fn of_target(kind: &'a Kind) -> Censored<'a> {
+        let mut at_least = kind.response().cloned().unwrap_or_default();
+        let unanswered: u64 = kind
+            .failures()
+            .iter()
+            .filter(|(failure, _)| failure.outcome.is_unanswered())
+            .map(|(_, count)| count)
+            .sum();
+        let mut aged = 0;
+        if let Some(ages) = kind.failed().filter(|_| unanswered > 0) {
+            at_least.merge(ages);
+            aged = ages.count();
+        }
+        Censored { ok: kind.response(), at_least, ageless: unanswered.saturating_sub(aged) }
     }
 
     fn population(&self) -> u64 {
@@ -87,11 +122,14 @@ impl<'a> Censored<'a> {
 
 /// Every quantile of a sample of `n`, or how many it would need.
 fn ranked(n: u64, value: impl Fn(Ranks) -> QuantileValue) -> Vec<Quantile> {
-    let of = |q| match quantile_ranks(n, q) {
+    QUANTILES.into_iter().map(|q| Quantile { q, value: one(n, q, &value) }).collect()
+}
+
+fn one(n: u64, q: f64, value: impl Fn(Ranks) -> QuantileValue) -> QuantileValue {
+    match quantile_ranks(n, q) {
         Some(ranks) => value(ranks),
         None => QuantileValue::TooFew { needed: needed_samples(q) },
-    };
-    QUANTILES.into_iter().map(|q| Quantile { q, value: of(q) }).collect()
+    }
 }
 
 fn unknown_quantiles() -> Vec<Quantile> {

@@ -5,23 +5,30 @@
 
 mod advice;
 mod chart;
+mod condition;
 mod distribution;
+mod import;
 mod json;
 mod rebuild;
+mod search;
 mod second;
 mod style;
 mod summary;
 mod table;
+mod targets;
 mod text;
 mod trap;
 mod words;
 
 pub use advice::{Advice, advice};
+pub use condition::{Answer, Condition, ConditionError, Figures, Judgement, Metric, Of, Operator, Statistic};
 pub use distribution::QUANTILES;
+pub use import::{import_text, import_thresholds};
 pub use json::json;
-pub use rebuild::{Rebuilt, rebuild};
+pub use rebuild::{Rebuilt, rebuild, rebuild_so_far};
+pub use search::{probe_line, reading, search_json, search_text};
 pub use second::second_line;
-pub use style::Style;
+pub use style::{Style, count, percent, rate};
 pub use summary::{RunFacts, summarize};
 pub use text::{Report, text};
 pub use trap::{Trap, demo_text, trap};

@@ -1,10 +1,11 @@
 //! A document from its folder alone: everything printed can be recomputed from what was kept.
 
 use record::document::{Document, State};
-use record::{Evidence, Recording, Second, audit};
+use record::{Evidence, Interval, Recording, Second, audit};
 use serde_json::Value;
 use units::Nanos;
 
+use crate::condition::{Condition, Figures};
 use crate::summary::{RunFacts, summarize};
 
 /// A run as its folder tells it.
@@ -13,6 +14,8 @@ pub struct Rebuilt {
     /// With results and verdict worked out anew.
     pub document: Document,
     pub seconds: Vec<Second>,
+    /// All of it, merged.
+    pub total: Interval,
     /// Where the document that lay in the folder said something else, as paths into it: empty for a sound
     /// record, and for one that had no results. Not an error: the histograms are the evidence, and another
     /// version of the program may have judged them by other limits.
@@ -22,6 +25,15 @@ pub struct Rebuilt {
 /// Works out results and verdict from the histograms of a folder; a cut-off run is settled first.
 pub fn rebuild(mut recording: Recording) -> Rebuilt {
     recording.settle();
+    work_out(recording)
+}
+
+/// The same of a run that is still under way: what is outstanding has not ended, and may end well.
+pub fn rebuild_so_far(recording: Recording) -> Rebuilt {
+    work_out(recording)
+}
+
+fn work_out(recording: Recording) -> Rebuilt {
     let Recording { mut document, seconds, total, .. } = recording;
     let end = seconds.last().map_or(0, |last| last.start_ns + last.length_ns);
     if document.state == State::Recovered {
@@ -29,18 +41,13 @@ pub fn rebuild(mut recording: Recording) -> Rebuilt {
         document.time.elapsed_ns = Some(end);
         document.time.window_ns = Some(window);
     }
+    if document.state == State::Running {
+        document.time.elapsed_ns = Some(end);
+    }
     let window = Nanos(document.time.window_ns.unwrap_or(end));
     let facts = RunFacts { subject: &document.subject, stamps: &document.stamps, window, seconds: &seconds };
     let results = summarize(&total, &facts);
-    let verdict = audit(&Evidence {
-        total: &total,
-        seconds: &seconds,
-        model: document.load.model,
-        slots: document.load.slots(),
-        window,
-        stamps: &document.stamps,
-        state: document.state,
-    });
+    let verdict = audit(&Evidence { window, ..Evidence::of(&document, &total, &seconds) });
     let mut differences = Vec::new();
     if let Some(stored) = &document.results {
         compare("results", &as_json(stored), &as_json(&results), &mut differences);
@@ -50,7 +57,34 @@ pub fn rebuild(mut recording: Recording) -> Rebuilt {
     }
     document.results = Some(results);
     document.verdict = Some(verdict);
-    Rebuilt { document, seconds, differences }
+    let mut rebuilt = Rebuilt { document, seconds, total, differences };
+    rebuilt.judge_again();
+    rebuilt
+}
+
+impl Rebuilt {
+    /// Judges the run by `conditions` in place of those that it was made with.
+    pub fn judge(&mut self, conditions: &[Condition]) {
+        let Some(results) = &self.document.results else { return };
+        let window = Nanos(self.document.time.window_ns.unwrap_or(0));
+        let figures = Figures { total: &self.total, results, window };
+        self.document.thresholds = conditions.iter().map(|condition| condition.threshold(&figures)).collect();
+    }
+
+    /// The thresholds of the record, from the histograms.
+    fn judge_again(&mut self) {
+        let stored = std::mem::take(&mut self.document.thresholds);
+        let parsed: Result<Vec<Condition>, _> = stored.iter().map(|one| one.fail_if.parse()).collect();
+        let Ok(conditions) = parsed else {
+            // Not ours to understand, so not ours to drop either.
+            self.differences.push("thresholds".to_owned());
+            self.document.thresholds = stored;
+            return;
+        };
+        self.judge(&conditions);
+        // A record that was cut off has none judged.
+        compare("thresholds", &as_json(&stored), &as_json(&self.document.thresholds), &mut self.differences);
+    }
 }
 
 fn as_json(value: &impl serde::Serialize) -> Value {

@@ -74,7 +74,7 @@ impl Style {
 }
 
 /// `30 000`: groups of three, apart from numbers of four digits.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     if digits.len() < 5 {
         return digits;
@@ -96,7 +96,7 @@ pub(crate) fn plural(value: u64, noun: &str) -> String {
 }
 
 /// `99.2 %`. A share that is there but rounds to nothing is `< 0.1 %`, one that is not whole never `100 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     match share * 100.0 {
         p if p <= 0.0 => "0 %".to_owned(),
         p if p < 0.1 => "< 0.1 %".to_owned(),
@@ -107,7 +107,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// A rate a second with three digits at least: `0.50/s`, `12.3/s`, `998/s`, `12 345/s`.
-pub(crate) fn rate(per_s: f64) -> String {
+pub fn rate(per_s: f64) -> String {
     match per_s {
         r if r >= 99.95 || r == r.trunc() => format!("{}/s", count(r.round() as u64)),
         r if r >= 9.995 => format!("{r:.1}/s"),

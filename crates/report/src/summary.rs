@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use record::document::{
-    ArrivalStamps, CodeCount, Cpu, Distribution, OutcomeCount, PhaseResult, Results, Stamps, Subject, Totals,
+    ArrivalStamps, CodeCount, Cpu, Distribution, OutcomeCount, PhaseResult, ReasonCount, Results, Stamps,
+    Subject, TargetResult, Totals,
 };
-use record::{Durations, Interval, Outcome, Phase, Second};
+use record::{Durations, Failure, Interval, Kind, Outcome, Phase, Second};
 use units::Nanos;
 
 use crate::distribution;
@@ -29,6 +30,9 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
     Results {
         totals: totals(total, facts),
         outcomes: outcomes(total),
+        reasons: reasons(total),
+        targets: total.kinds().iter().map(target).collect(),
+        journeys: Vec::new(),
         codes: codes(total),
         response: distribution::response(total),
         service: distribution::plain(total.service()),
@@ -80,22 +84,49 @@ fn out_of_range(total: &Interval) -> u64 {
 }
 
 fn outcomes(total: &Interval) -> Vec<OutcomeCount> {
-    let mut failures = total.failures().to_vec();
-    // By count, and where counts are equal in the order of the vocabulary: the same run prints the same.
-    failures.sort_by_key(|&(failure, count)| (std::cmp::Reverse(count), failure));
     let ok = (total.counts.ok > 0).then(|| OutcomeCount {
         outcome: Outcome::Ok.name().to_owned(),
         phase: None,
         blame: None,
         count: total.counts.ok,
     });
+    ok.into_iter().chain(failures(total.failures())).collect()
+}
+
+/// By count, and where counts are equal in the order of the vocabulary: the same run prints the same.
+fn failures(failures: &[(Failure, u64)]) -> Vec<OutcomeCount> {
+    let mut failures = failures.to_vec();
+    failures.sort_by_key(|&(failure, count)| (std::cmp::Reverse(count), failure));
     let failed = failures.into_iter().filter(|&(_, count)| count > 0).map(|(failure, count)| OutcomeCount {
         outcome: failure.outcome.name().to_owned(),
         phase: Some(failure.phase.name().to_owned()),
         blame: Some(failure.blame.name().to_owned()),
         count,
     });
-    ok.into_iter().chain(failed).collect()
+    failed.collect()
+}
+
+fn reasons(total: &Interval) -> Vec<ReasonCount> {
+    let mut reasons: Vec<_> = total.reasons().iter().collect();
+    reasons.sort_by(|(a, a_count), (b, b_count)| b_count.cmp(a_count).then(a.cmp(b)));
+    let count = |((outcome, reason), count): &((Outcome, record::Reason), u64)| ReasonCount {
+        outcome: outcome.name().to_owned(),
+        reason: reason.clone().into_owned(),
+        count: *count,
+    };
+    reasons.into_iter().map(count).collect()
+}
+
+fn target(kind: &Kind) -> TargetResult {
+    let failed = kind.failures().iter().map(|(_, count)| count).sum();
+    TargetResult {
+        requests: kind.ok + failed,
+        ok: kind.ok,
+        failed,
+        outcomes: failures(kind.failures()),
+        response: distribution::response_of(kind),
+        service: distribution::plain(kind.service()),
+    }
 }
 
 fn codes(total: &Interval) -> Vec<CodeCount> {
@@ -149,6 +180,9 @@ fn absence(total: &Interval, phase: Phase, facts: &RunFacts<'_>) -> String {
         Phase::Resolve if is_address(&facts.subject.url) => Some("the target is an address"),
         Phase::Tls if !is_secure(&facts.subject.url) => Some("no TLS"),
         Phase::Auth if facts.subject.protocol.starts_with("http") => Some("the protocol has no login"),
+        Phase::ClientLag if is_socket(facts.subject) => {
+            Some("the kernel stamps no socket of the file system")
+        }
         Phase::ClientLag if facts.stamps.arrival == ArrivalStamps::Read => {
             Some(facts.stamps.reason.as_deref().unwrap_or("no kernel arrival stamps"))
         }
@@ -174,6 +208,11 @@ fn host(url: &str) -> &str {
         Some((inside, _)) => inside,
         None => host_port.rsplit_once(':').map_or(host_port, |(host, _)| host),
     }
+}
+
+/// Whether it was reached through the file system.
+fn is_socket(subject: &Subject) -> bool {
+    subject.address.as_ref().is_some_and(|address| address.starts_with("unix:"))
 }
 
 fn is_address(url: &str) -> bool {

@@ -47,6 +47,14 @@ pub(crate) fn phases(results: &Results, out: &mut dyn Write, style: Style) -> io
     for phase in &results.phases {
         phase_row(phase, layout, out, style)?;
     }
+    let unanswered = unanswered(results);
+    if unanswered > 0 {
+        let text = format!(
+            "response counts the unanswered ({}) at their ages; the rows below it are of the ok requests alone",
+            count(unanswered)
+        );
+        writeln!(out, "{}", style.faint(wrap("  ", &text, style.width)))?;
+    }
     Ok(())
 }
 
@@ -84,7 +92,7 @@ fn numbers(distribution: &Distribution, max: String, style: Style) -> String {
     cells.chain([max]).map(|cell| format!("{cell:>VALUE$}")).collect()
 }
 
-fn value_cell(distribution: &Distribution, q: f64, style: Style) -> String {
+pub(crate) fn value_cell(distribution: &Distribution, q: f64, style: Style) -> String {
     match value_of(distribution, q) {
         Some(QuantileValue::Known { ns, .. }) => aligned(Nanos(ns)),
         Some(QuantileValue::Above { ns }) => format!("> {}", aligned(Nanos(ns))),
@@ -95,6 +103,12 @@ fn value_cell(distribution: &Distribution, q: f64, style: Style) -> String {
 
 fn max_cell(distribution: &Distribution, style: Style) -> String {
     distribution.max_ns.map_or_else(|| format!("{} ", style.absent()), |max| aligned(Nanos(max)))
+}
+
+/// How many requests were never answered, of which the response knows a lower bound only.
+fn unanswered(results: &Results) -> u64 {
+    let is_unanswered = |name: &str| Outcome::from_name(name).is_some_and(Outcome::is_unanswered);
+    results.outcomes.iter().filter(|row| is_unanswered(&row.outcome)).map(|row| row.count).sum()
 }
 
 /// The longest answer; where a request was given up later than that, only a lower bound is known.
@@ -138,10 +152,17 @@ pub(crate) fn intervals(response: &Distribution, out: &mut dyn Write, style: Sty
 fn with_interval(ns: u64, low_ns: u64, high_ns: Option<u64>) -> String {
     let value = Nanos(ns).to_string();
     let unit = value.rsplit_once(' ').map(|(_, unit)| unit);
+    // Where one end has another unit, both say theirs: `[888 us, 5.50]` would leave the reader to guess.
+    let shares = |text: &String| {
+        text.rsplit_once(' ').is_some_and(|(number, theirs)| Some(theirs) == unit && !number.contains(' '))
+    };
+    let ends: Vec<String> =
+        [Some(low_ns), high_ns].into_iter().flatten().map(|ns| Nanos(ns).to_string()).collect();
+    let shared = ends.iter().all(shares);
     let end = |ns: u64| {
         let text = Nanos(ns).to_string();
         match text.rsplit_once(' ') {
-            Some((number, theirs)) if Some(theirs) == unit && !number.contains(' ') => number.to_owned(),
+            Some((number, _)) if shared => number.to_owned(),
             _ => text,
         }
     };
@@ -158,7 +179,7 @@ mod tests {
     #[test]
     fn the_unit_is_written_once_where_it_is_shared() {
         assert_eq!(with_interval(12_300_000, 12_100_000, Some(12_600_000)), "12.3 ms [12.1, 12.6]");
-        assert_eq!(with_interval(1_200_000, 980_000, Some(1_300_000)), "1.20 ms [980 us, 1.30]");
+        assert_eq!(with_interval(1_200_000, 980_000, Some(1_300_000)), "1.20 ms [980 us, 1.30 ms]");
         assert_eq!(with_interval(1_200_000, 1_100_000, None), "1.20 ms [1.10 and up]");
         assert_eq!(with_interval(0, 0, Some(5_000)), "0 [0, 5.00 us]");
     }

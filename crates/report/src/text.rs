@@ -7,15 +7,17 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use record::document::{
-    CodeCount, Document, EffectiveOption, Load, Model, OptionSource, Results, State, Verdict, VerdictWord,
+    CodeCount, Document, EffectiveOption, Load, LoadChange, LoadOrder, Model, OptionSource, Results, State,
+    ThinkFacts, Threshold, ThresholdResult, Verdict, VerdictWord,
 };
 use record::{Second, escape_text, escaped};
 use units::{Bytes, Nanos};
 
 use crate::advice::advice;
 use crate::style::{Style, count, percent, plural, rate, wrap};
+use crate::targets::{journeys, targets};
 use crate::words::meaning;
-use crate::{chart, table};
+use crate::{chart, condition, table};
 
 /// A run as it is read: its document, its seconds, and the folder they lie in.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,7 @@ pub struct Report<'a> {
 pub fn text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let document = &escaped(report.document.clone());
     verdict(document, out, style)?;
+    thresholds(&document.thresholds, out, style)?;
     writeln!(out)?;
     header(document, out, style)?;
     if let Some(results) = &document.results {
@@ -44,12 +47,14 @@ pub fn text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Resul
         table::intervals(&results.response, out, style)?;
         advice_lines(results, &document.load, out, style)?;
         outcomes(results, out, style)?;
+        targets(&document.subject.targets, results, out, style)?;
+        journeys(results, out, style)?;
         if report.seconds.len() > 1 {
             writeln!(out)?;
             chart::throughput(report.seconds, &document.load, out, style)?;
         }
         writeln!(out)?;
-        cost(results, out, style)?;
+        cost(results, document, out, style)?;
     }
     options(document, out, style)?;
     record_line(report.folder, out, style)
@@ -57,24 +62,64 @@ pub fn text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Resul
 
 /// The word first, then every finding with its figure, its limit and what to do.
 pub(crate) fn verdict(document: &Document, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let Some(Verdict { word, findings }) = &document.verdict else {
+    let Some(verdict) = &document.verdict else {
         let word = style.verdict(VerdictWord::Degraded, "no verdict");
         return writeln!(out, "{word}: the run has not ended");
     };
-    let said = style.verdict(*word, word_text(*word));
-    match findings.len() {
+    let so_far = if document.state == State::Running { " so far" } else { "" };
+    findings_lines(verdict, so_far, out, style)
+}
+
+pub(crate) fn verdict_lines(verdict: &Verdict, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    findings_lines(verdict, "", out, style)
+}
+
+fn findings_lines(verdict: &Verdict, so_far: &str, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let Verdict { word, findings } = verdict;
+    let said = style.verdict(*word, format!("{}{so_far}", word_text(*word)));
+    let notes = findings.iter().filter(|finding| finding.makes == VerdictWord::Valid).count();
+    match findings.len() - notes {
+        0 if notes > 0 => writeln!(out, "{said}: every check held, with {}", plural(notes as u64, "note"))?,
         0 => writeln!(out, "{said}: every check held")?,
         1 => writeln!(out, "{said}: one check did not hold")?,
         n => writeln!(out, "{said}: {n} checks did not hold")?,
     }
     for finding in findings {
         // Among findings of several weights, each lighter one says its own.
-        let makes = if finding.makes == *word { "" } else { word_text(finding.makes) };
+        let makes = match finding.makes {
+            VerdictWord::Valid => "note",
+            makes if makes == *word => "",
+            makes => word_text(makes),
+        };
         let makes = if makes.is_empty() { String::new() } else { format!(" ({makes})") };
         let measured = finding.measured.trim_end_matches('.');
         let text = format!("{}{makes}: {measured}; limit: {}", finding.check, finding.limit);
         writeln!(out, "{}", wrap("  ", &text, style.width))?;
         writeln!(out, "{}", wrap("    ", &finding.advice, style.width))?;
+    }
+    Ok(())
+}
+
+/// What was asked of the run, the missed ones first.
+pub(crate) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let of = |result| thresholds.iter().filter(move |threshold| threshold.result == result);
+    let met = of(ThresholdResult::Met).count();
+    match (thresholds.len(), thresholds.len() - met) {
+        (0, _) => return Ok(()),
+        (all, 0) => writeln!(out, "thresholds: {} met", if all == 1 { "the one" } else { "all" })?,
+        (all, missed) => writeln!(out, "{}: {missed} of {all} missed", style.bad("thresholds"))?,
+    }
+    for result in [ThresholdResult::Missed, ThresholdResult::Undecided, ThresholdResult::Met] {
+        for threshold in of(result) {
+            let word = match result {
+                ThresholdResult::Missed => "missed",
+                ThresholdResult::Undecided => "cannot tell",
+                ThresholdResult::Met => "met",
+            };
+            let reason = threshold.reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default();
+            let text = format!("fail if {}: {}{reason}", threshold.fail_if, condition::measured(threshold));
+            writeln!(out, "{}", wrap(&format!("  {word:<12}"), &text, style.width))?;
+        }
     }
     Ok(())
 }
@@ -96,33 +141,79 @@ fn header(document: &Document, out: &mut dyn Write, style: Style) -> io::Result<
     };
     let reached = subject.address.as_ref().map(|address| format!(", at {address}")).unwrap_or_default();
     let what = format!("{}{kinds}", style.strong(&subject.url));
-    writeln!(out, "  {what}  {}{reached}", subject.protocol)?;
-    writeln!(out, "  {}", load_line(document))?;
+    let protocol = format!("{}{reached}", subject.protocol);
+    if 4 + subject.url.chars().count() + kinds.chars().count() + protocol.chars().count() <= style.width {
+        writeln!(out, "  {what}  {protocol}")?;
+    } else {
+        writeln!(out, "  {what}")?;
+        writeln!(out, "{}", wrap("    ", &protocol, style.width))?;
+    }
+    writeln!(out, "{}", wrap("  ", &load_line(document), style.width))?;
+    if let Some(changes) = changes_line(&document.load) {
+        writeln!(out, "{}", wrap("  changed by hand: ", &changes, style.width))?;
+    }
     let host = &document.host;
     let mut facts = vec![document.time.started.clone()];
     facts.extend(host.name.as_ref().map(|name| format!("on {name}")));
     facts.extend(host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
     facts.extend(host.cpus.map(|cpus| plural(cpus, "CPU")));
     facts.push(format!("parallax {}", document.parallax_version));
-    writeln!(out, "  {}", style.faint(facts.join(", ")))
+    writeln!(out, "{}", style.faint(wrap("  ", &facts.join(", "), style.width)))?;
+    for fact in &host.missing {
+        let text = format!("{} ({})", fact.what, fact.why);
+        writeln!(out, "{}", wrap("  not told by this host: ", &text, style.width))?;
+    }
+    Ok(())
 }
 
 fn load_line(document: &Document) -> String {
     let load = &document.load;
-    let how = match (load.model, load.rate_per_s) {
-        (Model::Open, Some(per_s)) => {
-            format!("open loop, {} asked over {}", rate(per_s), plural(load.connections, "connection"))
+    let connections = plural(load.connections, "connection");
+    // Even spacing at one rate is what people expect, and needs no words.
+    let arrivals = load.arrivals.as_ref().filter(|facts| load.rate_per_s.is_none() || facts.seed.is_some());
+    let how = match (load.model, load.rate_per_s, arrivals) {
+        (Model::Open, _, Some(facts)) => format!("open loop, {} over {connections}", facts.words),
+        (Model::Open, Some(per_s), None) => format!("open loop, {} asked over {connections}", rate(per_s)),
+        (Model::Open, None, None) => format!("open loop over {connections}"),
+        (Model::Closed, ..) => {
+            let think = load.think.as_ref().map(think).unwrap_or_default();
+            format!("closed loop, {}{think} over {connections}", plural(load.callers, "caller"))
         }
-        (Model::Open, None) => format!("open loop over {}", plural(load.connections, "connection")),
-        (Model::Closed, _) => format!(
-            "closed loop, {} over {}",
-            plural(load.callers, "caller"),
-            plural(load.connections, "connection")
-        ),
     };
     let pipeline =
         if load.pipeline > 1 { format!(" with {} requests each", load.pipeline) } else { String::new() };
     format!("{how}{pipeline}, {}, {}", plural(load.workers, "worker"), how_long(document))
+}
+
+/// What the user did to the load while it ran, in order.
+fn changes_line(load: &Load) -> Option<String> {
+    let told = |change: &LoadChange| {
+        let what = match (change.change, change.rate_per_s) {
+            (LoadOrder::Paused, _) => "paused".to_owned(),
+            (LoadOrder::Resumed, _) => "resumed".to_owned(),
+            (LoadOrder::Rate, Some(per_s)) => rate(per_s),
+            (LoadOrder::Rate, None) => "another rate".to_owned(),
+            (LoadOrder::Ended, _) => "ended".to_owned(),
+        };
+        format!("{what} at {}", Nanos(change.at_ns))
+    };
+    // A hand that leans on a key makes dozens: the first and the last tell where it began and where it came to.
+    let (first, last) = match load.changes.len() {
+        0 => return None,
+        few @ 1..=8 => (few, 0),
+        _ => (4, 3),
+    };
+    let mut all: Vec<String> = load.changes[..first].iter().map(told).collect();
+    if last > 0 {
+        all.push(format!("{} more", load.changes.len() - first - last));
+        all.extend(load.changes[load.changes.len() - last..].iter().map(told));
+    }
+    Some(all.join(", "))
+}
+
+fn think(think: &ThinkFacts) -> String {
+    let seed = think.seed.map(|seed| format!(" (seed {seed})")).unwrap_or_default();
+    format!(" thinking {}{seed}", think.words)
 }
 
 fn how_long(document: &Document) -> String {
@@ -135,6 +226,9 @@ fn how_long(document: &Document) -> String {
     };
     let took = document.time.elapsed_ns.map_or("not known how long".to_owned(), |ns| Nanos(ns).to_string());
     match document.state {
+        State::Finished if load.changes.iter().any(|change| change.change == LoadOrder::Ended) => {
+            format!("ended by hand after {took} ({asked} asked)")
+        }
         State::Finished if load.duration_ns.is_some() && load.request_limit.is_none() => {
             format!("for {asked}")
         }
@@ -142,7 +236,8 @@ fn how_long(document: &Document) -> String {
         State::Interrupted => format!("interrupted after {took} ({asked} asked)"),
         State::Broken => format!("broke off after {took} ({asked} asked)"),
         State::Recovered => format!("cut off after {took} ({asked} asked)"),
-        State::Running => format!("running, {asked} asked"),
+        State::Running if document.time.elapsed_ns.is_none() => format!("running, {asked} asked"),
+        State::Running => format!("still running after {took} ({asked} asked)"),
     }
 }
 
@@ -154,17 +249,23 @@ fn requests(results: &Results, load: &Load, out: &mut dyn Write, style: Style) -
     let share = totals.failed as f64 / totals.scheduled.max(1) as f64;
     let share = if totals.failed > 0 { format!(" ({})", percent(share)) } else { String::new() };
     let asked = match load.rate_per_s {
-        Some(per_s) => format!(" of {} asked", rate(per_s)),
+        Some(per_s) => {
+            let changed = load.changes.iter().any(|change| change.change == LoadOrder::Rate);
+            format!(" of {} asked{}", rate(per_s), if changed { " at first" } else { "" })
+        }
         None => String::new(),
     };
-    writeln!(
-        out,
-        "  {} ok{asked}; {} = {} ok + {failed}{share}; {} in",
-        style.strong(rate(totals.throughput_per_s)),
-        format_args!("{} scheduled", count(totals.scheduled)),
-        count(totals.ok),
-        Bytes(totals.bytes_received),
-    )
+    // One request has a response, and no rate.
+    let has_rate = totals.scheduled > 1;
+    let ok = rate(totals.throughput_per_s);
+    let per_s = |ok: String| if has_rate { format!("{ok} ok{asked}; ") } else { String::new() };
+    let sum = format!("{} scheduled = {} ok", count(totals.scheduled), count(totals.ok));
+    let received = Bytes(totals.bytes_received);
+    let plain = format!("{}{sum} + {} failed{share}; {received} in", per_s(ok.clone()), count(totals.failed));
+    if plain.chars().count() + 2 > style.width {
+        return writeln!(out, "{}", wrap("  ", &plain, style.width));
+    }
+    writeln!(out, "  {}{sum} + {failed}{share}; {received} in", per_s(style.strong(ok)))
 }
 
 pub(crate) fn advice_lines(
@@ -196,6 +297,10 @@ fn outcomes(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<
             let line = outcome_line([&count(row.count), &share, &row.outcome, &blame, &phase], meaning);
             writeln!(out, "{}", line.trim_end())?;
         }
+        for row in &results.reasons {
+            let text = format!("{} {} {}", row.reason, style.times(), count(row.count));
+            writeln!(out, "{}", wrap(&format!("  why {}: ", row.outcome), &text, style.width))?;
+        }
     }
     if results.codes.is_empty() {
         return Ok(());
@@ -211,7 +316,7 @@ fn outcome_line(cells: [&str; 5], meaning: &str) -> String {
 }
 
 /// What the measuring itself took, and how good its stamps are.
-fn cost(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<()> {
+fn cost(results: &Results, document: &Document, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let mut facts = Vec::new();
     let cpu = &results.cpu;
     facts.push(match cpu.per_request_ns {
@@ -220,6 +325,7 @@ fn cost(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<()> 
     });
     facts
         .extend(cpu.busiest_worker_share.map(|share| format!("busiest worker {} of a core", percent(share))));
+    facts.extend(of_ceiling(results, document));
     let totals = &results.totals;
     facts.push(format!("{} opened", plural(totals.connections_opened, "connection")));
     if totals.idle_closes > 0 {
@@ -232,6 +338,17 @@ fn cost(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<()> 
         facts.push(format!("{} over an hour", plural(totals.out_of_range, "duration")));
     }
     writeln!(out, "{}", wrap("  client    ", &facts.join(", "), style.width))
+}
+
+/// How near the run came to what this client reached against the built-in target, where that was measured.
+fn of_ceiling(results: &Results, document: &Document) -> Option<String> {
+    let ceiling = document.host.limits.ceiling.as_ref()?;
+    let most = match document.load.model {
+        Model::Open => ceiling.rate_per_s?,
+        Model::Closed => ceiling.throughput_per_s,
+    };
+    let share = results.totals.throughput_per_s / most.max(1) as f64;
+    Some(format!("at {} of this client's own ceiling, {}", percent(share), rate(most as f64)))
 }
 
 /// Options without which the numbers mean something else, so that their defaults are printed too.
@@ -254,13 +371,15 @@ fn options(document: &Document, out: &mut dyn Write, style: Style) -> io::Result
     let of = |sources: &[OptionSource]| -> Vec<String> {
         let chosen = document.options.iter().filter(|(name, option)| {
             sources.contains(&option.source)
-                && (option.source == OptionSource::Given
+                && (matches!(option.source, OptionSource::Given | OptionSource::Set)
                     || (DEFINING.contains(&name.as_str()) && !option.value.is_empty()))
         });
         chosen.map(|(name, option)| written(name, option)).collect()
     };
     for (head, list) in [
         ("  given     ", of(&[OptionSource::Given])),
+        ("  set       ", of(&[OptionSource::Set])),
+        ("  scenario  ", of(&[OptionSource::File])),
         ("  default   ", of(&[OptionSource::Default, OptionSource::Derived])),
     ] {
         if !list.is_empty() {
@@ -277,6 +396,8 @@ fn written(name: &str, option: &EffectiveOption) -> String {
     };
     match quoted.as_str() {
         _ if POSITIONAL.contains(&name) => quoted,
+        // A value of a scenario file, as `--set` would change it.
+        value if name.contains('.') => format!("{name}={value}"),
         "" | "true" => format!("--{name}"),
         value => format!("--{name}={value}"),
     }

@@ -4,9 +4,9 @@ mod fixture;
 
 use fixture::{MS, Run, US, book_failure, book_ok, timeline};
 use proptest::prelude::*;
-use record::document::{Document, State, VerdictWord};
+use record::document::{Document, State, ThresholdResult, VerdictWord};
 use record::{Failure, FolderWriter, Outcome, Phase};
-use report::rebuild;
+use report::{Condition, Figures, rebuild};
 use units::Nanos;
 
 /// One request: the lengths of its phases in microseconds, or a failure.
@@ -80,6 +80,31 @@ fn a_document_that_disagrees_with_its_histograms_is_told_apart() {
     let rebuilt = rebuild(record::read(folder.path()).unwrap());
     assert_eq!(rebuilt.differences, ["results.service.sum_ns", "verdict.word"]);
     assert_ne!(rebuilt.document.results, run.document.results);
+}
+
+/// If this fails, a record that somebody edited passes a pipeline, or its limits are forgotten with the process.
+#[test]
+fn thresholds_are_judged_again_from_the_histograms() {
+    let mut run = planted(&some_requests(), State::Finished);
+    let conditions: Vec<Condition> =
+        ["response.p50 > 1ms", "error_share > 1%"].map(|text| text.parse().unwrap()).into();
+    let results = run.document.results.clone().unwrap();
+    let window = Nanos(run.document.time.window_ns.unwrap());
+    let figures = Figures { total: &run.total, results: &results, window };
+    run.document.thresholds = conditions.iter().map(|condition| condition.threshold(&figures)).collect();
+    assert!(run.document.thresholds.iter().all(|threshold| threshold.result == ThresholdResult::Missed));
+    let folder = written(&run, true);
+    let mut rebuilt = rebuild(record::read(folder.path()).unwrap());
+    assert_eq!((rebuilt.differences.len(), &rebuilt.document.thresholds), (0, &run.document.thresholds));
+    rebuilt.judge(&["response.p50 > 1s".parse().unwrap()]);
+    let results: Vec<_> = rebuilt.document.thresholds.iter().map(|threshold| threshold.result).collect();
+    assert_eq!(results, [ThresholdResult::Met]);
+
+    run.document.thresholds[0].result = ThresholdResult::Met;
+    let folder = written(&run, true);
+    let rebuilt = rebuild(record::read(folder.path()).unwrap());
+    assert_eq!(rebuilt.differences, ["thresholds[0].result"]);
+    assert_eq!(rebuilt.document.thresholds[0].result, ThresholdResult::Missed);
 }
 
 #[test]

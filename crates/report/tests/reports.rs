@@ -23,7 +23,12 @@ fn a_good_run() {
     check(
         &good().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check held
+            valid: every check held, with 1 note
+              independence (note): seconds differ so much that 30000 requests say as much as 28 independent
+              ones: too few for the interval of p95 to p99.9; limit: 6 for p50, 72 for p95, 368 for p99, 3688
+              for p99.9, 36887 for p99.99
+                what was measured stands, but another run may differ by more than those intervals: run longer,
+                or several times
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
               open loop, 1000/s asked over 64 connections, 2 workers, for 30.0 s
@@ -70,7 +75,12 @@ fn ascii_and_eighty_columns_lose_no_number() {
     check(
         &good().text(Style { unicode: false, width: 80, colour: false }),
         &expect![[r#"
-            valid: every check held
+            valid: every check held, with 1 note
+              independence (note): seconds differ so much that 30000 requests say as much as
+              28 independent ones: too few for the interval of p95 to p99.9; limit: 6 for
+              p50, 72 for p95, 368 for p99, 3688 for p99.9, 36887 for p99.99
+                what was measured stands, but another run may differ by more than those
+                intervals: run longer, or several times
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
               open loop, 1000/s asked over 64 connections, 2 workers, for 30.0 s
@@ -285,6 +295,7 @@ fn a_run_with_failures_and_censored_percentiles() {
               wait         server and network ███████   99.6 %   5.51 ms   6.71 ms   6.98 ms   7.00 ms   7.00 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
+              response counts the unanswered (171) at their ages; the rows below it are of the ok requests alone
 
               response with 95 % intervals
               p50   5.55 ms [5.52, 5.58]   p75   6.31 ms [6.29, 6.34]   p90   6.77 ms [6.75, 6.79]
@@ -419,6 +430,7 @@ fn an_interrupted_run() {
               wait         server and network ███████   99.6 %   5.49 ms   5.89 ms   5.98 ms  too few    5.99 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us  too few    4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us  too few    6.00 us
+              response counts the unanswered (1) at their ages; the rows below it are of the ok requests alone
 
               response with 95 % intervals
               p50   5.51 ms [5.46, 5.57]    p75   5.76 ms [5.72, 5.81]    p90   5.91 ms [5.88, 5.95]
@@ -481,6 +493,7 @@ fn a_run_that_reached_nobody() {
               wait         server and network               –    no request ended ok
               receive      server and network               –    no request ended ok
               client_lag   client                           –    no request ended ok
+              response counts the unanswered (20) at their ages; the rows below it are of the ok requests alone
 
               response with 95 % intervals
               p50   > 90.0 us   p75   > 90.0 us
@@ -519,7 +532,7 @@ fn an_empty_run() {
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
               closed loop, 1 caller over 1 connection, 1 worker, interrupted after 0 (0 requests asked)
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-              0/s ok; 0 scheduled = 0 ok + 0 failed; 0 B in
+              0 scheduled = 0 ok + 0 failed; 0 B in
 
                                                         share     p50       p90       p99     p99.9       max
               response     felt by the caller                   too few   too few   too few   too few      none
@@ -563,33 +576,12 @@ fn a_run_under_way() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-        no verdict: the run has not ended
+            no verdict: the run has not ended
 
-          http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-          open loop, 100/s asked over 4 connections, 2 workers, running, 60.0 s asked
-          2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-          record    parallax-runs/2025-11-21T21-53-00
-    "#]],
-    );
-}
-
-#[test]
-fn lines_for_logs_keep_their_columns() {
-    let (good, failing, pool) = (good(), failing(), pool());
-    let lines = [
-        report::second_line(&good.seconds[2], &good.document.load),
-        report::second_line(&failing.seconds[12], &failing.document.load),
-        report::second_line(&pool.seconds[2], &pool.document.load),
-        report::second_line(&pool.seconds[3], &pool.document.load),
-    ];
-    check(
-        &format!("a log\n{}\n", lines.join("\n")),
-        &expect![[r#"
-            a log
-               3s  asked 1000/s     ok 1000/s     p50 1.09 ms  p99 2.85 ms  failed 0  outstanding 0
-              13s  asked 500/s      ok 487/s      p50 5.53 ms  p99 7.00 ms  failed 13  outstanding 0
-               3s  ok 0/s        p50 none     max none     failed 0  outstanding 4
-               4s  ok 2/s        p50 4.00 s   max 4.00 s   failed 0  outstanding 4
+              http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
+              open loop, 100/s asked over 4 connections, 2 workers, running, 60.0 s asked
+              2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
+              record    parallax-runs/2025-11-21T21-53-00
         "#]],
     );
 }

@@ -1,0 +1,183 @@
+//! A condition on the figures of a run, such as `response.p99 > 50ms`: read from text, judged on results.
+//!
+//! One grammar for thresholds (`--fail-if`, where the run fails if the condition holds) and for objectives (which
+//! have to hold). METRIC OP VALUE: names are in `metric`, text to values in `parse`, figures in `reading`.
+//! A condition that the sample cannot decide is neither true nor false, and says why.
+
+mod metric;
+mod parse;
+mod reading;
+
+use std::fmt;
+
+use record::Interval;
+use record::document::{Quantity, Reading, Results, Threshold, ThresholdResult};
+use units::Nanos;
+
+pub use metric::{Metric, Of, Statistic};
+pub use parse::ConditionError;
+
+use crate::style::{count, rate};
+
+/// `METRIC OP VALUE`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    pub metric: Metric,
+    pub operator: Operator,
+    /// In a unit that the metric has.
+    pub limit: Quantity,
+    /// As it was typed, with single spaces.
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+/// What a condition is judged on: a run, or a part of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Figures<'a> {
+    pub total: &'a Interval,
+    /// Worked out from `total`.
+    pub results: &'a Results,
+    /// What rates are divided by.
+    pub window: Nanos,
+}
+
+/// What became of a condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// Absent where there is no figure at all.
+    pub reading: Option<Reading>,
+    pub answer: Answer,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Holds,
+    DoesNotHold,
+    /// The sample cannot tell, for this reason.
+    CannotTell(String),
+}
+
+impl Condition {
+    /// Judges the figure itself. Its interval is not asked: it stands in the report.
+    pub fn judge(&self, figures: &Figures<'_>) -> Judgement {
+        let reading = match reading::of(self.metric, self.limit, figures) {
+            Ok(reading) => reading,
+            Err(reason) => return Judgement { reading: None, answer: Answer::CannotTell(reason) },
+        };
+        self.judge_reading(reading)
+    }
+
+    pub(crate) fn judge_reading(&self, reading: Reading) -> Judgement {
+        let answer = match (reading, self.operator) {
+            (Reading::Known(figure), operator) => Answer::from(operator.holds(figure, self.limit)),
+            // The true figure lies at or above the bound, with no upper end.
+            (Reading::Above(bound), Operator::Above) if order(bound, self.limit).is_ge() => Answer::Holds,
+            (Reading::Above(bound), Operator::AtLeast) if order(bound, self.limit).is_ge() => Answer::Holds,
+            (Reading::Above(bound), Operator::Below) if order(bound, self.limit).is_ge() => {
+                Answer::DoesNotHold
+            }
+            (Reading::Above(bound), Operator::AtMost) if order(bound, self.limit).is_gt() => {
+                Answer::DoesNotHold
+            }
+            (Reading::Above(bound), _) => Answer::CannotTell(format!(
+                "it falls among requests that were never answered, so it is only known to be over {}",
+                quantity(bound)
+            )),
+        };
+        Judgement { reading: Some(reading), answer }
+    }
+
+    /// The condition as a threshold: missed if it holds, and missed too if nobody can tell.
+    pub fn threshold(&self, figures: &Figures<'_>) -> Threshold {
+        self.to_threshold(self.judge(figures))
+    }
+
+    pub(crate) fn to_threshold(&self, judgement: Judgement) -> Threshold {
+        let Judgement { reading, answer } = judgement;
+        let (result, reason) = match answer {
+            Answer::Holds => (ThresholdResult::Missed, None),
+            Answer::DoesNotHold => (ThresholdResult::Met, None),
+            Answer::CannotTell(reason) => (ThresholdResult::Undecided, Some(reason)),
+        };
+        Threshold { fail_if: self.text.clone(), measured: reading, limit: self.limit, result, reason }
+    }
+}
+
+impl Condition {
+    /// As it was typed.
+    pub(crate) fn metric_name(&self) -> &str {
+        self.text.split(' ').next().unwrap_or(&self.text)
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl Operator {
+    pub fn sign(self) -> &'static str {
+        match self {
+            Operator::Above => ">",
+            Operator::AtLeast => ">=",
+            Operator::Below => "<",
+            Operator::AtMost => "<=",
+        }
+    }
+
+    fn holds(self, figure: Quantity, limit: Quantity) -> bool {
+        let order = order(figure, limit);
+        match self {
+            Operator::Above => order.is_gt(),
+            Operator::AtLeast => order.is_ge(),
+            Operator::Below => order.is_lt(),
+            Operator::AtMost => order.is_le(),
+        }
+    }
+}
+
+impl From<bool> for Answer {
+    fn from(holds: bool) -> Answer {
+        if holds { Answer::Holds } else { Answer::DoesNotHold }
+    }
+}
+
+/// Two quantities of one unit: the parser lets no other pair come together.
+fn order(figure: Quantity, limit: Quantity) -> std::cmp::Ordering {
+    match (figure, limit) {
+        (Quantity::Ns(a), Quantity::Ns(b)) | (Quantity::Count(a), Quantity::Count(b)) => a.cmp(&b),
+        (Quantity::PerS(a), Quantity::PerS(b)) | (Quantity::Share(a), Quantity::Share(b)) => a.total_cmp(&b),
+        (figure, limit) => unreachable!("{figure:?} is never compared with {limit:?}"),
+    }
+}
+
+/// For people.
+pub(crate) fn quantity(quantity: Quantity) -> String {
+    match quantity {
+        Quantity::Ns(ns) => Nanos(ns).to_string(),
+        Quantity::PerS(per_s) => rate(per_s),
+        // Enough digits to tell a figure from a limit that it passed by a hair.
+        Quantity::Share(share) => format!("{} %", (share * 1e8).round() / 1e6),
+        Quantity::Count(n) => count(n),
+    }
+}
+
+/// What was measured against a threshold, for people.
+pub(crate) fn measured(threshold: &Threshold) -> String {
+    match threshold.measured {
+        Some(Reading::Known(figure)) => quantity(figure),
+        Some(Reading::Above(bound)) => format!("> {}", quantity(bound)),
+        None => "no figure".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
