@@ -1,0 +1,67 @@
+//! The counters and histograms of a run by name, once for all exporters.
+
+use record::{Durations, Interval, Outcome, Phase};
+
+/// A counter of the whole run: its name without prefix and suffix, what it counts, and its value.
+pub(crate) type Counter = (&'static str, &'static str, u64);
+
+pub(crate) fn counters(total: &Interval) -> [Counter; 9] {
+    let counts = &total.counts;
+    [
+        ("scheduled_requests", "Requests that became due.", counts.scheduled),
+        ("sent_requests", "Requests whose first byte was handed to the kernel.", counts.sent),
+        ("sent_bytes", "Bytes sent.", counts.bytes_sent),
+        ("received_bytes", "Bytes received.", counts.bytes_received),
+        ("body_bytes", "Bytes of answers' bodies.", counts.body_bytes),
+        ("connections_opened", "Connections opened.", counts.connections_opened),
+        ("idle_closes", "Connections that the peer closed while no request was on them.", counts.idle_closes),
+        ("unstamped_answers", "Ok answers without kernel stamps.", counts.unstamped),
+        ("moved_stamps", "Stamps moved by over a microsecond to keep their order.", counts.stamps_moved),
+    ]
+}
+
+/// A family of histograms, told apart by one label.
+pub(crate) struct Family<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) members: Vec<(&'static str, &'a Durations)>,
+}
+
+/// Those that have values. The label of `response` and `service` is empty.
+pub(crate) fn families(total: &Interval) -> Vec<Family<'_>> {
+    let phases = Phase::ALL.into_iter().filter_map(|phase| Some((phase.name(), total.phase(phase)?)));
+    let failed =
+        Outcome::ALL.into_iter().filter_map(|outcome| Some((outcome.name(), total.failed(outcome)?)));
+    let all = [
+        Family {
+            name: "response",
+            help: "Intended to read, of the ok requests: what a caller feels.",
+            label: "",
+            members: alone(total.response()),
+        },
+        Family {
+            name: "service",
+            help: "First byte sent to last byte arrived, of the ok requests.",
+            label: "",
+            members: alone(total.service()),
+        },
+        Family {
+            name: "phase",
+            help: "One phase of the ok requests that passed it.",
+            label: "phase",
+            members: phases.collect(),
+        },
+        Family {
+            name: "failed",
+            help: "Age at the end of the requests that did not end ok.",
+            label: "outcome",
+            members: failed.collect(),
+        },
+    ];
+    all.into_iter().filter(|family| !family.members.is_empty()).collect()
+}
+
+fn alone(durations: Option<&Durations>) -> Vec<(&'static str, &Durations)> {
+    durations.map(|durations| ("", durations)).into_iter().collect()
+}

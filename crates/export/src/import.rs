@@ -1,0 +1,230 @@
+//! Other tools' outputs as records, each labelled with what it cannot know.
+//!
+//! A module a tool. What is read is a stranger's: its size is bounded by the caller, every number is checked, and an
+//! error names the line. A figure that is not there is absent, and one that cannot be is an error.
+
+mod hey;
+mod k6;
+mod oha;
+mod text;
+mod values;
+mod vegeta;
+mod wrk;
+
+use record::LogLine;
+use record::document::{Finding, SCHEMA_VERSION, Verdict, VerdictWord};
+use record::import::{Import, ImportKind, Imported, ImportedQuantile, ImportedResults, ImportedTime};
+use stats::needed_samples;
+use thiserror::Error;
+
+use values::Values;
+
+/// No more of a file is read than this.
+pub const LONGEST: u64 = 256 << 20;
+
+/// More different errors than this are no list any more.
+const MOST_ERRORS: usize = 1_000;
+
+/// Whose output it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    /// wrk and wrk2, which print alike.
+    Wrk,
+    Hey,
+    Oha,
+    K6,
+    Vegeta,
+}
+
+impl Tool {
+    pub const ALL: [(&'static str, Tool); 6] = [
+        ("wrk2", Tool::Wrk),
+        ("wrk", Tool::Wrk),
+        ("hey", Tool::Hey),
+        ("oha", Tool::Oha),
+        ("k6", Tool::K6),
+        ("vegeta", Tool::Vegeta),
+    ];
+}
+
+/// Why an output could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ImportError {
+    #[error(
+        "it is the output of no tool known here; name one with --from: wrk2, wrk, hey, oha, k6 or vegeta"
+    )]
+    Unknown,
+    #[error("it is not text in UTF-8 from byte {at} on; import the tool's own output")]
+    NotText { at: usize },
+    #[error("line {line}: {what}; import the tool's output as it was written")]
+    Line { line: usize, what: String },
+    #[error("{what}; import the tool's output as it was written")]
+    Whole { what: String },
+}
+
+/// An output, read.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    pub tool: &'static str,
+    pub tool_version: Option<String>,
+    pub form: &'static str,
+    pub cannot_know: Vec<&'static str>,
+    pub results: ImportedResults,
+    /// Beside the entry of `results.times` with the same name.
+    pub values: Vec<(String, Values)>,
+}
+
+/// Reads an output of `tool`, or of the tool that it looks like.
+///
+/// # Errors
+///
+/// [`ImportError`].
+pub fn parse(bytes: &[u8], tool: Option<Tool>) -> Result<Parsed, ImportError> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| ImportError::NotText { at: error.valid_up_to() })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut parsed = match tool.or_else(|| detect(text)).ok_or(ImportError::Unknown)? {
+        Tool::Wrk => wrk::parse(text),
+        Tool::Hey => hey::parse(text),
+        Tool::Oha => oha::parse(text),
+        Tool::K6 => k6::parse(text),
+        Tool::Vegeta => vegeta::parse(text),
+    }?;
+    for time in &mut parsed.results.times {
+        keep_what_the_sample_carries(time);
+        check(time)?;
+    }
+    Ok(parsed)
+}
+
+fn detect(text: &str) -> Option<Tool> {
+    let begin = text.trim_start();
+    let has = |mark: &str| text.contains(mark);
+    if begin.starts_with("response-time,") {
+        return Some(Tool::Hey);
+    }
+    if begin.starts_with('{') {
+        return match () {
+            () if has("\"latencies\"") || has("\"latency\"") => Some(Tool::Vegeta),
+            () if has("\"metrics\"") => Some(Tool::K6),
+            () if has("\"latencyPercentiles\"") => Some(Tool::Oha),
+            () => None,
+        };
+    }
+    match () {
+        () if has("Thread Stats") => Some(Tool::Wrk),
+        () if has("Success rate:") => Some(Tool::Oha),
+        () if has("Summary:") && has("Requests/sec:") => Some(Tool::Hey),
+        () if vegeta::is_csv(begin.lines().next().unwrap_or("")) => Some(Tool::Vegeta),
+        () => None,
+    }
+}
+
+/// A percentile is told only if the sample can carry it, whoever worked it out.
+fn keep_what_the_sample_carries(time: &mut ImportedTime) {
+    let count = time.count;
+    time.quantiles.retain(|quantile| {
+        // The ends of a spectrum are the least and the largest.
+        quantile.q > 0.0 && quantile.q < 1.0 && count.is_none_or(|n| n >= needed_samples(quantile.q))
+    });
+}
+
+/// Quantiles never fall, and no mean lies outside its values: figures that disagree are no measurement.
+fn check(time: &ImportedTime) -> Result<(), ImportError> {
+    let wrong = |what: &str| ImportError::Whole { what: format!("{what} of `{}` do not agree", time.said) };
+    let rising = |pair: &[ImportedQuantile]| pair[0].q <= pair[1].q && pair[0].ns <= pair[1].ns;
+    if !time.quantiles.windows(2).all(rising) {
+        return Err(wrong("the percentiles"));
+    }
+    // What a tool prints is rounded: to a thousandth of the value, or to 0.1 ms.
+    let above = |value: u64, bound: u64| value > bound + bound / 100 + 100_000;
+    let ends = time.min_ns.zip(time.max_ns).is_some_and(|(min, max)| above(min, max));
+    let mean = time.mean_ns.is_some_and(|mean| {
+        time.max_ns.is_some_and(|max| above(mean, max)) || time.min_ns.is_some_and(|min| above(min, mean))
+    });
+    if ends || mean { Err(wrong("least, mean and largest")) } else { Ok(()) }
+}
+
+/// The record of an output, and its histogram logs.
+///
+/// # Errors
+///
+/// When the start that the output states is no time.
+pub fn record(
+    parsed: Parsed,
+    file: &str,
+    version: &str,
+) -> Result<(Import, Vec<(String, String)>), ImportError> {
+    let Parsed { tool, tool_version, form, cannot_know, mut results, values } = parsed;
+    // Without a start, offsets count from the epoch: the tools need some zero.
+    let started = results.started.clone().unwrap_or_else(|| "1970-01-01T00:00:00Z".to_owned());
+    let mut logs = Vec::new();
+    for (name, values) in &values {
+        let lines = values.intervals();
+        let lines = lines.map(|(start, length, durations)| LogLine { tag: None, start, length, durations });
+        let log = record::histogram_log(&started, lines)
+            .map_err(|error| ImportError::Whole { what: error.to_string() })?;
+        let file = format!("{name}.hlog");
+        if let Some(time) = results.times.iter_mut().find(|time| time.name == *name) {
+            time.log = Some(file.clone());
+        }
+        logs.push((file, log));
+    }
+    let import = Import {
+        schema_version: SCHEMA_VERSION,
+        kind: ImportKind::Import,
+        verdict: verdict(&results, tool),
+        thresholds: Vec::new(),
+        parallax_version: version.to_owned(),
+        imported: Imported {
+            tool: tool.to_owned(),
+            tool_version,
+            form: form.to_owned(),
+            file: file.to_owned(),
+            cannot_know: cannot_know.into_iter().map(str::to_owned).collect(),
+        },
+        results,
+    };
+    Ok((import, logs))
+}
+
+/// Never valid: nobody audited the run. Invalid when nothing was measured.
+fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
+    let mut findings = vec![Finding {
+        check: "imported".to_owned(),
+        makes: VerdictWord::Degraded,
+        measured: format!(
+            "{tool} measured this and did not audit itself: whether its schedule was kept, and whether it or its host \
+             stood still, is not known"
+        ),
+        limit: "a run that was audited".to_owned(),
+        advice: "read it with what it cannot know; to be sure, measure again with `parallax drive`"
+            .to_owned(),
+    }];
+    let nothing = results.requests == Some(0) || results.ok == Some(0);
+    if nothing {
+        findings.insert(
+            0,
+            Finding {
+                check: "nothing_measured".to_owned(),
+                makes: VerdictWord::Invalid,
+                measured: "no request was answered well".to_owned(),
+                limit: "at least one ok".to_owned(),
+                advice: "see the codes and errors for what happened instead, and mend that first".to_owned(),
+            },
+        );
+    }
+    Verdict { word: if nothing { VerdictWord::Invalid } else { VerdictWord::Degraded }, findings }
+}
+
+const NO_SCHEDULE: &str = "whether requests were sent when they were due: schedule lag is not observed, so a late client looks like nothing";
+const NO_PHASES: &str = "where the time went: there are no phases";
+const NO_STAMPS: &str =
+    "when answers arrived: times end when the tool had read, so its own delays count as the server's";
+const NO_BLAME: &str = "whose fault a failure was, and in which phase it happened";
+const NO_UNANSWERED: &str =
+    "how long those waited who were never answered: percentiles leave them out or cut them off at a timeout";
+const NO_VALUES: &str = "any figure that it did not print: there is no histogram to merge or to ask again";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+//! Outputs of the tools, whole, cut and altered. `golden/README.md` says which were captured.
+
+use proptest::prelude::*;
+use record::import::ImportedTime;
+
+use super::*;
+
+const WRK: &str = include_str!("../../golden/wrk-latency.txt");
+const WRK_PLAIN: &str = include_str!("../../golden/wrk-plain.txt");
+const WRK2: &str = include_str!("../../golden/wrk2.txt");
+const HEY: &str = include_str!("../../golden/hey.txt");
+const HEY_CSV: &str = include_str!("../../golden/hey.csv");
+const HEY_REFUSED: &str = include_str!("../../golden/hey-refused.txt");
+const OHA: &str = include_str!("../../golden/oha.json");
+const OHA_TEXT: &str = include_str!("../../golden/oha.txt");
+const K6: &str = include_str!("../../golden/k6.json");
+const VEGETA: &str = include_str!("../../golden/vegeta-report.json");
+const VEGETA_JSON: &str = include_str!("../../golden/vegeta-results.ndjson");
+const VEGETA_CSV: &str = include_str!("../../golden/vegeta-results.csv");
+
+const ALL: [&str; 12] =
+    [WRK, WRK_PLAIN, WRK2, HEY, HEY_CSV, HEY_REFUSED, OHA, OHA_TEXT, K6, VEGETA, VEGETA_JSON, VEGETA_CSV];
+
+#[track_caller]
+fn read(text: &str) -> Import {
+    let parsed = parse(text.as_bytes(), None).unwrap_or_else(|error| panic!("{error}"));
+    record(parsed, "file", "0").unwrap_or_else(|error| panic!("{error}")).0
+}
+
+fn at(time: &ImportedTime, q: f64) -> Option<u64> {
+    time.quantiles.iter().find(|quantile| quantile.q == q).map(|quantile| quantile.ns)
+}
+
+#[test]
+fn each_output_is_known_by_its_looks_and_says_what_it_cannot_know() {
+    let tools = ["wrk", "wrk", "wrk2", "hey", "hey", "hey", "oha", "oha", "k6", "vegeta", "vegeta", "vegeta"];
+    for (text, tool) in ALL.into_iter().zip(tools) {
+        let import = read(text);
+        assert_eq!(import.imported.tool, tool);
+        assert!(import.imported.cannot_know.len() >= 4, "{tool}");
+        assert_ne!(import.verdict.word, VerdictWord::Valid, "{tool}");
+        assert!(import.verdict.findings.iter().any(|finding| finding.check == "imported"));
+    }
+}
+
+#[test]
+fn wrk_is_service_and_wrk2_is_response() {
+    let wrk = read(WRK).results;
+    let time = &wrk.times[0];
+    assert_eq!((time.name.as_str(), time.count, wrk.requests), ("service", Some(3_603), Some(3_603)));
+    assert_eq!(
+        (at(time, 0.5), at(time, 0.99), time.max_ns),
+        (Some(2_070_000), Some(5_630_000), Some(8_420_000))
+    );
+    assert_eq!(
+        (wrk.connections, wrk.elapsed_ns, wrk.bytes_received),
+        (Some(4), Some(2_000_000_000), Some(533_248))
+    );
+    // wrk says nothing of what was good.
+    assert_eq!((wrk.ok, wrk.failed, wrk.bytes_sent), (None, None, None));
+
+    let plain = read(WRK_PLAIN).results;
+    assert_eq!((plain.times[0].quantiles.len(), plain.times[0].max_ns), (0, Some(58_860_000)));
+
+    let wrk2 = read(WRK2).results;
+    let time = &wrk2.times[0];
+    assert_eq!((time.name.as_str(), time.count), ("response", Some(9_900)));
+    assert_eq!(
+        (at(time, 0.5), at(time, 0.1), time.mean_ns),
+        (Some(2_265_000), Some(2_129_000), Some(2_431_000))
+    );
+    // 9 900 requests carry p99.9 and not p99.99, whatever wrk2 prints.
+    assert_eq!((at(time, 0.999), at(time, 0.9999)), (Some(14_810_000), None));
+    assert_eq!(wrk2.errors.len(), 2);
+}
+
+#[test]
+fn hey_is_read_with_its_quirks() {
+    let hey = read(HEY).results;
+    let time = &hey.times[0];
+    assert_eq!((hey.requests, hey.ok, hey.failed), (Some(400), Some(400), Some(0)));
+    assert_eq!((time.name.as_str(), at(time, 0.99)), ("request", Some(60_300_000)));
+    assert_eq!((time.max_ns, hey.elapsed_ns), (Some(60_700_000), Some(378_300_000)));
+
+    let refused = read(HEY_REFUSED);
+    assert_eq!(refused.verdict.word, VerdictWord::Invalid);
+    let results = refused.results;
+    assert_eq!((results.requests, results.ok, results.failed), (Some(20), Some(0), Some(20)));
+    // hey prints 0 and NaN where it has nothing.
+    assert_eq!((results.times[0].max_ns, results.times[0].mean_ns), (None, None));
+    assert!(results.errors[0].said.ends_with("connection refused"));
+}
+
+#[test]
+fn every_request_of_a_csv_is_in_its_histogram_log() {
+    let parsed = parse(HEY_CSV.as_bytes(), None).unwrap();
+    let (import, logs) = record(parsed, "hey.csv", "0").unwrap();
+    let request = &import.results.times[0];
+    assert_eq!((request.count, request.log.as_deref()), (Some(400), Some("request.hlog")));
+    assert!(request.quantiles.iter().all(|quantile| quantile.low_ns <= Some(quantile.ns)));
+    assert_eq!((at(request, 0.5), at(request, 0.999)), (Some(2_101_247), None));
+    let names: Vec<_> = logs.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["request.hlog", "phase-send.hlog", "phase-wait.hlog", "phase-receive.hlog"]);
+    // Four connections were made: the other requests have no such phase.
+    let set_up = import.results.times.iter().find(|time| time.said == "DNS+dialup").unwrap();
+    assert_eq!(set_up.count, Some(4));
+}
+
+#[test]
+fn oha_and_k6_and_vegeta_are_read_to_the_figure() {
+    for text in [OHA, OHA_TEXT] {
+        let oha = read(text).results;
+        assert_eq!((oha.ok, oha.codes.len(), oha.elapsed_ns), (Some(1_975), 2, Some(5_001_200_000)));
+        assert_eq!((at(&oha.times[0], 0.99), at(&oha.times[0], 0.999)), (Some(9_200_000), None));
+    }
+    let k6 = read(K6).results;
+    let names: Vec<_> = k6.times.iter().map(|time| time.name.as_str()).collect();
+    // Every handshake of 0 is one that was not made.
+    assert_eq!(
+        names,
+        ["service", "phase-pool_wait", "phase-connect", "phase-send", "phase-wait", "phase-receive"]
+    );
+    assert_eq!((k6.ok, k6.failed, at(&k6.times[0], 0.95)), (Some(1_485), Some(15), Some(3_710_000)));
+    let vegeta = read(VEGETA).results;
+    assert_eq!((vegeta.requests, vegeta.ok, vegeta.failed), (Some(400), Some(200), Some(200)));
+    assert_eq!((at(&vegeta.times[0], 0.99), vegeta.errors.len()), (Some(3_916_798), 2));
+    // Its code 0 is no code.
+    assert_eq!(vegeta.codes.iter().map(|code| code.code).collect::<Vec<_>>(), [200, 503]);
+    assert_eq!(vegeta.elapsed_ns, Some(1_996_393_455));
+    for text in [VEGETA_JSON, VEGETA_CSV] {
+        let hits = read(text).results;
+        assert_eq!((hits.requests, hits.ok, hits.failed), (Some(40), Some(20), Some(20)));
+        let longest = hits.times[0].max_ns.unwrap();
+        assert!(longest.abs_diff(3_302_283) < 3_302, "{longest}");
+        assert_eq!((hits.bytes_received, hits.errors.len()), (Some(300), 2));
+        assert_eq!(hits.started.as_deref(), Some("2026-11-22T01:55:51.447045151Z"));
+        assert_eq!(hits.url.as_deref(), Some("http://127.0.0.1:18099/delay/0.002"));
+    }
+}
+
+#[test]
+fn k6_summaries_of_both_shapes_say_the_same() {
+    let mut json: serde_json::Value = serde_json::from_str(K6).unwrap();
+    let metrics = json["metrics"].as_object_mut().unwrap();
+    for metric in metrics.values_mut() {
+        *metric = serde_json::json!({ "type": "trend", "values": metric.clone() });
+    }
+    assert_eq!(read(&json.to_string()).results, read(K6).results);
+}
+
+#[test]
+fn an_error_is_one_line_and_names_its_own() {
+    for (text, tool, error) in [
+        ("nothing of the kind", None, "it is the output of no tool known here"),
+        ("{}", None, "it is the output of no tool known here"),
+        ("{\"metrics\": 3}", Some(Tool::K6), "there is no object `metrics`"),
+        ("{\n\"metrics\": {,}}", Some(Tool::K6), "line 2: not JSON: key must be a string"),
+        ("Thread Stats\n  Latency  1.0ms 1.0ms -3ms 9%", None, "line 2: `-3ms` is no time"),
+        ("Thread Stats", None, "there is no line `N requests in TIME`"),
+        (
+            "1700000000000000000,200,1,0,0,,,,0,GET,u,\n1700000000000000000,2x0,1,0,0,,,,0,GET,u,\n",
+            None,
+            "line 2: `2x0` is no status",
+        ),
+        ("response-time,DNS+dialup\n", None, "line 1: not the columns of hey's CSV"),
+    ] {
+        let said = parse(text.as_bytes(), tool).unwrap_err().to_string();
+        assert!(said.starts_with(error), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    assert_eq!(parse(&[b'a', 0xff], None).unwrap_err(), ImportError::NotText { at: 1 });
+}
+
+#[test]
+fn figures_that_cannot_be_are_no_measurement() {
+    for (from, to) in
+        [("\"p(95)\": 3.71", "\"p(95)\": 0.5"), ("\"min\": 2.05", "\"min\": 999"), ("2.61", "1e300")]
+    {
+        let text = K6.replacen(from, to, 1);
+        assert!(parse(text.as_bytes(), None).is_err(), "{to}");
+    }
+    let far = VEGETA_CSV.replacen(",3302283,", ",18446744073709551615,", 1);
+    assert!(parse(far.as_bytes(), None).is_err());
+}
+
+/// What a stranger may send: parts left out, digits changed, bytes put in.
+fn altered() -> impl Strategy<Value = (usize, Vec<u8>)> {
+    let change = (any::<prop::sample::Index>(), any::<u8>());
+    let cut = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
+    (0..ALL.len(), prop::collection::vec(change, 0..6), prop::option::of(cut)).prop_map(
+        |(i, changes, cut)| {
+            let mut bytes = ALL[i].as_bytes().to_vec();
+            for (index, byte) in changes {
+                let index = index.index(bytes.len());
+                // Digits for digits keep most of a file readable, so that the numbers are what is tried.
+                bytes[index] = if bytes[index].is_ascii_digit() { b'0' + byte % 10 } else { byte };
+            }
+            if let Some((from, to)) = cut {
+                let (from, to) = (from.index(bytes.len()), to.index(bytes.len()));
+                bytes.drain(from.min(to)..from.max(to));
+            }
+            (i, bytes)
+        },
+    )
+}
+
+proptest! {
+    /// If this fails, somebody's file can bring the importer down, or make a record that cannot be read again.
+    #[test]
+    fn cut_and_altered_outputs_are_an_error_or_a_sound_record((_, bytes) in altered()) {
+        for tool in [None, Some(Tool::Wrk), Some(Tool::Hey), Some(Tool::Oha), Some(Tool::K6), Some(Tool::Vegeta)] {
+            match parse(&bytes, tool).and_then(|parsed| record(parsed, "file", "0")) {
+                Err(error) => prop_assert!(error.to_string().chars().count() < 400, "{error}"),
+                Ok((import, _)) => {
+                    let text = serde_json::to_string(&import).unwrap();
+                    prop_assert_eq!(&serde_json::from_str::<Import>(&text).unwrap(), &import);
+                    for time in &import.results.times {
+                        prop_assert!(time.quantiles.windows(2).all(|pair| pair[0].ns <= pair[1].ns));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The text of wrk and wrk2, with `--latency` or without.
+//!
+//! wrk measures from the first byte written to the answer read. wrk2 measures from when the request was due, unless
+//! `-U` adds a second distribution without that; its spectrum has each percentile with the count below it.
+
+use record::import::{ErrorCount, ImportedQuantile, ImportedResults, ImportedTime};
+
+use super::text::{Line, lines, stated};
+use super::{ImportError, NO_BLAME, NO_PHASES, NO_SCHEDULE, NO_STAMPS, NO_UNANSWERED, NO_VALUES, Parsed};
+
+/// More lines than any spectrum has.
+const MOST_QUANTILES: usize = 10_000;
+
+const SERVICE: &str = "the first byte written until the answer is read, of all requests that were answered";
+const RESPONSE: &str = "when the request was due by wrk2's own schedule until the answer is read, of all requests \
+                        that were answered";
+
+#[derive(Default)]
+struct State {
+    results: ImportedResults,
+    /// The distribution under way.
+    time: Option<ImportedTime>,
+    is_wrk2: bool,
+    mean_ns: Option<u64>,
+    max_ns: Option<u64>,
+}
+
+pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
+    let mut state = State::default();
+    for line in lines(text).filter(|line| !line.text.is_empty()) {
+        state.line(line)?;
+    }
+    state.end_time();
+    let State { mut results, is_wrk2, mean_ns, max_ns, .. } = state;
+    if results.requests.is_none() {
+        return Err(ImportError::Whole { what: "there is no line `N requests in TIME`".to_owned() });
+    }
+    if results.times.is_empty() {
+        let time = if is_wrk2 { named("response", RESPONSE) } else { named("service", SERVICE) };
+        results.times.push(time);
+    }
+    let time = &mut results.times[0];
+    time.count = time.count.or(results.requests);
+    // Without --latency there is the table of threads alone. Where a spectrum has its own, that one is finer.
+    time.mean_ns = time.mean_ns.or(mean_ns);
+    time.max_ns = time.max_ns.or(max_ns);
+    let schedule = if is_wrk2 {
+        "how late requests were sent: wrk2 counts it as response, and does not tell it apart"
+    } else {
+        NO_SCHEDULE
+    };
+    Ok(Parsed {
+        tool: if is_wrk2 { "wrk2" } else { "wrk" },
+        tool_version: None,
+        form: "text",
+        cannot_know: vec![schedule, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES],
+        results,
+        values: Vec::new(),
+    })
+}
+
+fn named(name: &str, meaning: &str) -> ImportedTime {
+    ImportedTime {
+        name: name.to_owned(),
+        said: "Latency".to_owned(),
+        meaning: meaning.to_owned(),
+        ..ImportedTime::default()
+    }
+}
+
+impl State {
+    fn line(&mut self, line: Line<'_>) -> Result<(), ImportError> {
+        let words: Vec<&str> = line.text.split_ascii_whitespace().collect();
+        match words.as_slice() {
+            ["Running", .., "@", url] => self.results.url = Some((*url).to_owned()),
+            [_, "threads", "and", connections, "connections"] => {
+                self.results.connections = Some(line.count(connections)?);
+            }
+            ["Latency", "Distribution", ..] => self.begin(line),
+            // wrk prints a line of nothing as -nan.
+            ["Latency", mean, _stdev, max, _share] if self.mean_ns.is_none() && !mean.contains("nan") => {
+                (self.mean_ns, self.max_ns) = (Some(line.duration(mean)?), Some(line.duration(max)?));
+            }
+            ["Uncorrected", ..] => {
+                self.is_wrk2 = true;
+                self.end_time();
+                self.time = Some(named("service", SERVICE));
+            }
+            [share, value] if share.ends_with('%') => {
+                let quantile = stated(line.percent(share)?, line.duration(value)?);
+                self.quantile(line, quantile)?;
+            }
+            [value, share, count, inverse] if self.time.is_some() && is_spectrum(share, inverse) => {
+                let percent = format!("{:.10}", line.float(share)? * 100.0);
+                let quantile = stated(line.percent(&percent)?, line.milliseconds(value)?);
+                line.count(count)?;
+                self.quantile(line, quantile)?;
+            }
+            [mark, ..] if mark.starts_with("#[") => self.footer(line)?,
+            [requests, "requests", "in", elapsed, read, "read"] => {
+                self.end_time();
+                self.results.requests = Some(line.count(requests)?);
+                self.results.elapsed_ns = Some(line.duration(elapsed.trim_end_matches(','))?);
+                self.results.bytes_received = Some(bytes(line, read)?);
+            }
+            ["Socket", "errors:", rest @ ..] => self.socket_errors(line, &rest.join(" "))?,
+            ["Non-2xx", .., count] => {
+                self.results.errors.push(error("Non-2xx or 3xx responses", line.count(count)?));
+                self.results.failed = Some(line.count(count)?);
+            }
+            [name, rate] if *name == "Requests/sec:" => {
+                self.results.throughput_per_s = Some(line.float(rate)?)
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, line: Line<'_>) {
+        self.end_time();
+        self.is_wrk2 |= line.text.contains("HdrHistogram");
+        let uncorrected = line.text.contains("Uncorrected");
+        let time = if self.is_wrk2 && !uncorrected {
+            named("response", RESPONSE)
+        } else {
+            named("service", SERVICE)
+        };
+        self.time = Some(time);
+    }
+
+    fn quantile(&mut self, line: Line<'_>, quantile: ImportedQuantile) -> Result<(), ImportError> {
+        let Some(time) = &mut self.time else {
+            return Err(line.wrong("a percentile outside of a distribution"));
+        };
+        if time.quantiles.len() >= MOST_QUANTILES {
+            return Err(line.wrong(format!("over {MOST_QUANTILES} percentiles")));
+        }
+        time.quantiles.push(quantile);
+        Ok(())
+    }
+
+    /// `#[Mean    =        0.285, StdDeviation   =        0.186]` and `#[Max     =       10.808, Total count    =  …]`.
+    fn footer(&mut self, line: Line<'_>) -> Result<(), ImportError> {
+        let Some(time) = &mut self.time else { return Ok(()) };
+        for part in line.text.trim_start_matches("#[").trim_end_matches(']').split(',') {
+            let Some((name, value)) = part.split_once('=') else { continue };
+            match name.trim() {
+                "Mean" => time.mean_ns = Some(line.milliseconds(value)?),
+                "Max" => time.max_ns = Some(line.milliseconds(value)?),
+                "Total count" => time.count = Some(line.count(value)?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A spectrum repeats the short list before it, more finely.
+    fn end_time(&mut self) {
+        if let Some(mut time) = self.time.take() {
+            time.quantiles.sort_by(|a, b| a.q.total_cmp(&b.q).then(a.ns.cmp(&b.ns)));
+            time.quantiles.dedup_by_key(|quantile| quantile.q);
+            // One of the two is rounded to print: never let it fall below the one before.
+            for i in 1..time.quantiles.len() {
+                time.quantiles[i].ns = time.quantiles[i].ns.max(time.quantiles[i - 1].ns);
+            }
+            self.results.times.push(time);
+        }
+    }
+
+    fn socket_errors(&mut self, line: Line<'_>, text: &str) -> Result<(), ImportError> {
+        for part in text.split(',') {
+            let Some((what, count)) = part.trim().split_once(' ') else { continue };
+            let count = line.count(count)?;
+            if count > 0 {
+                self.results.errors.push(error(&format!("socket error: {what}"), count));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_spectrum(share: &str, inverse: &str) -> bool {
+    share.starts_with(['0', '1'])
+        && share.contains('.')
+        && (inverse == "inf" || inverse.parse::<f64>().is_ok())
+}
+
+fn error(said: &str, count: u64) -> ErrorCount {
+    ErrorCount { said: said.to_owned(), count: Some(count) }
+}
+
+/// `17.76GB`: wrk's units are powers of 1024.
+fn bytes(line: Line<'_>, text: &str) -> Result<u64, ImportError> {
+    let begin = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(begin);
+    let exponent = match unit {
+        "B" | "" => 0,
+        "KB" => 1,
+        "MB" => 2,
+        "GB" => 3,
+        "TB" => 4,
+        _ => return Err(line.wrong(format!("`{}` is no number of bytes", super::text::shown(text)))),
+    };
+    let bytes = line.float(number)? * 1024f64.powi(exponent);
+    if bytes < 9e18 { Ok(bytes.round() as u64) } else { Err(line.wrong("that many bytes were never read")) }
+}
