@@ -4,11 +4,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
+use engine::Controls;
 use report::Report;
 use target::{Options, Server};
 
-use crate::drive::{self, Progress};
+use crate::drive;
 use crate::exit::Exit;
+use crate::live::Progress;
 use crate::{printed, signals, terminal};
 
 /// Show, in under 20 seconds, how a connection pool makes a timer lie.
@@ -37,7 +39,7 @@ pub struct Args {
 /// When the server cannot be started or the record not be kept.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let server = Server::start(Options::default())?;
-    let stop = signals::stop_flag()?;
+    let controls = Controls::new(signals::stop_flag()?);
     let delay = if args.fast { "0.2" } else { "2" };
     let url = format!("http://{}/delay/{delay}", server.local_addr());
     // Through the same door as everybody: what the demo does can be typed.
@@ -55,7 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         "16 requests from 4 callers over 2 connections to a server that answers after {delay} s: {}",
         if args.fast { "about 2 s" } else { "about 16 s" }
     );
-    let conducted = drive::conduct(&prepared, options, &folder, Progress::Quiet, &stop)?;
+    let conducted = drive::conduct(&prepared, options, &folder, Progress::Quiet, &controls)?;
     drop(server);
     let report = Report {
         document: &conducted.document,

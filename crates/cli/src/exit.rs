@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use record::Outcome;
-use record::document::{Document, State, VerdictWord};
+use record::document::{Document, State, Threshold, ThresholdResult, VerdictWord};
+use record::import::Import;
+use record::search::{Limit, SearchDocument};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub enum Exit {
     Done,
     /// Usage or environment: we could not do what was asked.
     Refused,
+    /// A stated threshold was missed.
+    Missed,
     /// The measurement is invalid.
     Invalid,
     /// Nothing could be reached.
@@ -33,10 +37,37 @@ impl Exit {
             return Exit::Unreachable;
         }
         match document.verdict.as_ref().map(|verdict| verdict.word) {
+            // An invalid measurement proves neither a miss nor a hit, so the thresholds come last.
+            Some(VerdictWord::Valid | VerdictWord::Degraded) if missed(&document.thresholds) => Exit::Missed,
             Some(VerdictWord::Valid | VerdictWord::Degraded) => Exit::Done,
             Some(VerdictWord::Invalid) | None => Exit::Invalid,
         }
     }
+
+    /// What the answer of a search means for the exit code.
+    pub fn of_search(document: &SearchDocument) -> Exit {
+        match (&document.answer, document.state) {
+            (_, State::Interrupted) => Exit::Interrupted,
+            (_, State::Broken) => Exit::Invalid,
+            (Some(answer), _) if answer.holds_per_s.is_some() => Exit::Done,
+            (Some(answer), _) if answer.limit == Limit::Server => Exit::Missed,
+            _ => Exit::Invalid,
+        }
+    }
+
+    /// What an import means for it.
+    pub fn of_import(import: &Import) -> Exit {
+        match import.verdict.word {
+            VerdictWord::Invalid => Exit::Invalid,
+            _ if missed(&import.thresholds) => Exit::Missed,
+            _ => Exit::Done,
+        }
+    }
+}
+
+/// One that nobody could decide counts: it is not known to be met.
+fn missed(thresholds: &[Threshold]) -> bool {
+    thresholds.iter().any(|threshold| threshold.result != ThresholdResult::Met)
 }
 
 fn nothing_reached(document: &Document) -> bool {
@@ -57,9 +88,50 @@ impl From<Exit> for ExitCode {
         ExitCode::from(match exit {
             Exit::Done => 0,
             Exit::Refused => 1,
+            Exit::Missed => 2,
             Exit::Invalid => 3,
             Exit::Unreachable => 4,
             Exit::Interrupted => 130,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::document::{Quantity, Verdict};
+
+    use super::*;
+
+    fn document(state: State, word: VerdictWord, result: ThresholdResult) -> Document {
+        // The golden run, which any version can read.
+        let golden = include_str!("../../../formats/golden/run/run.json");
+        let mut document: Document = serde_json::from_str(golden).unwrap();
+        document.state = state;
+        document.verdict = Some(Verdict { word, findings: Vec::new() });
+        document.thresholds = vec![Threshold {
+            fail_if: "error_share > 1%".to_owned(),
+            measured: None,
+            limit: Quantity::Share(0.01),
+            result,
+            reason: None,
+        }];
+        document
+    }
+
+    /// If this fails, a pipeline takes a measurement that proves nothing for a server that is too slow.
+    #[test]
+    fn a_missed_threshold_counts_only_where_the_measurement_does() {
+        use ThresholdResult::{Met, Missed, Undecided};
+        use VerdictWord::{Degraded, Invalid, Valid};
+        for (state, word, result, exit) in [
+            (State::Finished, Valid, Met, Exit::Done),
+            (State::Finished, Valid, Missed, Exit::Missed),
+            (State::Finished, Degraded, Undecided, Exit::Missed),
+            (State::Finished, Invalid, Missed, Exit::Invalid),
+            (State::Broken, Valid, Missed, Exit::Invalid),
+            (State::Interrupted, Valid, Missed, Exit::Interrupted),
+        ] {
+            assert_eq!(Exit::of(&document(state, word, result)), exit, "{state:?} {word:?} {result:?}");
+        }
     }
 }

@@ -25,7 +25,8 @@ pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
     }
 }
 
-fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
+/// A usage error in one line.
+pub fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
     if let Some(hint) = unknown_flag(error).and_then(|flag| habit(&flag, value_after(&flag, arguments))) {
         return hint;
     }
@@ -72,9 +73,10 @@ fn habit(flag: &str, value: &str) -> Option<String> {
         "-D" => "for a duration write `-d 10s`; for a body from a file, `-b @FILE`".to_owned(),
         "-m" => format!("for a method write `-X {value}`"),
         "-u" | "--vus" => format!("for callers write `--callers {value}`"),
-        "-k" | "--insecure" => "there is no TLS yet, so nothing to skip; use http://".to_owned(),
+        "--http2" => "for HTTP/2 write `--http 2` over https://, `--http h2c` over http://".to_owned(),
+        "--unix-socket" => format!("for a socket write `--unix {value}`"),
         "-L" | "-l" | "--latency" => "percentiles are always shown; leave it out".to_owned(),
-        "-s" | "--script" => "there are no scripts; several requests come from `--targets FILE`".to_owned(),
+        "-s" | "--script" => "there are no scripts; journeys with data and checks come from a scenario file: `parallax drive FILE.toml`".to_owned(),
         _ => return None,
     };
     Some(format!("`{flag}` is not an option here: {advice}").replace("  ", " "))

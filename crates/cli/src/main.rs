@@ -1,13 +1,19 @@
 //! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
 
+mod convert_verb;
 mod demo;
 mod drive;
 mod exit;
 mod hints;
+mod import_verb;
+mod live;
 mod report_verb;
+mod scenario_verb;
+mod search;
 mod serve;
 mod signals;
 mod terminal;
+mod under_way;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -31,6 +37,9 @@ enum Verb {
     Serve(serve::Args),
     Demo(demo::Args),
     Report(report_verb::Args),
+    Scenario(scenario_verb::Args),
+    Convert(convert_verb::Args),
+    Import(import_verb::Args),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +62,9 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Verb::Serve(args) => serve::run(&args),
         Verb::Demo(args) => demo::run(&args),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Scenario(args) => scenario_verb::run(&args),
+        Verb::Convert(args) => convert_verb::run(&args),
+        Verb::Import(args) => import_verb::run(&args),
     };
     result.unwrap_or_else(|error| failed(&error))
 }

@@ -1,20 +1,27 @@
 //! `parallax report`: a run again, from its folder alone.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use report::{Rebuilt, Report};
+use record::document::State;
+use report::{Condition, Rebuilt, Report};
 
 use crate::exit::Exit;
-use crate::{printed, terminal};
+use crate::under_way::is_under_way;
+use crate::{import_verb, printed, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
 /// Everything is worked out anew from the histograms in the folder. Of a run whose process was killed, all but at
 /// most the last second is there.
+///
+/// Exit codes are those of the run: see `parallax drive --help`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  parallax report parallax-runs/20260101-120000-4711
+  parallax report --fail-if 'response.p99 > 50ms' --fail-if 'error_share > 1%' runs/one")]
 pub struct Args {
-    /// Folder of the record.
+    /// Folder of the record, or its run.json.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
@@ -22,9 +29,27 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
+    /// Exit with 2 if this holds; may be given again. Judged in place of what the run was given.
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Condition>,
+
     /// No colours, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
+}
+
+/// People name the file that they see.
+pub fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if (path.ends_with("run.json") || path.ends_with("search.json")) && path.is_file() => {
+            if parent.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                parent
+            }
+        }
+        _ => path,
+    }
 }
 
 /// Runs the verb. The exit code is the run's own.
@@ -33,14 +58,28 @@ pub struct Args {
 ///
 /// When the folder holds no run, or one that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let recording = record::read(&args.folder)?;
-    let Rebuilt { document, seconds, differences } = report::rebuild(recording);
+    let folder = folder(&args.folder);
+    if record::search::is_search(folder) {
+        return search(args, folder);
+    }
+    if record::import::is_import(folder)? {
+        return import_verb::report(folder, &args.fail_if, args.json, args.no_color);
+    }
+    // Asked before it is read: one that ends in between is read as it ended.
+    let at_work = is_under_way(folder);
+    let recording = record::read(folder)?;
+    let under_way = recording.document.state == State::Running && at_work;
+    let mut rebuilt = if under_way { report::rebuild_so_far(recording) } else { report::rebuild(recording) };
+    if !args.fail_if.is_empty() {
+        rebuilt.judge(&args.fail_if);
+    }
+    let Rebuilt { document, seconds, differences, .. } = rebuilt;
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     printed(if args.json {
         report::json(&document, &mut out)
     } else {
-        let report = Report { document: &document, seconds: &seconds, folder: Some(&args.folder) };
+        let report = Report { document: &document, seconds: &seconds, folder: Some(folder) };
         report::text(&report, &mut out, style)
     })?;
     if let Some(first) = differences.first() {
@@ -52,4 +91,17 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         )?;
     }
     Ok(Exit::of(&document))
+}
+
+/// A search: its probes are runs of their own, in the folders that it names.
+fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
+    let document = record::search::read_search(folder)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, args.no_color);
+    printed(if args.json {
+        report::search_json(&document, &mut out)
+    } else {
+        report::search_text(&document, Some(folder), &mut out, style)
+    })?;
+    Ok(Exit::of_search(&document))
 }

@@ -1,9 +1,13 @@
 //! `parallax serve`: the built-in reference server in the foreground.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use anyhow::Context;
+use clap::ValueHint;
 use target::{Freeze, Options, Server, Truth};
 use units::{Nanos, parse_count};
 
@@ -12,6 +16,9 @@ use crate::signals;
 
 /// How often the stop flag is looked at.
 const STOP_EVERY: Nanos = Nanos::from_millis(50);
+
+/// 80 megabytes of address space, of which what is not used is not taken.
+const MOST_ARRIVALS: usize = 10_000_000;
 
 /// How many planned freezes are printed at the start.
 const FREEZES_SHOWN: usize = 5;
@@ -23,8 +30,8 @@ const FREEZES_SHOWN: usize = 5;
 /// arrival in the kernel to its answer's last byte.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address and port; port 0 takes a free one.
-    #[arg(short = 'l', long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    /// Address and port, or a port on 127.0.0.1; port 0 takes a free one.
+    #[arg(short = 'l', long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     listen: SocketAddr,
 
     /// Threads, each with a listener of its own.
@@ -51,9 +58,21 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "freeze", value_parser = at_least_one)]
     freeze_count: Option<u64>,
 
+    /// Keep when each request arrived in this host's kernel, up to ten million, and write that here at the end: a
+    /// line each, nanoseconds on the monotonic clock.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    arrivals: Option<PathBuf>,
+
     /// On Ctrl-C, print the whole truth as JSON instead of a summary.
     #[arg(long)]
     json: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    text.parse().map_err(|_| "not an address; write ADDRESS:PORT, [ADDRESS]:PORT or PORT".to_owned())
 }
 
 /// Serves until Ctrl-C.
@@ -70,6 +89,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         clock::sleep_until(clock::now() + STOP_EVERY);
     }
     let truth = server.stop();
+    if let Some(path) = &args.arrivals {
+        write_arrivals(&truth, path).with_context(|| format!("cannot write {}", path.display()))?;
+    }
     if args.json {
         writeln!(out, "{}", truth.to_json())?
     } else {
@@ -90,6 +112,7 @@ fn options(args: &Args) -> Options {
         threads: args.threads as usize,
         backlog: args.backlog,
         freeze,
+        arrivals_kept: if args.arrivals.is_some() { MOST_ARRIVALS } else { 0 },
         ..Options::default()
     }
 }
@@ -101,6 +124,14 @@ fn announce(server: &Server, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "freeze at {offset} for {}, on the monotonic clock {} ns", end - begin, begin.0)?;
     }
     out.flush()
+}
+
+fn write_arrivals(truth: &Truth, path: &Path) -> io::Result<()> {
+    let mut file = io::BufWriter::new(File::create(path)?);
+    for arrival in truth.arrivals() {
+        writeln!(file, "{}", arrival.0)?;
+    }
+    file.flush()
 }
 
 fn summarize(truth: &Truth, out: &mut dyn Write) -> io::Result<()> {

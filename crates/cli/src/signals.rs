@@ -1,24 +1,65 @@
-//! Ctrl-C ends the run well: the first one stops it and keeps the record, the second one is for good.
+//! Ctrl-C, a termination and a lost terminal end the run well: the first one stops it and keeps the record, the second one is for good.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use anyhow::Context;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use rustix::process::getpid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 
-/// A flag that the first SIGINT or SIGTERM sets. The second ends the process at once.
+use crate::live::screen;
+
+/// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second ends the process at once.
+///
+/// SIGHUP stays ignored where it was: that is what nohup asks for.
+///
+/// A thread takes the signals, rather than their handlers: the terminal, where the live view has it, is given back
+/// first, and a handler may not do that.
 ///
 /// # Errors
 ///
 /// When the kernel refuses the handlers.
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the one that ends the process looks at the flag before the other has set it.
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))
-            .and_then(|_| flag::register(signal, Arc::clone(&stop)))
-            .context("cannot handle signals, so Ctrl-C would lose the run")?;
-    }
+    let signals = if ignores_hangup() { &[SIGINT, SIGTERM][..] } else { &[SIGINT, SIGTERM, SIGHUP] };
+    let told = Arc::clone(&stop);
+    let context = "cannot handle signals, so Ctrl-C would lose the run";
+    let mut signals = Signals::new(signals).context(context)?;
+    let take = move || {
+        for _ in signals.forever() {
+            if told.swap(true, Ordering::Relaxed) {
+                screen::leave();
+                low_level::exit(130);
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(take).context(context)?;
     Ok(stop)
+}
+
+/// Whether this process was started with SIGHUP ignored (`SigIgn` in proc_pid_status(5): one bit a signal).
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", getpid().as_raw_nonzero()));
+    status.is_ok_and(|status| is_ignored(&status, SIGHUP))
+}
+
+fn is_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_which_signals_are_ignored() {
+        assert!(is_ignored("Name:\tx\nSigIgn:\t0000000000000001\n", SIGHUP));
+        assert!(!is_ignored("Name:\tx\nSigIgn:\t0000000000001002\n", SIGHUP));
+        assert!(!is_ignored("", SIGHUP));
+    }
 }

@@ -1,19 +1,33 @@
 //! What the terminal can show. The only reader of `NO_COLOR`, `TERM`, the locale and the window's width.
 
-use std::io::{IsTerminal, Stdout};
+use std::io::{self, IsTerminal, Stdout};
 
 use report::Style;
+
+use crate::live::{Look, screen};
+
+/// How the live view may look, where there may be one: on a terminal for both streams that moves its cursor and
+/// sends its keys to us.
+pub fn live_look(no_color: bool) -> Option<Look> {
+    let both = io::stdout().is_terminal() && io::stderr().is_terminal();
+    let moves = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+    let look = Look { colour: !no_color && !is_set("NO_COLOR"), unicode: speaks_utf8() };
+    (both && moves && screen::is_in_front()).then_some(look)
+}
 
 /// How to print on standard output: colours only on a terminal that has not been told otherwise.
 pub fn style(out: &Stdout, no_color: bool) -> Style {
     let is_terminal = out.is_terminal();
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     Style {
-        colour: is_terminal && !no_color && !set("NO_COLOR") && !dumb,
+        colour: is_terminal && !no_color && !is_set("NO_COLOR") && !dumb,
         unicode: !is_terminal || speaks_utf8(),
         width: if is_terminal { width(out) } else { 100 },
     }
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
 fn speaks_utf8() -> bool {

@@ -1,22 +1,25 @@
 //! Carries out a prepared run: drives, keeps the record as it goes, and closes it with results and verdict.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{Finished, Listener, Load, Plan, RunError, Started};
+use engine::{Controls, Finished, Listener, Order, Place, Plan, RunError, Started};
 use record::document::{
-    ArrivalStamps, Document, EffectiveOption, Host, Kind, Load as LoadFacts, Model, OptionSource,
-    SCHEMA_VERSION, Stamps, State, Subject, Time,
+    ArrivalStamps, Document, EffectiveOption, Host, Kind, Load as LoadFacts, LoadChange, LoadOrder, Model,
+    OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
 use record::{Event, Evidence, FolderWriter, Interval, RecordError, Second, audit};
-use report::RunFacts;
+use report::{Condition, Figures, RunFacts};
 use units::Nanos;
 
+use super::ceiling;
 use super::folder::Claim;
 use super::plan::Prepared;
-use super::secrets;
+use super::sinks::Sinks;
+use super::surroundings::Surroundings;
+use super::{load, scenario_file, secrets};
+use crate::live::Progress;
+use crate::under_way::UnderWay;
 
 /// A run that has ended, with all that a report needs.
 pub struct Conducted {
@@ -27,17 +30,11 @@ pub struct Conducted {
     pub damage: Option<RecordError>,
     /// Why the run broke off, where it did.
     pub broken: Option<RunError>,
+    /// What did not reach those who were to be told while it went on.
+    pub untold: Vec<String>,
 }
 
-/// What is told while the run goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    Quiet,
-    /// One plain line a second on standard error.
-    Lines,
-}
-
-/// Drives, and keeps the record in `folder`. Returns when the run has ended, or soon after `stop` is set.
+/// Drives, and keeps the record in `folder`. Returns when the run has ended, or soon after `controls` stop it.
 ///
 /// # Errors
 ///
@@ -47,23 +44,29 @@ pub fn conduct(
     options: BTreeMap<String, EffectiveOption>,
     folder: &Path,
     progress: Progress,
-    stop: &AtomicBool,
+    controls: &Controls,
 ) -> anyhow::Result<Conducted> {
+    let sinks = Sinks::open(&prepared.sinks)?;
     let claim = Claim::make(folder)?;
     let mut keeper = Keeper {
         document: opening_document(prepared, options),
-        plan: &prepared.plan,
+        thresholds: &prepared.thresholds,
+        sinks,
+        prepared,
         folder,
         writer: None,
+        under_way: None,
         damage: None,
         damaged_at: Nanos::ZERO,
         measured: Nanos::ZERO,
         total: Interval::default(),
         process_cpu: host::process_cpu(),
+        surroundings: Surroundings::start(port(&prepared.plan)),
         progress,
-        stop,
+        controls,
     };
-    let ended = engine::run(&prepared.plan, &prepared.protocol, stop, &mut keeper);
+    let ended = prepared.protocol.run(&prepared.plan, controls, &mut keeper);
+    keeper.progress.end();
     if keeper.writer.is_some() {
         return Ok(keeper.close(ended));
     }
@@ -75,39 +78,42 @@ pub fn conduct(
     }
 }
 
-pub(super) fn timestamp(wall: Nanos) -> jiff::Timestamp {
+pub fn timestamp(wall: Nanos) -> jiff::Timestamp {
     jiff::Timestamp::from_nanosecond(i128::from(wall.0)).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
-fn opening_document(prepared: &Prepared, options: BTreeMap<String, EffectiveOption>) -> Document {
+/// What is known of a run before it begins.
+pub fn opening_document(prepared: &Prepared, options: BTreeMap<String, EffectiveOption>) -> Document {
     let plan = &prepared.plan;
-    let (model, rate) = match plan.load {
-        Load::Open(schedule::Arrivals::Constant(rate)) => (Model::Open, Some(rate.as_per_second_f64())),
-        Load::Closed => (Model::Closed, None),
-    };
     Document {
         schema_version: SCHEMA_VERSION,
         kind: Kind::Drive,
         state: State::Running,
         verdict: None,
+        thresholds: Vec::new(),
         parallax_version: env!("CARGO_PKG_VERSION").to_owned(),
         command: secrets::without(std::env::args_os().map(|text| text.to_string_lossy().into_owned())),
         options,
         subject: Subject {
             url: prepared.url.clone(),
-            protocol: "http/1.1".to_owned(),
-            request_kinds: prepared.request_kinds,
+            protocol: "http".to_owned(),
+            request_kinds: prepared.names.len() as u64,
+            targets: targets(prepared),
             address: None,
         },
         load: LoadFacts {
-            model,
-            rate_per_s: rate,
+            model: if plan.load.is_open() { Model::Open } else { Model::Closed },
+            rate_per_s: load::rate_per_s(&plan.load),
+            arrivals: load::arrival_facts(&plan.load),
+            think: load::think_facts(&plan.load),
+            pace: load::pace_facts(plan),
             callers: plan.pool.callers,
-            connections: plan.pool.connections,
-            pipeline: codec::Session::capacity(&codec::Protocol::session(&prepared.protocol)) as u64,
+            connections: plan.pool.connections.saturating_mul(plan.peers.len() as u64),
+            pipeline: prepared.depth,
             workers: plan.workers,
             duration_ns: plan.window.map(|window| window.0),
             request_limit: plan.request_limit,
+            changes: Vec::new(),
         },
         time: Time { started: String::new(), started_monotonic_ns: 0, elapsed_ns: None, window_ns: None },
         stamps: Stamps {
@@ -121,6 +127,12 @@ fn opening_document(prepared: &Prepared, options: BTreeMap<String, EffectiveOpti
     }
 }
 
+/// Their names, where each has figures of its own.
+fn targets(prepared: &Prepared) -> Vec<String> {
+    let apart = (2..=engine::KINDS_APART).contains(&prepared.names.len());
+    if apart { prepared.names.clone() } else { Vec::new() }
+}
+
 fn host_facts() -> Host {
     let facts = host::Facts::read();
     Host {
@@ -131,16 +143,21 @@ fn host_facts() -> Host {
         memory_bytes: facts.memory_bytes,
         clock_source: facts.clock_source,
         hypervisor: facts.hypervisor,
+        ..Host::default()
     }
 }
 
 /// Keeps the record while the engine runs.
 struct Keeper<'a> {
     document: Document,
-    plan: &'a Plan,
+    thresholds: &'a [Condition],
+    sinks: Sinks,
+    prepared: &'a Prepared,
     folder: &'a Path,
     /// From the run's zero on.
     writer: Option<FolderWriter>,
+    /// Told to whoever reads the folder meanwhile.
+    under_way: Option<UnderWay>,
     /// The first, and the offset of what is missing for it.
     damage: Option<RecordError>,
     damaged_at: Nanos,
@@ -148,8 +165,27 @@ struct Keeper<'a> {
     measured: Nanos,
     total: Interval,
     process_cpu: Option<Nanos>,
+    surroundings: Surroundings,
     progress: Progress,
-    stop: &'a AtomicBool,
+    controls: &'a Controls,
+}
+
+/// The port that connections go to, as far as there is but one.
+fn port(plan: &Plan) -> Option<u16> {
+    let port = |place: &Place| match place {
+        Place::Address(address) => Some(address.port()),
+        Place::Name { port, .. } => Some(*port),
+        Place::Unix(_) => None,
+    };
+    let [peer] = plan.peers.as_slice() else { return None };
+    port(&peer.place)
+}
+
+/// Whether the run costs what the ceiling was measured with: HTTP/1.1 in the clear, to one server.
+fn speaks_as_calibrated(document: &Document) -> bool {
+    let http = document.options.get("http").map_or("auto", |option| option.value.as_str());
+    let one_server = document.subject.targets.len() <= 1;
+    document.subject.url.starts_with("http://") && matches!(http, "auto" | "1.1") && one_server
 }
 
 impl Listener for Keeper<'_> {
@@ -157,22 +193,36 @@ impl Listener for Keeper<'_> {
         let offset = started.at.saturating_sub(clock::now());
         self.document.time.started = timestamp(clock::wall() + offset).to_string();
         self.document.time.started_monotonic_ns = started.at.0;
+        self.surroundings.begin(started.at);
+        self.document.host.limits = self.surroundings.limits();
+        self.document.host.missing = self.surroundings.missing();
+        if speaks_as_calibrated(&self.document) {
+            let shape = ceiling::shape(&self.prepared.plan, self.document.load.pipeline, &self.document.host);
+            let (ceiling, unusable) = ceiling::known(&shape);
+            self.document.host.limits.ceiling = ceiling;
+            self.document.host.missing.extend(unusable);
+        }
         if let Some(reason) = &started.no_kernel_stamps {
             self.document.stamps.arrival = ArrivalStamps::Read;
             self.document.stamps.reason = Some(reason.clone());
             note_read_stamps(&mut self.document.options);
         }
         match FolderWriter::create(self.folder, &self.document) {
-            Ok(writer) => self.writer = Some(writer),
+            Ok(writer) => {
+                self.writer = Some(writer);
+                self.under_way = UnderWay::mark(self.folder);
+                self.progress.started(&self.document, &self.prepared.plan, started.at);
+                self.sinks.started(&self.document);
+            }
             Err(error) => {
                 // Nothing has been sent yet, and without its record the run would be for nothing.
                 self.damage = Some(error);
-                self.stop.store(true, Ordering::Relaxed);
+                self.controls.stop();
             }
         }
     }
 
-    fn interval(&mut self, interval: &Interval) {
+    fn interval(&mut self, interval: &mut Interval) {
         if self.writer.is_none() {
             // There is no run without its record: nothing was sent, and nothing is to be told of it.
             return;
@@ -180,11 +230,12 @@ impl Listener for Keeper<'_> {
         let now = host::process_cpu();
         let used = now.zip(self.process_cpu).map(|(now, before)| now.saturating_sub(before));
         self.process_cpu = now;
+        self.surroundings.note(interval);
         self.total.merge(interval);
         let second = Second::of(interval, used);
-        if self.progress == Progress::Lines {
-            let _ = writeln!(io::stderr(), "{}", report::second_line(&second, &self.document.load));
-        }
+        self.sinks.interval(interval, &second);
+        self.progress.interval(interval, &second, &self.document);
+        self.note_changes();
         self.measured = interval.start + interval.length;
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.append(interval, used)) {
             // The run goes on: what is measured is worth more than the folder. Told at the end.
@@ -202,7 +253,8 @@ fn note_read_stamps(options: &mut BTreeMap<String, EffectiveOption>) {
 
 impl Keeper<'_> {
     fn close(mut self, ended: Result<Finished, RunError>) -> Conducted {
-        let interrupted = self.stop.load(Ordering::Relaxed);
+        let interrupted = self.controls.is_stopped();
+        self.note_changes();
         let (finished, broken) = match ended {
             Ok(finished) => (Some(finished), None),
             Err(error) => (None, Some(error)),
@@ -216,6 +268,7 @@ impl Keeper<'_> {
         self.note_end(finished.as_ref());
         let seconds = self.read_back();
         self.judge(&seconds);
+        let untold = self.sinks.finish();
         // The document first: on a full disk it is worth more than what is noted beside it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
@@ -231,6 +284,42 @@ impl Keeper<'_> {
             folder: self.folder.to_owned(),
             damage: self.damage,
             broken,
+            untold,
+        }
+    }
+
+    /// Notes what the user has done to the load since the last look, at once: a run that is cut off has it too.
+    fn note_changes(&mut self) {
+        let known = self.document.load.changes.len();
+        let changes = self.controls.changes(known);
+        if changes.is_empty() {
+            return;
+        }
+        let planned = self.document.load.rate_per_s;
+        for change in changes {
+            let (order, rate_per_s) = match change.order {
+                Order::Pause => (LoadOrder::Paused, None),
+                Order::Resume => (LoadOrder::Resumed, None),
+                Order::Tempo(tempo) => (LoadOrder::Rate, planned.map(|per_s| per_s * tempo.factor())),
+                Order::End => (LoadOrder::Ended, None),
+            };
+            self.document.load.changes.push(LoadChange { at_ns: change.at.0, change: order, rate_per_s });
+            let (kind, text) = match (order, rate_per_s) {
+                (LoadOrder::Paused, _) => ("paused", "paused by a key".to_owned()),
+                (LoadOrder::Resumed, _) => ("resumed", "resumed by a key".to_owned()),
+                (LoadOrder::Rate, Some(per_s)) => {
+                    ("rate", format!("the rate is {} by a key", report::rate(per_s)))
+                }
+                (LoadOrder::Rate, None) => ("rate", "the pace was changed by a key".to_owned()),
+                (LoadOrder::Ended, _) => ("ended", "ended by a key; last answers are waited for".to_owned()),
+            };
+            let event = Event { at_ns: change.at.0, kind: kind.to_owned(), text };
+            if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
+                self.note_damage(error, change.at);
+            }
+        }
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
+            self.note_damage(error, self.measured);
         }
     }
 
@@ -244,9 +333,12 @@ impl Keeper<'_> {
         let elapsed = finished.map_or(self.measured, |finished| finished.elapsed);
         let time = &mut self.document.time;
         time.elapsed_ns = Some(elapsed.0);
-        time.window_ns = Some(window(self.plan, self.document.state, elapsed).0);
+        time.window_ns = Some(window(&self.prepared.plan, self.controls, self.document.state, elapsed).0);
+        if let Some(spoken) = self.prepared.protocol.spoken() {
+            self.document.subject.protocol = spoken;
+        }
         if let Some(finished) = finished {
-            self.document.subject.address = finished.address.map(|address| address.to_string());
+            self.document.subject.address = finished.address.as_ref().map(ToString::to_string);
             if self.document.stamps.arrival == ArrivalStamps::Kernel {
                 self.document.stamps.pairing_error_ns = Some(finished.stamps.pairing_error.0);
             }
@@ -271,12 +363,32 @@ impl Keeper<'_> {
                 format!("the wall clock was set during the run: {steps} times"),
             ));
         }
+        events.extend(self.used_up().map(|text| event(end, "data_used_up", text)));
         if let Some(error) = broken {
             events.push(event(end, "broken", error.to_string()));
         } else if self.document.state == State::Interrupted {
             events.push(event(end, "interrupted", "ended by a signal".to_owned()));
         }
         events
+    }
+
+    /// Why the schedule ended before its time, where data that is used once ended it.
+    fn used_up(&self) -> Option<String> {
+        let limit = self.prepared.protocol.scenario()?.limit()?;
+        let is_bound = self.prepared.plan.request_limit == Some(limit.arrivals);
+        let begun: u64 = match self.document.results.as_ref() {
+            Some(results) if is_bound => {
+                let kinds = self.prepared.protocol.scenario()?.kinds_named();
+                let first = kinds.iter().zip(&results.targets).filter(|(kind, _)| kind.first);
+                let apart: u64 = first.map(|(_, target)| target.requests).sum();
+                if results.targets.is_empty() { results.totals.scheduled } else { apart }
+            }
+            _ => return None,
+        };
+        let rows = limit.rows;
+        (begun >= limit.arrivals).then(|| {
+            format!("data `{}` is used up after its {rows} rows: the schedule ended there", limit.data)
+        })
     }
 
     /// The intervals, from the folder that they were written to; as many as it took.
@@ -298,34 +410,36 @@ impl Keeper<'_> {
                 seconds,
             },
         ));
-        document.verdict = Some(audit(&Evidence {
-            total: &self.total,
-            seconds,
-            model: document.load.model,
-            slots: document.load.slots(),
-            window: Nanos(document.time.window_ns.unwrap_or(0)),
-            stamps: &document.stamps,
-            state: document.state,
-        }));
+        if let (Some(results), Some(scenario)) = (&mut document.results, self.prepared.protocol.scenario()) {
+            results.journeys = scenario_file::journeys(&scenario.kinds_named(), &results.targets);
+        }
+        document.verdict = Some(audit(&Evidence::of(document, &self.total, seconds)));
+        let window = Nanos(document.time.window_ns.unwrap_or(0));
+        document.thresholds = document.results.as_ref().map_or_else(Vec::new, |results| {
+            let figures = Figures { total: &self.total, results, window };
+            self.thresholds.iter().map(|condition| condition.threshold(&figures)).collect()
+        });
     }
 }
 
 /// How long requests were scheduled for: what throughput is divided by.
-fn window(plan: &Plan, state: State, elapsed: Nanos) -> Nanos {
-    let Some(window) = plan.window() else { return elapsed };
+fn window(plan: &Plan, controls: &Controls, state: State, elapsed: Nanos) -> Nanos {
+    let Some(window) = controls.window(plan) else { return elapsed };
     // Callers may have used up their number of requests before the time.
-    let may_end_early = plan.load == Load::Closed && plan.request_limit.is_some();
+    let may_end_early = !plan.load.is_open() && plan.request_limit.is_some();
     if state == State::Finished && !may_end_early { window } else { window.min(elapsed) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
+    use std::sync::Arc;
 
-    use engine::{Peer, PoolPlan};
+    use engine::{Load, Peer, PoolPlan};
     use schedule::Arrivals;
 
     use super::*;
+    use crate::drive::sinks::SinkPlan;
 
     fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
         let pool = PoolPlan {
@@ -337,10 +451,11 @@ mod tests {
         };
         Plan {
             load,
+            pace: engine::Pace::default(),
             window: seconds.map(Nanos::from_secs),
             request_limit,
             pool,
-            peer: Peer::Address(SocketAddr::from(([127, 0, 0, 1], 1))),
+            peers: vec![Peer::at(Place::Address(SocketAddr::from(([127, 0, 0, 1], 1))))],
             workers: 1,
             kernel_stamps: true,
             drain: Some(Nanos::from_secs(5)),
@@ -350,18 +465,20 @@ mod tests {
 
     #[track_caller]
     fn check(plan: &Plan, state: State, elapsed_s: u64, window_s: u64) {
-        assert_eq!(window(plan, state, Nanos::from_secs(elapsed_s)), Nanos::from_secs(window_s));
+        let controls = Controls::new(Arc::default());
+        let window = window(plan, &controls, state, Nanos::from_secs(elapsed_s));
+        assert_eq!(window, Nanos::from_secs(window_s));
     }
 
     /// If this fails, 4 requests at 1/s are said to be 1.33/s: the last one is due after 3 s, and its second counts.
     #[test]
     fn an_open_loop_is_divided_by_the_time_it_was_scheduled_for() {
         let open = Load::Open(Arrivals::Constant("1/s".parse().unwrap()));
-        check(&plan(open, Some(4), None), State::Finished, 3, 4);
-        check(&plan(open, None, Some(4)), State::Finished, 3, 4);
-        check(&plan(open, Some(10), Some(4)), State::Finished, 3, 4);
-        check(&plan(open, Some(4), Some(100)), State::Finished, 9, 4);
-        check(&plan(open, Some(4), None), State::Interrupted, 2, 2);
+        check(&plan(open.clone(), Some(4), None), State::Finished, 3, 4);
+        check(&plan(open.clone(), None, Some(4)), State::Finished, 3, 4);
+        check(&plan(open.clone(), Some(10), Some(4)), State::Finished, 3, 4);
+        check(&plan(open.clone(), Some(4), Some(100)), State::Finished, 9, 4);
+        check(&plan(open.clone(), Some(4), None), State::Interrupted, 2, 2);
         check(&plan(open, Some(4), None), State::Broken, 2, 2);
     }
 
@@ -377,33 +494,40 @@ mod tests {
     fn a_run_that_broke_says_so_in_its_record() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("run");
-        let stop = AtomicBool::new(false);
+        let controls = Controls::new(Arc::default());
         let prepared = Prepared {
             plan: plan(Load::Closed, Some(10), None),
             protocol: crate::drive::plan::tests::protocol(),
             url: "http://127.0.0.1:1/".to_owned(),
-            request_kinds: 1,
+            names: vec!["GET http://127.0.0.1:1/".to_owned()],
+            depth: 1,
             method: "GET".to_owned(),
+            thresholds: vec!["throughput < 1/s".parse().unwrap()],
+            sinks: SinkPlan::default(),
         };
         let mut keeper = Keeper {
             document: opening_document(&prepared, BTreeMap::new()),
-            plan: &prepared.plan,
+            thresholds: &prepared.thresholds,
+            sinks: Sinks::open(&prepared.sinks).unwrap(),
+            prepared: &prepared,
             folder: &folder,
             writer: None,
+            under_way: None,
             damage: None,
             damaged_at: Nanos::ZERO,
             measured: Nanos::ZERO,
             total: Interval::default(),
             process_cpu: None,
+            surroundings: Surroundings::start(None),
             progress: Progress::Quiet,
-            stop: &stop,
+            controls: &controls,
         };
         keeper.started(&Started { at: Nanos::from_secs(1), no_kernel_stamps: None });
         let mut interval = Interval::default();
         interval.length = Nanos::from_secs(1);
-        keeper.interval(&interval);
+        keeper.interval(&mut interval);
         // As the engine does where it cannot start a worker.
-        stop.store(true, Ordering::Relaxed);
+        controls.stop();
         let conducted = keeper.close(Err(RunError::Worker("an invariant".to_owned())));
         assert!(conducted.damage.is_none(), "{:?}", conducted.damage);
         let kept = record::read(&folder).unwrap();

@@ -1,25 +1,40 @@
 //! `parallax drive`: options to a plan, a run, its record, and what it says.
 
 mod args;
+mod calibrate;
+mod ceiling;
 mod conduct;
+mod connect_args;
 mod folder;
+mod load;
 mod options;
 mod plan;
+mod said;
+pub mod scenario_file;
 mod secrets;
+mod servers;
+mod sinks;
+mod surroundings;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{ArgMatches, CommandFactory};
-use report::Report;
+use engine::Controls;
+use record::document::EffectiveOption;
+use report::{Report, Style};
 
 pub use self::args::Args;
-pub use self::conduct::{Conducted, Progress, conduct};
-pub use self::folder::new_folder;
-pub use self::options::effective;
-pub use self::plan::prepare;
+pub use self::conduct::{Conducted, conduct, opening_document, timestamp};
+pub use self::folder::{Claim, new_folder};
+pub use self::options::{Options, effective};
+pub use self::plan::{Prepared, prepare, prepare_scenario};
 use crate::exit::Exit;
-use crate::{printed, signals, terminal};
+use crate::live::{Live, Progress};
+use crate::{printed, search, signals, terminal};
 
 /// Runs the verb.
 ///
@@ -27,39 +42,96 @@ use crate::{printed, signals, terminal};
 ///
 /// Usage and environment, in one line each; nothing has been sent then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
-    let prepared = prepare(args)?;
     let command = crate::Cli::command();
     let command = command.find_subcommand("drive").expect("drive is a verb of this program");
+    if args.calibrate {
+        return calibrate::run(args);
+    }
+    let Some(path) = scenario_file::named_by(args) else {
+        scenario_file::refuse_options_of_scenarios(args)?;
+        if args.search.is_some() {
+            return search::run(args, matches);
+        }
+        let prepared = prepare(args)?;
+        return run_prepared(args, &prepared, |folder| effective(command, matches, &prepared, folder));
+    };
+    let mut loaded = scenario_file::load(path, command, matches, &args.set)?;
+    let prepared = prepare_scenario(&mut loaded)?;
+    if args.dry_run {
+        return show(&prepared, JOURNEYS_SHOWN);
+    }
+    run_prepared(&loaded.args, &prepared, |folder| {
+        let mut options = effective(command, &loaded.matches, &prepared, folder);
+        loaded.note(&mut options);
+        options
+    })
+}
+
+/// What `--dry-run` shows: enough to see a mix and its rows; `scenario check -n` shows more.
+const JOURNEYS_SHOWN: u64 = 5;
+
+/// Prints what a scenario would send.
+pub fn show(prepared: &Prepared, units: u64) -> anyhow::Result<Exit> {
+    let text = prepared.protocol.scenario().map_or_else(String::new, |scenario| scenario.preview(units));
+    printed(io::stdout().write_all(text.as_bytes()))?;
+    Ok(Exit::Done)
+}
+
+fn run_prepared(
+    args: &Args,
+    prepared: &Prepared,
+    options: impl FnOnce(&Path) -> BTreeMap<String, EffectiveOption>,
+) -> anyhow::Result<Exit> {
     let folder = args.output.clone().unwrap_or_else(new_folder);
-    let options = effective(command, matches, &prepared, &folder);
-    let stop = signals::stop_flag()?;
-    let progress = if args.quiet { Progress::Quiet } else { Progress::Lines };
-    let conducted = conduct(&prepared, options, &folder, progress, &stop)?;
-    if !args.json && progress == Progress::Lines {
+    let options = options(&folder);
+    let controls = Arc::new(Controls::new(signals::stop_flag()?));
+    let progress = progress(args, &controls);
+    let plain = matches!(progress, Progress::Lines);
+    let conducted = conduct(prepared, options, &folder, progress, &controls)?;
+    if !args.json && plain {
         let _ = writeln!(io::stderr());
     }
     printed(print(args, &conducted))?;
     conclude(conducted)
 }
 
+fn progress(args: &Args, controls: &Arc<Controls>) -> Progress {
+    if args.quiet {
+        return Progress::Quiet;
+    }
+    // Lines of the seconds on standard output would run through the view.
+    let wanted = !args.json && !args.no_tui && !args.sinks.to_stdout();
+    match terminal::live_look(args.no_color).filter(|_| wanted) {
+        Some(look) => Progress::Live(Live::new(look, Arc::clone(controls))),
+        None => Progress::Lines,
+    }
+}
+
 fn print(args: &Args, conducted: &Conducted) -> io::Result<()> {
+    if args.sinks.to_stdout() {
+        // There the lines of the seconds stand: the report makes way.
+        let report = report_of(conducted);
+        return report::text(&report, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
+    }
     let mut out = io::stdout();
     if args.json {
         return report::json(&conducted.document, &mut out);
     }
     let style = terminal::style(&out, args.no_color);
-    let report = Report {
-        document: &conducted.document,
-        seconds: &conducted.seconds,
-        folder: Some(&conducted.folder),
-    };
-    report::text(&report, &mut out, style)
+    report::text(&report_of(conducted), &mut out, style)
+}
+
+fn report_of(conducted: &Conducted) -> Report<'_> {
+    Report { document: &conducted.document, seconds: &conducted.seconds, folder: Some(&conducted.folder) }
 }
 
 /// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.
 pub fn conclude(conducted: Conducted) -> anyhow::Result<Exit> {
     if let Some(error) = conducted.broken {
         let _ = writeln!(io::stderr(), "parallax: {error}");
+    }
+    for untold in &conducted.untold {
+        let _ = writeln!(io::stderr(), "parallax: {untold}");
     }
     match conducted.damage {
         Some(error) => Err(error).context("the record is incomplete"),

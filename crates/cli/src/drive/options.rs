@@ -9,9 +9,10 @@ use record::document::{EffectiveOption, OptionSource};
 use units::Nanos;
 
 use super::plan::Prepared;
-use super::secrets;
+use super::{load, secrets};
 
-type Options = BTreeMap<String, EffectiveOption>;
+/// By long name.
+pub type Options = BTreeMap<String, EffectiveOption>;
 
 /// All options of `drive`, by long name, as they took effect.
 ///
@@ -29,18 +30,58 @@ pub fn effective(command: &Command, matches: &ArgMatches, prepared: &Prepared, f
     derive(&mut options, "url", &prepared.url);
     derive(&mut options, "callers", &plan.pool.callers.to_string());
     derive(&mut options, "workers", &plan.workers.to_string());
-    derive(&mut options, "rate", "none: closed loop");
-    derive(&mut options, "duration", &plan.window.map_or("no limit".to_owned(), written));
-    derive(&mut options, "drain", &plan.drain.map_or("off".to_owned(), written));
+    let is_open = plan.load.is_open();
+    let has_rate = options["rate"].source == OptionSource::Given;
+    let rate = if is_open { "none: the schedule says it" } else { "none: closed loop" };
+    derive(&mut options, "rate", rate);
+    derive(&mut options, "arrivals", if has_rate { "even" } else { rate });
+    let seed = load::effective_seed(plan).map(|seed| seed.to_string());
+    derive(&mut options, "seed", seed.as_deref().unwrap_or("none: nothing is random"));
+    let is_replay = options["replay"].source == OptionSource::Given;
+    derive(&mut options, "speed", if is_replay { "1x" } else { "none" });
+    derive(&mut options, "duration", &plan.window.map_or("no limit".to_owned(), Nanos::written));
+    derive(&mut options, "drain", &plan.drain.map_or("off".to_owned(), Nanos::written));
     derive(&mut options, "requests", "no limit");
     derive(&mut options, "method", &prepared.method);
     derive(&mut options, "expect-status", "below 400");
+    derive(&mut options, "probe-duration", "as the objective needs");
     derive(&mut options, "output", &folder.to_string_lossy());
-    for name in ["header", "body", "targets", "expect-body-contains", "expect-sha256"] {
+    for name in NONE_BY_DEFAULT {
         derive(&mut options, name, "none");
     }
     options
 }
+
+/// Options whose absence says all.
+const NONE_BY_DEFAULT: [&str; 27] = [
+    "header",
+    "body",
+    "targets",
+    "expect-body-contains",
+    "expect-sha256",
+    "jitter",
+    "stage",
+    "replay",
+    "replay-column",
+    "think",
+    "set",
+    "resolve",
+    "unix",
+    "source",
+    "cacert",
+    "cert",
+    "key",
+    "sni",
+    "alpn",
+    "search",
+    "search-from",
+    "search-to",
+    "fail-if",
+    "prometheus",
+    "otlp",
+    "jsonl",
+    "csv",
+];
 
 /// As typed, or clap's default; empty where there is neither, and for a flag that is off.
 fn typed(matches: &ArgMatches, argument: &Arg) -> EffectiveOption {
@@ -52,6 +93,9 @@ fn typed(matches: &ArgMatches, argument: &Arg) -> EffectiveOption {
         raw.into_iter().flatten().map(|value| value.to_string_lossy().into_owned()).collect();
     if argument.get_long() == Some("header") {
         values.iter_mut().for_each(|value| *value = secrets::header(value));
+    }
+    if argument.get_long() == Some("set") {
+        values.iter_mut().for_each(|value| *value = secrets::setting(value));
     }
     let value = match values.as_slice() {
         [] => String::new(),
@@ -67,14 +111,6 @@ fn derive(options: &mut Options, name: &str, value: &str) {
     let option = options.get_mut(name).expect("only options that exist are derived");
     if option.source != OptionSource::Given {
         *option = EffectiveOption { value: value.to_owned(), source: OptionSource::Derived };
-    }
-}
-
-/// As one would write it on the command line.
-fn written(time: Nanos) -> String {
-    match time.0 % 1_000_000_000 {
-        0 => format!("{}s", time.0 / 1_000_000_000),
-        _ => format!("{}ns", time.0),
     }
 }
 
@@ -120,6 +156,11 @@ mod tests {
             ("body", "none"),
             ("header", "none"),
             ("targets", "none"),
+            ("arrivals", "none: closed loop"),
+            ("seed", "none: nothing is random"),
+            ("stage", "none"),
+            ("speed", "none"),
+            ("think", "none"),
         ] {
             check(&options, name, value, OptionSource::Derived);
         }
@@ -131,7 +172,7 @@ mod tests {
         let empty: Vec<_> = options.iter().filter(|(_, option)| option.value.is_empty()).collect();
         assert_eq!(
             empty.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
-            ["json", "no-color", "quiet"]
+            ["calibrate", "dry-run", "insecure", "json", "no-color", "no-tui", "quiet"]
         );
     }
 
@@ -146,6 +187,24 @@ mod tests {
         check(&both, "workers", "1", OptionSource::Derived);
         let given = options(&["-n", "5", "--drain", "1s", "http://127.0.0.1:1/"]);
         check(&given, "drain", "1s", OptionSource::Given);
+    }
+
+    #[test]
+    fn a_fresh_seed_is_an_effective_value() {
+        let options = options(&["-r", "5/s", "--arrivals", "poisson", "http://127.0.0.1:1/"]);
+        assert_eq!(options["seed"].source, OptionSource::Derived);
+        assert!(options["seed"].value.parse::<u64>().is_ok(), "{}", options["seed"].value);
+        check(&options, "arrivals", "poisson", OptionSource::Given);
+    }
+
+    #[test]
+    fn stages_are_kept_as_they_were_given() {
+        let line = ["--stage", "pause 1s", "--stage", "constant 3/s 1500ms", "http://127.0.0.1:1/"];
+        let options = options(&line);
+        check(&options, "stage", r#"["pause 1s","constant 3/s 1500ms"]"#, OptionSource::Given);
+        check(&options, "rate", "none: the schedule says it", OptionSource::Derived);
+        check(&options, "duration", "2500ms", OptionSource::Derived);
+        check(&options, "callers", "100000", OptionSource::Derived);
     }
 
     #[test]

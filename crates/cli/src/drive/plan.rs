@@ -1,17 +1,21 @@
 //! From options to a plan. Everything that can be refused is refused here, before anything is sent.
 
-use std::fs;
-use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::{fs, io};
 
 use anyhow::{Context, bail, ensure};
-use codec::http1::{Checks, Header, Http1, Limits, Request, Url, targets};
-use engine::{Load, Peer, Plan, PoolPlan};
+use codec::web::{Checks, Header, Limits, Request, Settings, Url, Web, origins, targets};
+use engine::{Plan, PoolPlan};
+use report::Condition;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use schedule::Arrivals;
 use units::Nanos;
 
 use super::args::{Args, StampsArg};
+use super::load::{Given, load};
+use super::said::Said;
+use super::scenario_file::{self, Loaded};
+use super::servers::{Servers, servers};
+use super::sinks::SinkPlan;
 
 /// How long a run takes when nothing is said.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
@@ -31,12 +35,19 @@ const OTHER_DESCRIPTORS: u64 = 200;
 /// A run that may start.
 pub struct Prepared {
     pub plan: Plan,
-    pub protocol: Http1,
+    pub protocol: Said,
     /// The URL as the record names it.
     pub url: String,
-    pub request_kinds: u64,
+    /// The requests that take turns, by name.
+    pub names: Vec<String>,
+    /// Requests that may be outstanding on one connection, as far as this side knows.
+    pub depth: u64,
     /// The method of the only request, or whose it is.
     pub method: String,
+    /// What the run must not come to.
+    pub thresholds: Vec<Condition>,
+    /// Where to tell of it while it goes on.
+    pub sinks: SinkPlan,
 }
 
 /// Reads targets and bodies, checks everything, and lays out the run.
@@ -51,6 +62,48 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
         expect_body_contains: args.expect_body_contains.as_ref().map(|text| text.as_bytes().to_vec()),
         expect_sha256: args.expect_sha256,
     };
+    let settings = settings(args)?;
+    let servers = servers(origins(&requests)?, &args.connect)?;
+    let depth = servers.depth(args.pipeline, args.connect.streams);
+    let protocol = Web::turns_over(&servers.plans, &requests, &checks, settings)?;
+    let first = requests.first().context("there is no request to send")?;
+    let url = first.url.to_string();
+    let method = match requests.len() {
+        1 => first.method.clone(),
+        _ => "of each target".to_owned(),
+    };
+    let plan = plan(args, servers, depth)?;
+    allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;
+    let names = requests.iter().map(|request| format!("{} {}", request.method, request.url)).collect();
+    let (thresholds, sinks) = (args.fail_if.clone(), args.sinks.plan(args.json)?);
+    Ok(Prepared { plan, protocol: Said::Turns(protocol), url, names, depth, method, thresholds, sinks })
+}
+
+/// The same for a scenario.
+///
+/// # Errors
+///
+/// One line for whatever cannot be done as asked, with its place in the file.
+pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
+    scenario_file::refuse_options_of_requests(&loaded.args)?;
+    let scenario = loaded.compile()?;
+    // Data that is used once ends the run as a number of requests does.
+    let arrivals = scenario.limit().map(|limit| limit.arrivals);
+    loaded.args.requests = loaded.args.requests.into_iter().chain(arrivals).min();
+    let args = &loaded.args;
+    let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
+    let (protocol, servers) = scenario_file::protocol(scenario, args, settings(args)?)?;
+    let depth = servers.depth(args.pipeline, args.connect.streams);
+    let plan = plan(args, servers, depth)?;
+    allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;
+    let url = loaded.path.display().to_string();
+    let method = "of each request".to_owned();
+    let (thresholds, sinks) = (args.fail_if.clone(), args.sinks.plan(args.json)?);
+    Ok(Prepared { plan, protocol: Said::Scenario(protocol), url, names, depth, method, thresholds, sinks })
+}
+
+/// How connections are used, and how much of an answer is accepted.
+fn settings(args: &Args) -> anyhow::Result<Settings> {
     let limits = Limits {
         head_bytes: usize::try_from(args.max_head.0).context("--max-head is over what memory can hold")?,
         body_bytes: args.max_body.0,
@@ -58,22 +111,19 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
     };
     let pipeline = usize::try_from(args.pipeline).context("--pipeline is over what memory can hold")?;
     ensure!(pipeline <= 10_000, "--pipeline {pipeline} is over 10000; use more connections instead");
-    let protocol = Http1::new(&requests, pipeline, &checks, limits)?;
-    let first = requests.first().context("there is no request to send")?;
-    let url = first.url.clone();
-    let method = if args.targets.is_some() { "of each target".to_owned() } else { first.method.clone() };
-    let plan = plan(args, &url)?;
-    allow_descriptors(plan.pool.connections)?;
-    Ok(Prepared { plan, protocol, url: url.to_string(), request_kinds: requests.len() as u64, method })
+    let streams = usize::try_from(args.connect.streams).context("--streams is over what memory can hold")?;
+    ensure!(streams <= 10_000, "--streams {streams} is over 10000; use more connections instead");
+    Ok(Settings { pipeline, streams, limits })
 }
 
-fn plan(args: &Args, url: &Url) -> anyhow::Result<Plan> {
+fn plan(args: &Args, servers: Servers, depth: u64) -> anyhow::Result<Plan> {
     ensure!(args.connections <= 1_000_000, "-c {} is over a million; use several hosts", args.connections);
-    let carried = args.connections.saturating_mul(args.pipeline);
-    let callers = match (args.callers, args.rate) {
-        (Some(callers), _) => callers,
-        (None, None) => carried,
-        (None, Some(_)) => DEFAULT_OPEN_CALLERS.max(carried),
+    let carried = args.connections.saturating_mul(depth).saturating_mul(servers.peers.len() as u64);
+    let Given { load, end } = load(args)?;
+    let callers = match args.callers {
+        Some(callers) => callers,
+        None if load.is_open() => DEFAULT_OPEN_CALLERS.max(carried),
+        None => carried,
     };
     let workers = match args.workers {
         Some(workers) => given_workers(workers, args.connections, callers)?,
@@ -87,22 +137,32 @@ fn plan(args: &Args, url: &Url) -> anyhow::Result<Plan> {
         connect_timeout: args.connect_timeout.0,
         request_timeout: args.timeout.0,
     };
-    let window = match (args.duration, args.requests) {
-        (None, None) => Some(DEFAULT_DURATION),
-        (duration, _) => duration,
+    // Stages and recordings say themselves how long they take; a duration cuts a recording.
+    let window = match end {
+        Some(end) => Some(args.duration.map_or(end, |duration| duration.min(end))),
+        None => window(args),
     };
     Ok(Plan {
-        load: args.rate.map_or(Load::Closed, |rate| Load::Open(Arrivals::Constant(rate))),
+        load,
+        pace: args.pace.into(),
         window,
         request_limit: args.requests,
         pool,
-        peer: peer(url),
+        peers: servers.peers,
         workers,
         kernel_stamps: args.stamps == StampsArg::Kernel,
         // Requests that only a number ends are all waited for.
         drain: args.drain.map_or_else(|| window.is_some().then_some(DEFAULT_DRAIN), |drain| drain.0),
         interval: Nanos::from_secs(1),
     })
+}
+
+/// How long requests are scheduled for where the load does not say it; `None` until their number is reached.
+pub fn window(args: &Args) -> Option<Nanos> {
+    match (args.duration, args.requests) {
+        (None, None) => Some(DEFAULT_DURATION),
+        (duration, _) => duration,
+    }
 }
 
 fn given_workers(workers: u64, connections: u64, callers: u64) -> anyhow::Result<u64> {
@@ -126,9 +186,12 @@ fn requests(args: &Args) -> anyhow::Result<Vec<Request>> {
     let headers = args.headers.iter().map(|text| header(text)).collect::<anyhow::Result<Vec<_>>>()?;
     let mut requests = match &args.targets {
         Some(path) => read_targets(path)?,
-        None => vec![request(args)?],
+        None => args.url.iter().map(|text| request(args, text)).collect::<anyhow::Result<_>>()?,
     };
     for request in &mut requests {
+        if let Some(socket) = &args.connect.unix {
+            request.url = request.url.clone().over_socket(socket);
+        }
         // As with vegeta, a target's own header stands before the run's.
         let missing = headers
             .iter()
@@ -139,8 +202,7 @@ fn requests(args: &Args) -> anyhow::Result<Vec<Request>> {
     Ok(requests)
 }
 
-fn request(args: &Args) -> anyhow::Result<Request> {
-    let text = args.url.as_deref().context("give a URL, or --targets FILE")?;
+fn request(args: &Args, text: &str) -> anyhow::Result<Request> {
     let mut request = Request::get(Url::parse(text)?);
     request.body = match args.body.as_deref() {
         None => Vec::new(),
@@ -160,7 +222,11 @@ fn request(args: &Args) -> anyhow::Result<Request> {
 
 fn read_targets(path: &Path) -> anyhow::Result<Vec<Request>> {
     let shown = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read the targets `{shown}`"))?;
+    let text = match path.to_str() {
+        Some("-") => io::read_to_string(io::stdin()),
+        _ => fs::read_to_string(path),
+    };
+    let text = text.with_context(|| format!("cannot read the targets `{shown}`"))?;
     let base = path.parent().unwrap_or(Path::new(""));
     let form = targets::detect(&text);
     targets::parse(&text, form, |body| {
@@ -176,13 +242,6 @@ fn header(text: &str) -> anyhow::Result<Header> {
             Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned() })
         }
         _ => bail!("`-H {text}` is not a header; write `-H 'Name: value'`"),
-    }
-}
-
-fn peer(url: &Url) -> Peer {
-    match url.host().parse::<IpAddr>() {
-        Ok(address) => Peer::Address(SocketAddr::new(address, url.port())),
-        Err(_) => Peer::Name { host: url.host().to_owned(), port: url.port() },
     }
 }
 
@@ -207,9 +266,9 @@ fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
 pub mod tests {
     use super::*;
 
-    pub fn protocol() -> Http1 {
+    pub fn protocol() -> Said {
         let request = Request::get(Url::parse("http://127.0.0.1:1/").unwrap());
-        Http1::new(&[request], 1, &Checks::default(), Limits::default()).unwrap()
+        Said::Turns(Web::turns(&[request], &Checks::default(), Settings::default()).unwrap())
     }
 
     /// If this fails, `-c 64 --callers 1` is refused for workers that nobody asked for.

@@ -16,23 +16,40 @@ pub fn header(text: &str) -> String {
     }
 }
 
+/// A `--set` `key=value` as it may be kept.
+pub fn setting(text: &str) -> String {
+    match text.split_once('=') {
+        Some((key, _)) if is_secret(key.trim()) => format!("{key}={REDACTED}"),
+        _ => text.to_owned(),
+    }
+}
+
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     NAMES.contains(&name.as_str()) || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// A command line as it may be kept: `-H X`, `-HX`, `-H=X`, `--header X` and `--header=X`.
+/// What of an option's value may be kept.
+type Keep = fn(&str) -> String;
+
+/// A command line as it may be kept: `-H X`, `-HX`, `-H=X`, `--header X`, `--header=X`, `--set X` and `--set=X`.
 pub fn without(command: impl Iterator<Item = String>) -> Vec<String> {
-    let mut is_header = false;
+    let mut kept_as: Option<Keep> = None;
     command
         .map(|text| {
-            if std::mem::take(&mut is_header) {
-                return header(&text);
+            if let Some(keep) = kept_as.take() {
+                return keep(&text);
             }
-            is_header = text == "-H" || text == "--header";
-            let attached = ["--header=", "-H=", "-H"]
-                .iter()
-                .find_map(|flag| text.strip_prefix(flag).map(|value| format!("{flag}{}", header(value))));
+            kept_as = match text.as_str() {
+                "-H" | "--header" => Some(header),
+                "--set" => Some(setting),
+                _ => None,
+            };
+            let flags: [(&str, Keep); 4] =
+                [("--header=", header), ("--set=", setting), ("-H=", header), ("-H", header)];
+            let attached = flags.iter().find_map(|(flag, keep)| {
+                text.strip_prefix(flag).map(|value| format!("{flag}{}", keep(value)))
+            });
             attached.unwrap_or(text)
         })
         .collect()
@@ -57,6 +74,10 @@ mod tests {
             assert_eq!(kept.len(), arguments.len());
             assert!(!kept.concat().contains("hunter2"), "{kept:?}");
             assert!(kept.concat().ends_with(": (redacted)"), "{kept:?}");
+        }
+        for arguments in [&["--set", "vars.api_token=hunter2"][..], &["--set=password=hunter2"]] {
+            let kept = without(arguments.iter().map(|text| (*text).to_owned()));
+            assert!(kept.concat().ends_with("=(redacted)"), "{kept:?}");
         }
     }
 

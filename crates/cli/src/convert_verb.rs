@@ -1,0 +1,121 @@
+//! `parallax convert`: a record in another tool's format.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use clap::ValueHint;
+use export::rows::{self, Form};
+use export::{Facts, Snapshot, hlog, k6, otlp, prometheus};
+use record::RecordError;
+use report::Rebuilt;
+use units::Nanos;
+
+use crate::exit::Exit;
+use crate::{printed, report_verb};
+
+/// Write a record in a format that other tools read.
+///
+/// hlog: one HdrHistogram log of the whole run, a line a histogram, told apart by tags. prometheus: its text format,
+/// for a push gateway or a textfile collector. otlp: one OTLP/JSON export request. k6-summary: what k6 writes with
+/// --summary-export; times are of ok requests, http_req_duration is service, and what a sample cannot carry is left
+/// out. csv and jsonl: a row a second.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  parallax convert runs/one --to hlog -o one.hlog
+  parallax convert runs/one --to k6-summary | jq .metrics.http_req_waiting
+  parallax convert runs/one --to prometheus -o /var/lib/node_exporter/load.prom")]
+pub struct Args {
+    /// Folder of the record, or its run.json.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Target,
+
+    /// File to write, in place of what is there [default: standard output].
+    #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Target {
+    Hlog,
+    Csv,
+    Jsonl,
+    Prometheus,
+    Otlp,
+    K6Summary,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// When the folder holds no run, or the file cannot be written.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let folder = report_verb::folder(&args.folder);
+    if record::import::is_import(folder)? {
+        return Err(RecordError::NotARun { path: folder.to_owned() }.into());
+    }
+    let rebuilt = report::rebuild(record::read(folder)?);
+    let text = converted(&rebuilt, args.to)?;
+    match &args.output {
+        Some(path) => write(path, &text)?,
+        None => printed(io::stdout().write_all(&text))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let shown = path.display();
+    // A textfile collector must never find half of it, but a pipe or device is written as it is.
+    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return fs::write(path, bytes).with_context(|| format!("cannot write `{shown}`; name another file"));
+    }
+    let mut name = path.file_name().with_context(|| format!("`{shown}` is no file; name one"))?.to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = fs::write(&part, bytes).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written.with_context(|| format!("cannot write `{shown}`; name another file"))
+}
+
+fn converted(rebuilt: &Rebuilt, to: Target) -> anyhow::Result<Vec<u8>> {
+    let Rebuilt { document, seconds, total, .. } = rebuilt;
+    let started = record::import::unix_ns(&document.time.started);
+    let facts = Facts::of(document, started.unwrap_or(0));
+    let end = seconds.last().map_or(0, |last| last.start_ns + last.length_ns);
+    let snapshot = Snapshot { facts: &facts, total, last: None, at: Nanos(end) };
+    let mut text = Vec::new();
+    match to {
+        Target::Hlog => text.extend(hlog::log(document, total)?.into_bytes()),
+        Target::Csv | Target::Jsonl => {
+            let form = if to == Target::Csv { Form::Csv } else { Form::Jsonl };
+            rows::head(form, &mut text)?;
+            for second in seconds {
+                rows::row(form, second, &mut text)?;
+            }
+        }
+        Target::Prometheus => {
+            text.extend(prometheus::render(&snapshot, prometheus::Form::Prometheus).into_bytes());
+        }
+        Target::Otlp => {
+            ensure!(started.is_some(), "the record's time.started is no time, and OTLP needs one");
+            text.extend(json(&otlp::request(&snapshot))?);
+        }
+        Target::K6Summary => {
+            text.extend(json(&k6::summary(document).context("the record has no results")?)?);
+        }
+    }
+    Ok(text)
+}
+
+fn json(value: &serde_json::Value) -> anyhow::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    Ok(text)
+}

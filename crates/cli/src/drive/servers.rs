@@ -1,0 +1,201 @@
+//! From the options to the servers of a run: where each is, and how it is spoken to.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use codec::tls::{Identity, TlsConfig, TlsOptions, Trust};
+use codec::web::{OriginPlan, Scheme, Speaks, Url};
+use engine::{Peer, Place};
+
+use super::connect_args::{ConnectArgs, HttpArg};
+
+/// The servers of a run, by [`codec::Origin`].
+#[derive(Debug)]
+pub struct Servers {
+    pub plans: Vec<OriginPlan>,
+    pub peers: Vec<Peer>,
+}
+
+impl Servers {
+    /// How many requests may be outstanding on one connection, as far as this side knows.
+    pub fn depth(&self, pipeline: u64, streams: u64) -> u64 {
+        let depth = |plan: &OriginPlan| match plan.speaks {
+            Speaks::Http1 => pipeline,
+            Speaks::Http2 => streams,
+            Speaks::ByAlpn => pipeline.max(streams),
+        };
+        self.plans.iter().map(depth).max().unwrap_or(1)
+    }
+}
+
+/// Works out where the servers of `urls` are, and how they are spoken to.
+///
+/// # Errors
+///
+/// One line for whatever cannot be done as asked.
+pub fn servers(urls: Vec<Url>, args: &ConnectArgs) -> anyhow::Result<Servers> {
+    let secure = urls.iter().any(|url| url.scheme() == Scheme::Https);
+    ensure!(secure || !asks_for_tls(args), "options of TLS say nothing without https://; leave them out");
+    let config = if secure { Some(tls_config(args)?) } else { None };
+    for resolve in &args.resolve {
+        ensure!(
+            urls.iter().any(|url| resolve.is_for(url)),
+            "--resolve names a host and port that no request goes to; give those of a URL"
+        );
+    }
+    let peers = urls.iter().map(|url| peer(url, args)).collect::<anyhow::Result<_>>()?;
+    let plans =
+        urls.into_iter().map(|url| origin(url, args, config.as_ref())).collect::<anyhow::Result<_>>()?;
+    Ok(Servers { plans, peers })
+}
+
+fn asks_for_tls(args: &ConnectArgs) -> bool {
+    let files = args.cacert.is_some() || args.cert.is_some();
+    args.insecure || files || args.sni.is_some() || !args.alpn.is_empty()
+}
+
+fn origin(url: Url, args: &ConnectArgs, config: Option<&TlsConfig>) -> anyhow::Result<OriginPlan> {
+    let speaks = match (args.http, url.scheme()) {
+        (HttpArg::Auto, Scheme::Https) => Speaks::ByAlpn,
+        (HttpArg::Auto | HttpArg::Http1, _) => Speaks::Http1,
+        (HttpArg::Http2, Scheme::Https) | (HttpArg::H2c, Scheme::Http) => Speaks::Http2,
+        (HttpArg::Http2, Scheme::Http) => {
+            bail!("--http 2 is agreed on over https://; for HTTP/2 in the clear write --http h2c")
+        }
+        (HttpArg::H2c, Scheme::Https) => bail!("--http h2c is in the clear; over https:// write --http 2"),
+    };
+    let tls = match (url.scheme(), config) {
+        (Scheme::Https, Some(config)) => Some(config.for_server(args.sni.as_deref().unwrap_or(url.host()))?),
+        _ => None,
+    };
+    Ok(OriginPlan { url, speaks, tls })
+}
+
+fn peer(url: &Url, args: &ConnectArgs) -> anyhow::Result<Peer> {
+    let resolved = args.resolve.iter().find(|resolve| resolve.is_for(url)).map(|resolve| resolve.address);
+    let place = match (url.socket(), resolved.or_else(|| url.host().parse::<IpAddr>().ok())) {
+        (Some(socket), _) => Place::Unix(PathBuf::from(socket)),
+        (None, Some(address)) => Place::Address(SocketAddr::new(address, url.port())),
+        (None, None) => Place::Name { host: url.host().to_owned(), port: url.port() },
+    };
+    if let Place::Address(address) = &place {
+        let fits = |source: &IpAddr| source.is_ipv4() == address.is_ipv4();
+        ensure!(
+            args.source.is_empty() || args.source.iter().any(fits),
+            "--source has no address of the same family as {address}; give one that can reach it"
+        );
+    }
+    Ok(Peer { place, sources: args.source.clone() })
+}
+
+fn tls_config(args: &ConnectArgs) -> anyhow::Result<TlsConfig> {
+    let identity = match (&args.cert, &args.key) {
+        (Some(chain), Some(key)) => Some(Identity { chain: read(chain)?, key: read(key)? }),
+        _ => None,
+    };
+    let options = TlsOptions {
+        trust: trust(args)?,
+        identity,
+        alpn: alpn(args),
+        versions: args.tls_version.versions(),
+        resumption: args.tls_resumption.resumption(),
+        now: clock::wall,
+    };
+    options.config().context("TLS cannot be set up")
+}
+
+fn trust(args: &ConnectArgs) -> anyhow::Result<Trust> {
+    if args.insecure {
+        return Ok(Trust::Anyone);
+    }
+    if let Some(path) = &args.cacert {
+        let roots = TlsOptions::certificates(&read(path)?);
+        return Ok(Trust::Roots(roots.with_context(|| format!("cannot use `{}`", path.display()))?));
+    }
+    // What of a host's own store cannot be read is missed by its servers alone, and they say so.
+    let found = rustls_native_certs::load_native_certs();
+    Ok(Trust::Roots(found.certs.into_iter().map(|certificate| certificate.to_vec()).collect()))
+}
+
+fn alpn(args: &ConnectArgs) -> Vec<String> {
+    let names: &[&str] = match args.http {
+        _ if !args.alpn.is_empty() => return args.alpn.clone(),
+        HttpArg::Auto => &["h2", "http/1.1"],
+        HttpArg::Http1 => &["http/1.1"],
+        HttpArg::Http2 | HttpArg::H2c => &["h2"],
+    };
+    names.iter().map(|&name| name.to_owned()).collect()
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::drive;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: drive::Args,
+    }
+
+    fn planned(arguments: &[&str]) -> anyhow::Result<Servers> {
+        let args = Line::try_parse_from(["drive"].iter().chain(arguments))?.args;
+        let urls = args.url.iter().map(|url| Ok(Url::parse(url)?)).collect::<anyhow::Result<Vec<_>>>()?;
+        servers(urls, &args.connect)
+    }
+
+    #[test]
+    fn servers_are_where_the_options_say() {
+        for (arguments, place) in [
+            (&["http://127.0.0.1:1/"][..], "Address(127.0.0.1:1)"),
+            (&["http://[::1]:1/"], "Address([::1]:1)"),
+            (&["http://h/"], r#"Name { host: "h", port: 80 }"#),
+            (&["http://h/", "--resolve", "h:80:127.0.0.9"], "Address(127.0.0.9:80)"),
+            (&["unix:/x.sock:/path"], r#"Unix("/x.sock")"#),
+        ] {
+            assert_eq!(format!("{:?}", planned(arguments).unwrap().peers[0].place), place);
+        }
+        let sourced =
+            planned(&["http://127.0.0.1/", "--source", "127.0.0.2", "--source", "127.0.0.3"]).unwrap();
+        assert_eq!(sourced.peers[0].sources.len(), 2);
+    }
+
+    #[test]
+    fn what_is_spoken_follows_the_scheme() {
+        for (arguments, speaks) in [
+            (&["http://h/"][..], Speaks::Http1),
+            (&["https://h/", "-k"], Speaks::ByAlpn),
+            (&["https://h/", "-k", "--http", "2"], Speaks::Http2),
+            (&["https://h/", "-k", "--http", "1.1"], Speaks::Http1),
+            (&["http://h/", "--http", "h2c"], Speaks::Http2),
+        ] {
+            let plan = &planned(arguments).unwrap().plans[0];
+            assert_eq!(plan.speaks, speaks, "{arguments:?}");
+            assert_eq!(plan.tls.is_some(), arguments[0].starts_with("https"));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_a_cure() {
+        for (arguments, cure) in [
+            (&["http://h/", "--http", "2"][..], "h2c"),
+            (&["https://h/", "-k", "--http", "h2c"], "--http 2"),
+            (&["http://h/", "-k"], "leave them out"),
+            (&["http://h/", "--resolve", "g:80:127.0.0.1"], "give those of a URL"),
+            (&["http://127.0.0.1/", "--source", "::1"], "same family"),
+            (&["https://h/", "--cacert", "/nowhere"], "cannot read `/nowhere`"),
+            (&["https://h/", "--cacert", "/dev/null"], "cannot use `/dev/null`"),
+        ] {
+            let error = format!("{:#}", planned(arguments).expect_err(cure));
+            assert!(error.contains(cure), "{error}");
+        }
+    }
+}

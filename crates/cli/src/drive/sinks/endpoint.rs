@@ -1,0 +1,110 @@
+//! `/metrics` for Prometheus while a run goes on. Peers are taken as hostile: few at a time, each for a short time,
+//! with small requests, and one answer a connection.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use export::prometheus::{self, Form};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::time;
+
+use super::State;
+
+/// Scrapers are few. Whoever comes beyond them finds the connection closed.
+const MOST_PEERS: usize = 16;
+
+/// From its first byte to the last of its answer.
+const PEER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The smallest buffer that hyper takes; a scraper's request is a few hundred bytes.
+const REQUEST_BYTES: usize = 8_192;
+const REQUEST_HEADERS: usize = 64;
+
+/// How soon the end of the run is noticed.
+const NAP: Duration = Duration::from_millis(50);
+
+/// # Errors
+///
+/// When the address is taken, or not this host's.
+pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let open = || format!("cannot listen on {address}; give --prometheus another address");
+    let listener = TcpListener::bind(address).with_context(open)?;
+    listener.set_nonblocking(true).with_context(open)?;
+    Ok(listener)
+}
+
+/// Serves until the run ends.
+pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("nothing was served: {error}"))?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener);
+        let listener = listener.map_err(|error| format!("nothing was served: {error}"))?;
+        let peers = Arc::new(());
+        while !state.ends_within(Duration::ZERO) {
+            let Ok(accepted) = time::timeout(NAP, listener.accept()).await else { continue };
+            let Ok((stream, _)) = accepted else {
+                // Out of descriptors, or the peer has gone: neither is helped by asking at once.
+                time::sleep(NAP).await;
+                continue;
+            };
+            if Arc::strong_count(&peers) > MOST_PEERS {
+                continue;
+            }
+            let (peer, state) = (Arc::clone(&peers), Arc::clone(state));
+            tokio::spawn(async move {
+                let answer = service_fn(|request| {
+                    let state = Arc::clone(&state);
+                    async move { Ok::<_, Infallible>(answer(&request, &state)) }
+                });
+                let connection = hyper::server::conn::http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(PEER_TIMEOUT)
+                    .max_buf_size(REQUEST_BYTES)
+                    .max_headers(REQUEST_HEADERS)
+                    .keep_alive(false)
+                    .serve_connection(TokioIo::new(stream), answer);
+                // What becomes of a peer is no matter of the run's.
+                let _ = time::timeout(PEER_TIMEOUT, connection).await;
+                drop(peer);
+            });
+        }
+        Ok(())
+    })
+}
+
+fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
+    if request.uri().path() != "/metrics" {
+        return plain(StatusCode::NOT_FOUND, "the run is at /metrics\n");
+    }
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "ask with GET\n");
+        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return refused;
+    }
+    let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let form = Form::accepted(accept);
+    match state.snapshot(|snapshot| prometheus::render(snapshot, form)) {
+        Some(text) => typed(StatusCode::OK, form.content_type(), text),
+        None => plain(StatusCode::SERVICE_UNAVAILABLE, "the run has not begun\n"),
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    typed(status, "text/plain; charset=utf-8", text)
+}
+
+fn typed(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

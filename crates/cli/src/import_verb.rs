@@ -1,0 +1,125 @@
+//! `parallax import`: what another tool said of its run, as a record.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use clap::ValueHint;
+use export::import::{LONGEST, Tool};
+use record::import::{Import, read_import, write_import};
+use report::Condition;
+
+use crate::drive::new_folder;
+use crate::exit::Exit;
+use crate::{printed, terminal};
+
+/// Keep the output of another load generator as a record, with what that output cannot know.
+///
+/// Reads the text of wrk and wrk2; the text of hey and its `-o csv`; oha's text and its JSON; what k6 writes with
+/// --summary-export; vegeta's `report -type=json`, and `encode` as JSON or CSV. The record is never `valid`: nobody
+/// audited that run. A figure that the tool does not state is absent.
+///
+/// Exit codes: 0 imported; 1 usage, or a file that cannot be read; 2 a condition of --fail-if holds, or cannot be
+/// decided; 3 nothing was measured.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  wrk2 -t2 -c100 -d30s -R2000 --latency http://127.0.0.1:8080/ > wrk2.txt
+  parallax import wrk2.txt -o runs/wrk2
+  hey -z 10s -o csv http://127.0.0.1:8080/ | parallax import - --from hey -o runs/hey
+  parallax report --fail-if 'error_share > 1%' runs/hey")]
+pub struct Args {
+    /// File to read; `-` for standard input.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+
+    /// Whose output it is: auto, wrk2, wrk, hey, oha, k6 or vegeta.
+    #[arg(long, value_name = "TOOL", default_value = "auto", value_parser = tool)]
+    from: From,
+
+    /// Folder of the record [default: a new one under parallax-runs/].
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    output: Option<PathBuf>,
+
+    /// Exit with 2 if this holds; may be given again.
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Condition>,
+
+    /// Print the record as JSON (formats/import.schema.json).
+    #[arg(long)]
+    json: bool,
+
+    /// No colours, as with NO_COLOR set.
+    #[arg(long)]
+    no_color: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct From(Option<Tool>);
+
+fn tool(text: &str) -> Result<From, String> {
+    if text == "auto" {
+        return Ok(From(None));
+    }
+    let known = Tool::ALL.into_iter().find(|(name, _)| *name == text);
+    known.map(|(_, tool)| From(Some(tool))).ok_or_else(|| {
+        let names = Tool::ALL.map(|(name, _)| name).join(", ");
+        format!("there are auto, {names}")
+    })
+}
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// When the file cannot be read or understood, or the record not be kept.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let shown = args.file.display().to_string();
+    let bytes = read(&args.file).with_context(|| format!("cannot read `{shown}`"))?;
+    let parsed =
+        export::import::parse(&bytes, args.from.0).with_context(|| format!("cannot import `{shown}`"))?;
+    let made = export::import::record(parsed, &shown, env!("CARGO_PKG_VERSION"));
+    let (mut import, logs) = made.with_context(|| format!("cannot import `{shown}`"))?;
+    import.thresholds = report::import_thresholds(&args.fail_if, &import.results);
+    let folder = args.output.clone().unwrap_or_else(new_folder);
+    write_import(&folder, &import, &logs)?;
+    print(&import, &folder, args.json, args.no_color)?;
+    Ok(Exit::of_import(&import))
+}
+
+/// Prints an import that was kept in `folder`, judged anew where there are conditions.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) -> anyhow::Result<Exit> {
+    let mut import = read_import(folder)?;
+    if !fail_if.is_empty() {
+        import.thresholds = report::import_thresholds(fail_if, &import.results);
+    }
+    print(&import, folder, json, no_color)?;
+    Ok(Exit::of_import(&import))
+}
+
+fn print(import: &Import, folder: &Path, json: bool, no_color: bool) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    if json {
+        let mut text = serde_json::to_vec_pretty(import)?;
+        text.push(b'\n');
+        return printed(out.write_all(&text));
+    }
+    let style = terminal::style(&out, no_color);
+    printed(report::import_text(import, folder, &mut out, style))
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let input: Box<dyn Read> =
+        if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(File::open(path)?) };
+    input.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    ensure!(bytes.len() as u64 <= LONGEST, "it is over {} MiB; import a part of it", LONGEST >> 20);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        bail!("it is empty; import what the tool wrote");
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,108 @@
+//! What keys do: orders to the run, and what is said of them at the foot of the screen.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use engine::{Controls, Order, Tempo};
+use record::document::Model as LoadModel;
+
+/// The user's hand on the run.
+#[derive(Debug, Default)]
+pub struct Hand {
+    /// Steps of ten per cent away from the planned rate.
+    steps: i32,
+    paused: bool,
+    ended: bool,
+    pub help: bool,
+    /// The last thing said, until the next key.
+    pub said: Option<String>,
+}
+
+impl Hand {
+    pub fn press(&mut self, key: KeyEvent, model: LoadModel, controls: &Controls) {
+        self.said = None;
+        let shut = std::mem::take(&mut self.help);
+        match key.code {
+            KeyCode::Char('?' | 'h') => self.help = !shut,
+            // Where the terminal hands it over instead of the signal.
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => controls.stop(),
+            KeyCode::Esc if shut => {}
+            KeyCode::Char('p' | ' ') => self.pause(controls),
+            KeyCode::Char('+' | '=') | KeyCode::Up => self.tempo(1, model, controls),
+            KeyCode::Char('-' | '_') | KeyCode::Down => self.tempo(-1, model, controls),
+            KeyCode::Char('0') => self.tempo(-self.steps, model, controls),
+            KeyCode::Char('q' | 's') => self.end(controls),
+            _ => {}
+        }
+    }
+
+    fn pause(&mut self, controls: &Controls) {
+        let (order, said) = if self.paused {
+            (Order::Resume, "goes on: what was due in the pause is due from now on")
+        } else {
+            (Order::Pause, "paused: nothing becomes due, the end stays where it is; p goes on")
+        };
+        if controls.order(order).is_some() {
+            self.paused = !self.paused;
+            self.said = Some(said.to_owned());
+        }
+    }
+
+    fn tempo(&mut self, steps: i32, model: LoadModel, controls: &Controls) {
+        if model == LoadModel::Closed {
+            self.said = Some("a closed loop has no rate to change: its callers wait for answers".to_owned());
+            return;
+        }
+        let wanted = (self.steps + steps).clamp(-50, 50);
+        if controls.order(Order::Tempo(Tempo::of_steps(wanted))).is_some() {
+            self.steps = wanted;
+        }
+    }
+
+    fn end(&mut self, controls: &Controls) {
+        if self.ended {
+            controls.stop();
+        } else if controls.order(Order::End).is_some() {
+            self.ended = true;
+            self.said = Some("ending: waits for what is under way; q again stops at once".to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crossterm::event::KeyModifiers;
+
+    use super::*;
+
+    #[test]
+    fn before_the_run_begins_keys_do_nothing() {
+        let controls = Controls::new(Arc::default());
+        let mut hand = Hand::default();
+        for key in ['p', '+', 'q'] {
+            hand.press(KeyEvent::from(KeyCode::Char(key)), LoadModel::Open, &controls);
+        }
+        assert!(!hand.paused && !hand.ended && hand.steps == 0);
+        assert!(!controls.is_stopped());
+    }
+
+    #[test]
+    fn a_closed_loop_says_that_it_has_no_rate() {
+        let controls = Controls::new(Arc::default());
+        let mut hand = Hand::default();
+        hand.press(KeyEvent::from(KeyCode::Up), LoadModel::Closed, &controls);
+        assert!(hand.said.unwrap().contains("no rate"));
+    }
+
+    #[test]
+    fn control_c_stops_and_any_key_shuts_the_help() {
+        let controls = Controls::new(Arc::default());
+        let mut hand = Hand::default();
+        hand.press(KeyEvent::from(KeyCode::Char('?')), LoadModel::Open, &controls);
+        assert!(hand.help);
+        hand.press(KeyEvent::from(KeyCode::Esc), LoadModel::Open, &controls);
+        assert!(!hand.help);
+        hand.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), LoadModel::Open, &controls);
+        assert!(controls.is_stopped());
+    }
+}

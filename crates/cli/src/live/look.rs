@@ -1,0 +1,104 @@
+//! How the live view looks: characters that the terminal can show, and colours that only repeat what they say.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Span;
+
+use super::heat;
+use super::lights::Light;
+
+/// What the terminal can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    pub colour: bool,
+    pub unicode: bool,
+}
+
+impl Look {
+    pub fn title(self, text: impl Into<String>) -> Span<'static> {
+        Span::styled(text.into(), Modifier::BOLD)
+    }
+
+    pub fn faint(self, text: impl Into<String>) -> Span<'static> {
+        Span::styled(text.into(), Modifier::DIM)
+    }
+
+    pub fn key(self, text: impl Into<String>) -> Span<'static> {
+        Span::styled(text.into(), Modifier::BOLD)
+    }
+
+    pub fn bad(self, text: impl Into<String>) -> Span<'static> {
+        self.paint(text, Color::Red)
+    }
+
+    pub fn paint(self, text: impl Into<String>, colour: Color) -> Span<'static> {
+        let style = if self.colour { Style::new().fg(colour) } else { Style::new() };
+        Span::styled(text.into(), style)
+    }
+
+    pub fn light(self, light: Light) -> Span<'static> {
+        let (signs, colour) = match light {
+            Light::Green => (["✓", "ok"], Color::Green),
+            Light::Amber => (["!", "!"], Color::Yellow),
+            Light::Red => (["✗", "X"], Color::Red),
+            Light::Off => (["–", "-"], Color::Reset),
+        };
+        self.paint(if self.unicode { signs[0] } else { signs[1] }, colour).style_bold()
+    }
+
+    pub fn cross(self) -> &'static str {
+        if self.unicode { "×" } else { "x" }
+    }
+
+    /// A bar of `cells`, filled to `share`.
+    pub fn bar(self, share: f64, cells: usize) -> (String, String) {
+        let filled = ((share.clamp(0.0, 1.0) * cells as f64).round() as usize).min(cells);
+        let (full, empty) = if self.unicode { ("█", "░") } else { ("#", ".") };
+        (full.repeat(filled), empty.repeat(cells - filled))
+    }
+
+    /// One character for each of `values`, as high as its share of `top`.
+    pub fn sparkline(self, values: impl Iterator<Item = f64>, top: f64) -> String {
+        let levels: &[char] = if self.unicode {
+            &[' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+        } else {
+            &[' ', '.', ':', '+', '#']
+        };
+        let full = (levels.len() - 1) as f64;
+        let level = |value: f64| match value {
+            value if value <= 0.0 || top <= 0.0 => 0,
+            value => ((value / top * full).round() as usize).clamp(1, levels.len() - 1),
+        };
+        values.map(|value| levels[level(value)]).collect()
+    }
+
+    /// What the parts of a stacked bar are drawn with: neighbours differ without colour.
+    pub fn part(self, index: usize) -> &'static str {
+        let parts = if self.unicode { ["█", "▒", "▓", "░"] } else { ["#", "-", "=", "."] };
+        parts[index % parts.len()]
+    }
+
+    pub fn heat(self, share: f64, cells: usize) -> Span<'static> {
+        let density = heat::density(share);
+        self.paint(self.heat_signs()[density].repeat(cells), heat::COLOURS[density])
+    }
+
+    pub fn heat_key(self) -> String {
+        let [_, least, few, some, many, most] = self.heat_signs();
+        format!("{least} {few} 1 % {some} 5 % {many} 20 % {most} 50 %")
+    }
+
+    fn heat_signs(self) -> [&'static str; 6] {
+        if self.unicode { [" ", "·", "░", "▒", "▓", "█"] } else { [" ", ".", ":", "+", "%", "#"] }
+    }
+}
+
+trait Bold {
+    fn style_bold(self) -> Self;
+}
+
+impl Bold for Span<'static> {
+    fn style_bold(self) -> Span<'static> {
+        let style = self.style.add_modifier(Modifier::BOLD);
+        self.style(style)
+    }
+}

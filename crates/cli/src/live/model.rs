@@ -1,0 +1,174 @@
+//! What the live view shows, added up as intervals come. No terminal and no clock.
+
+use std::collections::VecDeque;
+
+use engine::{Change, Order, Tempo};
+use record::document::{Load, Stamps};
+use record::{Failure, Interval, Phase, Second};
+use units::Nanos;
+
+use super::heat::{self, Column};
+use super::tally::{RecentPhase, RecentResponse, Response, ResponseValues};
+
+/// How many seconds the sparklines reach back at most.
+const SPARKS: usize = 240;
+
+/// Everything of a run that is on the screen.
+#[derive(Debug)]
+pub struct Model {
+    pub url: String,
+    pub load: Load,
+    pub stamps: Stamps,
+    pub drain: Option<Nanos>,
+    /// The run's time at which this is shown, by the clock.
+    pub now: Nanos,
+    /// How long requests are scheduled for, as of now; absent where only their number ends the run.
+    pub window: Option<Nanos>,
+    pub steering: Steering,
+    pub beats: VecDeque<Beat>,
+    pub heat: VecDeque<Column>,
+    pub totals: Totals,
+    pub whole: Response,
+    pub recent: RecentResponse,
+    pub service: RecentPhase,
+    pub phases: [RecentPhase; Phase::COUNT],
+    /// All that failed in the whole run, most first.
+    pub failures: Vec<(Failure, u64)>,
+}
+
+/// What the user has done to the run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steering {
+    pub paused: bool,
+    pub tempo: Tempo,
+    pub ended: bool,
+}
+
+/// One interval, in rates.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Beat {
+    pub due_per_s: f64,
+    pub sent_per_s: f64,
+    pub ok_per_s: f64,
+    pub failed_per_s: f64,
+    pub outstanding: u64,
+    /// Of the busiest worker, between 0 and 1.
+    pub worker_cpu: f64,
+}
+
+/// Sums over the whole run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub scheduled: u64,
+    pub sent: u64,
+    pub ok: u64,
+    pub failed: u64,
+    pub unstamped: u64,
+    pub stamps_moved: u64,
+    pub longest_stall: Nanos,
+    /// Where the longest stall was, as an offset from the run's zero.
+    pub stalled_at: Nanos,
+}
+
+impl Model {
+    pub fn new(url: &str, load: Load, stamps: Stamps, drain: Option<Nanos>) -> Model {
+        Model {
+            url: record::escape_text(url),
+            window: load.duration_ns.map(Nanos),
+            load,
+            stamps,
+            drain,
+            now: Nanos::ZERO,
+            steering: Steering { paused: false, tempo: Tempo::AS_PLANNED, ended: false },
+            beats: VecDeque::new(),
+            heat: VecDeque::new(),
+            totals: Totals::default(),
+            whole: Response::default(),
+            recent: RecentResponse::default(),
+            service: RecentPhase::default(),
+            phases: Default::default(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Adds an interval that is over.
+    pub fn add(&mut self, interval: &Interval, second: &Second) {
+        self.add_counts(second);
+        let responses = ResponseValues::of(interval);
+        self.whole.add(&responses);
+        push(&mut self.heat, heat::KEPT, Column::of(&responses.ok, second.failed > 0));
+        self.recent.push(responses);
+        self.service.push(interval.service());
+        for (recent, phase) in self.phases.iter_mut().zip(Phase::ALL) {
+            recent.push(interval.phase(phase));
+        }
+        for &(failure, count) in interval.failures() {
+            match self.failures.iter_mut().find(|(known, _)| *known == failure) {
+                Some((_, sum)) => *sum += count,
+                None => self.failures.push((failure, count)),
+            }
+        }
+        self.failures.sort_by_key(|&(failure, count)| (std::cmp::Reverse(count), failure));
+    }
+
+    fn add_counts(&mut self, second: &Second) {
+        let totals = &mut self.totals;
+        totals.scheduled += second.scheduled;
+        totals.sent += second.sent;
+        totals.ok += second.ok;
+        totals.failed += second.failed;
+        totals.unstamped += second.unstamped;
+        totals.stamps_moved += second.stamps_moved;
+        let stall = Nanos(second.worker_stall_max_ns);
+        if stall > totals.longest_stall {
+            (totals.longest_stall, totals.stalled_at) = (stall, Nanos(second.start_ns));
+        }
+        // The stub in which the last answers were read makes no rate.
+        if second.length_ns < 100_000_000 {
+            return;
+        }
+        let per_s = |count: u64| count as f64 * 1e9 / second.length_ns as f64;
+        let beat = Beat {
+            due_per_s: per_s(second.scheduled),
+            sent_per_s: per_s(second.sent),
+            ok_per_s: per_s(second.ok),
+            failed_per_s: per_s(second.failed),
+            outstanding: second.outstanding,
+            worker_cpu: second.worker_cpu_max_ns as f64 / second.length_ns as f64,
+        };
+        push(&mut self.beats, SPARKS, beat);
+    }
+
+    /// Something was ordered, and takes effect.
+    pub fn steer(&mut self, change: Change) {
+        match change.order {
+            Order::Pause => self.steering.paused = true,
+            Order::Resume => self.steering.paused = false,
+            Order::Tempo(tempo) => self.steering.tempo = tempo,
+            Order::End => self.steering.ended = true,
+        }
+    }
+
+    /// The interval that ended last.
+    pub fn latest(&self) -> Beat {
+        self.beats.back().copied().unwrap_or_default()
+    }
+
+    /// The rate that is asked for now, in an open loop.
+    pub fn asked_per_s(&self) -> Option<f64> {
+        self.load.rate_per_s.map(|per_s| per_s * self.steering.tempo.factor())
+    }
+
+    /// What is waited for: nothing more becomes due.
+    pub fn is_draining(&self) -> bool {
+        self.window.is_some_and(|window| self.now >= window)
+            || self.load.request_limit.is_some_and(|limit| self.totals.scheduled >= limit)
+    }
+}
+
+fn push<T>(list: &mut VecDeque<T>, most: usize, item: T) {
+    if list.len() == most {
+        list.pop_front();
+    }
+    list.push_back(item);
+}

@@ -1,0 +1,131 @@
+//! The terminal while the live view has it, and giving it back: at the end, on an error, a panic, or a signal.
+//!
+//! Keys come one by one and unseen, but Ctrl-C stays the signal it always was, so that it works even should the
+//! view hang. What was there before is put back exactly once, by whoever comes first.
+
+use std::io::{self, Stderr, Write};
+use std::sync::{Mutex, MutexGuard, Once, TryLockError};
+
+use crossterm::cursor::{Hide, Show};
+use crossterm::execute;
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
+use ratatui::backend::CrosstermBackend;
+use ratatui::{Frame, Terminal};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
+use units::Nanos;
+
+/// How the terminal was; there while the view has it.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// Whether keys come to this process: to a job in the background they do not, and the kernel would stop it for
+/// asking.
+pub fn is_in_front() -> bool {
+    tcgetpgrp(io::stderr()).is_ok_and(|front| front == rustix::process::getpgrp())
+}
+
+/// The screen as the view draws on it.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stderr>>,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    ///
+    /// Those of the terminal, which is as before then.
+    pub fn enter() -> io::Result<Screen> {
+        static ON_PANIC: Once = Once::new();
+        ON_PANIC.call_once(|| {
+            let told = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                leave();
+                told(panic);
+            }));
+        });
+        let before = tcgetattr(io::stderr())?;
+        let mut ours = before.clone();
+        // Ctrl-S would hold our output, and us with it.
+        ours.input_modes.remove(InputModes::IXON);
+        ours.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+        // A run that is suspended measures nothing, and would leave the screen half drawn.
+        for code in [SpecialCodeIndex::VSUSP, SpecialCodeIndex::VQUIT] {
+            ours.special_codes[code] = DISABLED;
+        }
+        *held() = Some(before);
+        let entered = tcsetattr(io::stderr(), OptionalActions::Now, &ours)
+            .map_err(io::Error::from)
+            .and_then(|()| execute!(io::stderr(), EnterAlternateScreen, Hide))
+            .and_then(|()| Terminal::new(CrosstermBackend::new(io::stderr())));
+        match entered {
+            Ok(terminal) => Ok(Screen { terminal }),
+            Err(error) => {
+                leave();
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts what was drawn on the terminal, unless it has been given back meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Those of the terminal.
+    pub fn show(&mut self) -> io::Result<()> {
+        let before = held();
+        if before.is_some() {
+            self.terminal.flush()?;
+            self.terminal.swap_buffers();
+            io::stderr().flush()?;
+        }
+        Ok(())
+    }
+
+    /// Draws in memory, for [`Screen::show`] to put on the terminal.
+    ///
+    /// # Errors
+    ///
+    /// When the size of the terminal cannot be told.
+    pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        if held().is_some() {
+            self.terminal.autoresize()?;
+            draw(&mut self.terminal.get_frame());
+        }
+        Ok(())
+    }
+}
+
+/// The terminal's word for a control character that does nothing (`_POSIX_VDISABLE`).
+const DISABLED: u8 = 0;
+
+/// Gives the terminal back, if the view has it.
+pub fn leave() {
+    let Some(mut before) = held_soon() else {
+        // Whoever draws has hung or panicked meanwhile: it holds the lock, and the terminal's modes with it.
+        let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
+        return;
+    };
+    if let Some(before) = before.take() {
+        let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
+        let _ = tcsetattr(io::stderr(), OptionalActions::Now, &before);
+        let _ = io::stderr().flush();
+    }
+}
+
+fn held() -> MutexGuard<'static, Option<Termios>> {
+    BEFORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// As [`held`], but does not wait for ever: a panic may come from under the lock.
+fn held_soon() -> Option<MutexGuard<'static, Option<Termios>>> {
+    for _ in 0..20 {
+        match BEFORE.try_lock() {
+            Ok(before) => return Some(before),
+            Err(TryLockError::Poisoned(before)) => return Some(before.into_inner()),
+            Err(TryLockError::WouldBlock) => clock::sleep_until(clock::now() + Nanos::from_millis(5)),
+        }
+    }
+    None
+}

@@ -1,0 +1,320 @@
+//! The parts of the live view as lines of text, each for a width and a number of rows. Pure.
+
+use ratatui::style::Color;
+use ratatui::text::{Line, Span};
+use record::Phase;
+use record::document::Model as LoadModel;
+use report::{count, percent, rate};
+use units::Nanos;
+
+use super::lights::{Checked, lights};
+use super::look::Look;
+use super::model::{Beat, Model};
+use super::tally::{RECENT, Shown};
+
+type Lines = Vec<Line<'static>>;
+
+/// What is driven, how, and how far it is.
+pub fn header(model: &Model, width: usize, look: Look) -> Lines {
+    let state = match model.steering {
+        _ if model.is_draining() => ("draining", Color::Cyan),
+        steering if steering.ended => ("ending", Color::Cyan),
+        steering if steering.paused => ("paused", Color::Yellow),
+        _ => ("running", Color::Green),
+    };
+    let room = width.saturating_sub(state.0.len() + 4);
+    let url = shortened(&model.url, room.saturating_sub("parallax  ".len()), look);
+    let left = format!(" parallax  {url}");
+    let gap = width.saturating_sub(left.chars().count() + state.0.len() + 1);
+    vec![
+        Line::from(vec![
+            look.title(left),
+            Span::raw(" ".repeat(gap.max(1))),
+            look.paint(state.0, state.1).patch_style(ratatui::style::Modifier::BOLD),
+        ]),
+        Line::from(shortened(&format!(" {}", load(model, look)), width, look)),
+        progress(model, width, look),
+    ]
+}
+
+fn load(model: &Model, look: Look) -> String {
+    let load = &model.load;
+    let over = format!("{} connections, {} workers", count(load.connections), load.workers);
+    let over = over.replace("1 workers", "1 worker");
+    let factor = model.steering.tempo.factor();
+    let bent = (factor - 1.0).abs() > 1e-9;
+    let times = if bent { format!(" {} {factor:.2}", look.cross()) } else { String::new() };
+    match (load.model, load.rate_per_s) {
+        (LoadModel::Open, Some(planned)) => {
+            let bent = if bent { format!(" ({}{times})", rate(planned)) } else { String::new() };
+            format!("open loop {}{bent} over {over}", rate(model.asked_per_s().unwrap_or(planned)))
+        }
+        (LoadModel::Open, None) => {
+            let words = load.arrivals.as_ref().map(|arrivals| record::escape_text(&arrivals.words));
+            format!("open loop {}{times} over {over}", words.unwrap_or_default())
+        }
+        (LoadModel::Closed, _) => format!("closed loop, {} callers over {over}", count(load.callers)),
+    }
+}
+
+fn progress(model: &Model, width: usize, look: Look) -> Line<'static> {
+    let by_time = model.window.filter(|window| window.0 > 0);
+    let by_time = by_time.map(|window| (model.now.0 as f64 / window.0 as f64, window));
+    let requests = model.load.request_limit;
+    let by_count = requests.map(|limit| model.totals.scheduled as f64 / limit.max(1) as f64);
+    let share = by_time.map(|(share, _)| share).into_iter().chain(by_count).fold(None, larger);
+    let now = clock(model.now);
+    let text = if model.is_draining() {
+        let under_way = model.latest().outstanding;
+        format!("{now}, waiting for the last answers ({} were under way)", count(under_way))
+    } else {
+        match (by_time, requests) {
+            (Some((_, window)), None) => {
+                // Rounded up: what is left of a second is left.
+                let left = window.saturating_sub(model.now).saturating_add(Nanos::from_millis(999));
+                format!("{now} of {}, {} left", clock(window), clock(left))
+            }
+            (_, Some(limit)) => {
+                let left = limit.saturating_sub(model.totals.scheduled);
+                let by = by_time.map(|(_, window)| format!(" or {}", clock(window))).unwrap_or_default();
+                format!("{now}, {} of {} requests left{by}", count(left), count(limit))
+            }
+            (None, None) => format!("{now}, without an end"),
+        }
+    };
+    let cells = width.saturating_sub(text.chars().count() + 3).min(60);
+    match share {
+        Some(share) if cells >= 8 => {
+            let (full, empty) = look.bar(share, cells);
+            Line::from(vec![
+                Span::raw(" "),
+                look.paint(full, Color::Cyan),
+                look.faint(empty),
+                Span::raw(format!(" {text}")),
+            ])
+        }
+        _ => Line::from(shortened(&format!(" {text}"), width, look)),
+    }
+}
+
+fn larger(so_far: Option<f64>, share: f64) -> Option<f64> {
+    Some(so_far.map_or(share, |so_far| so_far.max(share)))
+}
+
+/// Whole seconds, as a progress bar tells them: `7 s`, `2 min 5 s`.
+fn clock(time: Nanos) -> String {
+    match time.0 / 1_000_000_000 {
+        s @ 0..=119 => format!("{s} s"),
+        s => Nanos::from_secs(s).to_string(),
+    }
+}
+
+/// Rates of the last seconds, and sums.
+pub fn rates(model: &Model, width: usize, look: Look) -> Lines {
+    type Of = fn(&Beat) -> f64;
+    let mut rows: Vec<(&str, Of, u64)> = vec![
+        ("due", |beat| beat.due_per_s, model.totals.scheduled),
+        ("sent", |beat| beat.sent_per_s, model.totals.sent),
+        ("ok", |beat| beat.ok_per_s, model.totals.ok),
+    ];
+    if model.totals.failed > 0 {
+        rows.push(("failed", |beat| beat.failed_per_s, model.totals.failed));
+    }
+    let sums = rows.iter().map(|(_, _, sum)| count(*sum).len()).max().unwrap_or(1);
+    let cells = width.saturating_sub(7 + 1 + 10 + 2 + 2 + sums + 1).min(120);
+    // One scale for all rows, so that they can be compared by eye.
+    let shown = || model.beats.iter().rev().take(cells).rev();
+    let top = shown().map(|beat| beat.due_per_s.max(beat.ok_per_s)).fold(0.0, f64::max);
+    // A little air above: a steady rate is a line, not a wall.
+    let top = top * 1.1;
+    let latest = model.latest();
+    let mut lines: Lines = rows
+        .into_iter()
+        .map(|(name, of, sum)| {
+            let now = if model.beats.is_empty() { "".to_owned() } else { rate(of(&latest)) };
+            let spark = look.sparkline(shown().map(of), top);
+            let spark = format!("{spark:<cells$}");
+            let spark = if name == "failed" { look.bad(spark) } else { look.paint(spark, Color::Cyan) };
+            let sum = format!("  {:>sums$}", count(sum));
+            Line::from(vec![
+                look.title(format!(" {name:<6}")),
+                Span::raw(format!(" {now:>10}  ")),
+                spark,
+                look.faint(sum),
+            ])
+        })
+        .collect();
+    lines.push(under_way(model, width, look));
+    lines
+}
+
+fn under_way(model: &Model, width: usize, look: Look) -> Line<'static> {
+    let (outstanding, slots) = (model.latest().outstanding, model.load.slots());
+    let queueing = outstanding.saturating_sub(slots);
+    // Workers hand over their sum only: where it fits the connections, one worker may queue while another has room.
+    let queue = if queueing > 0 {
+        format!(", at least {} of them wait for a connection", count(queueing))
+    } else {
+        format!(", connections carry {}", count(slots))
+    };
+    let text = shortened(&format!(" {}{queue}", count(outstanding)), width.saturating_sub(12), look);
+    let text = if queueing > 0 { look.paint(text, Color::Yellow) } else { Span::raw(text) };
+    Line::from(vec![look.title(" outstanding"), text])
+}
+
+const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// The response, lately and over the whole run.
+pub fn response(model: &Model, width: usize, look: Look) -> Lines {
+    let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max"]);
+    let shown = if width < 66 { 3 } else { QUANTILES.len() };
+    let is_shown = |index: &usize| *index < shown || *index == QUANTILES.len();
+    let cells = |cells: Vec<String>| -> String {
+        let cells = cells.into_iter().enumerate().filter(|(index, _)| is_shown(index));
+        cells.map(|(_, cell)| format!("{cell:>11}")).collect()
+    };
+    let row = |head: &str, of: &super::tally::Response| {
+        let values = QUANTILES.map(|(_, q)| of.quantile(q)).into_iter().chain([of.max()]);
+        let head = Span::raw(format!("   {head:<9}"));
+        Line::from(vec![head, Span::raw(cells(values.map(|value| shown_text(value, look)).collect()))])
+    };
+    let titles = cells(names.map(str::to_owned).collect());
+    vec![
+        Line::from(vec![look.title(format!(" {:<11}", "response")), look.faint(titles)]),
+        row(&format!("last {RECENT} s"), &model.recent.sum),
+        row("whole run", &model.whole),
+    ]
+}
+
+fn shown_text(shown: Shown, look: Look) -> String {
+    match shown {
+        Shown::Known(value) => value.to_string(),
+        Shown::Above(value) => format!("> {value}"),
+        Shown::TooFew if look.unicode => "–".to_owned(),
+        Shown::TooFew => "-".to_owned(),
+    }
+}
+
+/// Where the time of the last seconds went: one stacked bar, and its largest parts in the order of time.
+pub fn phases(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
+    let title =
+        vec![look.title(" phases"), look.faint(format!("  of the ok requests of the last {RECENT} s"))];
+    let whole: u128 = model.phases.iter().map(|phase| phase.sum_ns).sum();
+    if whole == 0 || rows < 3 {
+        return vec![Line::from(title)];
+    }
+    let share = |phase: Phase| model.phases[phase as usize].sum_ns as f64 / whole as f64;
+    let mut largest: Vec<Phase> = Phase::ALL.into_iter().filter(|&phase| share(phase) > 0.0).collect();
+    largest.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
+    largest.truncate(rows - 2);
+    largest.sort();
+    let mut lines = vec![Line::from(title), stacked(&largest, share, width.saturating_sub(2).min(100), look)];
+    for (index, &phase) in largest.iter().enumerate() {
+        let tally = &model.phases[phase as usize].tally;
+        let quantile = |q| shown_text(tally.quantile(q), look);
+        let max = tally.max().map(|max| max.to_string()).unwrap_or_default();
+        let mut text = format!(
+            " {:<12} {:>8}  p50 {:<8} p99 {:<8} max {max}",
+            phase.name(),
+            percent(share(phase)),
+            quantile(0.5),
+            quantile(0.99),
+        );
+        if width >= 84 {
+            text.push_str(&format!(
+                "{:>pad$}{}",
+                "",
+                phase.belongs_to(),
+                pad = 10usize.saturating_sub(max.len())
+            ));
+        }
+        let sign = look.paint(look.part(index), colour_of(phase));
+        lines.push(Line::from(vec![Span::raw("   "), sign, Span::raw(text)]));
+    }
+    lines
+}
+
+fn stacked(phases: &[Phase], share: impl Fn(Phase) -> f64, cells: usize, look: Look) -> Line<'static> {
+    let mut spans = vec![Span::raw(" ")];
+    let (mut drawn, mut sum) = (0, 0.0);
+    for (index, &phase) in phases.iter().enumerate() {
+        sum += share(phase);
+        // Ends, not lengths, are rounded: the parts fill the bar whatever their number.
+        let end = ((sum * cells as f64).round() as usize).min(cells);
+        spans.push(look.paint(look.part(index).repeat(end - drawn), colour_of(phase)));
+        drawn = end;
+    }
+    Line::from(spans)
+}
+
+/// By whom the time belongs to.
+fn colour_of(phase: Phase) -> Color {
+    match phase {
+        Phase::ScheduleLag | Phase::ClientLag => Color::Yellow,
+        Phase::PoolWait => Color::Magenta,
+        Phase::Resolve | Phase::Connect | Phase::Tls | Phase::Auth => Color::Blue,
+        Phase::Send => Color::Green,
+        Phase::Wait | Phase::Receive => Color::Cyan,
+    }
+}
+
+/// How requests ended, and whose fault it was.
+pub fn outcomes(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
+    let totals = &model.totals;
+    let ended = (totals.ok + totals.failed).max(1);
+    let of_all = |count: u64| percent(count as f64 / ended as f64);
+    let ok = format!(" {} ok", of_all(totals.ok));
+    if totals.failed == 0 {
+        let text = if totals.ok == 0 { " none as yet".to_owned() } else { format!("{ok}, none failed") };
+        return vec![Line::from(vec![look.title(" outcomes"), Span::raw(text)])];
+    }
+    let failed = look.bad(format!("{} failed", of_all(totals.failed)));
+    let mut lines = vec![Line::from(vec![look.title(" outcomes"), Span::raw(format!("{ok}, ")), failed])];
+    let room = rows.saturating_sub(1);
+    let shown = if model.failures.len() > room { room.saturating_sub(1) } else { room };
+    for (failure, number) in model.failures.iter().take(shown) {
+        let text = format!(
+            "   {:>9} {:<22} blame {:<9} in {}",
+            count(*number),
+            failure.outcome.name(),
+            failure.blame.name(),
+            failure.phase.name()
+        );
+        lines.push(Line::from(shortened(&text, width, look)));
+    }
+    if let Some(rest) = model.failures.get(shown..).filter(|rest| !rest.is_empty() && room > 0) {
+        let sum: u64 = rest.iter().map(|(_, count)| count).sum();
+        lines.push(Line::from(look.faint(format!("   {:>9} in {} other ways", count(sum), rest.len()))));
+    }
+    lines
+}
+
+/// The audit's lights, in as many lines as the width needs.
+pub fn audit(model: &Model, width: usize, look: Look) -> Lines {
+    let mut lines: Lines = Vec::new();
+    let mut spans = vec![look.title(" audit ")];
+    let mut used = 7;
+    for Checked { light, name, figure } in lights(model) {
+        let sign = look.light(light);
+        let text = format!(" {name} {figure}");
+        let length = sign.width() + text.chars().count() + 2;
+        if used + length > width && used > 7 {
+            lines.push(Line::from(std::mem::replace(&mut spans, vec![Span::raw("       ")])));
+            used = 7;
+        }
+        used += length;
+        spans.extend([Span::raw(" "), sign, Span::raw(text), Span::raw(" ")]);
+    }
+    lines.push(Line::from(spans));
+    lines
+}
+
+/// `text` in at most `width` columns.
+pub fn shortened(text: &str, width: usize, look: Look) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mark = if look.unicode { "…" } else { "~" };
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}{mark}")
+}

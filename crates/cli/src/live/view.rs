@@ -1,0 +1,186 @@
+//! Lays the live view out: which parts fit a window, and where. Pure, so that tests can look at it.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+use record::document::Model as LoadModel;
+
+use super::heat;
+use super::look::Look;
+use super::model::Model;
+use super::sections;
+
+/// What the hand on the keys adds to the picture.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Foot<'a> {
+    pub said: Option<&'a str>,
+    pub help: bool,
+}
+
+/// From here on phases and outcomes stand beside rates and response.
+const TWO_COLUMNS: usize = 132;
+
+/// Title, bar, and the two largest.
+const FEWEST_PHASES: usize = 4;
+
+/// More rows for the strip would only thin it out.
+const TALLEST_STRIP: usize = 14;
+
+pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Foot<'_>, look: Look) {
+    let area = frame.area();
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    if width == 0 || height == 0 {
+        return;
+    }
+    let body = height - 1;
+    if width >= TWO_COLUMNS {
+        wide(frame, model, (width, body), look);
+    } else {
+        let lines = narrow(model, width, body, look);
+        frame.render_widget(Paragraph::new(lines), rect(area, (0, 0), (width, body)));
+    }
+    let keys = keys(model, foot, width, look);
+    frame.render_widget(Paragraph::new(keys), rect(area, (0, body), (width, 1)));
+    if foot.help {
+        help(frame, model, look);
+    }
+}
+
+fn rect(area: Rect, at: (usize, usize), size: (usize, usize)) -> Rect {
+    let narrow = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
+    Rect::new(narrow(at.0), narrow(at.1), narrow(size.0), narrow(size.1)).intersection(area)
+}
+
+/// One part under the other. Where they do not fit, the strip goes first, then outcomes, phases and rates; what a
+/// user cannot do without, the header, the response and the lights, is last to go.
+fn narrow(model: &Model, width: usize, height: usize, look: Look) -> Vec<Line<'static>> {
+    let header = sections::header(model, width, look);
+    let response = sections::response(model, width, look);
+    let audit = sections::audit(model, width, look);
+    let mut left = height.saturating_sub(header.len() + response.len() + audit.len());
+    let mut fit = |lines: Vec<Line<'static>>| {
+        let lines = if lines.len() <= left { lines } else { Vec::new() };
+        left -= lines.len();
+        lines
+    };
+    let rates = fit(sections::rates(model, width, look));
+    let outcomes = fit(sections::outcomes(model, width, 3, look));
+    let phases = fit(sections::phases(model, width, FEWEST_PHASES, look));
+    let more_phases = if phases.is_empty() { 0 } else { left.saturating_sub(7).min(5) };
+    let phases = if more_phases == 0 {
+        phases
+    } else {
+        let more = sections::phases(model, width, FEWEST_PHASES + more_phases, look);
+        left -= more.len() - phases.len();
+        more
+    };
+    let strip = heat::strip(model, width, left.min(TALLEST_STRIP), look);
+    left -= strip.len();
+    spread([header, rates, response, phases, outcomes, strip, audit], left)
+}
+
+/// The parts with empty lines between them, as far as there are lines to spare.
+fn spread<const N: usize>(parts: [Vec<Line<'static>>; N], spare: usize) -> Vec<Line<'static>> {
+    let mut spare = spare;
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        if !lines.is_empty() && spare > 0 {
+            lines.push(Line::default());
+            spare -= 1;
+        }
+        lines.extend(part);
+    }
+    lines
+}
+
+/// Two columns over the strip.
+fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), look: Look) {
+    let area = frame.area();
+    let header = sections::header(model, width, look);
+    let audit = sections::audit(model, width, look);
+    let (left_width, top) = (width / 2 - 1, header.len() + 1);
+    let right_width = width - left_width - 2;
+    let left =
+        spread([sections::rates(model, left_width, look), sections::response(model, left_width, look)], 1);
+    let room = height.saturating_sub(top + audit.len() + 1);
+    let outcomes = sections::outcomes(model, right_width, 4, look);
+    let phases = sections::phases(model, right_width, room.saturating_sub(outcomes.len() + 1).min(9), look);
+    let right = spread([phases, outcomes], 1);
+    let columns = left.len().max(right.len()).min(room);
+    let strip_at = top + columns + 1;
+    let strip_rows = height.saturating_sub(strip_at + audit.len() + 1).min(TALLEST_STRIP);
+    let strip = heat::strip(model, width, strip_rows, look);
+    let audit_at = if strip.is_empty() { strip_at } else { strip_at + strip.len() + 1 };
+    let audit_at = audit_at.min(height.saturating_sub(audit.len()));
+    for (lines, at, size) in [
+        (header, (0, 0), (width, top)),
+        (left, (0, top), (left_width, columns)),
+        (right, (left_width + 2, top), (right_width, columns)),
+        (strip, (0, strip_at), (width, strip_rows)),
+        (audit, (0, audit_at), (width, height.saturating_sub(audit_at))),
+    ] {
+        frame.render_widget(Paragraph::new(lines), rect(area, at, size));
+    }
+}
+
+fn keys(model: &Model, foot: Foot<'_>, width: usize, look: Look) -> Line<'static> {
+    if let Some(said) = foot.said {
+        return Line::from(look.key(sections::shortened(&format!(" {said}"), width, look)));
+    }
+    let pause = if model.steering.paused { "go on" } else { "pause" };
+    let end = if model.steering.ended || model.is_draining() { "stop at once" } else { "end well" };
+    let mut keys = vec![("p", pause), ("q", end), ("?", "help")];
+    if model.load.model == LoadModel::Open {
+        keys.insert(1, ("+ -", "rate by 10 %"));
+    }
+    let mut spans = Vec::new();
+    for (key, does) in keys {
+        spans.extend([Span::raw(" "), look.key(key), look.faint(format!(" {does} "))]);
+    }
+    Line::from(spans)
+}
+
+const HELP: [(&str, &str); 7] = [
+    ("p, space", "pause: nothing becomes due; again: go on"),
+    ("+ -, up down", "the rate by 10 % of itself; 0: as planned"),
+    ("q, s", "end well: wait for what is under way"),
+    ("q q", "stop at once"),
+    ("Ctrl-C", "stop at once, exit code 130; twice: for good"),
+    ("?", "this help"),
+    ("", "all of it is noted in the record"),
+];
+
+fn help(frame: &mut Frame<'_>, model: &Model, look: Look) {
+    let area = frame.area();
+    let (width, height) = (62, HELP.len() + 5);
+    let at = |room: u16, length: usize| usize::from(room).saturating_sub(length) / 2;
+    let popup = rect(area, (at(area.width, width), at(area.height, height)), (width, height));
+    let mut lines: Vec<Line<'_>> = HELP
+        .iter()
+        .map(|(key, does)| Line::from(vec![look.key(format!(" {key:<13} ")), Span::raw(*does)]))
+        .collect();
+    lines.push(Line::default());
+    let drain = model.drain.map_or("until their timeouts".to_owned(), |drain| format!("up to {drain}"));
+    lines.push(Line::from(look.faint(format!(" last answers are waited for {drain}; figures"))));
+    lines.push(Line::from(look.faint(" come once a second; percentiles count the unanswered")));
+    let border = if look.unicode {
+        ratatui::symbols::border::PLAIN
+    } else {
+        ratatui::symbols::border::Set {
+            top_left: "+",
+            top_right: "+",
+            bottom_left: "+",
+            bottom_right: "+",
+            vertical_left: "|",
+            vertical_right: "|",
+            horizontal_top: "-",
+            horizontal_bottom: "-",
+        }
+    };
+    frame.render_widget(Clear, popup);
+    frame.render_widget(
+        Paragraph::new(lines).block(Block::bordered().border_set(border).title(" keys ")),
+        popup,
+    );
+}

@@ -1,0 +1,200 @@
+//! One probe: an ordinary run with its own record, and what its measured part says of its rate.
+
+use std::path::Path;
+
+use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
+use record::search::{ProbeFigure, ProbeResult, Says};
+use record::{Interval, Second};
+use report::{Answer, Figures, RunFacts};
+use stats::search::{Finding, Halves, finding};
+use units::Nanos;
+
+use super::objective::Objective;
+use crate::drive::Conducted;
+
+/// Not counted, at the begin of every probe: connections open, caches and compilers of the server warm up.
+pub const WARMUP: Nanos = Nanos::from_secs(1);
+
+/// Findings of the audit that say nothing against the client: the server did not keep up, refused, or its answers
+/// came without stamps. All others, and those that are not known here, make the client unfit.
+const NOT_OF_THE_CLIENT: [&str; 13] = [
+    "kept_up",
+    "offered_load",
+    "nothing_measured",
+    "unknown_outcome",
+    "drift",
+    "independence",
+    "littles_law",
+    "listen_drops",
+    "retransmits",
+    "read_stamps",
+    "unstamped",
+    "stamps_moved",
+    "wall_clock",
+];
+
+/// What was measured after the warm-up.
+pub struct Measured {
+    whole: Part,
+    /// The second half, with what was answered after the end.
+    second: Part,
+    mean_s: [f64; 2],
+    length: Nanos,
+}
+
+struct Part {
+    total: Interval,
+    seconds: Vec<Second>,
+    results: Results,
+}
+
+impl Measured {
+    /// Reads it from the record that the run left in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// Where the record cannot be read back.
+    pub fn read(folder: &Path, conducted: &Conducted, length: Nanos) -> anyhow::Result<Measured> {
+        let middle = WARMUP + Nanos(length.0 / 2);
+        let part = |from, to| -> anyhow::Result<Part> {
+            let (seconds, total) = record::read_part(folder, from, to)?;
+            let facts = RunFacts {
+                subject: &conducted.document.subject,
+                stamps: &conducted.document.stamps,
+                window: WARMUP + length,
+                seconds: &seconds,
+            };
+            let results = report::summarize(&total, &facts);
+            Ok(Part { total, seconds, results })
+        };
+        let first = part(WARMUP, middle)?;
+        let second = part(middle, Nanos::MAX)?;
+        let mean_s = [mean_s(&first), mean_s(&second)];
+        Ok(Measured { whole: part(WARMUP, Nanos::MAX)?, second, mean_s, length })
+    }
+
+    /// `ok` answers a second of the measured time.
+    pub fn ok_per_s(&self) -> f64 {
+        self.per_s(|second| second.ok)
+    }
+
+    fn per_s(&self, count: impl Fn(&Second) -> u64) -> f64 {
+        let end = (WARMUP + self.length).0;
+        let within = self.whole.seconds.iter().filter(|second| second.start_ns + second.length_ns <= end);
+        within.map(count).sum::<u64>() as f64 / self.length.as_secs_f64()
+    }
+}
+
+fn mean_s(part: &Part) -> f64 {
+    part.results.response.mean_ns.map_or(0.0, |ns| ns as f64 / 1e9)
+}
+
+/// What a probe is judged by.
+pub struct Judge<'a> {
+    pub objective: &'a Objective,
+    pub tolerance: f64,
+}
+
+impl Judge<'_> {
+    /// What the probe says, and everything that it leaves for the record.
+    pub fn judge(
+        &self,
+        conducted: &Conducted,
+        measured: &Measured,
+        rate: Option<f64>,
+    ) -> (Finding, ProbeResult) {
+        let blemishes = conducted.document.verdict.iter().flat_map(|verdict| &verdict.findings);
+        let against_client: Vec<&Blemish> = blemishes
+            .filter(|blemish| blemish.makes >= VerdictWord::Degraded)
+            .filter(|blemish| !NOT_OF_THE_CLIENT.contains(&blemish.check.as_str()))
+            .collect();
+        let behind = backlog(conducted);
+        let (held, figures, why_not) = self.holds(&measured.whole, measured.length);
+        let halves = Halves {
+            held: held && behind.is_none(),
+            held_second: self.holds(&measured.second, Nanos(measured.length.0 / 2)).0 && behind.is_none(),
+            mean_s: measured.mean_s,
+            apart_s: measured.length.as_secs_f64() / 2.0,
+            fit: against_client.is_empty(),
+        };
+        let found = finding(&halves, self.tolerance);
+        let why = match found {
+            Finding::Holds => String::new(),
+            Finding::Fails => why_not.or(behind).unwrap_or_default(),
+            Finding::Unsettled => unsettled(measured, held),
+            Finding::Doubtful { .. } => {
+                against_client.first().map(|blemish| because(blemish)).unwrap_or_default()
+            }
+        };
+        let results = &measured.whole.results;
+        let quantile = |q| {
+            let found = results.response.quantiles.iter().find(|quantile| quantile.q == q);
+            found.map_or(QuantileValue::TooFew { needed: stats::needed_samples(q) }, |found| found.value)
+        };
+        let ended = measured.whole.total.ended();
+        let result = ProbeResult {
+            folder: String::new(),
+            rate_per_s: rate,
+            warmup_ns: WARMUP.0,
+            measured_ns: measured.length.0,
+            sent_per_s: measured.per_s(|second| second.sent),
+            ok_per_s: measured.ok_per_s(),
+            error_share: results.totals.failed as f64 / ended.max(1) as f64,
+            p50: quantile(0.5),
+            p99: quantile(0.99),
+            figures,
+            client_cpu_share: results.cpu.busiest_worker_share,
+            verdict: conducted.document.verdict.as_ref().map(|verdict| verdict.word),
+            against_client: against_client.iter().map(|blemish| blemish.check.clone()).collect(),
+            says: says(found),
+            why,
+        };
+        (found, result)
+    }
+
+    /// Whether every condition holds over `part`, its figures, and why the first that does not does not.
+    fn holds(&self, part: &Part, window: Nanos) -> (bool, Vec<ProbeFigure>, Option<String>) {
+        let on = Figures { total: &part.total, results: &part.results, window };
+        let mut figures = Vec::new();
+        let mut why = None;
+        for (condition, _) in &self.objective.conditions {
+            let judgement = condition.judge(&on);
+            let (held, reason) = match (&judgement.answer, judgement.reading) {
+                (Answer::Holds, _) => (Some(true), None),
+                (Answer::DoesNotHold, Some(reading)) => {
+                    (Some(false), Some(format!("{condition} was {}", report::reading(reading))))
+                }
+                (Answer::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
+                (Answer::CannotTell(reason), _) => (None, Some(format!("{condition}: {reason}"))),
+            };
+            why = why.or(reason);
+            figures.push(ProbeFigure { measured: judgement.reading, held });
+        }
+        (figures.iter().all(|figure| figure.held == Some(true)), figures, why)
+    }
+}
+
+/// The server did not keep up, whatever a lax objective says.
+fn backlog(conducted: &Conducted) -> Option<String> {
+    let verdict = conducted.document.verdict.as_ref()?;
+    verdict.findings.iter().find(|blemish| blemish.check == "kept_up").map(because)
+}
+
+fn because(blemish: &Blemish) -> String {
+    format!("{}: {}", blemish.check, blemish.measured)
+}
+
+fn unsettled(measured: &Measured, held: bool) -> String {
+    let [first, second] = measured.mean_s.map(|seconds| Nanos((seconds * 1e9) as u64));
+    let what = if held { "response still grew" } else { "it was still warming up" };
+    format!("{what}: mean {first} in the first half, {second} in the second; again for twice as long")
+}
+
+fn says(found: Finding) -> Says {
+    match found {
+        Finding::Holds => Says::Holds,
+        Finding::Fails => Says::Fails,
+        Finding::Unsettled => Says::Unsettled,
+        Finding::Doubtful { .. } => Says::Client,
+    }
+}
