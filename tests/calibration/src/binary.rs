@@ -48,6 +48,8 @@ pub fn start(arguments: &[&str], core: Core) -> Child {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // A lookup that nobody answers is to fail soon.
     command.env("RES_OPTIONS", "attempts:1 timeout:1").env("NO_COLOR", "1");
+    // A ceiling that somebody measured here is no part of a test.
+    command.env("XDG_CACHE_HOME", "/dev/null");
     // A child starts with the affinity and the priority of the thread that made it.
     let before = sched_getaffinity(None).unwrap();
     sched_setaffinity(None, &only(core, &before)).unwrap();

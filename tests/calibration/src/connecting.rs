@@ -1,6 +1,7 @@
 //! Requests that never get a connection: nobody listens, nobody accepts, no such name.
 
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
@@ -13,14 +14,19 @@ const NO_ANSWER: End = ("connect_timeout", "connect", "undecided");
 const NO_NAME: End = ("resolve_failed", "resolve", "network");
 const SILENCE: End = ("request_timeout", "wait", "server");
 
-#[test]
-fn a_port_where_nobody_listens() {
-    let _together = quiet::together();
-    // Bound, so that nobody else takes it, and never listening.
+/// A port that is bound, so that nobody else takes it, for as long as its socket lives; nobody listens on it.
+pub fn closed_port() -> (OwnedFd, u16) {
     let holder = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&holder, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = SocketAddr::try_from(getsockname(&holder).unwrap()).unwrap();
-    let url = format!("http://{address}/");
+    (holder, address.port())
+}
+
+#[test]
+fn a_port_where_nobody_listens() {
+    let _together = quiet::together();
+    let (_holder, port) = closed_port();
+    let url = format!("http://127.0.0.1:{port}/");
     for load in [
         &["-c", "4", "-n", "100"][..],
         &["-c", "4", "-r", "200/s", "-d", "500ms"],

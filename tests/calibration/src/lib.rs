@@ -5,9 +5,15 @@
 //! Those that measure time run alone, those that count run side by side (`quiet.rs`).
 
 #[cfg(test)]
+mod audit;
+#[cfg(test)]
 mod binary;
 #[cfg(test)]
+mod certificates;
+#[cfg(test)]
 mod connecting;
+#[cfg(test)]
+mod crowd;
 #[cfg(test)]
 mod drive;
 #[cfg(test)]
@@ -19,11 +25,23 @@ mod freeze;
 #[cfg(test)]
 mod giving_up;
 #[cfg(test)]
+mod http2_faults;
+#[cfg(test)]
+mod pacing;
+#[cfg(test)]
 mod partial;
 #[cfg(test)]
 mod pool_trap;
 #[cfg(test)]
 mod quiet;
+#[cfg(test)]
+mod scripted;
+#[cfg(test)]
+mod scripted_http2;
+#[cfg(test)]
+mod search;
+#[cfg(test)]
+mod secure_faults;
 #[cfg(test)]
 mod serve;
 #[cfg(test)]

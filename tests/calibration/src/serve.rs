@@ -80,7 +80,9 @@ pub struct Truth {
     pub answers_by_status: BTreeMap<u16, u64>,
     pub faults: BTreeMap<String, u64>,
     pub freezes: Vec<Freeze>,
-    /// From the arrival of a request in the server's kernel to the acceptance of its answer.
+    /// From the arrival of a request in the server's kernel to the call that hands over its answer.
+    pub handed: Durations,
+    /// The same, until that call has returned.
     pub response: Durations,
 }
 
@@ -112,7 +114,18 @@ pub struct Durations {
     pub p50_ns: Option<u64>,
     pub p90_ns: Option<u64>,
     pub p99_ns: Option<u64>,
-    pub p99_9_ns: Option<u64>,
+}
+
+impl Durations {
+    pub fn at(&self, per_mille: u64) -> u64 {
+        let value = match per_mille {
+            500 => self.p50_ns,
+            900 => self.p90_ns,
+            990 => self.p99_ns,
+            _ => panic!("the truth does not tell {per_mille} per mille"),
+        };
+        value.unwrap()
+    }
 }
 
 impl Truth {

@@ -1,4 +1,4 @@
-//! `service` and `wait` beside the server's own time from readable to written, and runs without kernel stamps.
+//! `service` and `wait` beside the server's own time from arrived to written, and runs without kernel stamps.
 
 use record::document::ArrivalStamps;
 use record::{Durations, Phase};
@@ -9,16 +9,46 @@ use crate::quiet;
 use crate::serve::{self, Serve};
 
 #[test]
-fn service_is_the_servers_own_time_and_a_little_more() {
+fn wait_is_the_servers_own_time_and_a_little_more() {
     let _alone = quiet::alone();
     for us in [1_000, 5_000] {
+        let trials: Vec<Trial> = (0..TRIALS).map(|_| Trial::run(us)).collect();
+        check_close(&trials, us);
+    }
+}
+
+/// Delays of this host that meet one side and not the other fall into one trial or another: the middle one counts.
+const TRIALS: usize = 3;
+
+/// What `wait` may differ from the server's account at the median and at p99. The best of eleven peers differ by
+/// 49 to 100 and by 92 to 355 us.
+const CLOSE: [(u64, Nanos); 2] = [(500, Nanos::from_micros(20)), (990, Nanos::from_micros(50))];
+
+struct Trial {
+    run: Run,
+    truth: serve::Truth,
+}
+
+impl Trial {
+    fn run(us: u64) -> Trial {
         let serve = Serve::start(&[]);
-        let run = drive(&["-c", "16", "-r", "500/s", "-d", "4s"], &serve.url(&format!("/delay?us={us}")));
+        let run = drive(&["-c", "16", "-r", "500/s", "-d", "2s"], &serve.url(&format!("/delay?us={us}")));
         let truth = serve.truth();
-        assert_eq!((run.ok(), truth.response.count), (2_000, 2_000), "{}", run.line);
-        print_errors(&run, &truth.response);
+        assert_eq!(
+            (run.ok(), truth.response.count, truth.handed.count),
+            (1_000, 1_000, 1_000),
+            "{}",
+            run.line
+        );
         check_floor(&run, Nanos::from_micros(us));
-        check_median(&run, &truth.response);
+        check_order(&run, &truth);
+        Trial { run, truth }
+    }
+
+    /// `wait` less the server's own time until its call had returned.
+    fn error(&self, per_mille: u64) -> i128 {
+        let said = quantile(self.run.phase(Phase::Wait), per_mille);
+        i128::from(said.0) - i128::from(self.truth.response.at(per_mille))
     }
 }
 
@@ -33,30 +63,28 @@ fn check_floor(run: &Run, planted: Nanos) {
     assert!(least.0 >= floor, "a request took {least}, less than the delay of {planted}");
 }
 
-/// To be read with `--show-output`.
-fn print_errors(run: &Run, truth: &serve::Durations) {
-    let quantiles = [(500, truth.p50_ns), (900, truth.p90_ns), (990, truth.p99_ns), (999, truth.p99_9_ns)];
-    for (name, seen) in [("service", run.service()), ("wait", run.phase(Phase::Wait))] {
-        let errors = quantiles
-            .map(|(per_mille, truth)| i128::from(quantile(seen, per_mille).0) - i128::from(truth.unwrap()));
-        println!("{}: {name} less the server's own at p50, p90, p99, p99.9: {errors:?} ns", run.line);
+/// Each request is sent before it arrives, and its answer arrives after the server began to hand it over: so no
+/// quantile of `service` lies below the same one of `handed`, however noisy the host.
+fn check_order(run: &Run, truth: &serve::Truth) {
+    let pairing = run.recording.document.stamps.pairing_error_ns.unwrap();
+    for per_mille in [500, 900, 990] {
+        let (said, handed) = (quantile(run.service(), per_mille), truth.handed.at(per_mille));
+        let least = handed - handed / 500 - 2 * pairing;
+        assert!(said.0 >= least, "{}: {per_mille} per mille: service {said}, handed {handed} ns", run.line);
     }
-    println!("{}: send p50 {}", run.line, quantile(run.phase(Phase::Send), 500));
 }
 
-/// `service` is the server's time, plus the way of the request up to its arrival, less what was left of the
-/// server's system call when the answer had arrived. On loopback each of the two lies within one call that sends
-/// (the packet is delivered inside it), and `send` says how long such a call takes here: so the two medians differ
-/// by no more than that, and by what three digits leave open.
-fn check_median(run: &Run, truth: &serve::Durations) {
-    let (seen, truth) = (quantile(run.service(), 500), truth.p50_ns.unwrap());
-    let call = quantile(run.phase(Phase::Send), 500);
-    let allowed = call.0 + truth / 500;
-    assert!(
-        seen.0.abs_diff(truth) <= allowed,
-        "{}: service {seen}, the server {truth} ns, a call {call}",
-        run.line
-    );
+fn check_close(trials: &[Trial], us: u64) {
+    for (per_mille, close) in CLOSE {
+        let mut errors: Vec<i128> = trials.iter().map(|trial| trial.error(per_mille)).collect();
+        println!("{us} us: wait less the server's own at {per_mille} per mille: {errors:?} ns");
+        errors.sort_unstable();
+        let middle = errors[TRIALS / 2];
+        assert!(
+            middle.unsigned_abs() <= u128::from(close.0),
+            "{us} us, {per_mille} per mille: {errors:?} ns"
+        );
+    }
 }
 
 /// If this fails, a number that was never measured is shown as a perfect one.

@@ -4,7 +4,7 @@
 //! serves, the Python reader of histogram logs. Every run that [`support::run`] makes is also held against the laws
 //! of the record. What needs a planted truth, such as a known freeze, belongs to the package `calibration`.
 //!
-//! nginx and Python come with `scripts/setup test`. The first run fetches httpbin; later ones need no network.
+//! nginx, nghttpd, Node and Python come with `scripts/setup test`. The first run fetches httpbin; later ones need no network.
 
 #![expect(clippy::unwrap_used, reason = "all of this is test code: a panic is the test failing")]
 
@@ -14,10 +14,14 @@ mod demo;
 mod disk;
 mod failures;
 mod histograms;
+mod http2;
 mod httpbin;
 mod interrupts;
 mod kills;
+mod live;
 mod records;
+mod scenarios;
+mod secure;
 mod support;
 mod targets;
 mod usage;

@@ -1,6 +1,8 @@
 //! What the tests need to run the binary and other people's servers. Judges only what holds of every run.
 
 pub mod binary;
+pub mod certificates;
+pub mod http2;
 pub mod laws;
 pub mod leash;
 pub mod nginx;

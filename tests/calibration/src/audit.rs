@@ -1,0 +1,66 @@
+//! The audit against real faults: does it find what was done to a run, by the right finding, and nothing on a quiet
+//! host?
+//!
+//! The faults are made by `bench/audit.py`, 20 trials each in its long form. Here is the short one: four trials of
+//! about a second each, of which one may miss. An audit that finds 19 of 20 fails that in one of 70 runs, one that
+//! finds 199 of 200 in one of 6,700; one that finds half passes in three of ten. A quiet trial counts only when the
+//! raw figures of its own record show a quiet host, and is made again otherwise.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{binary, quiet};
+
+#[track_caller]
+fn check(fault: &str) {
+    let _alone = quiet::alone();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/audit.py");
+    let output = Command::new("python3")
+        .arg(program)
+        .args(["--only", fault, "--trials", "4", "--misses", "1", "--short", "--parallax"])
+        .arg(binary::path())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let told =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    println!("{told}");
+    assert!(output.status.success(), "{fault}: {told}");
+}
+
+/// If this fails, a client that others kept from its CPU is called a slow server's.
+#[test]
+fn other_work_on_the_clients_core() {
+    check("cpu_hog");
+}
+
+#[test]
+fn a_cpu_quota() {
+    check("cpu_quota");
+}
+
+#[test]
+fn a_limit_of_descriptors() {
+    check("descriptors");
+}
+
+#[test]
+fn a_range_of_ports_that_is_too_small() {
+    check("ports");
+}
+
+#[test]
+fn a_stop_of_300_ms() {
+    check("stop");
+}
+
+#[test]
+fn other_work_on_the_core_of_one_worker() {
+    check("slow_worker");
+}
+
+/// If this fails, nobody will believe the audit when it is right.
+#[test]
+fn nothing_on_a_quiet_host() {
+    check("quiet");
+}

@@ -1,0 +1,18 @@
+//! Ten thousand connections from one process.
+
+use crate::drive::drive;
+use crate::quiet;
+use crate::serve::Serve;
+
+/// If this fails, a load of many slow clients cannot be made from one machine. Counts only: so many connections at
+/// once keep client and server busy with each other.
+#[test]
+fn ten_thousand_connections_each_do_their_part() {
+    let _together = quiet::together();
+    let serve = Serve::start(&[]);
+    let run = drive(&["-c", "10k", "-n", "30k", "--connect-timeout", "30s"], &serve.url("/plaintext"));
+    assert_eq!((run.scheduled(), run.ok()), (30_000, 30_000), "{}", run.line);
+    assert_eq!(run.results().totals.connections_opened, 10_000, "{}", run.line);
+    let truth = serve.truth();
+    assert_eq!((truth.connections.accepted, truth.requests.answered), (10_000, 30_000), "{}", run.line);
+}

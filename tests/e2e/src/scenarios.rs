@@ -1,0 +1,157 @@
+//! The scenarios that are shipped, driven against a shop that keeps sessions and against the built-in server.
+//!
+//! The shop refuses a token that is not of the request's own session, so a value that wanders from one journey to
+//! another is an error here and not a figure.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::leash::Leash;
+use crate::support::nginx::fetch;
+use crate::support::run::{Run, argument, drive, number};
+use crate::support::{binary, port, turn};
+
+struct Shop {
+    _process: Leash,
+    _folder: TempDir,
+    port: u16,
+}
+
+impl Shop {
+    fn start() -> Shop {
+        let folder = tempfile::tempdir().unwrap();
+        let port = port::free();
+        let script = argument(&binary::root().join("tests/e2e/shop.py"));
+        let mut process =
+            Leash::start(&["python3", &script, &port.to_string()], &folder.path().join("shop.log"));
+        process.wait_for(port);
+        Shop { _process: process, _folder: folder, port }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// What the shop itself counted.
+    fn seen(&self) -> Value {
+        serde_json::from_slice(&fetch(self.port, "/seen")).unwrap()
+    }
+}
+
+fn shipped(name: &str) -> PathBuf {
+    binary::root().join("scenarios").join(name)
+}
+
+/// The shipped scenario without its rate and its end: a closed loop, for the options to bound.
+fn closed(folder: &TempDir) -> String {
+    let text = fs::read_to_string(shipped("shop.toml")).unwrap();
+    let kept =
+        |line: &&str| !["rate =", "duration =", "connections ="].iter().any(|key| line.starts_with(key));
+    let path = folder.path().join("closed.toml");
+    fs::write(&path, text.lines().filter(kept).collect::<Vec<_>>().join("\n")).unwrap();
+    fs::copy(shipped("users.csv"), folder.path().join("users.csv")).unwrap();
+    argument(&path)
+}
+
+fn journeys(run: &Run) -> Vec<String> {
+    let all = run.json.pointer("/results/journeys").unwrap().as_array().unwrap();
+    let one = |journey: &Value| {
+        let count = |name: &str| number(journey, name);
+        let name = journey["name"].as_str().unwrap();
+        format!("{name} {} {} {}", count("/started"), count("/completed"), count("/cut"))
+    };
+    all.iter().map(one).collect()
+}
+
+/// Of every five journeys four browse and one orders; both have three steps.
+#[track_caller]
+fn check(callers: &str, count: u64, workers: &str) {
+    let _turn = turn::together();
+    let shop = Shop::start();
+    let folder = tempfile::tempdir().unwrap();
+    let set = format!("shop={}", shop.url());
+    let bounds = ["-n", &count.to_string(), "-c", callers, "-w", workers, "--seed", "7", "--timeout", "60s"];
+    let scenario = closed(&folder);
+    let mut arguments = vec![scenario.as_str(), "--set", &set];
+    arguments.extend(bounds);
+    let run = drive(&arguments);
+    assert_eq!(run.told(), [format!("ok - {}", 3 * count)]);
+    let (browse, order) = (count / 5 * 4, count / 5);
+    assert_eq!(journeys(&run), [format!("browse {browse} {browse} 0"), format!("order {order} {order} 0")]);
+    let seen = shop.seen();
+    let counts =
+        ["login", "items", "item", "place", "check", "refused"].map(|name| seen[name].as_u64().unwrap());
+    assert_eq!(counts, [count, browse, browse, order, order, 0]);
+    // Four users in turn.
+    for user in ["ann", "bob", "çelik", "dana"] {
+        assert_eq!(seen["users"][user], count / 4, "{seen}");
+    }
+}
+
+#[test]
+fn one_caller_goes_through_its_journeys() {
+    check("1", 20, "1");
+}
+
+#[test]
+fn a_hundred_callers_keep_their_sessions_apart() {
+    check("100", 1_000, "2");
+}
+
+/// If this fails, a scenario that was tried with one caller says something else with thousands.
+#[test]
+fn two_thousand_callers_keep_their_sessions_apart() {
+    check("2000", 6_000, "2");
+}
+
+/// If this fails, figures are made of steps that had no right to be sent.
+#[test]
+fn a_journey_that_fails_goes_no_further() {
+    let _turn = turn::together();
+    let shop = Shop::start();
+    let folder = tempfile::tempdir().unwrap();
+    let set = format!("shop={}", shop.url());
+    // Wrong for every answer: the first step fails its check.
+    let wrong = "journey.browse.step.login.expect.json={\"/data/token\" = \"other\"}";
+    let scenario = closed(&folder);
+    let run = drive(&[&scenario, "--set", &set, "--set", wrong, "-n", "10", "-c", "2"]);
+    assert_eq!(journeys(&run), ["browse 8 0 8", "order 2 2 0"]);
+    assert_eq!((run.ended("ok"), run.ended("check_failed")), (6, 8));
+    assert_eq!(shop.seen()["items"], 0);
+}
+
+/// If this fails, a run goes on with rows that it has used, or ends without a word.
+#[test]
+fn data_that_is_used_once_ends_the_run() {
+    let _turn = turn::together();
+    let shop = Shop::start();
+    let folder = tempfile::tempdir().unwrap();
+    let set = format!("shop={}", shop.url());
+    let scenario = closed(&folder);
+    let run = drive(&[&scenario, "--set", &set, "--set", "data.users.order=once", "-c", "2"]);
+    assert_eq!(journeys(&run), ["browse 3 3 0", "order 1 1 0"]);
+    let events = fs::read_to_string(run.record().join("events.ndjson")).unwrap();
+    assert!(events.contains("data `users` is used up after its 4 rows"), "{events}");
+    assert_eq!(run.json["options"]["requests"]["value"], "4");
+}
+
+#[test]
+fn the_mix_is_driven_by_weight_with_its_checks() {
+    let _turn = turn::together();
+    let folder = tempfile::tempdir().unwrap();
+    let port = port::free();
+    let binary = argument(binary::parallax());
+    let listen = format!("127.0.0.1:{port}");
+    let mut server = Leash::start(&[&binary, "serve", "--listen", &listen], &folder.path().join("serve.log"));
+    server.wait_for(port);
+    let set = format!("targets.local.url=http://127.0.0.1:{port}");
+    let run = drive(&[&argument(&shipped("mix.toml")), "--set", &set, "-n", "1000"]);
+    assert_eq!(run.told(), ["ok - 1000"]);
+    let of = |place: &str| number(&run.json, &format!("/results/targets/{place}/ok"));
+    assert_eq!([of("0"), of("1"), of("2")], [600, 300, 100]);
+    assert_eq!(run.json["subject"]["targets"], serde_json::json!(["plaintext", "json", "slow"]));
+    assert_eq!(run.json["options"]["callers"]["source"], "file");
+}
