@@ -5,15 +5,13 @@ Drives the built-in target at the highest rate it takes, open and closed loop in
 client's resident set. Prints a line every ten seconds and the growth from the second minute to the last.
 """
 import argparse
-import os
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from driver_cost import CLIENT_CORE, ROOT, SERVER_CORE, free_port, pinned, wait_until_answers
+from processes import CLIENT_CORE, PARALLAX, pinned, target
 
 
 def resident_kib(pid):
@@ -25,18 +23,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--rate", help="open loop at this rate instead of a closed loop, e.g. 50k/s")
-    parser.add_argument("--parallax", default=str(ROOT / "target/release/parallax"))
+    parser.add_argument("--parallax", default=PARALLAX)
     args = parser.parse_args()
-    address = f"127.0.0.1:{free_port()}"
-    url = f"http://{address}/plaintext"
-    server = pinned(SERVER_CORE, [args.parallax, "serve", "-l", address], stdout=subprocess.DEVNULL)
-    try:
-        wait_until_answers(url)
-        with tempfile.TemporaryDirectory() as folder:
-            watch(url, folder, args)
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait()
+    with target(args.parallax) as address, tempfile.TemporaryDirectory() as folder:
+        watch(f"http://{address}/plaintext", folder, args)
 
 
 def watch(url, folder, args):
