@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use codec::{Encoded, Key, Origin, Route, Session};
-use record::{Phase, Timeline};
+use record::{Phase, Request, Timeline};
 use units::Nanos;
 
 /// A connection of the pool. Closed until the first request on it opens it.
@@ -272,6 +272,19 @@ impl<J> Exchange<J> {
     #[inline]
     pub(crate) fn key(&self) -> Key {
         Key(self.n)
+    }
+
+    /// It ended at `at` on connection number `connection`.
+    pub(crate) fn ended(&self, connection: u32, at: Nanos) -> Request {
+        Request {
+            n: self.n,
+            kind: self.route.kind,
+            connection: Some(connection),
+            timeline: self.timeline,
+            ended: at,
+            failure: None,
+            code: None,
+        }
     }
 
     /// Its first byte goes to the kernel at `at`.

@@ -11,6 +11,7 @@ mod connection;
 mod controls;
 mod demand;
 mod journeys;
+mod keeping;
 mod pacer;
 mod plan;
 mod pool;
@@ -23,6 +24,7 @@ mod warp;
 mod worker;
 
 pub use controls::{Change, Controls, Order};
+pub use keeping::{Batch, Keep, Keeping};
 pub use pacer::Pace;
 pub use plan::{Load, Peer, Place, Plan, PoolPlan, Share};
 pub use run::{Finished, Listener, RunError, StampFacts, Started, run};

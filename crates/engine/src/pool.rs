@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use codec::{Origin, Route};
 use reactor::Slot;
+use record::{Phase, Request, Timeline};
 use units::Nanos;
 
 /// A request that has been taken up and has no connection yet.
@@ -14,6 +15,20 @@ pub(crate) struct Waiting<J> {
     pub route: Route,
     pub intended: Nanos,
     pub taken_up: Nanos,
+}
+
+impl<J> Waiting<J> {
+    pub(crate) fn timeline(&self) -> Timeline {
+        let mut timeline = Timeline::due(self.intended);
+        timeline.end(Phase::ScheduleLag, self.taken_up);
+        timeline
+    }
+
+    /// It ended at `at`, still waiting.
+    pub(crate) fn ended(&self, at: Nanos) -> Request {
+        let (n, kind, timeline) = (self.n, self.route.kind, self.timeline());
+        Request { n, kind, connection: None, timeline, ended: at, failure: None, code: None }
+    }
 }
 
 /// The pools of one worker, one for each origin.

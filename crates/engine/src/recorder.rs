@@ -4,8 +4,10 @@ use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use host::RunQueue;
-use record::Interval;
+use record::{Interval, Request};
 use units::Nanos;
+
+use crate::keeping::Keeper;
 
 /// Where the intervals of a run end: every full `every`, and at the window's end, so that what was answered
 /// within the window can be told from what was drained after it.
@@ -65,6 +67,8 @@ pub(crate) struct Recorder {
     run_queue: Option<RunQueue>,
     waited_before: Option<Nanos>,
     outstanding: Outstanding,
+    /// Where requests are kept one by one.
+    keeper: Option<Keeper>,
     parts: SyncSender<Part>,
     emptied: Receiver<Box<Interval>>,
 }
@@ -73,6 +77,7 @@ impl Recorder {
     pub(crate) fn new(
         worker: usize,
         boundaries: Boundaries,
+        keeper: Option<Keeper>,
         parts: SyncSender<Part>,
         emptied: Receiver<Box<Interval>>,
     ) -> Recorder {
@@ -86,6 +91,7 @@ impl Recorder {
             run_queue: None,
             waited_before: None,
             outstanding: Outstanding::default(),
+            keeper,
             parts,
             emptied,
         }
@@ -98,6 +104,24 @@ impl Recorder {
         self.run_queue = RunQueue::of_this_thread().ok();
         self.waited_before = self.run_queue.as_ref().and_then(RunQueue::waited);
         self.outstanding.since = start;
+    }
+
+    /// A request has ended. `request` puts it together, where it is asked for.
+    ///
+    /// # Cost
+    ///
+    /// A branch in a run that keeps none.
+    #[inline]
+    pub(crate) fn keep(&mut self, request: impl FnOnce() -> Request) {
+        if let Some(keeper) = &mut self.keeper {
+            keeper.offer(&request());
+        }
+    }
+
+    /// The number in the run of this worker's connection `slot`; `workers` share them.
+    #[inline]
+    pub(crate) fn connection(&self, slot: u32, workers: u64) -> u32 {
+        slot * workers as u32 + self.worker as u32
     }
 
     /// `count` requests have been offered to the kernel at `at`.
@@ -141,14 +165,16 @@ impl Recorder {
         }
     }
 
-    /// Hands over the last interval; waits for the collector if it must.
-    pub(crate) fn finish(mut self, now: Nanos, thread_cpu: Nanos) {
+    /// Hands over the last interval and the last requests kept; waits for their readers if it must. How many
+    /// requests found no room.
+    pub(crate) fn finish(mut self, now: Nanos, thread_cpu: Nanos) -> u64 {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index) + 1;
         self.close(next, 0, thread_cpu, now);
         self.current.length = now.saturating_sub(self.start + self.current.start);
         let part = Part { worker: self.worker, interval: self.current, through: u64::MAX };
         // A collector that is gone has failed by itself and says so.
         let _ = self.parts.send(part);
+        self.keeper.map_or(0, Keeper::finish)
     }
 
     fn close(&mut self, next: u64, outstanding: u64, thread_cpu: Nanos, end: Nanos) {

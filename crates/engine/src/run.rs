@@ -13,6 +13,7 @@ use units::Nanos;
 
 use crate::collector::collect;
 use crate::controls::Controls;
+use crate::keeping::{Keeper, Keeping};
 use crate::plan::Plan;
 use crate::recorder::{Boundaries, Part, Recorder};
 use crate::worker::{Ended, Job, Worker};
@@ -57,6 +58,8 @@ pub struct Finished {
     /// The address that answered first.
     pub address: Option<Address>,
     pub stamps: StampFacts,
+    /// Requests that were to be kept, and came faster than they were taken.
+    pub unkept: u64,
 }
 
 /// How well the kernel's clock was paired with ours.
@@ -70,6 +73,11 @@ pub struct StampFacts {
 pub trait Listener {
     /// The run begins.
     fn started(&mut self, started: &Started);
+
+    /// Which requests to keep one by one, and where they go. Asked once, when the run has begun.
+    fn keeping(&mut self) -> Option<Keeping> {
+        None
+    }
 
     /// An interval of the run is over and merged. Called in order, from the thread that called [`run`]. What the
     /// engine cannot know of it may be added.
@@ -98,14 +106,19 @@ pub fn run<P: Protocol>(
     let start = clock::now() + START_DELAY;
     listener.started(&Started { at: start, no_kernel_stamps });
     controls.begin(start);
-    let crew = Crew { plan, protocol, controls, start };
+    let crew = Crew { plan, protocol, controls, start, keeping: listener.keeping() };
     let result = thread::scope(|scope| crew.work(scope, &mut reactors, listener));
     let stamps = reactors.iter().fold(StampFacts::default(), |facts, reactor| StampFacts {
         pairing_error: facts.pairing_error.max(reactor.pairing().error_bound()),
         wall_clock_steps: facts.wall_clock_steps.max(reactor.pairing().shift_count()),
     });
     let ended = result?;
-    Ok(Finished { elapsed: ended.at.saturating_sub(start), address: ended.address, stamps })
+    Ok(Finished {
+        elapsed: ended.at.saturating_sub(start),
+        address: ended.address,
+        stamps,
+        unkept: ended.unkept,
+    })
 }
 
 fn probe(wanted: bool) -> (Option<StampProbe>, Option<String>) {
@@ -124,6 +137,7 @@ struct Crew<'a, P> {
     protocol: &'a P,
     controls: &'a Controls,
     start: Nanos,
+    keeping: Option<Keeping>,
 }
 
 type Handle<'scope> = ScopedJoinHandle<'scope, io::Result<Ended>>;
@@ -174,7 +188,9 @@ impl<'a, P: Protocol> Crew<'a, P> {
             // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
-            let recorder = Recorder::new(index, boundaries, channels.0, channels.1);
+            let keeper =
+                self.keeping.as_ref().map(|keeping| Keeper::new(keeping.keep, keeping.to.clone()));
+            let recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
             let job =
                 Job { plan: self.plan, protocol: self.protocol, controls: self.controls, start: self.start };
             Worker::new(reactor, job, self.plan.share(index as u64), recorder).run()
@@ -183,13 +199,14 @@ impl<'a, P: Protocol> Crew<'a, P> {
 }
 
 fn join(handles: Vec<Handle<'_>>) -> Result<Ended, RunError> {
-    let mut whole = Ended { at: Nanos::ZERO, address: None };
+    let mut whole = Ended { at: Nanos::ZERO, address: None, unkept: 0 };
     let mut failed = None;
     for handle in handles {
         match handle.join() {
             Ok(Ok(ended)) => {
                 whole.at = whole.at.max(ended.at);
                 whole.address = whole.address.or(ended.address);
+                whole.unkept += ended.unkept;
             }
             Ok(Err(error)) => failed = Some(RunError::Wait(error)),
             Err(panic) => failed = Some(RunError::Worker(panic_text(panic.as_ref()))),

@@ -363,6 +363,20 @@ pub struct Results {
     /// Age at the end of the requests that failed, by outcome.
     pub failed: BTreeMap<String, Distribution>,
     pub cpu: Cpu,
+    /// What `requests.parquet` holds, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// The requests that were kept one by one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Kept {
+    /// Which, as it was asked for: `all`, `slowest=100`, `sample=1%`.
+    pub requests: String,
+    pub rows: u64,
+    /// Those of them that came faster than they could be written.
+    pub lost: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -150,6 +150,7 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
                 .map(|outcome| (outcome.name().to_owned(), distribution(&total, Series::Failed(outcome))))
                 .collect(),
             cpu: Cpu { process_ns: Some(1_500_000), per_request_ns: None, busiest_worker_share: Some(0.85) },
+            kept: Some(Kept { requests: "sample=1%".to_owned(), rows: 12, lost: 1 }),
         }),
         ..document()
     }

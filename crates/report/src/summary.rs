@@ -39,6 +39,7 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
         phases: Phase::ALL.into_iter().map(|phase| phase_result(total, phase, facts)).collect(),
         failed: failed(total),
         cpu: cpu(total, facts.seconds),
+        kept: None,
     }
 }
 

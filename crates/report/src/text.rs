@@ -57,7 +57,8 @@ pub fn text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Resul
         cost(results, document, out, style)?;
     }
     options(document, out, style)?;
-    record_line(report.folder, out, style)
+    record_line(report.folder, out, style)?;
+    kept(document.results.as_ref(), out)
 }
 
 /// The word first, then every finding with its figure, its limit and what to do.
@@ -401,6 +402,17 @@ fn written(name: &str, option: &EffectiveOption) -> String {
         "" | "true" => format!("--{name}"),
         value => format!("--{name}={value}"),
     }
+}
+
+/// What lies in the record of single requests.
+fn kept(results: Option<&Results>, out: &mut dyn Write) -> io::Result<()> {
+    let Some(kept) = results.and_then(|results| results.kept.as_ref()) else { return Ok(()) };
+    let rows = plural(kept.rows, "request");
+    let lost = match kept.lost {
+        0 => String::new(),
+        lost => format!("; {} more came too fast to be written", count(lost)),
+    };
+    writeln!(out, "  kept      {rows} in requests.parquet ({}){lost}", kept.requests)
 }
 
 pub(crate) fn record_line(folder: Option<&Path>, out: &mut dyn Write, style: Style) -> io::Result<()> {

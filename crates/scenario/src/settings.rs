@@ -69,7 +69,7 @@ pub(crate) enum Form {
 
 pub(crate) const RUN: &[Key] = &[
     key("duration", "duration", Form::Time, "Schedule arrivals for this long."),
-    key("requests", "requests", Form::Count, "Schedule this many arrivals."),
+    key("count", "count", Form::Count, "Schedule this many arrivals."),
     key("rate", "rate", Form::Rate, "Open loop at this rate of arrivals: 500/s, 10k/s."),
     key("stages", "stage", Form::List, "Open loop in stages, one after the other: 'ramp 100/s..1k/s 30s'."),
     key("replay", "replay", Form::Text, "Open loop at the instants of a recording."),

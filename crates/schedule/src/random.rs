@@ -44,6 +44,12 @@ impl Stream {
         ((self.at(n) >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
+    /// True with probability `share`.
+    #[inline]
+    pub(crate) fn is_below(self, n: u64, share: f64) -> bool {
+        self.unit(n) <= share
+    }
+
     /// Exponential with mean 1.
     #[inline]
     pub(crate) fn exponential(self, n: u64) -> f64 {

@@ -28,14 +28,16 @@ struct Terminal {
 impl Terminal {
     fn start(arguments: &str) -> Terminal {
         let folder = tempfile::tempdir().unwrap();
+        // Ctrl-C goes to the shell as well, and would end some shells before they say how it went.
         let line = format!(
-            "stty rows 24 cols 80; {} drive -o record {arguments}; echo EXIT=$?; stty -a",
+            "trap : INT; stty rows 24 cols 80; {} drive -o record {arguments}; echo EXIT=$?; stty -a",
             binary::parallax().display()
         );
         let script = Command::new("script")
             .args(["-qefc", &line, "typescript"])
             .current_dir(folder.path())
             .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
             .env("LC_ALL", "C.UTF-8")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

@@ -135,7 +135,7 @@ fn data_that_is_used_once_ends_the_run() {
     assert_eq!(journeys(&run), ["browse 3 3 0", "order 1 1 0"]);
     let events = fs::read_to_string(run.record().join("events.ndjson")).unwrap();
     assert!(events.contains("data `users` is used up after its 4 rows"), "{events}");
-    assert_eq!(run.json["options"]["requests"]["value"], "4");
+    assert_eq!(run.json["options"]["count"]["value"], "4");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use schedule::{Jitter, Speed, Stage, Think};
 use units::{Bytes, Nanos, Rate};
 
 use super::connect_args::ConnectArgs;
+pub use super::requests::KeepArg;
 pub use super::sinks::SinkArgs;
 use codec::web::{Sha256Digest, StatusSet};
 
@@ -126,7 +127,7 @@ pub struct Args {
 
     /// Schedule this many requests.
     #[arg(short = 'n', long, value_name = "N", value_parser = count, help_heading = "Load")]
-    pub requests: Option<u64>,
+    pub count: Option<u64>,
 
     /// Requests that may be outstanding on one connection (HTTP pipelining).
     #[arg(long, value_name = "N", default_value = "1", value_parser = count, help_heading = "Load")]
@@ -141,7 +142,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "OBJECTIVE",
-        conflicts_with_all = ["rate", "duration", "requests"],
+        conflicts_with_all = ["rate", "duration", "count"],
         help_heading = "Search"
     )]
     pub search: Option<String>,
@@ -271,6 +272,11 @@ pub struct Args {
     /// Folder of the record [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
+
+    /// Keep requests one by one, each with its whole timeline, in requests.parquet of the record: all, slowest=100, or
+    /// sample=1%.
+    #[arg(long = "requests", value_name = "WHICH", conflicts_with = "search", help_heading = "Output")]
+    pub keep: Option<KeepArg>,
 
     /// Print the result as JSON (formats/run.schema.json).
     #[arg(long, help_heading = "Output")]

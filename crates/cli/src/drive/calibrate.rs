@@ -151,7 +151,7 @@ impl Bench<'_> {
             url: vec![self.url.to_owned()],
             rate,
             duration: Some(duration),
-            requests: None,
+            count: None,
             callers: None,
             arrivals: None,
             jitter: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Controls, Finished, Listener, Order, Place, Plan, RunError, Started};
+use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
 use record::document::{
     ArrivalStamps, Document, EffectiveOption, Host, Kind, Load as LoadFacts, LoadChange, LoadOrder, Model,
     OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
@@ -15,6 +15,7 @@ use units::Nanos;
 use super::ceiling;
 use super::folder::Claim;
 use super::plan::Prepared;
+use super::requests::RequestsFile;
 use super::sinks::Sinks;
 use super::surroundings::Surroundings;
 use super::{load, scenario_file, secrets};
@@ -64,6 +65,8 @@ pub fn conduct(
         surroundings: Surroundings::start(port(&prepared.plan)),
         progress,
         controls,
+        requests: None,
+        untold: Vec::new(),
     };
     let ended = prepared.protocol.run(&prepared.plan, controls, &mut keeper);
     keeper.progress.end();
@@ -168,6 +171,10 @@ struct Keeper<'a> {
     surroundings: Surroundings,
     progress: Progress,
     controls: &'a Controls,
+    /// Where requests are kept one by one.
+    requests: Option<RequestsFile>,
+    /// What did not come about beside the record, a line each.
+    untold: Vec<String>,
 }
 
 /// The port that connections go to, as far as there is but one.
@@ -222,6 +229,20 @@ impl Listener for Keeper<'_> {
         }
     }
 
+    fn keeping(&mut self) -> Option<Keeping> {
+        let (keep, seed) = self.prepared.keep.filter(|_| self.writer.is_some())?;
+        match RequestsFile::begin(keep, seed, self.folder, &self.document, &self.prepared.names) {
+            Ok((file, keeping)) => {
+                self.requests = Some(file);
+                Some(keeping)
+            }
+            Err(error) => {
+                self.untold.push(format!("--requests: {error:#}"));
+                None
+            }
+        }
+    }
+
     fn interval(&mut self, interval: &mut Interval) {
         if self.writer.is_none() {
             // There is no run without its record: nothing was sent, and nothing is to be told of it.
@@ -268,7 +289,9 @@ impl Keeper<'_> {
         self.note_end(finished.as_ref());
         let seconds = self.read_back();
         self.judge(&seconds);
-        let untold = self.sinks.finish();
+        self.finish_requests(finished.as_ref());
+        let mut untold = std::mem::take(&mut self.untold);
+        untold.extend(self.sinks.finish());
         // The document first: on a full disk it is worth more than what is noted beside it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
@@ -285,6 +308,24 @@ impl Keeper<'_> {
             damage: self.damage,
             broken,
             untold,
+        }
+    }
+
+    fn finish_requests(&mut self, finished: Option<&Finished>) {
+        let Some(file) = self.requests.take() else { return };
+        let kept = file.finish(finished.map_or(0, |finished| finished.unkept));
+        match (kept, &mut self.document.results) {
+            (Ok(kept), Some(results)) => {
+                if kept.lost > 0 {
+                    self.untold.push(format!(
+                        "--requests: {} requests came faster than they could be written; keep a sample",
+                        kept.lost
+                    ));
+                }
+                results.kept = Some(kept);
+            }
+            (Ok(_), None) => {}
+            (Err(error), _) => self.untold.push(format!("--requests: {error:#}")),
         }
     }
 
@@ -504,6 +545,7 @@ mod tests {
             method: "GET".to_owned(),
             thresholds: vec!["throughput < 1/s".parse().unwrap()],
             sinks: SinkPlan::default(),
+            keep: None,
         };
         let mut keeper = Keeper {
             document: opening_document(&prepared, BTreeMap::new()),
@@ -521,6 +563,8 @@ mod tests {
             surroundings: Surroundings::start(None),
             progress: Progress::Quiet,
             controls: &controls,
+            requests: None,
+            untold: Vec::new(),
         };
         keeper.started(&Started { at: Nanos::from_secs(1), no_kernel_stamps: None });
         let mut interval = Interval::default();

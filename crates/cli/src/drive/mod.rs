@@ -9,6 +9,7 @@ mod folder;
 mod load;
 mod options;
 mod plan;
+mod requests;
 mod said;
 pub mod scenario_file;
 mod secrets;

@@ -41,7 +41,8 @@ pub fn effective(command: &Command, matches: &ArgMatches, prepared: &Prepared, f
     derive(&mut options, "speed", if is_replay { "1x" } else { "none" });
     derive(&mut options, "duration", &plan.window.map_or("no limit".to_owned(), Nanos::written));
     derive(&mut options, "drain", &plan.drain.map_or("off".to_owned(), Nanos::written));
-    derive(&mut options, "requests", "no limit");
+    derive(&mut options, "count", "no limit");
+    derive(&mut options, "requests", "none: as sums alone");
     derive(&mut options, "method", &prepared.method);
     derive(&mut options, "expect-status", "below 400");
     derive(&mut options, "probe-duration", "as the objective needs");
@@ -147,7 +148,8 @@ mod tests {
         for (name, value) in [
             ("method", "GET"),
             ("expect-status", "below 400"),
-            ("requests", "no limit"),
+            ("count", "no limit"),
+            ("requests", "none: as sums alone"),
             ("duration", "10s"),
             ("drain", "5s"),
             ("rate", "none: closed loop"),

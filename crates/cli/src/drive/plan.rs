@@ -10,7 +10,7 @@ use report::Condition;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::Nanos;
 
-use super::args::{Args, StampsArg};
+use super::args::{Args, KeepArg, StampsArg};
 use super::load::{Given, load};
 use super::said::Said;
 use super::scenario_file::{self, Loaded};
@@ -48,6 +48,8 @@ pub struct Prepared {
     pub thresholds: Vec<Condition>,
     /// Where to tell of it while it goes on.
     pub sinks: SinkPlan,
+    /// Which requests to keep one by one, with the seed of a sample.
+    pub keep: Option<(KeepArg, u64)>,
 }
 
 /// Reads targets and bodies, checks everything, and lays out the run.
@@ -76,7 +78,8 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
     allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;
     let names = requests.iter().map(|request| format!("{} {}", request.method, request.url)).collect();
     let (thresholds, sinks) = (args.fail_if.clone(), args.sinks.plan(args.json)?);
-    Ok(Prepared { plan, protocol: Said::Turns(protocol), url, names, depth, method, thresholds, sinks })
+    let (protocol, keep) = (Said::Turns(protocol), keep(args));
+    Ok(Prepared { plan, protocol, url, names, depth, method, thresholds, sinks, keep })
 }
 
 /// The same for a scenario.
@@ -89,7 +92,7 @@ pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
     let scenario = loaded.compile()?;
     // Data that is used once ends the run as a number of requests does.
     let arrivals = scenario.limit().map(|limit| limit.arrivals);
-    loaded.args.requests = loaded.args.requests.into_iter().chain(arrivals).min();
+    loaded.args.count = loaded.args.count.into_iter().chain(arrivals).min();
     let args = &loaded.args;
     let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
     let (protocol, servers) = scenario_file::protocol(scenario, args, settings(args)?)?;
@@ -99,7 +102,13 @@ pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
     let url = loaded.path.display().to_string();
     let method = "of each request".to_owned();
     let (thresholds, sinks) = (args.fail_if.clone(), args.sinks.plan(args.json)?);
-    Ok(Prepared { plan, protocol: Said::Scenario(protocol), url, names, depth, method, thresholds, sinks })
+    let (protocol, keep) = (Said::Scenario(protocol), keep(args));
+    Ok(Prepared { plan, protocol, url, names, depth, method, thresholds, sinks, keep })
+}
+
+/// A sample without a seed is the same in every run: which numbers it has depends on nothing that is measured.
+fn keep(args: &Args) -> Option<(KeepArg, u64)> {
+    args.keep.map(|keep| (keep, args.seed.unwrap_or(0)))
 }
 
 /// How connections are used, and how much of an answer is accepted.
@@ -146,7 +155,7 @@ fn plan(args: &Args, servers: Servers, depth: u64) -> anyhow::Result<Plan> {
         load,
         pace: args.pace.into(),
         window,
-        request_limit: args.requests,
+        request_limit: args.count,
         pool,
         peers: servers.peers,
         workers,
@@ -159,7 +168,7 @@ fn plan(args: &Args, servers: Servers, depth: u64) -> anyhow::Result<Plan> {
 
 /// How long requests are scheduled for where the load does not say it; `None` until their number is reached.
 pub fn window(args: &Args) -> Option<Nanos> {
-    match (args.duration, args.requests) {
+    match (args.duration, args.count) {
         (None, None) => Some(DEFAULT_DURATION),
         (duration, _) => duration,
     }

@@ -194,7 +194,7 @@ impl Loaded {
             let known = options.entry(setting.option.to_owned());
             known.or_insert(EffectiveOption { value, source }).source = source;
         }
-        for (name, value) in [("seed", self.args.seed), ("requests", self.args.requests)] {
+        for (name, value) in [("seed", self.args.seed), ("count", self.args.count)] {
             // Worked out: a fresh seed, or the rows of data that is used once.
             if let (Some(value), Some(option)) = (value, options.get_mut(name))
                 && !matches!(option.source, OptionSource::Given | OptionSource::Set | OptionSource::File)

@@ -16,7 +16,7 @@ fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
     let plan = Plan { window: None, interval: ms(1_000_000), ..closed(4, 12, requests) };
     let (parts_in, _parts) = std::sync::mpsc::sync_channel(1);
     let (_emptied_in, emptied) = std::sync::mpsc::sync_channel(1);
-    let recorder = Recorder::new(0, Boundaries::new(plan.interval, None), parts_in, emptied);
+    let recorder = Recorder::new(0, Boundaries::new(plan.interval, None), None, parts_in, emptied);
     let mut reactor = SimReactor::new(script.clone(), START);
     let controls = Controls::new(Arc::default());
     let protocol = LineProtocol::new(pipeline);

@@ -51,7 +51,7 @@ fn a_worker_that_broke_loses_only_its_own() {
 fn recorder() -> (Recorder, Receiver<Part>, SyncSender<Box<Interval>>) {
     let (parts_in, parts) = sync_channel(1);
     let (emptied_in, emptied) = sync_channel(1);
-    let mut recorder = Recorder::new(0, Boundaries::new(ms(1_000), None), parts_in, emptied);
+    let mut recorder = Recorder::new(0, Boundaries::new(ms(1_000), None), None, parts_in, emptied);
     recorder.begin(START, Nanos::ZERO);
     (recorder, parts, emptied_in)
 }

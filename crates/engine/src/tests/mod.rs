@@ -11,17 +11,18 @@ mod sockets;
 mod streams;
 mod truth;
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use codec::{CloseEvent, DecodeError, Encoded, Key, Origin, Protocol, Route, Session, Step};
-use record::{Durations, Interval, Phase};
+use record::{Durations, Interval, Phase, Request};
 use schedule::Arrivals;
 use testkit::{LineProtocol, LineSession, Script, SimReactor};
 use units::Nanos;
 
 use crate::collector::collect;
 use crate::controls::Controls;
+use crate::keeping::{Batch, Keep, Keeper};
 use crate::plan::tests::plan;
 use crate::plan::{Load, Peer, Place, Plan};
 use crate::recorder::{Boundaries, Recorder};
@@ -142,26 +143,31 @@ fn simulate_protocol<P: Protocol>(
 ) -> Simulated {
     assert_eq!(plan.refusal(), None);
     let (parts_in, parts) = sync_channel(MANY);
+    // More than any run here fills: what a worker hands over at its end would wait for a reader.
+    let (kept_in, kept) = sync_channel(MANY);
     let mut emptied = Vec::new();
     let (mut elapsed, mut dials) = (Nanos::ZERO, 0);
     for index in 0..plan.workers {
         let (emptied_in, emptied_out) = sync_channel(1);
         emptied.push(emptied_in);
         let boundaries = Boundaries::new(plan.interval, plan.window);
-        let recorder = Recorder::new(index as usize, boundaries, parts_in.clone(), emptied_out);
+        let keeper = Some(Keeper::new(Keep::All, kept_in.clone()));
+        let recorder = Recorder::new(index as usize, boundaries, keeper, parts_in.clone(), emptied_out);
         let mut reactor = SimReactor::new(script.clone(), START);
         let job = Job { plan, protocol, controls, start: START };
         let ended = Worker::new(&mut reactor, job, plan.share(index), recorder).run().unwrap();
         elapsed = elapsed.max(ended.at.saturating_sub(START));
         dials += reactor.dial_count();
+        assert_eq!(ended.unkept, 0);
     }
-    drop(parts_in);
+    drop((parts_in, kept_in));
     let (mut total, mut intervals) = (Interval::default(), Vec::new());
     collect(&parts, &emptied, &mut |interval| {
         total.merge(interval);
         intervals.push(interval.clone());
     });
     check_promises(&total);
+    check_kept(&total, &kept);
     Simulated { total, intervals, elapsed, encoded: Vec::new(), dials }
 }
 
@@ -178,6 +184,27 @@ fn check_promises(total: &Interval) {
     for &(failure, count) in total.failures() {
         let ages = total.failed(failure.outcome).map_or(0, Durations::count);
         assert!(ages >= count, "{failure:?}: {count} failures with {ages} ages");
+    }
+}
+
+/// Requests kept one by one are those that the intervals counted, to the nanosecond.
+#[track_caller]
+fn check_kept(total: &Interval, kept: &Receiver<Batch>) {
+    let requests: Vec<Request> = kept.iter().flat_map(|batch| batch.to_vec()).collect();
+    let of = |failure| requests.iter().filter(move |request| request.failure == failure);
+    for (failure, count) in total.failures().iter().map(|&(failure, count)| (Some(failure), count)) {
+        assert_eq!(of(failure).count() as u64, count, "{failure:?}");
+    }
+    assert_eq!(of(None).count() as u64, total.counts.ok);
+    for phase in Phase::ALL {
+        let lengths: Vec<u64> = of(None).filter_map(|request| request.phase(phase)).map(|n| n.0).collect();
+        let all: u128 = lengths.iter().map(|&ns| u128::from(ns)).sum();
+        let (count, ns) = total.phase(phase).map_or((0, 0), |phase| (phase.count(), phase.sum_ns()));
+        assert_eq!((lengths.len() as u64, all), (count, ns), "{phase:?}");
+    }
+    for request in &requests {
+        let phases: u64 = Phase::ALL.into_iter().filter_map(|phase| request.phase(phase)).map(|n| n.0).sum();
+        assert_eq!(Nanos(phases), request.age(), "{request:?}");
     }
 }
 

@@ -42,7 +42,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 // It ran out while this client did not run, and could not have given it a connection.
                 failure.blame = Blame::Client;
             }
-            self.record_failure(waiting.route, failure, now - waiting.intended);
+            self.record_failure(failure, waiting.ended(now));
             self.give_up_journey(waiting.n, waiting.journey, now);
         }
     }
@@ -108,8 +108,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             let exchange = &connection.exchanges[index];
             let phase = connection.phase(exchange);
             let failure = if index == 0 { failure } else { behind(failure, phase, exchange.began) };
-            let age = now.saturating_sub(exchange.timeline.due_at());
-            self.record_failure(exchange.route, failure, age);
+            let request = exchange.ended(self.number(slot), now);
+            self.record_failure(failure, request);
             if let Some(reason) = reason.filter(|_| index == 0 || failure.outcome == of_oldest) {
                 self.recorder.current.add_reasons(failure.outcome, reason.into(), 1);
             }
@@ -176,12 +176,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             self.recorder.current.counts.scheduled += 1;
             let failure = Failure::new(Outcome::NotSent, Phase::ScheduleLag);
             let route = self.job.protocol.route(&due.journey);
-            self.record_failure(route, failure, now - due.intended);
+            self.record_failure(failure, due.ended(route, now));
         }
         for origin in (0..self.pools.origins()).map(Origin) {
             while let Some(waiting) = self.pools.next_waiting(origin) {
                 let failure = Failure::new(Outcome::NotSent, Phase::PoolWait);
-                self.record_failure(waiting.route, failure, now - waiting.intended);
+                self.record_failure(failure, waiting.ended(now));
             }
         }
         for index in 0..self.connections.len() {
@@ -191,8 +191,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let exchange = &connection.exchanges[position];
                 let outcome = if exchange.begun { Outcome::InFlight } else { Outcome::NotSent };
                 let failure = Failure::new(outcome, connection.phase(exchange));
-                let age = now.saturating_sub(exchange.timeline.due_at());
-                self.record_failure(exchange.route, failure, age);
+                let request = exchange.ended(self.number(slot), now);
+                self.record_failure(failure, request);
             }
             self.reactor.close(slot);
         }

@@ -2,7 +2,7 @@
 
 use codec::{CloseEvent, DecodeError, Ended, Event, Judgement, Protocol, Reply, Session, StreamEnd};
 use reactor::{Reactor, Received, Slot};
-use record::{Blame, Failure, Outcome, Phase};
+use record::{Blame, Failure, Outcome, Phase, Request};
 use rustix::io::Errno;
 use units::Nanos;
 
@@ -231,7 +231,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         };
         // The peer has said so itself: nothing on the way did it.
         let failure = Failure::blamed(outcome, phase, Blame::Server);
-        self.record_failure(exchange.route, failure, now.saturating_sub(exchange.timeline.due_at()));
+        self.record_failure(failure, exchange.ended(self.number(slot), now));
         self.give_up_journey(exchange.n, exchange.journey, now);
         self.list_if_room(slot);
         self.refill(now);
@@ -250,7 +250,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let counts = &mut self.recorder.current.counts;
         counts.body_bytes += reply.body_bytes;
         counts.stamps_moved += u64::from(moved > STAMP_SLACK);
-        self.book_answer(&exchange, reply, arrival);
+        self.book_answer(slot, &exchange, reply, arrival);
         let connection = &mut self.connections[slot.0 as usize];
         let cut_short = !exchange.sent && !connection.session.survives_early_answer();
         let end = Ended::Answered { session: &mut connection.session, judgement: reply.judgement };
@@ -265,7 +265,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     #[inline]
-    fn book_answer(&mut self, exchange: &Exchange<P::Journey>, reply: Reply, arrival: Arrival) {
+    fn book_answer(&mut self, slot: Slot, exchange: &Exchange<P::Journey>, reply: Reply, arrival: Arrival) {
+        let number = self.number(slot);
+        let request = || Request { code: Some(reply.code).filter(|&code| code > 0), ..exchange.ended(number, exchange.timeline.last()) };
         let interval = &mut self.recorder.current;
         interval.record_code(reply.code);
         let (outcome, blame) = match reply.judgement {
@@ -275,7 +277,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 if self.several_kinds {
                     interval.kind(exchange.route.kind).record_ok(&exchange.timeline);
                 }
-                return;
+                return self.recorder.keep(request);
             }
             Judgement::ServerError => (Outcome::AppError, Blame::Server),
             // RFC 9110, 15.5: the request is at fault, in the server's judgement.
@@ -283,7 +285,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             Judgement::CheckFailed => (Outcome::CheckFailed, Blame::Server),
         };
         let failure = Failure::blamed(outcome, Phase::Receive, blame);
-        self.record_failure(exchange.route, failure, exchange.timeline.response());
+        self.record_failure(failure, request());
     }
 
     /// Puts waiting requests and free callers on the connection that has just become free, so that a closed loop

@@ -13,7 +13,7 @@ use std::io;
 
 use codec::{Ended as RequestEnd, Next, Origin, Protocol, Route, Session};
 use reactor::{Address, Reactor, Ready, Slot, WaitMode};
-use record::{Failure, Outcome, Phase, Timeline};
+use record::{Failure, Outcome, Phase, Request, Timeline};
 use units::Nanos;
 
 use crate::connection::{Connection, Exchange, State, TakenUp};
@@ -50,6 +50,8 @@ pub(crate) struct Ended {
     pub at: Nanos,
     /// The address that answered first.
     pub address: Option<Address>,
+    /// Requests that were to be kept and found no room.
+    pub unkept: u64,
 }
 
 /// A request that is due: the first of its journey or a later one.
@@ -57,6 +59,14 @@ struct Due<J> {
     n: u64,
     journey: J,
     intended: Nanos,
+}
+
+impl<J> Due<J> {
+    /// It ended at `at` without having been taken up.
+    fn ended(&self, route: Route, at: Nanos) -> Request {
+        let timeline = Timeline::due(self.intended);
+        Request { n: self.n, kind: route.kind, connection: None, timeline, ended: at, failure: None, code: None }
+    }
 }
 
 pub(crate) struct Worker<'a, R, P: Protocol> {
@@ -189,8 +199,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         };
         let at = self.end();
         let address = self.peers.iter_mut().find_map(|peer| peer.reached.take());
-        self.recorder.finish(at, clock::thread_cpu());
-        result.map(|()| Ended { at, address })
+        let unkept = self.recorder.finish(at, clock::thread_cpu());
+        result.map(|()| Ended { at, address, unkept })
     }
 
     fn attend(&mut self, ready: &mut Vec<Ready>) {
@@ -257,8 +267,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
         for origin in (0..self.pools.origins()).map(Origin) {
             while let Some((slot, waiting)) = self.pools.match_up(origin) {
-                let mut timeline = Timeline::due(waiting.intended);
-                timeline.end(Phase::ScheduleLag, waiting.taken_up);
+                let timeline = waiting.timeline();
                 let Waiting { n, journey, route, .. } = waiting;
                 self.assign(slot, Exchange::new(n, journey, route, timeline, TakenUp::Before));
             }
@@ -283,7 +292,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         let route = self.job.protocol.route(&due.journey);
         if self.outstanding() >= self.callers {
             let now = self.reactor.now();
-            self.record_failure(route, Failure::new(Outcome::QueueFull, Phase::PoolWait), now - due.intended);
+            let failure = Failure::new(Outcome::QueueFull, Phase::PoolWait);
+            self.record_failure(failure, due.ended(route, now));
             self.give_up_journey(due.n, due.journey, now);
         } else if let Some(slot) = self.pools.check_out(route.origin) {
             let timeline = Timeline::due(due.intended);
@@ -363,13 +373,21 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         self.follow(n, next, at);
     }
 
-    #[inline]
-    fn record_failure(&mut self, route: Route, failure: Failure, age: Nanos) {
+    /// Books `request`, which ended by `failure`.
+    fn record_failure(&mut self, failure: Failure, request: Request) {
         let interval = &mut self.recorder.current;
+        let age = request.age();
         interval.record_failure(failure, age);
         if self.several_kinds {
-            interval.kind(route.kind).record_failure(failure, age);
+            interval.kind(request.kind).record_failure(failure, age);
         }
+        self.recorder.keep(|| Request { failure: Some(failure), ..request });
+    }
+
+    /// The number in the run of the connection of `slot`.
+    #[inline]
+    fn number(&self, slot: Slot) -> u32 {
+        self.recorder.connection(slot.0, self.job.plan.workers)
     }
 
     #[inline]

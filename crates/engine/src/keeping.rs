@@ -1,0 +1,194 @@
+//! Requests kept one by one: all of them, a sample, or the slowest, handed over in batches.
+//!
+//! A worker never waits for whoever writes them: what finds no room is counted and dropped.
+
+use std::ops::Deref;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use record::{Request, Slowest};
+use schedule::Sample;
+
+/// Which requests are kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Keep {
+    All,
+    /// Each by a draw of its own, whatever becomes of it; a journey with all its requests or not at all.
+    Sample(Sample),
+    /// So many by age, of the whole run. Each worker holds as many.
+    Slowest(usize),
+}
+
+/// What is kept, and where it goes.
+#[derive(Debug)]
+pub struct Keeping {
+    pub keep: Keep,
+    /// Closed once the last worker has ended.
+    pub to: SyncSender<Batch>,
+}
+
+/// How many requests are handed over at once: half a megabyte.
+const BATCH: usize = 4_096;
+
+/// How many batches a worker has, in its hands and on the way: what bounds its memory.
+const BATCHES: usize = 32;
+
+/// Some requests that have ended, of one worker. Its memory goes back to the worker when this is dropped.
+#[derive(Debug)]
+pub struct Batch {
+    requests: Vec<Request>,
+    home: SyncSender<Vec<Request>>,
+}
+
+impl Deref for Batch {
+    type Target = [Request];
+
+    fn deref(&self) -> &[Request] {
+        &self.requests
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        let mut requests = std::mem::take(&mut self.requests);
+        requests.clear();
+        // A worker that has ended needs none.
+        let _ = self.home.try_send(requests);
+    }
+}
+
+/// One worker's end of it.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    which: Which,
+    batch: Vec<Request>,
+    /// Batches that may still be made.
+    unmade: usize,
+    to: SyncSender<Batch>,
+    home: SyncSender<Vec<Request>>,
+    emptied: Receiver<Vec<Request>>,
+    lost: u64,
+}
+
+#[derive(Debug)]
+enum Which {
+    All,
+    Sample(Sample),
+    Slowest(Slowest),
+}
+
+impl Keeper {
+    pub(crate) fn new(keep: Keep, to: SyncSender<Batch>) -> Keeper {
+        let (home, emptied) = sync_channel(BATCHES);
+        let which = match keep {
+            Keep::All => Which::All,
+            Keep::Sample(sample) => Which::Sample(sample),
+            Keep::Slowest(most) => Which::Slowest(Slowest::new(most)),
+        };
+        Keeper { which, batch: Vec::with_capacity(BATCH), unmade: BATCHES - 1, to, home, emptied, lost: 0 }
+    }
+
+    /// # Cost
+    ///
+    /// For one that is not kept, a hash or a comparison; for one that is, a copy of 140 bytes, and every 4,096 of
+    /// them a message.
+    #[inline]
+    pub(crate) fn offer(&mut self, request: &Request) {
+        match &mut self.which {
+            Which::All => {}
+            Which::Sample(sample) if sample.has(request.n) => {}
+            Which::Sample(_) => return,
+            Which::Slowest(slowest) => return slowest.offer(request),
+        }
+        self.batch.push(*request);
+        if self.batch.len() == BATCH {
+            self.hand_over();
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self) {
+        let fresh = self.emptied.try_recv().ok().or_else(|| {
+            self.unmade = self.unmade.checked_sub(1)?;
+            Some(Vec::with_capacity(BATCH))
+        });
+        let Some(fresh) = fresh else { return self.lose() };
+        let requests = std::mem::replace(&mut self.batch, fresh);
+        let batch = Batch { requests, home: self.home.clone() };
+        if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = self.to.try_send(batch) {
+            self.lost += batch.len() as u64;
+        }
+    }
+
+    fn lose(&mut self) {
+        self.lost += self.batch.len() as u64;
+        self.batch.clear();
+    }
+
+    /// Hands over what is left; waits for its reader if it must. How many requests found no room.
+    pub(crate) fn finish(mut self) -> u64 {
+        let rest = match self.which {
+            Which::Slowest(slowest) => slowest.into_sorted(),
+            Which::All | Which::Sample(_) => std::mem::take(&mut self.batch),
+        };
+        for requests in rest.chunks(BATCH) {
+            let batch = Batch { requests: requests.to_vec(), home: self.home.clone() };
+            if self.to.send(batch).is_err() {
+                self.lost += requests.len() as u64;
+            }
+        }
+        self.lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Timeline;
+    use units::Nanos;
+
+    use super::*;
+
+    fn request(n: u64, age: u64) -> Request {
+        let timeline = Timeline::due(Nanos(1));
+        Request { n, kind: 0, connection: None, timeline, ended: Nanos(1 + age), failure: None, code: None }
+    }
+
+    /// If this fails, a slow disk makes a worker wait or take memory without end, or requests vanish uncounted.
+    #[test]
+    fn what_finds_no_room_is_counted() {
+        let (to, batches) = sync_channel(4);
+        let mut keeper = Keeper::new(Keep::All, to);
+        for n in 0..10 * BATCH as u64 + 5 {
+            keeper.offer(&request(n, 1));
+        }
+        let reader = std::thread::spawn(move || batches.iter().map(|batch| batch.len() as u64).sum::<u64>());
+        let lost = keeper.finish();
+        assert_eq!(lost, 6 * BATCH as u64);
+        assert_eq!(reader.join().unwrap() + lost, 10 * BATCH as u64 + 5);
+    }
+
+    /// If this fails, memory is taken anew for each batch although its reader keeps up.
+    #[test]
+    fn a_batch_that_was_read_is_used_again() {
+        let (to, batches) = sync_channel(4);
+        let mut keeper = Keeper::new(Keep::All, to);
+        for n in 0..100 * BATCH as u64 {
+            keeper.offer(&request(n, 1));
+            drop(batches.try_recv());
+        }
+        assert_eq!(keeper.unmade, BATCHES - 2);
+        assert_eq!(keeper.finish(), 0);
+    }
+
+    #[test]
+    fn the_slowest_of_a_worker_come_at_its_end() {
+        let (to, batches) = sync_channel(4);
+        let mut keeper = Keeper::new(Keep::Slowest(3), to);
+        for (n, age) in [5, 1, 9, 7, 2].into_iter().enumerate() {
+            keeper.offer(&request(n as u64, age));
+        }
+        assert!(batches.try_recv().is_err());
+        assert_eq!(keeper.finish(), 0);
+        let kept: Vec<u64> = batches.recv().unwrap().iter().map(|request| request.n).collect();
+        assert_eq!(kept, [2, 3, 0]);
+    }
+}

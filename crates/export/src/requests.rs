@@ -1,0 +1,262 @@
+//! `requests.parquet`: a row for each request that was kept, with its whole timeline.
+//!
+//! The columns are described in formats/record.md. Rows are put together in memory until there are enough for a row
+//! group, so memory does not grow with their number.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use record::{Phase, Request};
+use units::Nanos;
+
+/// Rows that wait for their row group: nine megabytes.
+const GROUP: usize = 65_536;
+
+/// Few distinct texts, so each is written once a row group.
+const TEXTS: [&str; 4] = ["target", "outcome", "failed_in", "blame"];
+
+/// What holds for all rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// The run's zero, on the clock of the requests' stamps.
+    pub zero: Nanos,
+    /// The same by the wall clock, RFC 3339.
+    pub started: String,
+    /// Which requests these are, as it was asked for.
+    pub kept: String,
+    /// The names of the kinds of requests, in order.
+    pub targets: Vec<String>,
+}
+
+/// Writes the file to `W` as rows come.
+pub struct Writer<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    zero: Nanos,
+    targets: Vec<ByteArray>,
+    pending: Vec<Request>,
+    rows: u64,
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn new(out: W, run: &Run) -> Result<Writer<W>, ParquetError> {
+        let schema = Arc::new(parse_message_type(&schema())?);
+        let fact = |key: &str, value: &str| KeyValue::new(format!("parallax.{key}"), value.to_owned());
+        let facts = vec![fact("started", &run.started), fact("kept", &run.kept)];
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            // Times hardly repeat.
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_key_value_metadata(Some(facts));
+        let properties = TEXTS.into_iter().fold(properties, |properties: WriterPropertiesBuilder, column| {
+            properties.set_column_dictionary_enabled(ColumnPath::from(column), true)
+        });
+        let file = SerializedFileWriter::new(out, schema, Arc::new(properties.build()))?;
+        let targets = run.targets.iter().map(|name| ByteArray::from(name.as_str())).collect();
+        Ok(Writer { file, zero: run.zero, targets, pending: Vec::with_capacity(GROUP), rows: 0 })
+    }
+
+    /// # Errors
+    ///
+    /// Those of the writer it was given. The file cannot be finished after one.
+    pub fn write(&mut self, mut requests: &[Request]) -> Result<(), ParquetError> {
+        while !requests.is_empty() {
+            let room = GROUP - self.pending.len();
+            let (now, later) = requests.split_at(room.min(requests.len()));
+            self.pending.extend_from_slice(now);
+            requests = later;
+            if self.pending.len() == GROUP {
+                self.write_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer it was given.
+    pub fn finish(mut self) -> Result<u64, ParquetError> {
+        if !self.pending.is_empty() {
+            self.write_group()?;
+        }
+        self.file.finish()?;
+        self.file.inner_mut().flush()?;
+        Ok(self.rows)
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let rows = &self.pending;
+        let mut group = self.file.next_row_group()?;
+        let zero = self.zero.0;
+        let text = |text: &'static str| ByteArray::from(text);
+        required::<_, Int64Type>(&mut group, rows, |row| row.n.cast_signed())?;
+        required::<_, ByteArrayType>(&mut group, rows, |row| target(&self.targets, row.kind))?;
+        optional::<_, Int32Type>(&mut group, rows, |row| row.connection.map(u32::cast_signed))?;
+        required::<_, ByteArrayType>(&mut group, rows, |row| text(row.outcome().name()))?;
+        optional::<_, ByteArrayType>(&mut group, rows, |row| Some(text(row.failure?.phase.name())))?;
+        optional::<_, ByteArrayType>(&mut group, rows, |row| Some(text(row.failure?.blame.name())))?;
+        optional::<_, Int32Type>(&mut group, rows, |row| row.code.map(i32::from))?;
+        required::<_, Int64Type>(&mut group, rows, |row| {
+            row.timeline.due_at().0.wrapping_sub(zero).cast_signed()
+        })?;
+        required::<_, Int64Type>(&mut group, rows, |row| row.age().0.cast_signed())?;
+        optional::<_, Int64Type>(&mut group, rows, |row| {
+            row.timeline.is_complete().then(|| row.timeline.service().0.cast_signed())
+        })?;
+        for phase in Phase::ALL {
+            optional::<_, Int64Type>(&mut group, rows, |row| {
+                row.phase(phase).map(|length| length.0.cast_signed())
+            })?;
+        }
+        group.close()?;
+        self.rows += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+fn target(targets: &[ByteArray], kind: u16) -> ByteArray {
+    targets.get(usize::from(kind)).or(targets.first()).cloned().unwrap_or_else(|| ByteArray::from(""))
+}
+
+fn schema() -> String {
+    let phases = Phase::ALL.map(|phase| format!("optional int64 {}_ns;", phase.name())).join("\n");
+    format!(
+        "message request {{
+            required int64 n;
+            required binary target (STRING);
+            optional int32 connection;
+            required binary outcome (STRING);
+            optional binary failed_in (STRING);
+            optional binary blame (STRING);
+            optional int32 code;
+            required int64 intended_ns;
+            required int64 response_ns;
+            optional int64 service_ns;
+            {phases}
+        }}"
+    )
+}
+
+/// Writes the next column, in which every row has a value.
+fn required<W: Write + Send, D: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[Request],
+    value: impl Fn(&Request) -> D::T,
+) -> Result<(), ParquetError> {
+    let values: Vec<D::T> = rows.iter().map(value).collect();
+    let mut column = next(group)?;
+    column.typed::<D>().write_batch(&values, None, None)?;
+    column.close()
+}
+
+/// Writes the next column, in which some rows have none.
+fn optional<W: Write + Send, D: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[Request],
+    value: impl Fn(&Request) -> Option<D::T>,
+) -> Result<(), ParquetError> {
+    let all: Vec<Option<D::T>> = rows.iter().map(value).collect();
+    let there: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
+    let values: Vec<D::T> = all.into_iter().flatten().collect();
+    let mut column = next(group)?;
+    column.typed::<D>().write_batch(&values, Some(&there), None)?;
+    column.close()
+}
+
+fn next<'a, W: Write + Send>(
+    group: &'a mut SerializedRowGroupWriter<'_, W>,
+) -> Result<parquet::file::writer::SerializedColumnWriter<'a>, ParquetError> {
+    group.next_column()?.ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Row;
+    use record::{Failure, Outcome, Timeline};
+
+    use super::*;
+
+    fn answered(n: u64) -> Request {
+        let mut timeline = Timeline::due(Nanos(1_000 + n));
+        for (phase, at) in [
+            (Phase::ScheduleLag, 1_010),
+            (Phase::PoolWait, 1_015),
+            (Phase::Send, 1_020),
+            (Phase::Wait, 1_050),
+            (Phase::Receive, 1_060),
+            (Phase::ClientLag, 1_100),
+        ] {
+            timeline.end(phase, Nanos(at + n));
+        }
+        let ended = timeline.last();
+        Request { n, kind: 1, connection: Some(3), timeline, ended, failure: None, code: Some(200) }
+    }
+
+    fn given_up(n: u64) -> Request {
+        let mut timeline = Timeline::due(Nanos(1_000));
+        timeline.end(Phase::ScheduleLag, Nanos(1_001));
+        let failure = Some(Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait));
+        Request { n, kind: 0, connection: None, timeline, ended: Nanos(1_500), failure, code: None }
+    }
+
+    fn rows(requests: &[Request]) -> Vec<Row> {
+        let targets = ["GET /a".to_owned(), "GET /b".to_owned()].to_vec();
+        let started = "2026-11-22T00:00:00Z".to_owned();
+        let run = Run { zero: Nanos(900), started, kept: "all".to_owned(), targets };
+        let mut file = tempfile::tempfile().unwrap();
+        let mut writer = Writer::new(&mut file, &run).unwrap();
+        writer.write(requests).unwrap();
+        assert_eq!(writer.finish().unwrap(), requests.len() as u64);
+        let reader = SerializedFileReader::new(file).unwrap();
+        let facts = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        assert!(facts.iter().any(|fact| fact.key == "parallax.kept" && fact.value.as_deref() == Some("all")));
+        reader.get_row_iter(None).unwrap().map(Result::unwrap).collect()
+    }
+
+    /// If this fails, a column holds what another's name promises.
+    #[test]
+    fn a_row_says_what_its_columns_promise() {
+        let rows = rows(&[answered(5), given_up(6)]);
+        let of = |row: &Row| -> Vec<String> {
+            row.get_column_iter().map(|(name, value)| format!("{name}={value}")).collect()
+        };
+        let answered = "n=5 target=\"GET /b\" connection=3 outcome=\"ok\" failed_in=null blame=null code=200 \
+            intended_ns=105 response_ns=100 service_ns=45 schedule_lag_ns=10 pool_wait_ns=5 resolve_ns=null \
+            connect_ns=null tls_ns=null auth_ns=null send_ns=5 wait_ns=30 receive_ns=10 client_lag_ns=40";
+        let given_up = "n=6 target=\"GET /a\" connection=null outcome=\"checkout_timeout\" \
+            failed_in=\"pool_wait\" blame=\"pool\" code=null intended_ns=100 response_ns=500 service_ns=null \
+            schedule_lag_ns=1 pool_wait_ns=499 resolve_ns=null connect_ns=null tls_ns=null auth_ns=null \
+            send_ns=null wait_ns=null receive_ns=null client_lag_ns=null";
+        assert_eq!(of(&rows[0]).join(" "), answered);
+        assert_eq!(of(&rows[1]).join(" "), given_up);
+    }
+
+    #[test]
+    fn no_row_is_lost_between_two_groups() {
+        let requests: Vec<Request> = (0..2 * GROUP as u64 + 7).map(answered).collect();
+        let rows = rows(&requests);
+        assert_eq!(rows.len(), requests.len());
+        let numbers = rows.iter().map(|row| row.get_column_iter().next().unwrap().1.to_string());
+        assert!(numbers.eq((0..requests.len()).map(|n| n.to_string())));
+    }
+
+    #[test]
+    fn a_file_without_rows_can_be_read() {
+        assert!(rows(&[]).is_empty());
+    }
+}

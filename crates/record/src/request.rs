@@ -1,0 +1,177 @@
+//! One request by itself, as it ended; and the slowest of many.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use units::Nanos;
+
+use crate::outcome::{Failure, Outcome};
+use crate::phase::Phase;
+use crate::timeline::Timeline;
+
+/// One request as it ended. What intervals hold of it is its sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Its number in the run; requests of one journey share theirs.
+    pub n: u64,
+    /// By the run's numbering of its requests.
+    pub kind: u16,
+    /// Its connection's number in the run; `None` if it never had one.
+    pub connection: Option<u32>,
+    pub timeline: Timeline,
+    /// When it ended, on the clock of the timeline: the read of a whole answer, or when it was given up.
+    pub ended: Nanos,
+    /// `None`: answered, and every check passed.
+    pub failure: Option<Failure>,
+    /// What the application said of it: HTTP status and the like.
+    pub code: Option<u16>,
+}
+
+impl Request {
+    /// From when it was intended to its end: of one that was answered its response.
+    #[inline]
+    pub fn age(&self) -> Nanos {
+        self.ended.saturating_sub(self.timeline.due_at())
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        self.failure.map_or(Outcome::Ok, |failure| failure.outcome)
+    }
+
+    /// The length of `phase`, or `None` where it did not take place.
+    ///
+    /// The phase that a request was in when it was given up lasted until then, so that here too phases sum to the
+    /// age to the nanosecond.
+    pub fn phase(&self, phase: Phase) -> Option<Nanos> {
+        if self.unfinished() != Some(phase) {
+            return self.timeline.phase(phase);
+        }
+        Some(self.ended.saturating_sub(self.timeline.last()))
+    }
+
+    /// The phase in which it was given up.
+    fn unfinished(&self) -> Option<Phase> {
+        let reached = self.timeline.current()?;
+        // Phases of a connection that is being made are stamped once it stands: which of them it was, only the
+        // failure knows.
+        let failed = self.failure.map(|failure| failure.phase);
+        Some(failed.filter(|&failed| failed > reached).unwrap_or(reached))
+    }
+}
+
+/// The slowest of many requests, by age; of equals, those that came first.
+#[derive(Debug, Clone)]
+pub struct Slowest {
+    most: usize,
+    /// The fastest of them on top.
+    kept: BinaryHeap<Reverse<ByAge>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ByAge(Request);
+
+impl Slowest {
+    /// The slowest `most`. Takes all its memory at once, about 140 bytes each.
+    pub fn new(most: usize) -> Slowest {
+        Slowest { most, kept: BinaryHeap::with_capacity(most) }
+    }
+
+    /// Whether a request of this age would be kept: asked before one is put together.
+    #[inline]
+    pub fn wants(&self, age: Nanos) -> bool {
+        self.kept.len() < self.most || self.kept.peek().is_some_and(|Reverse(least)| least.0.age() < age)
+    }
+
+    /// # Cost
+    ///
+    /// O(log n) for one that is kept, a comparison for any other.
+    #[inline]
+    pub fn offer(&mut self, request: &Request) {
+        if !self.wants(request.age()) {
+            return;
+        }
+        if self.kept.len() == self.most {
+            self.kept.pop();
+        }
+        self.kept.push(Reverse(ByAge(*request)));
+    }
+
+    /// The slowest first.
+    pub fn into_sorted(self) -> Vec<Request> {
+        self.kept.into_sorted_vec().into_iter().map(|Reverse(ByAge(request))| request).collect()
+    }
+}
+
+impl ByAge {
+    fn key(&self) -> (Nanos, Reverse<(Nanos, u64)>) {
+        (self.0.age(), Reverse((self.0.ended, self.0.n)))
+    }
+}
+
+impl Ord for ByAge {
+    fn cmp(&self, other: &ByAge) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for ByAge {
+    fn partial_cmp(&self, other: &ByAge) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByAge {
+    fn eq(&self, other: &ByAge) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for ByAge {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request(n: u64, timeline: Timeline, ended: u64, failure: Option<Failure>) -> Request {
+        Request { n, kind: 0, connection: None, timeline, ended: Nanos(ended), failure, code: None }
+    }
+
+    proptest! {
+        /// Promise 1 for a request that was given up: if this fails, the time in which it was is nobody's.
+        #[test]
+        fn phases_sum_to_the_age_wherever_it_ended(
+            steps in proptest::collection::vec((any::<bool>(), 0u64..1 << 40), 0..=Phase::COUNT),
+            later in 0u64..1 << 40,
+            failed in 0..Phase::COUNT
+        ) {
+            let mut timeline = Timeline::due(Nanos(7));
+            for (phase, (present, at)) in Phase::ALL.into_iter().zip(&steps) {
+                if *present { timeline.end(phase, Nanos(*at)); } else { timeline.skip(phase); }
+            }
+            let complete = timeline.is_complete();
+            let failure = (!complete).then(|| Failure::new(Outcome::RequestTimeout, Phase::ALL[failed]));
+            let ended = timeline.last().0 + if complete { 0 } else { later };
+            let request = request(1, timeline, ended, failure);
+            let sum: u64 = Phase::ALL.into_iter().filter_map(|phase| request.phase(phase)).map(|n| n.0).sum();
+            prop_assert_eq!(Nanos(sum), request.age());
+        }
+
+        #[test]
+        fn the_slowest_are_those_at_the_end_of_a_sorted_list(
+            ages in proptest::collection::vec(0u64..50, 0..200),
+            most in 1usize..40
+        ) {
+            let mut slowest = Slowest::new(most);
+            for (n, &age) in ages.iter().enumerate() {
+                slowest.offer(&request(n as u64, Timeline::due(Nanos(1_000)), 1_000 + age, None));
+            }
+            let mut sorted = ages;
+            sorted.sort_unstable_by(|a, b| b.cmp(a));
+            sorted.truncate(most);
+            let kept: Vec<u64> = slowest.into_sorted().iter().map(|request| request.age().0).collect();
+            prop_assert_eq!(kept, sorted);
+        }
+    }
+}
