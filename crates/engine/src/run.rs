@@ -188,8 +188,7 @@ impl<'a, P: Protocol> Crew<'a, P> {
             // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
-            let keeper =
-                self.keeping.as_ref().map(|keeping| Keeper::new(keeping.keep, keeping.to.clone()));
+            let keeper = self.keeping.as_ref().map(|keeping| Keeper::new(keeping.keep, keeping.to.clone()));
             let recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
             let job =
                 Job { plan: self.plan, protocol: self.protocol, controls: self.controls, start: self.start };

@@ -267,7 +267,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     #[inline]
     fn book_answer(&mut self, slot: Slot, exchange: &Exchange<P::Journey>, reply: Reply, arrival: Arrival) {
         let number = self.number(slot);
-        let request = || Request { code: Some(reply.code).filter(|&code| code > 0), ..exchange.ended(number, exchange.timeline.last()) };
+        let request = || Request {
+            code: Some(reply.code).filter(|&code| code > 0),
+            ..exchange.ended(number, exchange.timeline.last())
+        };
         let interval = &mut self.recorder.current;
         interval.record_code(reply.code);
         let (outcome, blame) = match reply.judgement {

@@ -65,7 +65,15 @@ impl<J> Due<J> {
     /// It ended at `at` without having been taken up.
     fn ended(&self, route: Route, at: Nanos) -> Request {
         let timeline = Timeline::due(self.intended);
-        Request { n: self.n, kind: route.kind, connection: None, timeline, ended: at, failure: None, code: None }
+        Request {
+            n: self.n,
+            kind: route.kind,
+            connection: None,
+            timeline,
+            ended: at,
+            failure: None,
+            code: None,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What holds of every record, whatever happened in the run.
 //!
 //! `run.json` fits its schema, names every option, conserves requests, splits the response exactly, and says what
-//! the rest of the folder says.
+//! the rest of the folder says, which `parallax report` works out anew.
 
 use std::fs;
 use std::path::Path;
@@ -24,6 +24,7 @@ pub fn check(record: &Path, document: &Value) {
     names_every_option(document);
     agrees_with_series(record, document);
     agrees_with_histograms(record, document);
+    is_reported_as_it_is(record, document);
 }
 
 /// Whether `value` fits a schema that is shipped in `formats/`.
@@ -150,6 +151,16 @@ fn agrees_with_histograms(record: &Path, document: &Value) {
     if let Some(service) = total.service() {
         quantiles_agree(service, &results["service"], "service");
     }
+}
+
+/// If this fails, the figures of `run.json` cannot be had from the rest of its folder.
+#[track_caller]
+fn is_reported_as_it_is(record: &Path, document: &Value) {
+    let output = Command::new(binary::parallax()).args(["report", "--json"]).arg(record).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "", "`parallax report` of {}", record.display());
+    let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(&reported, document, "`parallax report` says something else than the run did");
 }
 
 #[track_caller]
