@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use codec::web::{Url, turns};
 use toml::Spanned;
 
-use crate::format::{Data, DataFormat, File, Journey, Order, Request, Target};
+use crate::format::{self, Data, DataFormat, File, Journey, Order, Request, Target};
 use crate::place::{Mistake, Slip, Sources, did_you_mean};
-use crate::plan::{Nothing, Ordinals, Play, Scenario, Server, Step};
+use crate::plan::{Nothing, Ordinals, Play, Scenario, Server, Step, Tls};
 use crate::scope::{Context, Scope};
 use crate::steps::{self, Common};
 use crate::table::{Table, TableSource};
@@ -145,7 +145,7 @@ impl Compiler<'_> {
         Ok(Server {
             name: name.to_owned(),
             url,
-            tls: target.get_ref().tls.clone(),
+            tls: tls(&target.get_ref().tls)?,
             base,
             headers: headers(&target.get_ref().headers, scope)?,
         })
@@ -444,6 +444,22 @@ fn refused_header(name: &str) -> Option<&'static str> {
         "transfer-encoding" => Some("bodies are sent with a Content-Length; leave Transfer-Encoding out"),
         _ => None,
     }
+}
+
+/// As on the command line: a certificate and its key, and not some certificates where any will do.
+fn tls(own: &format::Tls) -> Result<Tls, Slip> {
+    let path = |file: &Spanned<String>| PathBuf::from(file.get_ref());
+    let identity = match (&own.cert, &own.key) {
+        (Some(cert), Some(key)) => Some((path(cert), path(key))),
+        (Some(cert), None) => return Err(Slip::new(&cert.span(), "`cert` needs its `key`; add it")),
+        (None, Some(key)) => return Err(Slip::new(&key.span(), "`key` needs its `cert`; add it")),
+        (None, None) => None,
+    };
+    if let (true, Some(ca)) = (own.insecure, &own.ca) {
+        return Err(Slip::new(&ca.span(), "`insecure` takes any certificate; leave it out, or `ca`"));
+    }
+    let ca = own.ca.as_ref().map(path);
+    Ok(Tls { insecure: own.insecure, ca, identity, server_name: own.server_name.clone() })
 }
 
 /// The server of a request: its own, its journey's, or the only one.

@@ -1,11 +1,12 @@
 //! What a scenario came to, once everything in it was found good: kinds, plays, servers, rows.
 
+use std::path::PathBuf;
+
 use codec::web::{Checks, Header, Request, Url};
 use units::Nanos;
 
 use crate::capture::{Capture, Look};
 use crate::cookies::{Jar, Place};
-use crate::format::Tls;
 use crate::table::Table;
 use crate::template::{Moment, Template};
 use crate::think::Think;
@@ -37,6 +38,19 @@ pub struct Server {
     pub tls: Tls,
     pub(crate) base: String,
     pub(crate) headers: Vec<(String, Template)>,
+}
+
+/// How a server proves itself, and how we do. Files stand beside the scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Any certificate will do.
+    pub insecure: bool,
+    /// The certificates to trust.
+    pub ca: Option<PathBuf>,
+    /// Our certificate and its key.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// The name to ask for and to expect.
+    pub server_name: Option<String>,
 }
 
 /// A request that stands alone, or steps that follow each other.

@@ -95,7 +95,7 @@ pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
     loaded.args.count = loaded.args.count.into_iter().chain(arrivals).min();
     let args = &loaded.args;
     let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
-    let (protocol, servers) = scenario_file::protocol(scenario, args, settings(args)?)?;
+    let (protocol, servers) = scenario_file::protocol(loaded, scenario, settings(args)?)?;
     let depth = servers.depth(args.pipeline, args.connect.streams);
     let plan = plan(args, servers, depth)?;
     allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;

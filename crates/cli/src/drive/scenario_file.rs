@@ -18,7 +18,7 @@ use scenario::{Draft, Kind, Scenario, Setting, SettingOrigin, Surroundings};
 use super::args::Args;
 use super::connect_args::ConnectArgs;
 use super::secrets;
-use super::servers::{Servers, servers};
+use super::servers::{Servers, refuse_idle, servers};
 
 /// A scenario file, with the options of the command line that it was merged with.
 pub struct Loaded {
@@ -169,8 +169,7 @@ impl Loaded {
     ///
     /// One line for the first thing that cannot be done as it is written, with its place.
     pub fn compile(&self) -> anyhow::Result<Scenario> {
-        let base = self.path.parent().unwrap_or(Path::new(""));
-        let read = |file: &Path| fs::read(base.join(file));
+        let read = |file: &Path| fs::read(self.beside(file));
         let environment = |name: &str| std::env::var(name).ok();
         let now = i64::try_from(clock::wall().0 / 1_000_000_000).unwrap_or(i64::MAX);
         let around = Surroundings {
@@ -180,6 +179,11 @@ impl Loaded {
             now,
         };
         Ok(self.draft.compile(&around)?)
+    }
+
+    /// Where a file is that the scenario names.
+    fn beside(&self, file: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(file)
     }
 
     /// Marks the options that the file gave as what they are, and adds what only a file can give.
@@ -223,15 +227,27 @@ fn source(origin: SettingOrigin) -> OptionSource {
 ///
 /// One line for whatever cannot be done as asked.
 pub fn protocol(
+    loaded: &Loaded,
     scenario: Scenario,
-    args: &Args,
     settings: Settings,
 ) -> anyhow::Result<(Web<Scenario>, Servers)> {
+    let args = &loaded.args.connect;
+    let mut urls = scenario.origins();
+    if let Some(socket) = &args.unix {
+        ensure!(
+            urls.len() == 1,
+            "--unix is one socket, and the scenario has {} targets; write url = \"unix:{socket}\" under the one \
+             that is there",
+            urls.len()
+        );
+        urls = urls.into_iter().map(|url| url.over_socket(socket)).collect();
+    }
+    // Each server is asked for what is its own: what is nobody's would be dropped without a word.
+    refuse_idle(&urls, args)?;
     let mut all = Servers { plans: Vec::new(), peers: Vec::new() };
-    for server in scenario.servers() {
-        let own = of_server(&args.connect, server);
-        let found =
-            servers(vec![server.url.clone()], &own).with_context(|| format!("target `{}`", server.name))?;
+    for (server, url) in scenario.servers().iter().zip(urls) {
+        let own = of_server(loaded, server);
+        let found = servers(vec![url], &own).with_context(|| format!("target `{}`", server.name))?;
         all.plans.extend(found.plans);
         all.peers.extend(found.peers);
     }
@@ -241,17 +257,17 @@ pub fn protocol(
 }
 
 /// How one server is reached: as the options say for those that they fit, and as its own table says.
-fn of_server(args: &ConnectArgs, server: &scenario::Server) -> ConnectArgs {
-    let mut own = args.clone();
+fn of_server(loaded: &Loaded, server: &scenario::Server) -> ConnectArgs {
+    let mut own = loaded.args.connect.clone();
     own.resolve.retain(|resolve| resolve.is_for(&server.url));
     let tls = &server.tls;
     if tls.insecure || tls.ca.is_some() {
         own.insecure = tls.insecure;
-        own.cacert = tls.ca.as_ref().map(PathBuf::from);
+        own.cacert = tls.ca.as_ref().map(|file| loaded.beside(file));
     }
-    if tls.cert.is_some() {
-        own.cert = tls.cert.as_ref().map(PathBuf::from);
-        own.key = tls.key.as_ref().map(PathBuf::from);
+    if let Some((cert, key)) = &tls.identity {
+        own.cert = Some(loaded.beside(cert));
+        own.key = Some(loaded.beside(key));
     }
     if tls.server_name.is_some() {
         own.sni.clone_from(&tls.server_name);
@@ -297,6 +313,7 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::*;
+    use crate::drive::prepare_scenario;
 
     #[derive(Debug, Parser)]
     #[command(name = "drive")]
@@ -309,8 +326,11 @@ mod tests {
                         [targets.api]\nurl = \"http://127.0.0.1:1\"\n[[request]]\npath = \"/{{user}}\"\n";
 
     fn loaded(text: &str, more: &[&str]) -> anyhow::Result<Loaded> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.toml");
+        loaded_in(tempfile::tempdir().unwrap().path(), text, more)
+    }
+
+    fn loaded_in(folder: &Path, text: &str, more: &[&str]) -> anyhow::Result<Loaded> {
+        let path = folder.join("s.toml");
         fs::write(&path, text).unwrap();
         let line = ["drive", path.to_str().unwrap()];
         let command = Line::command();
@@ -354,6 +374,51 @@ mod tests {
         ] {
             let error = format!("{:#}", loaded(&text, &[]).err().expect(what));
             assert!(error.contains(place) && error.contains(what) && error.lines().count() == 1, "{error}");
+        }
+    }
+
+    fn places(text: &str, more: &[&str]) -> anyhow::Result<Vec<String>> {
+        let plan = prepare_scenario(&mut loaded(text, more)?)?.plan;
+        Ok(plan.peers.iter().map(|peer| format!("{:?}", peer.place)).collect())
+    }
+
+    /// If this fails, the load goes to another server than was typed, and nobody is told.
+    #[test]
+    fn options_say_where_the_targets_are_or_are_refused() {
+        let one = TEXT.replace("127.0.0.1:1", "shop:80");
+        let two = format!("{}target = \"api\"\n[targets.other]\nurl = \"http://other\"\n", one);
+        let (resolve, unix) = (["--resolve", "shop:80:127.0.0.9"], ["--unix", "/x.sock"]);
+        assert_eq!(places(&one, &resolve).unwrap(), ["Address(127.0.0.9:80)"]);
+        assert_eq!(places(&two, &resolve).unwrap()[0], "Address(127.0.0.9:80)");
+        assert_eq!(places(&one, &unix).unwrap(), [r#"Unix("/x.sock")"#]);
+        for (text, options, what) in [
+            (&one, ["--resolve", "shop:81:127.0.0.9"], "--resolve names a host and port that no request goes to"),
+            (&two, ["--resolve", "shp:80:127.0.0.9"], "--resolve names a host and port that no request goes to"),
+            (&two, unix, "--unix is one socket, and the scenario has 2 targets"),
+            (&two, ["--sni", "shop"], "options of TLS say nothing without https://"),
+        ] {
+            let error = format!("{:#}", places(text, &options).unwrap_err());
+            assert!(error.contains(what) && error.lines().count() == 1, "{error}");
+        }
+    }
+
+    /// If this fails, a scenario finds its certificates from one working directory alone.
+    #[test]
+    fn certificates_stand_beside_the_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["ca.pem", "cert.pem", "key.pem"] {
+            fs::write(folder.path().join(name), "no certificate").unwrap();
+        }
+        let text = TEXT.replace("http:", "https:");
+        for (tls, file) in [
+            ("tls = { ca = \"ca.pem\" }", "ca.pem"),
+            ("tls = { insecure = true, cert = \"cert.pem\", key = \"none.pem\" }", "none.pem"),
+        ] {
+            let text = text.replace("[[request]]", &format!("{tls}\n[[request]]"));
+            let mut loaded = loaded_in(folder.path(), &text, &[]).unwrap();
+            let error = format!("{:#}", prepare_scenario(&mut loaded).err().expect(tls));
+            let path = folder.path().join(file);
+            assert!(error.contains(&format!("`{}`", path.display())), "{error}");
         }
     }
 }

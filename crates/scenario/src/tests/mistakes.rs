@@ -166,6 +166,20 @@ fn parts_that_are_missing_or_too_many() {
     );
 }
 
+/// If this fails, a run goes without the identity that was asked for, or trusts what it was told not to.
+#[test]
+fn tls_that_cannot_be_meant() {
+    let check = |tls: &str, wanted: &Expect| {
+        check(&format!("tls = {{ {tls} }}\n[[request]]\npath = \"/\""), wanted);
+    };
+    check("cert = \"c.pem\"", &expect!["s.toml:3:16: `cert` needs its `key`; add it"]);
+    check("key = \"k.pem\"", &expect!["s.toml:3:15: `key` needs its `cert`; add it"]);
+    check(
+        "insecure = true, ca = \"ca.pem\"",
+        &expect!["s.toml:3:31: `insecure` takes any certificate; leave it out, or `ca`"],
+    );
+}
+
 #[test]
 fn names_that_texts_do_not_know() {
     check(
