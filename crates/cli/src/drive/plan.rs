@@ -88,7 +88,6 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
 ///
 /// One line for whatever cannot be done as asked, with its place in the file.
 pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
-    scenario_file::refuse_options_of_requests(&loaded.args)?;
     let scenario = loaded.compile()?;
     // Data that is used once ends the run as a number of requests does.
     let arrivals = scenario.limit().map(|limit| limit.arrivals);

@@ -44,7 +44,7 @@ pub fn named_by(args: &Args) -> Option<PathBuf> {
 /// # Errors
 ///
 /// For an option that would say nothing.
-pub fn refuse_options_of_requests(args: &Args) -> anyhow::Result<()> {
+fn refuse_options_of_requests(args: &Args) -> anyhow::Result<()> {
     let given = [
         (args.method.is_some(), "-X", "method under its [[request]]"),
         (args.body.is_some(), "-b", "body under its [[request]]"),
@@ -85,12 +85,21 @@ pub fn load(
     matches: &ArgMatches,
     sets: &[String],
 ) -> anyhow::Result<Loaded> {
+    // First: what the file says would only be in the way of it.
+    refuse_options_of_requests(&Args::from_arg_matches(matches)?)?;
     let shown = path.display().to_string();
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read the scenario `{shown}`"))?;
     let draft = Draft::read(&shown, &text, sets)?;
     let mut settings = draft.settings()?;
     let typed = typed(command, matches);
-    settings.retain(|setting| !typed.contains_key(setting.option) && !gives_way(setting.option, &typed));
+    let is_set = |setting: &&Setting| setting.origin == SettingOrigin::Set;
+    let set: Vec<&str> = settings.iter().filter(is_set).map(|setting| setting.option).collect();
+    settings.retain(|setting| {
+        let stronger = |option: &str| {
+            typed.contains_key(option) || (setting.origin == SettingOrigin::File && set.contains(&option))
+        };
+        !typed.contains_key(setting.option) && !gives_way(setting.option, stronger)
+    });
     let mut line: Vec<OsString> = vec![command.get_name().into()];
     line.extend(typed.into_values().flatten());
     for setting in &settings {
@@ -132,11 +141,21 @@ fn with_value(long: &str, value: &std::ffi::OsStr) -> OsString {
     text
 }
 
-/// Whether a typed option says what a file's `option` says in another way.
-fn gives_way(option: &str, typed: &BTreeMap<String, Vec<OsString>>) -> bool {
-    let group = ["rate", "stage", "replay", "search"];
-    group.contains(&option) && group.iter().any(|other| typed.contains_key(*other))
+/// Whether an option gives way to one that was given with more weight: it says the same in another way, or is of
+/// no use beside it.
+fn gives_way(option: &str, is_given: impl Fn(&str) -> bool) -> bool {
+    DISPLACED.iter().any(|(by, options)| is_given(by) && options.contains(&option))
 }
+
+/// What each option takes the place of. What bounds a run in any case stays: how long, how many.
+const DISPLACED: [(&str, &[&str]); 5] = [
+    ("rate", &["stage", "replay", "speed", "replay-column", "think"]),
+    // Stages say themselves how long they are, and how their arrivals lie.
+    ("stage", &["rate", "replay", "speed", "replay-column", "think", "arrivals", "jitter", "duration"]),
+    ("replay", &["rate", "stage", "think", "arrivals", "jitter"]),
+    ("arrivals", &["jitter"]),
+    ("jitter", &["arrivals"]),
+];
 
 /// A file's option as it would be typed.
 fn written(setting: &Setting, command: &Command) -> anyhow::Result<Vec<OsString>> {
@@ -363,6 +382,52 @@ mod tests {
         assert_eq!(options["vars.user"].value, "bob");
         assert_eq!(options["vars.api_token"].value, "(redacted)");
         assert_eq!(options["targets.api.url"].value, "http://127.0.0.1:1");
+    }
+
+    /// If this fails, an option of the file that is of no use any more stands in the way of what was typed.
+    #[test]
+    fn a_load_that_was_typed_takes_the_place_of_the_files() {
+        let run = |run: &str| TEXT.replace("rate = \"5/s\"\n", run);
+        let even = run("rate = \"5/s\"\nduration = \"9s\"\njitter = \"10%\"\n");
+        let stages = run("stages = [\"constant 1/s 1s\", \"pause 1s\"]\n");
+        let replay = run("replay = \"log\"\nspeed = \"2x\"\nreplay_column = \"t\"\nduration = \"9s\"\n");
+        let callers = run("think = \"1s\"\nduration = \"9s\"\n");
+        let (stage, rate) = ("ramp 1/s..50/s 30s", "7/s");
+        for (text, typed, left) in [
+            (&even, ["--stage", stage], "stages 1"),
+            (&even, ["--rate", rate], "rate 7/s duration 9s jitter"),
+            (&even, ["--replay", "log"], "replay duration 9s"),
+            (&even, ["--arrivals", "poisson"], "rate 5/s duration 9s arrivals"),
+            (&even, ["--set", "stages=[\"constant 3/s 2s\"]"], "stages 1"),
+            (&stages, ["--rate", rate], "rate 7/s"),
+            (&stages, ["--stage", stage], "stages 1"),
+            (&replay, ["--rate", rate], "rate 7/s duration 9s"),
+            (&replay, ["--stage", stage], "stages 1"),
+            (&callers, ["--rate", rate], "rate 7/s duration 9s"),
+            (&callers, ["--stage", stage], "stages 1"),
+        ] {
+            let args = loaded(text, &typed).unwrap_or_else(|error| panic!("{typed:?}: {error:#}")).args;
+            let words = [
+                args.rate.map(|rate| format!("rate {rate}")),
+                (!args.stages.is_empty()).then(|| format!("stages {}", args.stages.len())),
+                args.replay.is_some().then(|| "replay".to_owned()),
+                args.duration.map(|time| format!("duration {}", time.written())),
+                args.arrivals.map(|_| "arrivals".to_owned()),
+                args.jitter.map(|_| "jitter".to_owned()),
+                args.speed.map(|_| "speed".to_owned()),
+                args.replay_column.map(|_| "column".to_owned()),
+                args.think.map(|_| "think".to_owned()),
+            ];
+            assert_eq!(words.into_iter().flatten().collect::<Vec<_>>().join(" "), left, "{typed:?}");
+        }
+    }
+
+    /// If this fails, the user reads of options that the file has, and not that a scenario cannot be searched.
+    #[test]
+    fn a_search_is_refused_before_the_file_is_in_its_way() {
+        let text = TEXT.replace("rate =", "duration = \"9s\"\nrate =");
+        let error = format!("{:#}", loaded(&text, &["--search", "p99 < 20ms"]).err().unwrap());
+        assert!(error.starts_with("--search drives a URL"), "{error}");
     }
 
     #[test]
