@@ -257,6 +257,10 @@ fn data_that_is_not_there() {
         &expect!["s.toml:4:8: rows.ndjson line 2: no key `a`"],
     );
     check(
+        "[data.users]\nfile = \"users.csv\"\ncolumns = [\"a\", \"b\", \"c\"]\n[[request]]\npath = \"/{{users.c}}\"",
+        &expect!["s.toml:4:8: users.csv line 1: the row has 2 columns and `columns` names 3; name those that are there"],
+    );
+    check(
         "[data.rows]\nfile = \"empty.csv\"\n[[request]]\npath = \"/{{rows.a}}\"",
         &expect!["s.toml:4:8: empty.csv has no rows; a run needs at least one"],
     );
