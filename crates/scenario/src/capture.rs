@@ -209,7 +209,8 @@ mod tests {
             Wanted::Contains(String::new()),
             Wanted::Matches(Regex::new("").unwrap()),
         ];
-        for (wanted, pointer) in wanted.into_iter().flat_map(|wanted| [(wanted.clone(), ""), (wanted, "/a")]) {
+        for (wanted, pointer) in wanted.into_iter().flat_map(|wanted| [(wanted.clone(), ""), (wanted, "/a")])
+        {
             let look = Look { at: From::Json(Pointer::parse(pointer).unwrap()), wanted };
             assert!(!look.holds(&page) && !look.holds(&cut), "{look:?}");
         }

@@ -131,10 +131,14 @@ impl Compiler<'_> {
         })?;
         let span = given.span();
         let text = scope.template(given.get_ref(), &span, Context::Variable)?;
+        let hidden = text.hides().then(|| given.get_ref().trim_end_matches('/').to_owned());
         let text = text
             .fixed()
             .ok_or_else(|| Slip::new(&span, "a server is the same for all journeys; use values that are"))?;
-        let url = Url::parse(text).map_err(|error| Slip::new(&span, error.to_string()))?;
+        let url = Url::parse(&text).map_err(|error| match &hidden {
+            None => Slip::new(&span, error.to_string()),
+            Some(_) => Slip::new(&span, "with what the environment holds this is no URL; see its variables"),
+        })?;
         let base = url.path_and_query().trim_end_matches('/').to_owned();
         if base.contains('?') {
             return Err(Slip::new(
@@ -147,6 +151,7 @@ impl Compiler<'_> {
             url,
             tls: tls(&target.get_ref().tls)?,
             base,
+            hidden,
             headers: headers(&target.get_ref().headers, scope)?,
         })
     }

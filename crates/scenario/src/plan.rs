@@ -37,6 +37,8 @@ pub struct Server {
     pub url: Url,
     pub tls: Tls,
     pub(crate) base: String,
+    /// Its URL as it is written, where some of it came from the environment.
+    pub(crate) hidden: Option<String>,
     pub(crate) headers: Vec<(String, Template)>,
 }
 
@@ -90,7 +92,8 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) enum Body {
     None,
-    Fixed(Vec<u8>),
+    /// As it is in a file.
+    File(Vec<u8>),
     Template(Template),
 }
 
@@ -198,7 +201,7 @@ impl Scenario {
         }
         let body = match &step.body {
             Body::None => Vec::new(),
-            Body::Fixed(bytes) => bytes.clone(),
+            Body::File(bytes) => bytes.clone(),
             Body::Template(template) => template.render(moment).into_bytes(),
         };
         Request { method: step.method.clone(), url, headers, body, weight: 1 }

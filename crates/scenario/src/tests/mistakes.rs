@@ -166,6 +166,14 @@ fn parts_that_are_missing_or_too_many() {
     );
 }
 
+/// If this fails, an error tells what nobody may read.
+#[test]
+fn a_url_from_the_environment_that_is_none() {
+    let text = "[targets.api]\nurl = \"{{env.TOKEN}}://h\"\n[[request]]\npath = \"/\"";
+    expect!["s.toml:2:7: with what the environment holds this is no URL; see its variables"]
+        .assert_eq(&compile(text, &[], &[]).unwrap_err().to_string());
+}
+
 /// If this fails, a run goes without the identity that was asked for, or trusts what it was told not to.
 #[test]
 fn tls_that_cannot_be_meant() {
@@ -258,7 +266,9 @@ fn data_that_is_not_there() {
     );
     check(
         "[data.users]\nfile = \"users.csv\"\ncolumns = [\"a\", \"b\", \"c\"]\n[[request]]\npath = \"/{{users.c}}\"",
-        &expect!["s.toml:4:8: users.csv line 1: the row has 2 columns and `columns` names 3; name those that are there"],
+        &expect![
+            "s.toml:4:8: users.csv line 1: the row has 2 columns and `columns` names 3; name those that are there"
+        ],
     );
     check(
         "[data.rows]\nfile = \"empty.csv\"\n[[request]]\npath = \"/{{rows.a}}\"",
