@@ -27,7 +27,7 @@ mod think;
 mod values;
 
 pub use compile::Surroundings;
-pub use journey::Journey;
+pub use journey::{Journey, Taken};
 pub use place::Mistake;
 pub use plan::{Kind, Limit, Scenario, Server, Tls};
 pub use settings::{Setting, SettingOrigin};
