@@ -457,8 +457,16 @@ mod tests {
         assert_eq!(places(&two, &resolve).unwrap()[0], "Address(127.0.0.9:80)");
         assert_eq!(places(&one, &unix).unwrap(), [r#"Unix("/x.sock")"#]);
         for (text, options, what) in [
-            (&one, ["--resolve", "shop:81:127.0.0.9"], "--resolve names a host and port that no request goes to"),
-            (&two, ["--resolve", "shp:80:127.0.0.9"], "--resolve names a host and port that no request goes to"),
+            (
+                &one,
+                ["--resolve", "shop:81:127.0.0.9"],
+                "--resolve names a host and port that no request goes to",
+            ),
+            (
+                &two,
+                ["--resolve", "shp:80:127.0.0.9"],
+                "--resolve names a host and port that no request goes to",
+            ),
             (&two, unix, "--unix is one socket, and the scenario has 2 targets"),
             (&two, ["--sni", "shop"], "options of TLS say nothing without https://"),
         ] {
