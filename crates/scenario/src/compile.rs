@@ -349,6 +349,10 @@ impl Compiler<'_> {
                 format!("`{path}` does not end in csv or ndjson; add format = \"csv\" or \"ndjson\""),
             )
         })?;
+        let of_csv = [own.delimiter.as_ref().map(Spanned::span), own.columns.as_ref().map(Spanned::span)];
+        if let (DataFormat::Ndjson, Some(span)) = (format, of_csv.iter().flatten().next()) {
+            return Err(Slip::new(span, "this is for CSV; in NDJSON each line names its keys: leave it out"));
+        }
         let delimiter = match &own.delimiter {
             None if path.ends_with(".tsv") => b'\t',
             None => b',',

@@ -273,7 +273,9 @@ impl<'a> Scope<'a> {
         let known = self.captured.iter().map(|captured| captured.name.as_str());
         let known = known.chain(self.variables.keys().map(String::as_str)).chain(built_in);
         let meant = did_you_mean(name, known);
-        let meant = if meant.is_empty() {
+        let meant = if FOR_N.contains(&name) {
+            "; the number of the journey in the run is `{{n}}`".to_owned()
+        } else if meant.is_empty() {
             "; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: \
              n, seed, uuid, random LOW HIGH, env.NAME"
                 .to_owned()
@@ -283,6 +285,9 @@ impl<'a> Scope<'a> {
         Slip::new(span, format!("`{{{{{name}}}}}` is not known here{meant}"))
     }
 }
+
+/// What other tools call the number of a journey.
+const FOR_N: [&str; 5] = ["iteration", "iter", "caller", "vu", "number"];
 
 /// How a value in `context` is written.
 fn escape_of(context: Context, filter: &str, span: &Span) -> Result<Escape, Slip> {

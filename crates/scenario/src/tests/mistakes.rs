@@ -195,6 +195,12 @@ fn names_that_texts_do_not_know() {
         &expect!["s.toml:6:12: `{{usr}}` is not known here; did you mean `user`?"],
     );
     check(
+        "[[request]]\npath = \"/{{iteration}}\"",
+        &expect![
+            "s.toml:4:12: `{{iteration}}` is not known here; the number of the journey in the run is `{{n}}`"
+        ],
+    );
+    check(
         "[[request]]\npath = \"/{{nonsense}}\"",
         &expect![
             "s.toml:4:12: `{{nonsense}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, env.NAME"
@@ -269,6 +275,10 @@ fn data_that_is_not_there() {
         &expect![
             "s.toml:4:8: users.csv line 1: the row has 2 columns and `columns` names 3; name those that are there"
         ],
+    );
+    check(
+        "[data.rows]\nfile = \"rows.ndjson\"\ncolumns = [\"a\"]\n[[request]]\npath = \"/{{rows.a}}\"",
+        &expect!["s.toml:5:11: this is for CSV; in NDJSON each line names its keys: leave it out"],
     );
     check(
         "[data.rows]\nfile = \"empty.csv\"\n[[request]]\npath = \"/{{rows.a}}\"",
