@@ -1,17 +1,18 @@
-//! `parallax scenario`: looks at a scenario file without driving it.
+//! `parallax scenario`: looks at a scenario file without driving it, and begins one.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::{CommandFactory, FromArgMatches, ValueHint};
 
 use crate::drive::{self, scenario_file};
 use crate::exit::Exit;
 use crate::printed;
 
-/// Look at a scenario file without driving it.
+/// Begin a scenario file, or look at one without driving it.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -20,6 +21,11 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
+    /// Write a scenario to begin with: a page, a journey, checks. It runs against `parallax serve` as it is.
+    Init {
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "scenario.toml")]
+        file: PathBuf,
+    },
     /// Read a scenario with all the files that it names, and print what it would send first.
     Check {
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -44,6 +50,7 @@ enum What {
 /// The first thing that is wrong with the file, with its place.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.what {
+        What::Init { file } => init(file),
         What::Check { file, set, journeys } => check(file, set, *journeys),
         What::Schema => {
             printed(writeln!(io::stdout(), "{:#}", scenario::schema()))?;
@@ -52,13 +59,62 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
+/// What a new scenario says: one of those that are shipped, so that it is driven by tests.
+const START: &str = include_str!("../../../scenarios/start.toml");
+
+/// Never over a file that is there.
+fn init(file: &Path) -> anyhow::Result<Exit> {
+    let shown = file.display();
+    ensure!(
+        file.extension().is_some_and(|ending| ending == "toml"),
+        "`{shown}` does not end in .toml, by which `parallax drive` knows a scenario; add it"
+    );
+    let mut created = File::create_new(file)
+        .with_context(|| format!("cannot begin the scenario `{shown}`; give the name of a new file"))?;
+    created.write_all(START.as_bytes()).with_context(|| format!("cannot write `{shown}`"))?;
+    let shown = record::escape_text(&shown.to_string());
+    printed(writeln!(io::stdout(), "{shown} is there; next: parallax serve, and parallax drive {shown}"))?;
+    Ok(Exit::Done)
+}
+
 /// Through the same door as `drive FILE --dry-run`, so that what passes here runs there.
-fn check(file: &std::path::Path, sets: &[String], journeys: u64) -> anyhow::Result<Exit> {
+fn check(file: &Path, sets: &[String], journeys: u64) -> anyhow::Result<Exit> {
+    drive::show(&prepared(file, sets)?, journeys)
+}
+
+fn prepared(file: &Path, sets: &[String]) -> anyhow::Result<drive::Prepared> {
     let command = crate::Cli::command();
     let command = command.find_subcommand("drive").expect("drive is a verb of this program");
     let line: [OsString; 2] = ["drive".into(), file.into()];
     let matches = command.clone().try_get_matches_from(line).context("cannot name this file")?;
     drive::Args::from_arg_matches(&matches).context("cannot name this file")?;
     let mut loaded = scenario_file::load(file.to_owned(), command, &matches, sets)?;
-    drive::show(&drive::prepare_scenario(&mut loaded)?, journeys)
+    drive::prepare_scenario(&mut loaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If this fails, a user's first scenario does not run, or their second writes over it.
+    #[test]
+    fn a_scenario_to_begin_with_passes_the_check_and_is_never_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        init(&file).unwrap();
+        prepared(&file, &[]).unwrap();
+        std::fs::write(&file, "mine").unwrap();
+        assert!(init(&file).unwrap_err().to_string().contains("give the name of a new file"));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+        assert!(init(&folder.path().join("mine")).is_err());
+    }
+
+    /// If this fails, what is shipped as an example is refused.
+    #[test]
+    fn the_scenarios_that_are_shipped_pass_the_check() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+        for name in ["start.toml", "mix.toml", "shop.toml"] {
+            prepared(&folder.join(name), &[]).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+        }
+    }
 }

@@ -6,9 +6,10 @@
 use codec::web::Answer;
 use regex::bytes::Regex;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::cookies::SetCookie;
-use crate::pointer::{Pointer, as_text};
+use crate::pointer::{NoJson, Pointer, as_text};
 use crate::scope::Needs;
 
 /// How one value is taken.
@@ -50,9 +51,9 @@ impl Capture {
     /// The value, if there is one that may stand where it is used.
     pub(crate) fn take(&self, answer: &Answer) -> Option<String> {
         let found = match (&self.from, &self.regex) {
-            (From::Body, Some(regex)) => group(regex, &answer.body),
+            (From::Body, Some(regex)) => group(regex, &answer.body, answer.cut),
             (from, None) => from.text(answer),
-            (from, Some(regex)) => from.text(answer).and_then(|text| group(regex, text.as_bytes())),
+            (from, Some(regex)) => from.text(answer).and_then(|text| group(regex, text.as_bytes(), false)),
         };
         let fits = |value: &String| value.len() <= VALUE_BYTES && self.needs.hold(value);
         found.filter(fits).or_else(|| self.default.clone())
@@ -70,7 +71,7 @@ impl From {
 
     fn text(&self, answer: &Answer) -> Option<String> {
         match self {
-            From::Json(pointer) => as_text(&pointer.find(&answer.body)?),
+            From::Json(pointer) => as_text(&in_json(pointer, answer).ok()??),
             From::Header(name) => String::from_utf8(answer.header(name)?.to_vec()).ok(),
             From::Cookie(name) => {
                 let lines = answer.headers_named("set-cookie").filter_map(SetCookie::parse);
@@ -84,7 +85,9 @@ impl From {
 impl Look {
     pub(crate) fn holds(&self, answer: &Answer) -> bool {
         match (&self.wanted, &self.at) {
-            (Wanted::Exists(wanted), From::Json(pointer)) => pointer.find(&answer.body).is_some() == *wanted,
+            (Wanted::Exists(wanted), From::Json(pointer)) => {
+                in_json(pointer, answer).is_ok_and(|found| found.is_some() == *wanted)
+            }
             (Wanted::Exists(wanted), at) => at.text(answer).is_some() == *wanted,
             (Wanted::Matches(regex), From::Body) => regex.is_match(&answer.body),
             (Wanted::Matches(regex), at) => {
@@ -92,7 +95,7 @@ impl Look {
             }
             (Wanted::Contains(part), at) => at.text(answer).is_some_and(|text| text.contains(part)),
             (Wanted::Equals(wanted), From::Json(pointer)) => {
-                let found = pointer.find(&answer.body);
+                let found = in_json(pointer, answer).ok().flatten();
                 found
                     .and_then(|found| serde_json::from_str(found.get()).ok())
                     .is_some_and(|found| same(&found, wanted))
@@ -103,6 +106,11 @@ impl Look {
             }
         }
     }
+}
+
+/// What stands at `pointer`. Of an answer that was cut nothing is known: the rest may hold the same key again.
+fn in_json(pointer: &Pointer, answer: &Answer) -> Result<Option<Box<RawValue>>, NoJson> {
+    if answer.cut { Err(NoJson) } else { pointer.find(&answer.body) }
 }
 
 /// Whether two values of JSON are one: 1 and 1.0 are.
@@ -117,10 +125,10 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The first group, or all that was found where there is none.
-fn group(regex: &Regex, text: &[u8]) -> Option<String> {
+/// The first group, or all that was found where there is none. What ends where the text was cut may be half a value.
+fn group(regex: &Regex, text: &[u8], cut: bool) -> Option<String> {
     let found = regex.captures(text)?;
-    let part = found.get(1).or_else(|| found.get(0))?;
+    let part = found.get(1).or_else(|| found.get(0)).filter(|part| !cut || part.end() < text.len())?;
     String::from_utf8(part.as_bytes().to_vec()).ok()
 }
 
@@ -186,6 +194,30 @@ mod tests {
         assert_eq!(needs(false, false).take(&with(&"x".repeat(VALUE_BYTES + 1))), None);
         let with_default = Capture { default: Some("d".to_owned()), ..needs(true, false) };
         assert_eq!(with_default.take(&with("a\r\n")).as_deref(), Some("d"));
+    }
+
+    /// If this fails, a page that says the server is down passes for an answer without an error.
+    #[test]
+    fn what_is_no_json_or_was_cut_passes_no_check_of_json() {
+        let page = answer(&[], "<html>down</html>");
+        // What was kept is JSON of its own, and not all that was sent.
+        let cut = Answer { cut: true, ..answer(&[], "{}") };
+        let wanted = [
+            Wanted::Exists(false),
+            Wanted::Exists(true),
+            Wanted::Equals(Value::Null),
+            Wanted::Contains(String::new()),
+            Wanted::Matches(Regex::new("").unwrap()),
+        ];
+        for (wanted, pointer) in wanted.into_iter().flat_map(|wanted| [(wanted.clone(), ""), (wanted, "/a")])
+        {
+            let look = Look { at: From::Json(Pointer::parse(pointer).unwrap()), wanted };
+            assert!(!look.holds(&page) && !look.holds(&cut), "{look:?}");
+        }
+        assert_eq!(capture(From::Json(Pointer::parse("").unwrap()), None).take(&cut), None);
+        let cut = Answer { cut: true, ..answer(&[], "id=12 at=34") };
+        let number = |text| capture(From::Body, Some(text)).take(&cut);
+        assert_eq!((number(r"id=(\d+)").as_deref(), number(r"at=(\d+)")), (Some("12"), None));
     }
 
     #[test]

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use codec::web::{Url, turns};
 use toml::Spanned;
 
-use crate::format::{Data, DataFormat, File, Journey, Order, Request, Target};
+use crate::format::{self, Data, DataFormat, File, Journey, Order, Request, Target};
 use crate::place::{Mistake, Slip, Sources, did_you_mean};
-use crate::plan::{Nothing, Ordinals, Play, Scenario, Server, Step};
+use crate::plan::{Nothing, Ordinals, Play, Scenario, Server, Step, Tls};
 use crate::scope::{Context, Scope};
 use crate::steps::{self, Common};
 use crate::table::{Table, TableSource};
@@ -131,10 +131,14 @@ impl Compiler<'_> {
         })?;
         let span = given.span();
         let text = scope.template(given.get_ref(), &span, Context::Variable)?;
+        let hidden = text.hides().then(|| given.get_ref().trim_end_matches('/').to_owned());
         let text = text
             .fixed()
             .ok_or_else(|| Slip::new(&span, "a server is the same for all journeys; use values that are"))?;
-        let url = Url::parse(text).map_err(|error| Slip::new(&span, error.to_string()))?;
+        let url = Url::parse(&text).map_err(|error| match &hidden {
+            None => Slip::new(&span, error.to_string()),
+            Some(_) => Slip::new(&span, "with what the environment holds this is no URL; see its variables"),
+        })?;
         let base = url.path_and_query().trim_end_matches('/').to_owned();
         if base.contains('?') {
             return Err(Slip::new(
@@ -145,8 +149,9 @@ impl Compiler<'_> {
         Ok(Server {
             name: name.to_owned(),
             url,
-            tls: target.get_ref().tls.clone(),
+            tls: tls(&target.get_ref().tls)?,
             base,
+            hidden,
             headers: headers(&target.get_ref().headers, scope)?,
         })
     }
@@ -344,6 +349,10 @@ impl Compiler<'_> {
                 format!("`{path}` does not end in csv or ndjson; add format = \"csv\" or \"ndjson\""),
             )
         })?;
+        let of_csv = [own.delimiter.as_ref().map(Spanned::span), own.columns.as_ref().map(Spanned::span)];
+        if let (DataFormat::Ndjson, Some(span)) = (format, of_csv.iter().flatten().next()) {
+            return Err(Slip::new(span, "this is for CSV; in NDJSON each line names its keys: leave it out"));
+        }
         let delimiter = match &own.delimiter {
             None if path.ends_with(".tsv") => b'\t',
             None => b',',
@@ -444,6 +453,22 @@ fn refused_header(name: &str) -> Option<&'static str> {
         "transfer-encoding" => Some("bodies are sent with a Content-Length; leave Transfer-Encoding out"),
         _ => None,
     }
+}
+
+/// As on the command line: a certificate and its key, and not some certificates where any will do.
+fn tls(own: &format::Tls) -> Result<Tls, Slip> {
+    let path = |file: &Spanned<String>| PathBuf::from(file.get_ref());
+    let identity = match (&own.cert, &own.key) {
+        (Some(cert), Some(key)) => Some((path(cert), path(key))),
+        (Some(cert), None) => return Err(Slip::new(&cert.span(), "`cert` needs its `key`; add it")),
+        (None, Some(key)) => return Err(Slip::new(&key.span(), "`key` needs its `cert`; add it")),
+        (None, None) => None,
+    };
+    if let (true, Some(ca)) = (own.insecure, &own.ca) {
+        return Err(Slip::new(&ca.span(), "`insecure` takes any certificate; leave it out, or `ca`"));
+    }
+    let ca = own.ca.as_ref().map(path);
+    Ok(Tls { insecure: own.insecure, ca, identity, server_name: own.server_name.clone() })
 }
 
 /// The server of a request: its own, its journey's, or the only one.

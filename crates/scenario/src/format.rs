@@ -61,15 +61,18 @@ pub(crate) struct Target {
 /// How a server proves itself, and how we do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tls {
-    /// Any certificate will do.
+pub(crate) struct Tls {
+    /// Any certificate will do; not beside `ca`.
     pub insecure: bool,
-    /// A file with the certificates to trust, in PEM.
-    pub ca: Option<String>,
-    /// A file with our certificate, in PEM.
-    pub cert: Option<String>,
-    /// A file with its key, in PEM.
-    pub key: Option<String>,
+    /// A file with the certificates to trust, in PEM; from beside the scenario.
+    #[schemars(with = "Option<String>")]
+    pub ca: Option<Spanned<String>>,
+    /// A file with our certificate, in PEM; from beside the scenario.
+    #[schemars(with = "Option<String>")]
+    pub cert: Option<Spanned<String>>,
+    /// A file with its key, in PEM; from beside the scenario.
+    #[schemars(with = "Option<String>")]
+    pub key: Option<Spanned<String>>,
     /// The name to ask for and to expect, in place of the host of the URL.
     pub server_name: Option<String>,
 }

@@ -30,6 +30,13 @@ struct Kept {
     jar: Jar,
 }
 
+/// An answer that was wanted, with the values that its step captures, in their order.
+#[derive(Debug)]
+pub struct Taken {
+    values: Vec<String>,
+    answer: Answer,
+}
+
 /// What a step's texts are filled in from.
 struct Filling<'a> {
     scenario: &'a Scenario,
@@ -91,31 +98,31 @@ impl Scenario {
         journey.rendered = Some(Box::new(rendered));
     }
 
-    /// Takes from an answer what the steps that follow need.
-    fn take(&self, journey: &mut Journey, answer: &Answer) -> bool {
+    /// Keeps of an answer what the steps that follow need.
+    fn keep(&self, journey: &mut Journey, taken: Taken) {
         let play = self.play(journey);
         let step = self.step(journey);
-        let sets_cookies = play.cookies && answer.header("set-cookie").is_some();
+        let sets_cookies = play.cookies && taken.answer.header("set-cookie").is_some();
         if step.captures.is_empty() && !sets_cookies {
-            return true;
+            return;
         }
         let captured = journey.kept.as_ref().map_or(&[][..], |kept| &kept.captured);
         let url = sets_cookies.then(|| self.url(step, &Filling { scenario: self, n: journey.n, captured }));
         let kept = journey.kept.get_or_insert_with(Box::default);
         kept.captured.resize(play.slots.len(), String::new());
-        for capture in &step.captures {
-            let Some(value) = capture.take(answer) else { return false };
+        for (capture, value) in step.captures.iter().zip(taken.values) {
             kept.captured[usize::from(capture.slot)] = value;
         }
         if let Some(url) = url {
-            answer.headers_named("set-cookie").for_each(|line| kept.jar.store(line, place(&url), self.now));
+            let lines = taken.answer.headers_named("set-cookie");
+            lines.for_each(|line| kept.jar.store(line, place(&url), self.now));
         }
-        true
     }
 }
 
 impl Script for Scenario {
     type Journey = Journey;
+    type Taken = Taken;
 
     fn begin(&self, n: u64) -> Journey {
         // Below the length of a vector, so the conversion loses nothing.
@@ -152,22 +159,24 @@ impl Script for Scenario {
         self.steps.len()
     }
 
-    fn holds(&self, checks: u16, answer: &Answer) -> bool {
+    fn take(&self, checks: u16, answer: Answer) -> Option<Taken> {
         let step = &self.steps[usize::from(checks)];
-        step.looks.iter().all(|look| look.holds(answer))
-            && step.captures.iter().all(|capture| capture.take(answer).is_some())
+        if !step.looks.iter().all(|look| look.holds(&answer)) {
+            return None;
+        }
+        let values = step.captures.iter().map(|capture| capture.take(&answer));
+        let values = values.collect::<Option<_>>()?;
+        Some(Taken { values, answer })
     }
 
-    fn advance(&self, mut journey: Journey, answer: Option<&Answer>) -> Next<Journey> {
+    fn advance(&self, mut journey: Journey, taken: Option<Taken>) -> Next<Journey> {
         if self.is_last(&journey) {
             return Next::End;
         }
         // Without an answer, or one that was wanted, there is nothing to go on from.
-        let Some(answer) = answer else { return Next::End };
+        let Some(taken) = taken else { return Next::End };
         let think = think(self, self.step(&journey), journey.n);
-        if !self.take(&mut journey, answer) {
-            return Next::End;
-        }
+        self.keep(&mut journey, taken);
         journey.step += 1;
         self.fill_in(&mut journey);
         Next::Then { journey, think }

@@ -27,10 +27,9 @@ mod think;
 mod values;
 
 pub use compile::Surroundings;
-pub use format::Tls;
-pub use journey::Journey;
+pub use journey::{Journey, Taken};
 pub use place::Mistake;
-pub use plan::{Kind, Limit, Scenario, Server};
+pub use plan::{Kind, Limit, Scenario, Server, Tls};
 pub use settings::{Setting, SettingOrigin};
 
 use crate::place::{Sources, Span};

@@ -1,11 +1,12 @@
 //! What a scenario came to, once everything in it was found good: kinds, plays, servers, rows.
 
+use std::path::PathBuf;
+
 use codec::web::{Checks, Header, Request, Url};
 use units::Nanos;
 
 use crate::capture::{Capture, Look};
 use crate::cookies::{Jar, Place};
-use crate::format::Tls;
 use crate::table::Table;
 use crate::template::{Moment, Template};
 use crate::think::Think;
@@ -36,7 +37,22 @@ pub struct Server {
     pub url: Url,
     pub tls: Tls,
     pub(crate) base: String,
+    /// Its URL as it is written, where some of it came from the environment.
+    pub(crate) hidden: Option<String>,
     pub(crate) headers: Vec<(String, Template)>,
+}
+
+/// How a server proves itself, and how we do. Files stand beside the scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tls {
+    /// Any certificate will do.
+    pub insecure: bool,
+    /// The certificates to trust.
+    pub ca: Option<PathBuf>,
+    /// Our certificate and its key.
+    pub identity: Option<(PathBuf, PathBuf)>,
+    /// The name to ask for and to expect.
+    pub server_name: Option<String>,
 }
 
 /// A request that stands alone, or steps that follow each other.
@@ -76,7 +92,8 @@ pub(crate) struct Step {
 #[derive(Debug)]
 pub(crate) enum Body {
     None,
-    Fixed(Vec<u8>),
+    /// As it is in a file.
+    File(Vec<u8>),
     Template(Template),
 }
 
@@ -184,7 +201,7 @@ impl Scenario {
         }
         let body = match &step.body {
             Body::None => Vec::new(),
-            Body::Fixed(bytes) => bytes.clone(),
+            Body::File(bytes) => bytes.clone(),
             Body::Template(template) => template.render(moment).into_bytes(),
         };
         Request { method: step.method.clone(), url, headers, body, weight: 1 }

@@ -10,6 +10,10 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pointer(Vec<String>);
 
+/// What was looked into is no JSON, or nested too deep to say: of what it holds nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoJson;
+
 impl Pointer {
     /// `None` where `text` is neither empty nor begins with a slash, or escapes what cannot be escaped.
     pub(crate) fn parse(text: &str) -> Option<Pointer> {
@@ -20,14 +24,18 @@ impl Pointer {
         tokens.collect::<Option<Vec<_>>>().map(Pointer)
     }
 
-    /// The value's own JSON text. `None` where there is none, or `json` is no JSON.
+    /// The value's own JSON text; `None` where there is none.
     ///
     /// Nesting is bounded by the reader of JSON, at 128.
-    pub(crate) fn find(&self, json: &[u8]) -> Option<Box<RawValue>> {
+    ///
+    /// # Errors
+    ///
+    /// [`NoJson`], which is not absence: a page that says the server is down has no `/error` in it either.
+    pub(crate) fn find(&self, json: &[u8]) -> Result<Option<Box<RawValue>>, NoJson> {
         let mut reader = serde_json::Deserializer::from_slice(json);
-        let found = Way(&self.0).deserialize(&mut reader).ok()?;
-        reader.end().ok()?;
-        found
+        let found = Way(&self.0).deserialize(&mut reader).map_err(|_| NoJson)?;
+        reader.end().map_err(|_| NoJson)?;
+        Ok(found)
     }
 }
 
@@ -142,7 +150,7 @@ mod tests {
     #[track_caller]
     fn check(json: &str, pointer: &str, found: Option<&str>) {
         let pointer = Pointer::parse(pointer).unwrap();
-        let value = pointer.find(json.as_bytes()).and_then(|value| as_text(&value));
+        let value = pointer.find(json.as_bytes()).expect(json).and_then(|value| as_text(&value));
         assert_eq!(value.as_deref(), found, "{json}");
     }
 
@@ -182,11 +190,12 @@ mod tests {
     /// If this fails, a hostile answer ends the process by its nesting.
     #[test]
     fn what_is_no_json_or_nested_too_deep_holds_nothing() {
+        let find = |json: &str, pointer: &str| Pointer::parse(pointer).unwrap().find(json.as_bytes()).err();
         for json in ["", "{", r#"{"a": 1"#, r#"{"a": 1} x"#, "<html>"] {
-            check(json, "/a", None);
+            assert_eq!(find(json, "/a"), Some(NoJson), "{json}");
         }
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-        check(&deep, &"/0".repeat(100_000), None);
+        assert_eq!(find(&deep, &"/0".repeat(100_000)), Some(NoJson));
         check(&deep, "/1", None);
         check(&format!(r#"{{"b": {deep}, "a": 1}}"#), "/a", Some("1"));
     }

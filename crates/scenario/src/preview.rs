@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::plan::Scenario;
+use crate::plan::{Scenario, Step};
 use crate::template::Moment;
 
 /// Values that only a run can know stand as `<name>`.
@@ -30,11 +30,18 @@ impl Moment for Guess<'_> {
     fn n(&self) -> u64 {
         self.n
     }
+
+    fn is_shown(&self) -> bool {
+        true
+    }
 }
 
 impl Scenario {
     /// The requests of the first `units` units of the run, with all their steps.
-    pub fn preview(&self, units: u64) -> String {
+    ///
+    /// What came from the environment stands as `~env.NAME~`; `shown` says how a line `Name: value` of the head may
+    /// be shown.
+    pub fn preview(&self, units: u64, shown: &dyn Fn(&str) -> String) -> String {
         let mut out = String::new();
         let units = self.limit().map_or(units, |limit| limit.arrivals.min(units));
         for n in 0..units {
@@ -46,9 +53,9 @@ impl Scenario {
             for step in &self.steps[first..first + usize::from(play.steps)] {
                 let request = self.request(step, &guess, None);
                 let _ = writeln!(out, "# {n}: {}", step.name);
-                let _ = writeln!(out, "{} {}", request.method, request.url);
+                let _ = writeln!(out, "{} {}", request.method, self.shown_url(step, &guess));
                 for header in &request.headers {
-                    let _ = writeln!(out, "{}: {}", header.name, shown(&header.name, &header.value));
+                    let _ = writeln!(out, "{}", shown(&format!("{}: {}", header.name, header.value)));
                 }
                 if !request.body.is_empty() {
                     let _ = writeln!(out, "\n{}", body(&request.body));
@@ -58,12 +65,16 @@ impl Scenario {
         }
         out
     }
-}
 
-/// As the record keeps them, credentials are not shown.
-fn shown<'a>(name: &str, value: &'a str) -> &'a str {
-    let name = name.to_ascii_lowercase();
-    if matches!(name.as_str(), "authorization" | "proxy-authorization") { "(redacted)" } else { value }
+    fn shown_url(&self, step: &Step, guess: &Guess<'_>) -> String {
+        let target = &self.targets[usize::from(step.target)];
+        match &target.hidden {
+            None => self.url(step, guess).to_string(),
+            Some(written) => {
+                format!("{written}{}", target.url.with_path(&step.path.render(guess)).path_and_query())
+            }
+        }
+    }
 }
 
 fn body(bytes: &[u8]) -> String {

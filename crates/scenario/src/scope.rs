@@ -154,18 +154,19 @@ impl<'a> Scope<'a> {
         let mut template = Template::default();
         for cut in cuts {
             match cut {
-                Cut::Text(text) => template.push(Piece::Text(text.to_owned())),
+                Cut::Text(text) => template.push(Piece::Text(own_text(text, context))),
                 Cut::Expression(text) => {
                     let span = self.sources.narrow(span, text);
-                    let (name, filter) = text.split_once('|').unwrap_or((text, ""));
-                    let escape = escape_of(context, filter.trim(), &span)?;
-                    template.append(self.value(name.trim(), &span, escape, context)?);
+                    let (name, filter) = cut.expression().unwrap_or((text, ""));
+                    let escape = escape_of(context, filter, &span)?;
+                    template.append(self.value(name, &span, escape, context)?);
                 }
             }
         }
         let fixed = template.pieces().iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text),
-            Piece::Value { .. } => None,
+            // These were found fit as they were put in.
+            Piece::Hidden { .. } | Piece::Value { .. } => None,
         });
         if context == Context::Header && !fixed.into_iter().all(|text| fits_header(text)) {
             return Err(Slip::new(
@@ -220,7 +221,7 @@ impl<'a> Scope<'a> {
                     format!("the environment has no {variable}; set it, or use a variable of [vars]"),
                 )
             })?;
-            return written(&Template::text(value), escape, name, span);
+            return written(&Template::hidden(variable, value), escape, name, span);
         }
         if let Some(template) = self.variables.get(name) {
             return written(template, escape, name, span);
@@ -272,7 +273,9 @@ impl<'a> Scope<'a> {
         let known = self.captured.iter().map(|captured| captured.name.as_str());
         let known = known.chain(self.variables.keys().map(String::as_str)).chain(built_in);
         let meant = did_you_mean(name, known);
-        let meant = if meant.is_empty() {
+        let meant = if FOR_N.contains(&name) {
+            "; the number of the journey in the run is `{{n}}`".to_owned()
+        } else if meant.is_empty() {
             "; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: \
              n, seed, uuid, random LOW HIGH, env.NAME"
                 .to_owned()
@@ -282,6 +285,9 @@ impl<'a> Scope<'a> {
         Slip::new(span, format!("`{{{{{name}}}}}` is not known here{meant}"))
     }
 }
+
+/// What other tools call the number of a journey.
+const FOR_N: [&str; 5] = ["iteration", "iter", "caller", "vu", "number"];
 
 /// How a value in `context` is written.
 fn escape_of(context: Context, filter: &str, span: &Span) -> Result<Escape, Slip> {
@@ -312,32 +318,44 @@ fn escape_of(context: Context, filter: &str, span: &Span) -> Result<Escape, Slip
     }
 }
 
+/// The text around the values. That of a form's or a JSON's string is data as they are; elsewhere it is the form.
+fn own_text(text: &str, context: Context) -> String {
+    let escape = match context {
+        Context::Form => Escape::Percent,
+        Context::Json => Escape::Json,
+        Context::Path | Context::Header | Context::Body | Context::Variable => return text.to_owned(),
+    };
+    let mut fit = String::new();
+    crate::escape::write(text, escape, &mut fit);
+    fit
+}
+
 /// A template whose values were raw, written for another place.
 fn written(template: &Template, escape: Escape, name: &str, span: &Span) -> Result<Template, Slip> {
     let mut out = Template::default();
     for piece in template.pieces() {
-        match piece {
-            Piece::Text(text) => {
-                let needs = Needs { header: escape == Escape::Header, number: escape == Escape::Number };
-                if !needs.hold(text) {
-                    let what = if needs.number {
-                        "is no number"
-                    } else {
-                        "holds a line end or another control character"
-                    };
-                    return Err(Slip::new(
-                        span,
-                        format!("the value of `{name}` {what}, and cannot stand here"),
-                    ));
-                }
-                let mut fit = String::new();
-                crate::escape::write(text, escape, &mut fit);
-                out.push(Piece::Text(fit));
+        out.push(match piece {
+            Piece::Text(text) => Piece::Text(fit(text, escape, name, span)?),
+            Piece::Hidden { variable, text } => {
+                Piece::Hidden { variable: variable.clone(), text: fit(text, escape, name, span)? }
             }
-            Piece::Value { source, .. } => out.push(Piece::Value { source: *source, escape }),
-        }
+            Piece::Value { source, .. } => Piece::Value { source: *source, escape },
+        });
     }
     Ok(out)
+}
+
+/// The text of `name`, as `escape` writes it.
+fn fit(text: &str, escape: Escape, name: &str, span: &Span) -> Result<String, Slip> {
+    let needs = Needs { header: escape == Escape::Header, number: escape == Escape::Number };
+    if !needs.hold(text) {
+        let what =
+            if needs.number { "is no number" } else { "holds a line end or another control character" };
+        return Err(Slip::new(span, format!("the value of `{name}` {what}, and cannot stand here")));
+    }
+    let mut fit = String::new();
+    crate::escape::write(text, escape, &mut fit);
+    Ok(fit)
 }
 
 fn bounds(low: &str, high: &str) -> Option<(u64, u64)> {

@@ -15,9 +15,9 @@ use crate::place::{Slip, Sources, Span};
 use crate::plan::{Body, Server, Step};
 use crate::pointer::Pointer;
 use crate::scope::{Context, Needs, Scope};
-use crate::template::{Piece, Template};
+use crate::template::{Cut, Piece, Template, cut};
 use crate::think::Think;
-use crate::values::{CaptureSpec, CaptureTable, Matcher, Named, Scalar};
+use crate::values::{CaptureSpec, CaptureTable, Matcher, Named};
 
 /// What a step stands in.
 pub(crate) struct Common<'a> {
@@ -85,7 +85,7 @@ impl Step {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let body = match &self.body {
             Body::Template(template) => Some(template),
-            Body::None | Body::Fixed(_) => None,
+            Body::None | Body::File(_) => None,
         };
         std::iter::once(&self.path).chain(self.headers.iter().map(|(_, value)| value)).chain(body)
     }
@@ -124,7 +124,7 @@ fn path(own: &Request, span: &Span, scope: &mut Scope<'_>) -> Result<Template, S
     let (text, place) = (given.get_ref(), given.span());
     let mut path = scope.template(text, &place, Context::Path)?;
     let begins = match path.pieces().first() {
-        Some(Piece::Text(text)) => text.starts_with('/') || text.starts_with('?'),
+        Some(Piece::Text(text) | Piece::Hidden { text, .. }) => text.starts_with(['/', '?']),
         Some(Piece::Value { escape, .. }) => *escape == crate::escape::Escape::Path,
         None => false,
     };
@@ -142,27 +142,10 @@ fn path(own: &Request, span: &Span, scope: &mut Scope<'_>) -> Result<Template, S
         crate::escape::write(name, crate::escape::Escape::Percent, &mut encoded);
         encoded.push('=');
         path.push(Piece::Text(encoded));
-        path.append(form_value(value, scope)?);
+        path.append(scope.template(&value.get_ref().0, &value.span(), Context::Form)?);
         sign = "&";
     }
     Ok(path)
-}
-
-/// A value of a query or a form: its own text is encoded as well.
-fn form_value(value: &Spanned<Scalar>, scope: &mut Scope<'_>) -> Result<Template, Slip> {
-    let template = scope.template(&value.get_ref().0, &value.span(), Context::Form)?;
-    let mut encoded = Template::default();
-    for piece in template.pieces() {
-        encoded.push(match piece {
-            Piece::Text(text) => {
-                let mut fit = String::new();
-                crate::escape::write(text, crate::escape::Escape::Percent, &mut fit);
-                Piece::Text(fit)
-            }
-            value => value.clone(),
-        });
-    }
-    Ok(encoded)
 }
 
 /// The body, and the type that goes with it.
@@ -180,22 +163,19 @@ fn body(
     if let [_, second, ..] = spans.iter().flatten().collect::<Vec<_>>().as_slice() {
         return Err(Slip::new(second, "a request has one body: keep one of body, json, form and file"));
     }
-    let of = |template: Template| match template.fixed() {
-        Some(text) => Body::Fixed(text.as_bytes().to_vec()),
-        None => Body::Template(template),
-    };
     if let Some(text) = &own.body {
-        return Ok((of(scope.template(text.get_ref(), &text.span(), Context::Body)?), None));
+        let template = scope.template(text.get_ref(), &text.span(), Context::Body)?;
+        return Ok((Body::Template(template), None));
     }
     if let Some(json) = &own.json {
-        return Ok((of(json_body(json, scope)?), Some("application/json")));
+        return Ok((Body::Template(json_body(json, scope)?), Some("application/json")));
     }
     if let Some(file) = &own.file {
         let path = file.get_ref();
         let bytes = (common.read)(Path::new(path));
         let bytes = bytes
             .map_err(|error| Slip::new(&file.span(), format!("cannot read the body `{path}`: {error}")))?;
-        return Ok((Body::Fixed(bytes), None));
+        return Ok((Body::File(bytes), None));
     }
     if own.form.is_empty() {
         return Ok((Body::None, None));
@@ -206,9 +186,9 @@ fn body(
         crate::escape::write(name, crate::escape::Escape::Percent, &mut encoded);
         encoded.push('=');
         form.push(Piece::Text(encoded));
-        form.append(form_value(value, scope)?);
+        form.append(scope.template(&value.get_ref().0, &value.span(), Context::Form)?);
     }
-    Ok((of(form), Some("application/x-www-form-urlencoded")))
+    Ok((Body::Template(form), Some("application/x-www-form-urlencoded")))
 }
 
 fn json_body(given: &Spanned<Json>, scope: &mut Scope<'_>) -> Result<Template, Slip> {
@@ -255,30 +235,21 @@ fn json_value(value: &Json, span: &Span, scope: &mut Scope<'_>, out: &mut Templa
 
 fn json_string(string: &str, span: &Span, scope: &mut Scope<'_>, out: &mut Template) -> Result<(), Slip> {
     let template = scope.template(string, span, Context::Json)?;
-    let is_number = template.values().any(|(_, escape)| escape == crate::escape::Escape::Number);
-    if let ([Piece::Value { .. }], true) = (template.pieces(), is_number) {
+    let cuts = cut(string).unwrap_or_default();
+    let is_number = |cut: &Cut<'_>| cut.expression().is_some_and(|(_, filter)| filter == "number");
+    match cuts.as_slice() {
         // The whole string is one number: no quotes.
-        out.append(template);
-        return Ok(());
+        [one] if is_number(one) => out.append(template),
+        several if several.iter().any(is_number) => {
+            let what = "`number` takes the place of the whole string: write \"{{name|number}}\" alone";
+            return Err(Slip::new(span, what));
+        }
+        _ => {
+            out.push(Piece::Text("\"".to_owned()));
+            out.append(template);
+            out.push(Piece::Text("\"".to_owned()));
+        }
     }
-    if is_number {
-        return Err(Slip::new(
-            span,
-            "`number` takes the place of the whole string: write \"{{name|number}}\" alone",
-        ));
-    }
-    out.push(Piece::Text("\"".to_owned()));
-    for piece in template.pieces() {
-        out.push(match piece {
-            Piece::Text(text) => {
-                let mut fit = String::new();
-                crate::escape::write(text, crate::escape::Escape::Json, &mut fit);
-                Piece::Text(fit)
-            }
-            value => value.clone(),
-        });
-    }
-    out.push(Piece::Text("\"".to_owned()));
     Ok(())
 }
 

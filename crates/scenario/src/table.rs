@@ -105,8 +105,14 @@ impl Table {
         let mut rows = 0;
         while reader.read_record(&mut row).map_err(wrong)? {
             let line = row.position().map_or(0, csv::Position::line);
+            if row.len() < names.len() {
+                let (file, has, named) = (source.file, row.len(), names.len());
+                return Err(Err(format!(
+                    "{file} line {line}: the row has {has} columns and `columns` names {named}; name those that are there"
+                )));
+            }
             for (place, column) in places.iter().zip(source.wanted) {
-                let cell = row.get(*place).unwrap_or("");
+                let cell = &row[*place];
                 check(cell, column, source.file, line).map_err(Err)?;
                 self.push(cell);
             }

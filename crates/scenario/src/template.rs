@@ -4,6 +4,9 @@
 //! head, leave its segment of a path, or close a string of JSON. Which names there are is the business of
 //! [`Scope`](crate::scope::Scope).
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use crate::escape::{self, Escape};
 use crate::random::{between, draw, uuid};
 
@@ -16,7 +19,15 @@ pub(crate) struct Template {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
-    Value { source: Value, escape: Escape },
+    /// Text that came from the environment: sent as any other, but not shown.
+    Hidden {
+        variable: String,
+        text: String,
+    },
+    Value {
+        source: Value,
+        escape: Escape,
+    },
 }
 
 /// Where a value comes from.
@@ -48,11 +59,20 @@ pub(crate) trait Moment {
     fn seed(&self) -> u64;
     /// The journey's number in the run.
     fn n(&self) -> u64;
+    /// Whether it is for eyes, and shows only what they may see.
+    fn is_shown(&self) -> bool {
+        false
+    }
 }
 
 impl Template {
     pub(crate) fn text(text: impl Into<String>) -> Template {
         Template { pieces: vec![Piece::Text(text.into())] }
+    }
+
+    /// The value of a variable of the environment.
+    pub(crate) fn hidden(variable: &str, text: String) -> Template {
+        Template { pieces: vec![Piece::Hidden { variable: variable.to_owned(), text }] }
     }
 
     pub(crate) fn push(&mut self, piece: Piece) {
@@ -71,17 +91,24 @@ impl Template {
     }
 
     /// The text, where nothing has to be filled in.
-    pub(crate) fn fixed(&self) -> Option<&str> {
-        match self.pieces.as_slice() {
-            [] => Some(""),
-            [Piece::Text(text)] => Some(text),
-            _ => None,
+    pub(crate) fn fixed(&self) -> Option<Cow<'_, str>> {
+        let texts = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) | Piece::Hidden { text, .. } => Some(text.as_str()),
+            Piece::Value { .. } => None,
+        });
+        match texts.collect::<Option<Vec<&str>>>()?.as_slice() {
+            [one] => Some(Cow::Borrowed(one)),
+            several => Some(Cow::Owned(several.concat())),
         }
+    }
+
+    pub(crate) fn hides(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Hidden { .. }))
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = (Value, Escape)> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
+            Piece::Text(_) | Piece::Hidden { .. } => None,
             Piece::Value { source, escape } => Some((*source, *escape)),
         })
     }
@@ -95,7 +122,11 @@ impl Template {
     pub(crate) fn render_into(&self, moment: &impl Moment, out: &mut String) {
         for piece in &self.pieces {
             match piece {
-                Piece::Text(text) => out.push_str(text),
+                // Unreserved, so that it looks the same wherever it is put.
+                Piece::Hidden { variable, .. } if moment.is_shown() => {
+                    let _ = write!(out, "~env.{variable}~");
+                }
+                Piece::Text(text) | Piece::Hidden { text, .. } => out.push_str(text),
                 Piece::Value { source, escape } => source.write(moment, *escape, out),
             }
         }
@@ -122,6 +153,19 @@ pub(crate) enum Cut<'a> {
     Text(&'a str),
     /// What stands between the braces, without the spaces around it.
     Expression(&'a str),
+}
+
+impl<'a> Cut<'a> {
+    /// What is named, and the filter behind it; nothing for plain text.
+    pub(crate) fn expression(&self) -> Option<(&'a str, &'a str)> {
+        match self {
+            Cut::Text(_) => None,
+            Cut::Expression(text) => {
+                let (name, filter) = text.split_once('|').unwrap_or((text, ""));
+                Some((name.trim(), filter.trim()))
+            }
+        }
+    }
 }
 
 /// Cuts `text`. `\{{` stands for two braces.

@@ -138,15 +138,37 @@ fn data_that_is_used_once_ends_the_run() {
     assert_eq!(run.json["options"]["count"]["value"], "4");
 }
 
-#[test]
-fn the_mix_is_driven_by_weight_with_its_checks() {
-    let _turn = turn::together();
-    let folder = tempfile::tempdir().unwrap();
+/// The built-in server, on a port of its own.
+fn serve(folder: &TempDir) -> (Leash, u16) {
     let port = port::free();
     let binary = argument(binary::parallax());
     let listen = format!("127.0.0.1:{port}");
     let mut server = Leash::start(&[&binary, "serve", "--listen", &listen], &folder.path().join("serve.log"));
     server.wait_for(port);
+    (server, port)
+}
+
+/// If this fails, a user's first scenario does not run as it is.
+#[test]
+fn the_scenario_to_begin_with_runs_against_the_built_in_server() {
+    let _turn = turn::together();
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, port) = serve(&folder);
+    let set = format!("base=http://127.0.0.1:{port}");
+    let start = argument(&shipped("start.toml"));
+    // Its duration is longer than this takes, so no journey is cut by the end of the run.
+    let run = drive(&[&start, "--set", &set, "--rate", "500/s", "-n", "500"]);
+    // Of every five arrivals four are pages and one a journey of two steps.
+    assert_eq!(run.told(), ["ok - 600"]);
+    assert_eq!(journeys(&run), ["visit 100 100 0"]);
+    assert_eq!(run.json["options"]["rate"]["source"], "given");
+}
+
+#[test]
+fn the_mix_is_driven_by_weight_with_its_checks() {
+    let _turn = turn::together();
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, port) = serve(&folder);
     let set = format!("targets.local.url=http://127.0.0.1:{port}");
     let run = drive(&[&argument(&shipped("mix.toml")), "--set", &set, "-n", "1000"]);
     assert_eq!(run.told(), ["ok - 1000"]);

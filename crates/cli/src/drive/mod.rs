@@ -73,7 +73,8 @@ const JOURNEYS_SHOWN: u64 = 5;
 
 /// Prints what a scenario would send.
 pub fn show(prepared: &Prepared, units: u64) -> anyhow::Result<Exit> {
-    let text = prepared.protocol.scenario().map_or_else(String::new, |scenario| scenario.preview(units));
+    let scenario = prepared.protocol.scenario();
+    let text = scenario.map_or_else(String::new, |scenario| scenario.preview(units, &secrets::header));
     printed(io::stdout().write_all(text.as_bytes()))?;
     Ok(Exit::Done)
 }

@@ -88,14 +88,13 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
 ///
 /// One line for whatever cannot be done as asked, with its place in the file.
 pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
-    scenario_file::refuse_options_of_requests(&loaded.args)?;
     let scenario = loaded.compile()?;
     // Data that is used once ends the run as a number of requests does.
     let arrivals = scenario.limit().map(|limit| limit.arrivals);
     loaded.args.count = loaded.args.count.into_iter().chain(arrivals).min();
     let args = &loaded.args;
     let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
-    let (protocol, servers) = scenario_file::protocol(scenario, args, settings(args)?)?;
+    let (protocol, servers) = scenario_file::protocol(loaded, scenario, settings(args)?)?;
     let depth = servers.depth(args.pipeline, args.connect.streams);
     let plan = plan(args, servers, depth)?;
     allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;

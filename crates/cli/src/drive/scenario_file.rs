@@ -18,7 +18,7 @@ use scenario::{Draft, Kind, Scenario, Setting, SettingOrigin, Surroundings};
 use super::args::Args;
 use super::connect_args::ConnectArgs;
 use super::secrets;
-use super::servers::{Servers, servers};
+use super::servers::{Servers, refuse_idle, servers};
 
 /// A scenario file, with the options of the command line that it was merged with.
 pub struct Loaded {
@@ -44,7 +44,7 @@ pub fn named_by(args: &Args) -> Option<PathBuf> {
 /// # Errors
 ///
 /// For an option that would say nothing.
-pub fn refuse_options_of_requests(args: &Args) -> anyhow::Result<()> {
+fn refuse_options_of_requests(args: &Args) -> anyhow::Result<()> {
     let given = [
         (args.method.is_some(), "-X", "method under its [[request]]"),
         (args.body.is_some(), "-b", "body under its [[request]]"),
@@ -85,12 +85,21 @@ pub fn load(
     matches: &ArgMatches,
     sets: &[String],
 ) -> anyhow::Result<Loaded> {
+    // First: what the file says would only be in the way of it.
+    refuse_options_of_requests(&Args::from_arg_matches(matches)?)?;
     let shown = path.display().to_string();
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read the scenario `{shown}`"))?;
     let draft = Draft::read(&shown, &text, sets)?;
     let mut settings = draft.settings()?;
     let typed = typed(command, matches);
-    settings.retain(|setting| !typed.contains_key(setting.option) && !gives_way(setting.option, &typed));
+    let is_set = |setting: &&Setting| setting.origin == SettingOrigin::Set;
+    let set: Vec<&str> = settings.iter().filter(is_set).map(|setting| setting.option).collect();
+    settings.retain(|setting| {
+        let stronger = |option: &str| {
+            typed.contains_key(option) || (setting.origin == SettingOrigin::File && set.contains(&option))
+        };
+        !typed.contains_key(setting.option) && !gives_way(setting.option, stronger)
+    });
     let mut line: Vec<OsString> = vec![command.get_name().into()];
     line.extend(typed.into_values().flatten());
     for setting in &settings {
@@ -132,11 +141,21 @@ fn with_value(long: &str, value: &std::ffi::OsStr) -> OsString {
     text
 }
 
-/// Whether a typed option says what a file's `option` says in another way.
-fn gives_way(option: &str, typed: &BTreeMap<String, Vec<OsString>>) -> bool {
-    let group = ["rate", "stage", "replay", "search"];
-    group.contains(&option) && group.iter().any(|other| typed.contains_key(*other))
+/// Whether an option gives way to one that was given with more weight: it says the same in another way, or is of
+/// no use beside it.
+fn gives_way(option: &str, is_given: impl Fn(&str) -> bool) -> bool {
+    DISPLACED.iter().any(|(by, options)| is_given(by) && options.contains(&option))
 }
+
+/// What each option takes the place of. What bounds a run in any case stays: how long, how many.
+const DISPLACED: [(&str, &[&str]); 5] = [
+    ("rate", &["stage", "replay", "speed", "replay-column", "think"]),
+    // Stages say themselves how long they are, and how their arrivals lie.
+    ("stage", &["rate", "replay", "speed", "replay-column", "think", "arrivals", "jitter", "duration"]),
+    ("replay", &["rate", "stage", "think", "arrivals", "jitter"]),
+    ("arrivals", &["jitter"]),
+    ("jitter", &["arrivals"]),
+];
 
 /// A file's option as it would be typed.
 fn written(setting: &Setting, command: &Command) -> anyhow::Result<Vec<OsString>> {
@@ -169,8 +188,7 @@ impl Loaded {
     ///
     /// One line for the first thing that cannot be done as it is written, with its place.
     pub fn compile(&self) -> anyhow::Result<Scenario> {
-        let base = self.path.parent().unwrap_or(Path::new(""));
-        let read = |file: &Path| fs::read(base.join(file));
+        let read = |file: &Path| fs::read(self.beside(file));
         let environment = |name: &str| std::env::var(name).ok();
         let now = i64::try_from(clock::wall().0 / 1_000_000_000).unwrap_or(i64::MAX);
         let around = Surroundings {
@@ -180,6 +198,11 @@ impl Loaded {
             now,
         };
         Ok(self.draft.compile(&around)?)
+    }
+
+    /// Where a file is that the scenario names.
+    fn beside(&self, file: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(file)
     }
 
     /// Marks the options that the file gave as what they are, and adds what only a file can give.
@@ -223,15 +246,27 @@ fn source(origin: SettingOrigin) -> OptionSource {
 ///
 /// One line for whatever cannot be done as asked.
 pub fn protocol(
+    loaded: &Loaded,
     scenario: Scenario,
-    args: &Args,
     settings: Settings,
 ) -> anyhow::Result<(Web<Scenario>, Servers)> {
+    let args = &loaded.args.connect;
+    let mut urls = scenario.origins();
+    if let Some(socket) = &args.unix {
+        ensure!(
+            urls.len() == 1,
+            "--unix is one socket, and the scenario has {} targets; write url = \"unix:{socket}\" under the one \
+             that is there",
+            urls.len()
+        );
+        urls = urls.into_iter().map(|url| url.over_socket(socket)).collect();
+    }
+    // Each server is asked for what is its own: what is nobody's would be dropped without a word.
+    refuse_idle(&urls, args)?;
     let mut all = Servers { plans: Vec::new(), peers: Vec::new() };
-    for server in scenario.servers() {
-        let own = of_server(&args.connect, server);
-        let found =
-            servers(vec![server.url.clone()], &own).with_context(|| format!("target `{}`", server.name))?;
+    for (server, url) in scenario.servers().iter().zip(urls) {
+        let own = of_server(loaded, server);
+        let found = servers(vec![url], &own).with_context(|| format!("target `{}`", server.name))?;
         all.plans.extend(found.plans);
         all.peers.extend(found.peers);
     }
@@ -241,17 +276,17 @@ pub fn protocol(
 }
 
 /// How one server is reached: as the options say for those that they fit, and as its own table says.
-fn of_server(args: &ConnectArgs, server: &scenario::Server) -> ConnectArgs {
-    let mut own = args.clone();
+fn of_server(loaded: &Loaded, server: &scenario::Server) -> ConnectArgs {
+    let mut own = loaded.args.connect.clone();
     own.resolve.retain(|resolve| resolve.is_for(&server.url));
     let tls = &server.tls;
     if tls.insecure || tls.ca.is_some() {
         own.insecure = tls.insecure;
-        own.cacert = tls.ca.as_ref().map(PathBuf::from);
+        own.cacert = tls.ca.as_ref().map(|file| loaded.beside(file));
     }
-    if tls.cert.is_some() {
-        own.cert = tls.cert.as_ref().map(PathBuf::from);
-        own.key = tls.key.as_ref().map(PathBuf::from);
+    if let Some((cert, key)) = &tls.identity {
+        own.cert = Some(loaded.beside(cert));
+        own.key = Some(loaded.beside(key));
     }
     if tls.server_name.is_some() {
         own.sni.clone_from(&tls.server_name);
@@ -297,6 +332,7 @@ mod tests {
     use clap::{CommandFactory, Parser};
 
     use super::*;
+    use crate::drive::prepare_scenario;
 
     #[derive(Debug, Parser)]
     #[command(name = "drive")]
@@ -309,8 +345,11 @@ mod tests {
                         [targets.api]\nurl = \"http://127.0.0.1:1\"\n[[request]]\npath = \"/{{user}}\"\n";
 
     fn loaded(text: &str, more: &[&str]) -> anyhow::Result<Loaded> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.toml");
+        loaded_in(tempfile::tempdir().unwrap().path(), text, more)
+    }
+
+    fn loaded_in(folder: &Path, text: &str, more: &[&str]) -> anyhow::Result<Loaded> {
+        let path = folder.join("s.toml");
         fs::write(&path, text).unwrap();
         let line = ["drive", path.to_str().unwrap()];
         let command = Line::command();
@@ -345,6 +384,52 @@ mod tests {
         assert_eq!(options["targets.api.url"].value, "http://127.0.0.1:1");
     }
 
+    /// If this fails, an option of the file that is of no use any more stands in the way of what was typed.
+    #[test]
+    fn a_load_that_was_typed_takes_the_place_of_the_files() {
+        let run = |run: &str| TEXT.replace("rate = \"5/s\"\n", run);
+        let even = run("rate = \"5/s\"\nduration = \"9s\"\njitter = \"10%\"\n");
+        let stages = run("stages = [\"constant 1/s 1s\", \"pause 1s\"]\n");
+        let replay = run("replay = \"log\"\nspeed = \"2x\"\nreplay_column = \"t\"\nduration = \"9s\"\n");
+        let callers = run("think = \"1s\"\nduration = \"9s\"\n");
+        let (stage, rate) = ("ramp 1/s..50/s 30s", "7/s");
+        for (text, typed, left) in [
+            (&even, ["--stage", stage], "stages 1"),
+            (&even, ["--rate", rate], "rate 7/s duration 9s jitter"),
+            (&even, ["--replay", "log"], "replay duration 9s"),
+            (&even, ["--arrivals", "poisson"], "rate 5/s duration 9s arrivals"),
+            (&even, ["--set", "stages=[\"constant 3/s 2s\"]"], "stages 1"),
+            (&stages, ["--rate", rate], "rate 7/s"),
+            (&stages, ["--stage", stage], "stages 1"),
+            (&replay, ["--rate", rate], "rate 7/s duration 9s"),
+            (&replay, ["--stage", stage], "stages 1"),
+            (&callers, ["--rate", rate], "rate 7/s duration 9s"),
+            (&callers, ["--stage", stage], "stages 1"),
+        ] {
+            let args = loaded(text, &typed).unwrap_or_else(|error| panic!("{typed:?}: {error:#}")).args;
+            let words = [
+                args.rate.map(|rate| format!("rate {rate}")),
+                (!args.stages.is_empty()).then(|| format!("stages {}", args.stages.len())),
+                args.replay.is_some().then(|| "replay".to_owned()),
+                args.duration.map(|time| format!("duration {}", time.written())),
+                args.arrivals.map(|_| "arrivals".to_owned()),
+                args.jitter.map(|_| "jitter".to_owned()),
+                args.speed.map(|_| "speed".to_owned()),
+                args.replay_column.map(|_| "column".to_owned()),
+                args.think.map(|_| "think".to_owned()),
+            ];
+            assert_eq!(words.into_iter().flatten().collect::<Vec<_>>().join(" "), left, "{typed:?}");
+        }
+    }
+
+    /// If this fails, the user reads of options that the file has, and not that a scenario cannot be searched.
+    #[test]
+    fn a_search_is_refused_before_the_file_is_in_its_way() {
+        let text = TEXT.replace("rate =", "duration = \"9s\"\nrate =");
+        let error = format!("{:#}", loaded(&text, &["--search", "p99 < 20ms"]).err().unwrap());
+        assert!(error.starts_with("--search drives a URL"), "{error}");
+    }
+
     #[test]
     fn what_the_options_refuse_is_told_with_its_place_in_the_file() {
         for (text, place, what) in [
@@ -354,6 +439,59 @@ mod tests {
         ] {
             let error = format!("{:#}", loaded(&text, &[]).err().expect(what));
             assert!(error.contains(place) && error.contains(what) && error.lines().count() == 1, "{error}");
+        }
+    }
+
+    fn places(text: &str, more: &[&str]) -> anyhow::Result<Vec<String>> {
+        let plan = prepare_scenario(&mut loaded(text, more)?)?.plan;
+        Ok(plan.peers.iter().map(|peer| format!("{:?}", peer.place)).collect())
+    }
+
+    /// If this fails, the load goes to another server than was typed, and nobody is told.
+    #[test]
+    fn options_say_where_the_targets_are_or_are_refused() {
+        let one = TEXT.replace("127.0.0.1:1", "shop:80");
+        let two = format!("{}target = \"api\"\n[targets.other]\nurl = \"http://other\"\n", one);
+        let (resolve, unix) = (["--resolve", "shop:80:127.0.0.9"], ["--unix", "/x.sock"]);
+        assert_eq!(places(&one, &resolve).unwrap(), ["Address(127.0.0.9:80)"]);
+        assert_eq!(places(&two, &resolve).unwrap()[0], "Address(127.0.0.9:80)");
+        assert_eq!(places(&one, &unix).unwrap(), [r#"Unix("/x.sock")"#]);
+        for (text, options, what) in [
+            (
+                &one,
+                ["--resolve", "shop:81:127.0.0.9"],
+                "--resolve names a host and port that no request goes to",
+            ),
+            (
+                &two,
+                ["--resolve", "shp:80:127.0.0.9"],
+                "--resolve names a host and port that no request goes to",
+            ),
+            (&two, unix, "--unix is one socket, and the scenario has 2 targets"),
+            (&two, ["--sni", "shop"], "options of TLS say nothing without https://"),
+        ] {
+            let error = format!("{:#}", places(text, &options).unwrap_err());
+            assert!(error.contains(what) && error.lines().count() == 1, "{error}");
+        }
+    }
+
+    /// If this fails, a scenario finds its certificates from one working directory alone.
+    #[test]
+    fn certificates_stand_beside_the_scenario() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["ca.pem", "cert.pem", "key.pem"] {
+            fs::write(folder.path().join(name), "no certificate").unwrap();
+        }
+        let text = TEXT.replace("http:", "https:");
+        for (tls, file) in [
+            ("tls = { ca = \"ca.pem\" }", "ca.pem"),
+            ("tls = { insecure = true, cert = \"cert.pem\", key = \"none.pem\" }", "none.pem"),
+        ] {
+            let text = text.replace("[[request]]", &format!("{tls}\n[[request]]"));
+            let mut loaded = loaded_in(folder.path(), &text, &[]).unwrap();
+            let error = format!("{:#}", prepare_scenario(&mut loaded).err().expect(tls));
+            let path = folder.path().join(file);
+            assert!(error.contains(&format!("`{}`", path.display())), "{error}");
         }
     }
 }

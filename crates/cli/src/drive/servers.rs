@@ -36,19 +36,35 @@ impl Servers {
 ///
 /// One line for whatever cannot be done as asked.
 pub fn servers(urls: Vec<Url>, args: &ConnectArgs) -> anyhow::Result<Servers> {
-    let secure = urls.iter().any(|url| url.scheme() == Scheme::Https);
-    ensure!(secure || !asks_for_tls(args), "options of TLS say nothing without https://; leave them out");
-    let config = if secure { Some(tls_config(args)?) } else { None };
+    refuse_idle(&urls, args)?;
+    let config = if any_secure(&urls) { Some(tls_config(args)?) } else { None };
+    let peers = urls.iter().map(|url| peer(url, args)).collect::<anyhow::Result<_>>()?;
+    let plans =
+        urls.into_iter().map(|url| origin(url, args, config.as_ref())).collect::<anyhow::Result<_>>()?;
+    Ok(Servers { plans, peers })
+}
+
+/// Refuses options that say nothing of any of these servers.
+///
+/// # Errors
+///
+/// One line for the first of them.
+pub fn refuse_idle(urls: &[Url], args: &ConnectArgs) -> anyhow::Result<()> {
+    ensure!(
+        any_secure(urls) || !asks_for_tls(args),
+        "options of TLS say nothing without https://; leave them out"
+    );
     for resolve in &args.resolve {
         ensure!(
             urls.iter().any(|url| resolve.is_for(url)),
             "--resolve names a host and port that no request goes to; give those of a URL"
         );
     }
-    let peers = urls.iter().map(|url| peer(url, args)).collect::<anyhow::Result<_>>()?;
-    let plans =
-        urls.into_iter().map(|url| origin(url, args, config.as_ref())).collect::<anyhow::Result<_>>()?;
-    Ok(Servers { plans, peers })
+    Ok(())
+}
+
+fn any_secure(urls: &[Url]) -> bool {
+    urls.iter().any(|url| url.scheme() == Scheme::Https)
 }
 
 fn asks_for_tls(args: &ConnectArgs) -> bool {

@@ -159,10 +159,10 @@ impl<S: Script> Protocol for Web<S> {
 
     #[inline]
     fn advance(&self, journey: S::Journey, ended: Ended<'_, WebSession<S>>) -> Next<S::Journey> {
-        let kept = match ended {
-            Ended::Answered { session, .. } => session.take_kept(),
+        let taken = match ended {
+            Ended::Answered { session, .. } => session.hand_over(),
             Ended::Unanswered => None,
         };
-        self.run.script.advance(journey, kept.as_ref().map(|kept| &kept.answer))
+        self.run.script.advance(journey, taken)
     }
 }

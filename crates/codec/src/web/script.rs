@@ -3,6 +3,8 @@
 //! A script knows no connection, no version of HTTP and no bytes. [`Turns`] is the plain one: requests that stand
 //! alone, in turn by weight.
 
+use std::fmt;
+
 use super::answer::{Answer, Keep};
 use super::cycle::turns;
 use super::outgoing::Rendered;
@@ -14,6 +16,9 @@ use crate::{Next, Origin, Route};
 pub trait Script: Send + Sync {
     /// What one unit of demand is about to ask for; see [`Protocol::Journey`](crate::Protocol::Journey).
     type Journey: Send;
+
+    /// What an answer gave that its journey goes on with.
+    type Taken: Send + fmt::Debug;
 
     /// The first request of unit `n` of the run's demand. Depends on `n` alone.
     fn begin(&self, n: u64) -> Self::Journey;
@@ -27,19 +32,14 @@ pub trait Script: Send + Sync {
     /// How many kinds of requests the run tells apart.
     fn kinds(&self) -> usize;
 
-    /// Whether an answer that was kept, and passed every other check, is the one that was wanted; `checks` is what
-    /// its [`Ask`] said. Asked before the answer is booked, so that it ends as what it is.
-    fn holds(&self, checks: u16, answer: &Answer) -> bool {
-        let _ = (checks, answer);
-        true
-    }
+    /// What the journey goes on with of an answer that was kept and passed every other check; `None` where it is not
+    /// the one that was wanted. `checks` is what its [`Ask`] said. Asked before the answer is booked, so that it ends
+    /// as what it is.
+    fn take(&self, checks: u16, answer: Answer) -> Option<Self::Taken>;
 
-    /// What follows the journey's current request, which has ended: in `answer`, where it was answered as wanted and
-    /// the answer was to be kept, or without.
-    fn advance(&self, journey: Self::Journey, answer: Option<&Answer>) -> Next<Self::Journey> {
-        let _ = (journey, answer);
-        Next::End
-    }
+    /// What follows the journey's current request, which has ended: with what was taken from its answer, where it was
+    /// answered as wanted and the answer was to be kept, or without.
+    fn advance(&self, journey: Self::Journey, taken: Option<Self::Taken>) -> Next<Self::Journey>;
 }
 
 /// One request of a journey, and what is wanted of its answer.
@@ -89,6 +89,8 @@ impl Turns {
 
 impl Script for Turns {
     type Journey = u32;
+    /// No answer is kept.
+    type Taken = ();
 
     #[inline]
     fn begin(&self, n: u64) -> u32 {
@@ -109,5 +111,14 @@ impl Script for Turns {
 
     fn kinds(&self) -> usize {
         self.routes.len()
+    }
+
+    fn take(&self, _: u16, _: Answer) -> Option<()> {
+        Some(())
+    }
+
+    #[inline]
+    fn advance(&self, _: u32, _: Option<()>) -> Next<u32> {
+        Next::End
     }
 }

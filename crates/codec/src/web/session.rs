@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::answer::{Expect, Kept};
+use super::answer::Expect;
 use super::outgoing::Outgoing;
 use super::protocol::Run;
 use super::script::{Asked, Script};
@@ -15,11 +15,11 @@ use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Opening, Or
 
 /// The client's side of one connection.
 #[derive(Debug)]
-pub struct WebSession<S> {
+pub struct WebSession<S: Script> {
     run: Arc<Run<S>>,
     wire: Wire,
-    /// The last answer that was to be kept, until its script has seen it.
-    kept: Option<Kept>,
+    /// What the script took from the last answer, until its journey goes on.
+    taken: Option<S::Taken>,
 }
 
 /// What carries it.
@@ -38,29 +38,26 @@ impl<S: Script> WebSession<S> {
             None => Wire::Plain(Plain::new(plan.speaks, facts)),
             Some(tls) => Wire::Tls(Box::new(TlsSession::new(tls, plan.speaks, facts))),
         };
-        WebSession { run, wire, kept: None }
+        WebSession { run, wire, taken: None }
     }
 
-    pub(super) fn take_kept(&mut self) -> Option<Kept> {
-        self.kept.take()
+    pub(super) fn hand_over(&mut self) -> Option<S::Taken> {
+        self.taken.take()
     }
 
     /// An answer has ended: what its script makes of it.
     #[inline]
     fn judge(&mut self, reply: &mut Reply) {
-        self.kept = match &mut self.wire {
+        let kept = match &mut self.wire {
             Wire::Plain(plain) => plain.take_kept(),
             Wire::Tls(tls) => tls.take_kept(),
         };
-        if let Some(kept) = &self.kept
-            && reply.judgement == Judgement::Good
-            && !self.run.script.holds(kept.checks, &kept.answer)
-        {
+        // A journey goes on from what was wanted, and from nothing else.
+        self.taken = None;
+        let (Some(kept), Judgement::Good) = (kept, reply.judgement) else { return };
+        self.taken = self.run.script.take(kept.checks, kept.answer);
+        if self.taken.is_none() {
             reply.judgement = Judgement::CheckFailed;
-        }
-        if reply.judgement != Judgement::Good {
-            // A journey goes on from what was wanted, and from nothing else.
-            self.kept = None;
         }
     }
 }

@@ -15,6 +15,7 @@ enum Step {
 
 impl Script for Login {
     type Journey = Step;
+    type Taken = Answer;
 
     fn begin(&self, _: u64) -> Step {
         Step::First
@@ -37,11 +38,11 @@ impl Script for Login {
         2
     }
 
-    fn holds(&self, _: u16, answer: &Answer) -> bool {
-        answer.body.starts_with(b"id=")
+    fn take(&self, _: u16, answer: Answer) -> Option<Answer> {
+        answer.body.starts_with(b"id=").then_some(answer)
     }
 
-    fn advance(&self, journey: Step, answer: Option<&Answer>) -> Next<Step> {
+    fn advance(&self, journey: Step, answer: Option<Answer>) -> Next<Step> {
         let (Step::First, Some(answer)) = (journey, answer) else { return Next::End };
         let id = String::from_utf8_lossy(&answer.body[3..]).into_owned();
         let token = String::from_utf8_lossy(answer.header("x-token").unwrap()).into_owned();
@@ -120,7 +121,7 @@ fn a_script_judges_what_was_kept_and_no_more_is_kept_than_was_asked() {
         session.request(&web.begin(0), Key(0), &mut Vec::new());
         let input = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}");
         assert_eq!(judged(&mut session, input.as_bytes()), judgement, "{keep:?}");
-        let answer = session.take_kept().map(|kept| kept.answer);
+        let answer = session.hand_over();
         let kept = kept.map(|(body, cut)| (body.as_bytes().to_vec(), cut));
         assert_eq!(answer.map(|answer| (answer.body, answer.cut)), kept);
     }

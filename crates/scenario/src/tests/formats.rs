@@ -37,5 +37,5 @@ fn the_schema_takes_the_scenarios_that_are_shipped() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 2);
+    assert_eq!(seen, 3);
 }

@@ -166,11 +166,39 @@ fn parts_that_are_missing_or_too_many() {
     );
 }
 
+/// If this fails, an error tells what nobody may read.
+#[test]
+fn a_url_from_the_environment_that_is_none() {
+    let text = "[targets.api]\nurl = \"{{env.TOKEN}}://h\"\n[[request]]\npath = \"/\"";
+    expect!["s.toml:2:7: with what the environment holds this is no URL; see its variables"]
+        .assert_eq(&compile(text, &[], &[]).unwrap_err().to_string());
+}
+
+/// If this fails, a run goes without the identity that was asked for, or trusts what it was told not to.
+#[test]
+fn tls_that_cannot_be_meant() {
+    let check = |tls: &str, wanted: &Expect| {
+        check(&format!("tls = {{ {tls} }}\n[[request]]\npath = \"/\""), wanted);
+    };
+    check("cert = \"c.pem\"", &expect!["s.toml:3:16: `cert` needs its `key`; add it"]);
+    check("key = \"k.pem\"", &expect!["s.toml:3:15: `key` needs its `cert`; add it"]);
+    check(
+        "insecure = true, ca = \"ca.pem\"",
+        &expect!["s.toml:3:31: `insecure` takes any certificate; leave it out, or `ca`"],
+    );
+}
+
 #[test]
 fn names_that_texts_do_not_know() {
     check(
         "[vars]\nuser = \"a\"\n[[request]]\npath = \"/{{usr}}\"",
         &expect!["s.toml:6:12: `{{usr}}` is not known here; did you mean `user`?"],
+    );
+    check(
+        "[[request]]\npath = \"/{{iteration}}\"",
+        &expect![
+            "s.toml:4:12: `{{iteration}}` is not known here; the number of the journey in the run is `{{n}}`"
+        ],
     );
     check(
         "[[request]]\npath = \"/{{nonsense}}\"",
@@ -241,6 +269,16 @@ fn data_that_is_not_there() {
     check(
         "[data.rows]\nfile = \"rows.ndjson\"\n[[request]]\npath = \"/{{rows.a}}\"",
         &expect!["s.toml:4:8: rows.ndjson line 2: no key `a`"],
+    );
+    check(
+        "[data.users]\nfile = \"users.csv\"\ncolumns = [\"a\", \"b\", \"c\"]\n[[request]]\npath = \"/{{users.c}}\"",
+        &expect![
+            "s.toml:4:8: users.csv line 1: the row has 2 columns and `columns` names 3; name those that are there"
+        ],
+    );
+    check(
+        "[data.rows]\nfile = \"rows.ndjson\"\ncolumns = [\"a\"]\n[[request]]\npath = \"/{{rows.a}}\"",
+        &expect!["s.toml:5:11: this is for CSV; in NDJSON each line names its keys: leave it out"],
     );
     check(
         "[data.rows]\nfile = \"empty.csv\"\n[[request]]\npath = \"/{{rows.a}}\"",

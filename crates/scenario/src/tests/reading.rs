@@ -10,7 +10,15 @@ use crate::{Draft, SettingOrigin};
 #[track_caller]
 fn check(text: &str, files: &[(&str, &str)], wanted: &Expect) {
     let scenario = compile(&with_target(text), &[], files).unwrap_or_else(|mistake| panic!("{mistake}"));
-    wanted.assert_eq(&scenario.preview(3));
+    wanted.assert_eq(&scenario.preview(3, &redacted));
+}
+
+/// As a caller may do it.
+fn redacted(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((name @ ("Authorization" | "X-Api-Key"), _)) => format!("{name}: (redacted)"),
+        _ => line.to_owned(),
+    }
 }
 
 #[test]
@@ -61,6 +69,80 @@ fn requests_are_made_of_all_that_is_said() {
 
         "##]],
     );
+}
+
+/// If this fails, a variable arrives as something else than it says.
+#[test]
+fn what_a_variable_holds_is_written_for_its_place_once() {
+    check(
+        r#"
+        [vars]
+        word = 'a"b %&c'
+        port = "8080"
+        [[request]]
+        path = "/{{word}}"
+        query = { q = "={{word}}" }
+        json = { a = '"{{word}}', b = "{{port|number}}", c = ["{{port}}", "{{random 1 1|number}}"] }
+        [[request]]
+        path = "/form"
+        form = { a = "={{word}}" }
+        "#,
+        &[],
+        &expect![[r##"
+            # 0: POST /{{word}}
+            POST http://127.0.0.1:8080/a%22b%20%25%26c?q=%3Da%22b%20%25%26c
+            Content-Type: application/json
+
+            {"a":"\"a\"b %&c","b":8080,"c":["8080",1]}
+
+            # 1: POST /form
+            POST http://127.0.0.1:8080/form
+            Content-Type: application/x-www-form-urlencoded
+
+            a=%3Da%22b%20%25%26c
+
+            # 2: POST /{{word}}
+            POST http://127.0.0.1:8080/a%22b%20%25%26c?q=%3Da%22b%20%25%26c
+            Content-Type: application/json
+
+            {"a":"\"a\"b %&c","b":8080,"c":["8080",1]}
+
+        "##]],
+    );
+}
+
+/// If this fails, what nobody may read stands in the log of a build.
+#[test]
+fn what_came_from_the_environment_is_not_shown() {
+    let text = r#"
+        [vars]
+        key = "k-{{env.TOKEN}}"
+        [targets.api]
+        url = "http://h/{{env.TOKEN}}"
+        [[request]]
+        path = "/a/{{env.TOKEN}}"
+        query = { k = "{{key}}" }
+        headers = { X-Signed = "v1 {{key}}", X-Api-Key = "typed" }
+        json = { k = "{{key}}" }
+        "#;
+    let scenario = compile(text, &[], &[]).unwrap();
+    let sent = scenario.prepared().remove(0);
+    assert_eq!(sent.url.to_string(), "http://h/from-outside/a/from-outside?k=k-from-outside");
+    assert_eq!(sent.headers[1].value, "v1 k-from-outside");
+    assert_eq!(sent.body, br#"{"k":"k-from-outside"}"#);
+    let preview = scenario.preview(1, &redacted);
+    assert!(!preview.contains("from-outside"), "{preview}");
+    expect![[r##"
+        # 0: POST /a/{{env.TOKEN}}
+        POST http://h/{{env.TOKEN}}/a/~env.TOKEN~?k=k-~env.TOKEN~
+        X-Api-Key: (redacted)
+        X-Signed: v1 k-~env.TOKEN~
+        Content-Type: application/json
+
+        {"k":"k-~env.TOKEN~"}
+
+    "##]]
+    .assert_eq(&preview);
 }
 
 #[test]
@@ -222,7 +304,7 @@ fn settings_come_with_their_places_and_sets_lie_over_them() {
         X-A: 1
 
     "#]]
-    .assert_eq(&scenario.preview(1));
+    .assert_eq(&scenario.preview(1, &redacted));
 }
 
 /// If this fails, two callers log in as one user, or a run does not end where its data does.
@@ -238,7 +320,7 @@ fn rows_that_are_used_once_bound_the_run() {
         (0..limit.arrivals).filter(|n| scenario.route(&scenario.begin(*n)).kind == 1).collect();
     assert_eq!(used.len(), 3);
     assert_eq!(scenario.route(&scenario.begin(limit.arrivals)).kind, 1, "the first without a row");
-    let preview = scenario.preview(100);
+    let preview = scenario.preview(100, &redacted);
     for row in ["GET http://127.0.0.1:8080/1\n", "/2\n", "/3\n"] {
         assert_eq!(preview.matches(row).count(), 1, "{preview}");
     }
