@@ -1,6 +1,6 @@
 //! `parallax report`: a run again, from its folder alone.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use record::document::State;
@@ -8,7 +8,7 @@ use report::{Condition, Rebuilt, Report};
 
 use crate::exit::Exit;
 use crate::under_way::is_under_way;
-use crate::{import_verb, printed, terminal};
+use crate::{import_verb, printed, say, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -83,12 +83,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         report::text(&report, &mut out, style)
     })?;
     if let Some(first) = differences.first() {
-        writeln!(
-            io::stderr(),
-            "parallax: run.json says otherwise than its histograms in {} places, first at {first}; \
+        say(format_args!(
+            "run.json says otherwise than its histograms in {} places, first at {first}; \
              what is printed comes from the histograms",
             differences.len()
-        )?;
+        ));
     }
     Ok(Exit::of(&document))
 }

@@ -24,7 +24,7 @@ use super::connect_args::{ConnectArgs, HttpArg};
 use super::plan::{Prepared, prepare};
 use crate::exit::Exit;
 use crate::live::Progress;
-use crate::{printed, signals};
+use crate::{printed, say, signals};
 
 /// Long enough for a second that is not the first.
 const CLOSED: Nanos = Nanos::from_secs(3);
@@ -109,7 +109,7 @@ impl Bench<'_> {
             bail!("this host is too busy to measure a ceiling: {}; nothing was kept", finding.measured);
         }
         if let Some(finding) = finding(&closed.1, &["run_queue"]) {
-            let _ = writeln!(io::stderr(), "parallax: the ceiling is lower for it: {}", finding.measured);
+            say(format_args!("the ceiling is lower for it: {}", finding.measured));
         }
         let throughput = throughput(&closed.1) as u64;
         ensure!(throughput > 0, "the built-in target answered nothing: see the descriptors and the firewall");

@@ -35,7 +35,7 @@ pub use self::options::{Options, effective};
 pub use self::plan::{Prepared, prepare, prepare_scenario};
 use crate::exit::Exit;
 use crate::live::{Live, Progress};
-use crate::{printed, search, signals, terminal};
+use crate::{printed, say, search, signals, terminal};
 
 /// Runs the verb.
 ///
@@ -129,10 +129,10 @@ fn report_of(conducted: &Conducted) -> Report<'_> {
 /// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.
 pub fn conclude(conducted: Conducted) -> anyhow::Result<Exit> {
     if let Some(error) = conducted.broken {
-        let _ = writeln!(io::stderr(), "parallax: {error}");
+        say(error);
     }
     for untold in &conducted.untold {
-        let _ = writeln!(io::stderr(), "parallax: {untold}");
+        say(untold);
     }
     match conducted.damage {
         Some(error) => Err(error).context("the record is incomplete"),

@@ -22,7 +22,7 @@ use self::probe::{Judge, Measured, WARMUP};
 use crate::drive::{self, Args, Claim, Conducted, Options};
 use crate::exit::Exit;
 use crate::live::Progress;
-use crate::{printed, signals, terminal};
+use crate::{printed, say, signals, terminal};
 
 /// The closed loop at the begin: two seconds say the throughput to a percent.
 const ESTIMATE: Nanos = Nanos::from_secs(2);
@@ -199,7 +199,7 @@ impl Run<'_> {
         }
         self.document.probes.push(result);
         if let Some(error) = &conducted.broken {
-            let _ = writeln!(io::stderr(), "parallax: {error}");
+            say(error);
         }
         let end = Exit::of(&conducted.document);
         if cut_short || end == Exit::Unreachable {
