@@ -257,7 +257,8 @@ impl Run<'_> {
         let answer = search.answer();
         let limit = match answer.above {
             Above::Server => Limit::Server,
-            Above::Client => Limit::Client,
+            // The host is where the client is: the server was not the limit.
+            Above::Client | Above::Host => Limit::Client,
             Above::Range => Limit::Range,
             Above::Untried => Limit::Unknown,
         };
@@ -274,6 +275,12 @@ impl Run<'_> {
             }
             _ if limit == Limit::Range => "it held at the highest rate that --search-to allows".to_owned(),
             _ => "more probes are needed to say more (--probes)".to_owned(),
+    /// Why the search was given up: what the last probe met.
+    fn disturbance(&self) -> String {
+        let why = self.document.probes.last().map_or("", |probe| probe.why.as_str());
+        format!("given up: this host is too busy at any rate ({why}); free it of other work, or use another")
+    }
+
         };
         SearchAnswer {
             holds_per_s: answer.holds,
@@ -289,5 +296,6 @@ impl Run<'_> {
 fn exact(per_s: f64) -> anyhow::Result<Rate> {
     let events = (per_s * 1e6).round();
     ensure!((1.0..1e15).contains(&events), "{per_s}/s is no rate that can be driven");
+            _ if answer.above == Above::Host => self.disturbance(),
     Rate::new(events as u64, Nanos::from_secs(1_000_000)).context("a search's rates are above 0")
 }
