@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use engine::Pace;
 use report::Condition;
-use schedule::{Jitter, Speed, Stage, Think};
+use schedule::{Jitter, Speed, Think, Written};
 use units::{Bytes, Nanos, Rate};
 
 use super::connect_args::ConnectArgs;
@@ -32,6 +32,8 @@ use codec::web::{Sha256Digest, StatusSet};
       the same rate at random; the same seed is the same schedule
   parallax drive --stage 'ramp 0/s..1k/s 30s' --stage 'constant 1k/s 1m' http://127.0.0.1:8080/
       stages, one after another
+  parallax drive --stage 'constant 500/s weight 1' --stage 'ramp 500/s..1k/s weight 3' -d 60s http://127.0.0.1:8080/
+      stages that share a time by their weights
   parallax drive -c 2 --callers 4 -n 20 http://127.0.0.1:8080/
       more callers than connections: what a pool costs
   parallax drive -r 500/s --fail-if 'response.p99 > 50ms' --fail-if 'error_share > 1%' http://127.0.0.1:8080/
@@ -76,15 +78,16 @@ pub struct Args {
     /// A stage of an open loop; may be given again, one after another:
     /// 'constant 500/s 30s', 'ramp 100/s..1k/s 30s', 'steps 100/s,200/s 10s' (10s each),
     /// 'sine 500/s amplitude 200/s period 10s 60s', 'spikes 100/s peak x10 width 1s period 10s 60s', 'pause 5s'.
-    /// At its end it may say poisson, or jitter TIME|PERCENT.
+    /// At its end it may say poisson, or jitter TIME|PERCENT. With -d, each says `weight N` in place of its length:
+    /// its share of that time.
     #[arg(
         long = "stage",
         value_name = "STAGE",
         value_parser = stage,
-        conflicts_with_all = ["rate", "duration", "replay"],
+        conflicts_with_all = ["rate", "replay"],
         help_heading = "Load"
     )]
-    pub stages: Vec<Vec<Stage>>,
+    pub stages: Vec<Vec<Written>>,
 
     /// Open loop at the instants of a recording: a time a line (seconds, epoch of any unit, RFC 3339), JSON lines,
     /// CSV, or a web server's common log.
@@ -349,8 +352,8 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-fn stage(text: &str) -> Result<Vec<Stage>, schedule::StageError> {
-    schedule::parse_stage(text)
+fn stage(text: &str) -> Result<Vec<Written>, schedule::StageError> {
+    schedule::parse_written(text)
 }
 
 pub fn positive(text: &str) -> Result<Nanos, String> {

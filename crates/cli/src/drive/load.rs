@@ -52,7 +52,8 @@ pub fn load(args: &Args) -> anyhow::Result<Given> {
             Some(stage) => vec![stage],
             None => return Ok(Given { load: Load::Open(Arrivals::Constant(rate)), end: None }),
         },
-        (None, None) => args.stages.concat(),
+        (None, None) => schedule::share_out(args.stages.concat(), args.duration)
+            .context("cannot make a schedule of these stages")?,
     };
     let stages = Stages::new(stages, seed(args)).context(match args.rate {
         Some(_) => "cannot make this schedule",
@@ -238,6 +239,15 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn weighted_stages_share_the_duration() {
+        let stages = ["--stage", "constant 500/s weight 1", "--stage", "ramp 500/s..1k/s weight 3"];
+        let plan = prepared(&[&stages[..], &["-d", "60s"]].concat()).unwrap();
+        assert_eq!(plan.window, Some(Nanos::from_secs(60)));
+        let words = arrival_facts(&plan.load).unwrap().words;
+        assert_eq!(words, "constant 500/s 15s, then ramp 500/s..1000/s 45s");
+    }
+
     fn stages_say_how_long_a_run_takes_and_so_does_a_recording() {
         let plan = prepared(&["--stage", "ramp 0/s..1k/s 30s", "--stage", "pause 1s"]).unwrap();
         assert_eq!((plan.window, plan.window()), (Some(Nanos::from_secs(31)), Some(Nanos::from_secs(31))));
@@ -289,3 +299,5 @@ mod tests {
         refused(&["--replay", "/nowhere"], "cannot read the recording `/nowhere`");
     }
 }
+        refused(&["--stage", "constant 3/s weight 1"], "as in -d 60s");
+        refused(&["-d", "5s", "--stage", "pause 1s", "--stage", "pause weight 1"], "stage 2 has a weight");
