@@ -48,7 +48,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     if args.calibrate {
         return calibrate::run(args);
     }
-    let Some(path) = scenario_file::named_by(args) else {
+    let Some(path) = scenario_file::named_by(args)? else {
         scenario_file::refuse_options_of_scenarios(args)?;
         if args.search.is_some() {
             return search::run(args, matches);
