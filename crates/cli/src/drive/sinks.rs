@@ -109,6 +109,15 @@ pub(super) struct RowPlan {
 impl RowPlan {
     fn is_stdout(&self) -> bool {
         self.path.as_os_str() == "-"
+#[cfg(test)]
+impl SinkPlan {
+    /// JSON lines into `path`, and nothing else.
+    pub fn rows_to(path: &std::path::Path) -> SinkPlan {
+        let jsonl = RowPlan { form: export::rows::Form::Jsonl, option: "--jsonl", path: path.to_owned() };
+        SinkPlan { rows: vec![jsonl], ..SinkPlan::default() }
+    }
+}
+
     }
 }
 
