@@ -380,7 +380,7 @@ fn drain(text: &str) -> Result<Limit, String> {
     text.parse().map(|time| Limit(Some(time))).map_err(|error: units::ParseError| format!("{error}, or off"))
 }
 
-fn limit(text: &str) -> Result<Limit, String> {
+pub(super) fn limit(text: &str) -> Result<Limit, String> {
     if text == "off" {
         return Ok(Limit(None));
     }

@@ -297,8 +297,6 @@ impl Keeper<'_> {
         let seconds = self.read_back();
         self.judge(&seconds);
         self.finish_requests(finished.as_ref());
-        let mut untold = std::mem::take(&mut self.untold);
-        untold.extend(self.sinks.finish());
         // The document first: on a full disk it is worth more than what is noted beside it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
@@ -308,6 +306,9 @@ impl Keeper<'_> {
                 self.damage.get_or_insert(error);
             }
         }
+        // Last: a sink may wait for somebody, and the record for nobody.
+        let mut untold = std::mem::take(&mut self.untold);
+        untold.extend(self.sinks.finish(&|| self.controls.is_stopped()));
         Conducted {
             document: self.document,
             seconds,
