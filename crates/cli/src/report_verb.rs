@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use record::document::State;
 use report::{Condition, Rebuilt, Report};
 
@@ -94,6 +95,11 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// A search: its probes are runs of their own, in the folders that it names.
 fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
+    ensure!(
+        args.fail_if.is_empty(),
+        "--fail-if judges one run, and `{}` holds a search; name the folder of one of its probes",
+        folder.display()
+    );
     let document = record::search::read_search(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);

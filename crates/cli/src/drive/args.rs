@@ -65,13 +65,13 @@ pub struct Args {
     #[arg(short = 'r', long, visible_short_alias = 'R', value_name = "RATE", help_heading = "Load")]
     pub rate: Option<Rate>,
 
-    /// How requests at --rate are placed: evenly, or as a Poisson process, each at random whatever the others do
-    /// [default: even].
+    /// How requests at --rate, or those of a probe, are placed: evenly, or as a Poisson process, each at random
+    /// whatever the others do [default: even].
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Load")]
     pub arrivals: Option<ArrivalsArg>,
 
-    /// Move each request at --rate by a random time, evenly over plus or minus this: 5ms, or 10% of the gap. Neither
-    /// depends on the number of connections.
+    /// Move each request at --rate, or of a probe, by a random time, evenly over plus or minus this: 5ms, or 10% of
+    /// the gap. Neither depends on the number of connections.
     #[arg(long, value_name = "TIME|PERCENT", help_heading = "Load")]
     pub jitter: Option<Jitter>,
 
@@ -145,7 +145,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "OBJECTIVE",
-        conflicts_with_all = ["rate", "duration", "count"],
+        conflicts_with_all = OF_ONE_RUN,
         help_heading = "Search"
     )]
     pub search: Option<String>,
@@ -278,7 +278,7 @@ pub struct Args {
 
     /// Keep requests one by one, each with its whole timeline, in requests.parquet of the record: all, slowest=100, or
     /// sample=1%.
-    #[arg(long = "requests", value_name = "WHICH", conflicts_with = "search", help_heading = "Output")]
+    #[arg(long = "requests", value_name = "WHICH", help_heading = "Output")]
     pub keep: Option<KeepArg>,
 
     /// Print the result as JSON (formats/run.schema.json).
@@ -300,6 +300,26 @@ pub struct Args {
     #[command(flatten)]
     pub sinks: SinkArgs,
 }
+
+/// Options that a search has no use for: it says itself at which rates it probes, for how long and what has to hold,
+/// and rows or totals of one probe would pass for those of another.
+const OF_ONE_RUN: [&str; 15] = [
+    "rate",
+    "stages",
+    "replay",
+    "speed",
+    "replay_column",
+    "think",
+    "duration",
+    "count",
+    "fail_if",
+    "keep",
+    "prometheus",
+    "otlp",
+    "otlp_interval",
+    "jsonl",
+    "csv",
+];
 
 /// How requests at one rate are placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -28,9 +28,10 @@ use engine::Controls;
 use record::document::EffectiveOption;
 use report::{Report, Style};
 
-pub use self::args::Args;
+pub use self::args::{Args, ArrivalsArg};
 pub use self::conduct::{Conducted, conduct, opening_document, timestamp};
 pub use self::folder::{Claim, new_folder};
+pub use self::load::{effective_seed, seed};
 pub use self::options::{Options, effective};
 pub use self::plan::{Prepared, prepare, prepare_scenario};
 use crate::exit::Exit;

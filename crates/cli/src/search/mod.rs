@@ -19,7 +19,7 @@ use units::{Nanos, Rate};
 
 use self::objective::Objective;
 use self::probe::{Judge, Measured, WARMUP};
-use crate::drive::{self, Args, Claim, Conducted, Options};
+use crate::drive::{self, Args, ArrivalsArg, Claim, Conducted, Options};
 use crate::exit::Exit;
 use crate::live::Progress;
 use crate::{printed, say, signals, terminal};
@@ -47,7 +47,8 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     let prepared = drive::prepare(args)?;
     let folder = args.output.clone().unwrap_or_else(drive::new_folder);
-    let options = drive::effective(command, matches, &prepared, &folder);
+    let mut options = drive::effective(command, matches, &prepared, &folder);
+    let args = &seeded(args, &mut options);
     let stop = signals::stop_flag()?;
     let claim = Claim::make(&folder)?;
     ensure!(
@@ -73,6 +74,18 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
         report::search_text(&run.document, Some(&folder), &mut out, style)
     })?;
     Ok(run.exit.unwrap_or_else(|| Exit::of_search(&run.document)))
+}
+
+/// With random arrivals, one seed for the whole search, so that one number makes it again.
+fn seeded(args: &Args, options: &mut Options) -> Args {
+    let is_random = args.jitter.is_some() || args.arrivals == Some(ArrivalsArg::Poisson);
+    if !is_random || args.seed.is_some() {
+        return args.clone();
+    }
+    let seed = drive::seed(args);
+    let drawn = EffectiveOption { value: seed.to_string(), source: OptionSource::Derived };
+    options.insert("seed".to_owned(), drawn);
+    Args { seed: Some(seed), ..args.clone() }
 }
 
 /// What is searched for, and with which probes.
@@ -215,12 +228,20 @@ impl Run<'_> {
         let mut args = self.args.clone();
         args.rate = rate.map(exact).transpose()?;
         args.duration = Some(WARMUP + length);
+        // Of each probe its own: a rate that is probed again meets another draw of its arrivals.
+        args.seed = args.seed.map(|seed| seed.wrapping_add(self.document.probes.len() as u64));
         let prepared = drive::prepare(&args)?;
         let mut options = self.options.clone();
         let mut derive = |name: &str, value: String| {
             options.insert(name.to_owned(), EffectiveOption { value, source: OptionSource::Derived });
         };
         derive("rate", args.rate.map_or("none: closed loop".to_owned(), |rate| rate.to_string()));
+        if args.arrivals.is_none() {
+            derive("arrivals", if args.rate.is_some() { "even" } else { "none: closed loop" }.to_owned());
+        }
+        if let Some(seed) = drive::effective_seed(&prepared.plan) {
+            derive("seed", seed.to_string());
+        }
         derive("duration", format!("{}s", (WARMUP + length).0 / 1_000_000_000));
         derive("callers", prepared.plan.pool.callers.to_string());
         derive("workers", prepared.plan.workers.to_string());
@@ -253,6 +274,12 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Why the search was given up: what the last probe met.
+    fn disturbance(&self) -> String {
+        let why = self.document.probes.last().map_or("", |probe| probe.why.as_str());
+        format!("given up: this host is too busy at any rate ({why}); free it of other work, or use another")
+    }
+
     fn answer(&self, search: &Search) -> SearchAnswer {
         let answer = search.answer();
         let limit = match answer.above {
@@ -269,18 +296,13 @@ impl Run<'_> {
         };
         let why = answer.fails.and_then(at).filter(|why| !why.is_empty());
         let reason = match (answer.fails, why) {
+            _ if answer.above == Above::Host => self.disturbance(),
             (Some(fails), Some(why)) => format!("at {fails}/s {why}"),
             (None, _) if answer.holds.is_none() && self.document.probes.len() < self.plan.aim.probes => {
                 "too little was answered well to begin with".to_owned()
             }
             _ if limit == Limit::Range => "it held at the highest rate that --search-to allows".to_owned(),
             _ => "more probes are needed to say more (--probes)".to_owned(),
-    /// Why the search was given up: what the last probe met.
-    fn disturbance(&self) -> String {
-        let why = self.document.probes.last().map_or("", |probe| probe.why.as_str());
-        format!("given up: this host is too busy at any rate ({why}); free it of other work, or use another")
-    }
-
         };
         SearchAnswer {
             holds_per_s: answer.holds,
@@ -296,6 +318,5 @@ impl Run<'_> {
 fn exact(per_s: f64) -> anyhow::Result<Rate> {
     let events = (per_s * 1e6).round();
     ensure!((1.0..1e15).contains(&events), "{per_s}/s is no rate that can be driven");
-            _ if answer.above == Above::Host => self.disturbance(),
     Rate::new(events as u64, Nanos::from_secs(1_000_000)).context("a search's rates are above 0")
 }
