@@ -264,8 +264,8 @@ pub struct Args {
     pub drain: Option<Limit>,
 
     /// Instead of driving, measure this client's own ceiling against the built-in target, with the connections,
-    /// workers and stamps given. It is kept, and later runs of the same shape say how near they came.
-    #[arg(long, help_heading = "Limits")]
+    /// workers, pace and stamps given. It is kept, and later runs of the same shape say how near they came.
+    #[arg(long, conflicts_with_all = NOT_OF_A_CLIENT, help_heading = "Limits")]
     pub calibrate: bool,
 
     /// Where the arrival of an answer is stamped.
@@ -315,6 +315,56 @@ const OF_ONE_RUN: [&str; 15] = [
     "fail_if",
     "keep",
     "prometheus",
+    "otlp",
+    "otlp_interval",
+    "jsonl",
+    "csv",
+];
+
+/// Options that say nothing of the shape of a client, which is all that a calibration measures: it has a target, loads
+/// and an answer of its own.
+const NOT_OF_A_CLIENT: [&str; 45] = [
+    "url",
+    "targets",
+    "callers",
+    "rate",
+    "arrivals",
+    "jitter",
+    "stages",
+    "replay",
+    "speed",
+    "replay_column",
+    "think",
+    "seed",
+    "duration",
+    "count",
+    "search",
+    "method",
+    "headers",
+    "body",
+    "set",
+    "dry_run",
+    "http",
+    "streams",
+    "resolve",
+    "unix",
+    "source",
+    "insecure",
+    "cacert",
+    "cert",
+    "key",
+    "sni",
+    "alpn",
+    "tls_version",
+    "tls_resumption",
+    "expect_status",
+    "expect_body_contains",
+    "expect_sha256",
+    "fail_if",
+    "output",
+    "keep",
+    "prometheus",
+    "prometheus_linger",
     "otlp",
     "otlp_interval",
     "jsonl",
