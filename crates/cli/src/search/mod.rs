@@ -284,19 +284,23 @@ impl Run<'_> {
         let answer = search.answer();
         let limit = match answer.above {
             Above::Server => Limit::Server,
-            // The host is where the client is: the server was not the limit.
-            Above::Client | Above::Host => Limit::Client,
+            Above::Client => Limit::Client,
             Above::Range => Limit::Range,
             Above::Untried => Limit::Unknown,
         };
+        // Of the probes there, those that decided it.
+        let says: &[Says] =
+            if limit == Limit::Server { &[Says::Fails, Says::Unsettled] } else { &[Says::Client] };
         let at = |rate: f64| {
-            let says = [Says::Fails, Says::Client, Says::Unsettled];
             let probes = self.document.probes.iter().filter(move |probe| probe.rate_per_s == Some(rate));
             probes.filter(|probe| says.contains(&probe.says)).map(|probe| probe.why.as_str()).next_back()
         };
         let why = answer.fails.and_then(at).filter(|why| !why.is_empty());
         let reason = match (answer.fails, why) {
-            _ if answer.above == Above::Host => self.disturbance(),
+            (Some(fails), Some(why)) if answer.given_up && limit == Limit::Server => {
+                format!("at {fails}/s {why}; {}", self.disturbance())
+            }
+            _ if answer.given_up => self.disturbance(),
             (Some(fails), Some(why)) => format!("at {fails}/s {why}"),
             (None, _) if answer.holds.is_none() && self.document.probes.len() < self.plan.aim.probes => {
                 "too little was answered well to begin with".to_owned()

@@ -83,6 +83,8 @@ pub struct Answer {
     /// Whether each end that there is was seen at least twice, with no as many that spoke against it.
     pub confirmed: bool,
     pub above: Above,
+    /// The client's host is disturbed whatever the rate: there was no use in going on.
+    pub given_up: bool,
 }
 
 /// Why the answer is no higher.
@@ -92,8 +94,6 @@ pub enum Above {
     Server,
     /// At a rate above it the client was not fit, again and again.
     Client,
-    /// The client's host is disturbed whatever the rate: the search was given up.
-    Host,
     /// No higher rate was allowed.
     Range,
     /// Probes ran out first.
@@ -170,14 +170,16 @@ impl Search {
         let ends = [low, high];
         let confirmed =
             ends.iter().any(Option::is_some) && ends.into_iter().flatten().all(Level::is_confirmed);
+        let given_up = self.is_starved();
         let above = match high.map(Level::standing) {
-            _ if self.is_starved() => Above::Host,
             Some(Standing::Limit) => Above::Client,
             Some(_) => Above::Server,
             None if low.is_some_and(|low| self.aim.to.is_some_and(|to| low.rate >= to)) => Above::Range,
+            None if given_up => Above::Client,
             None => Above::Untried,
         };
-        Answer { holds: low.map(|low| low.rate), fails: high.map(|high| high.rate), confirmed, above }
+        let [holds, fails] = ends.map(|end| end.map(|level| level.rate));
+        Answer { holds, fails, confirmed, above, given_up }
     }
 
     /// The lowest rate that does not hold.
