@@ -141,7 +141,7 @@ pub struct Args {
     pub workers: Option<u64>,
 
     /// Find the highest rate that holds this, in a dozen probes at most: 'p99 < 20ms', 'response.p99.9 < 50ms and
-    /// error_share < 0.1%'. Where errors are not spoken of, error_share < 1% has to hold too.
+    /// error_share < 0.1%'. Unless it names error_share or failed, error_share < 1% has to hold too.
     #[arg(
         long,
         value_name = "OBJECTIVE",
