@@ -1,7 +1,6 @@
 //! Usage errors in one line, with a hint where a flag or value comes from another tool's habits.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -19,7 +18,7 @@ pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
             Exit::Refused
         }
         _ => {
-            let _ = writeln!(io::stderr(), "parallax: {}", one_line(error, arguments));
+            crate::say(one_line(error, arguments));
             Exit::Refused
         }
     }

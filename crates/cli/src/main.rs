@@ -15,6 +15,7 @@ mod signals;
 mod terminal;
 mod under_way;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -71,8 +72,18 @@ fn run(matches: &clap::ArgMatches) -> Exit {
 
 /// An error is one line: what, where, what to do.
 fn failed(error: &anyhow::Error) -> Exit {
-    let _ = writeln!(io::stderr(), "parallax: {}", one_line(error));
+    say(one_line(error));
     Exit::Refused
+}
+
+/// One line on standard error. What is told may have been read from a stranger's file, or from a hostile peer.
+fn say(what: impl Display) {
+    let _ = writeln!(io::stderr(), "{}", said(what));
+}
+
+/// Its control characters are written out: none reaches the terminal, and a newline in it makes no second line.
+fn said(what: impl Display) -> String {
+    format!("parallax: {}", record::escape_text(&what.to_string()))
 }
 
 /// The chain of causes, without those that the message before them has already told.
@@ -103,6 +114,17 @@ mod tests {
             one_line(&error),
             "the record is incomplete: cannot write run/series.ndjson: no space left; free space there, or name \
              another folder"
+        );
+    }
+
+    /// If this fails, a file or a peer writes to the terminal what it likes.
+    #[test]
+    fn what_is_told_is_one_line_without_control_characters() {
+        let error =
+            anyhow::anyhow!("of `\u{1b}]0;owned\u{7}`").context("line 1\nparallax: all is well\u{202e}");
+        assert_eq!(
+            said(one_line(&error)),
+            r"parallax: line 1\u{a}parallax: all is well\u{202e}: of `\u{1b}]0;owned\u{7}`"
         );
     }
 }

@@ -1,14 +1,15 @@
 //! `parallax report`: a run again, from its folder alone.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use record::document::State;
 use report::{Condition, Rebuilt, Report};
 
 use crate::exit::Exit;
 use crate::under_way::is_under_way;
-use crate::{import_verb, printed, terminal};
+use crate::{import_verb, printed, say, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -83,18 +84,22 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         report::text(&report, &mut out, style)
     })?;
     if let Some(first) = differences.first() {
-        writeln!(
-            io::stderr(),
-            "parallax: run.json says otherwise than its histograms in {} places, first at {first}; \
+        say(format_args!(
+            "run.json says otherwise than its histograms in {} places, first at {first}; \
              what is printed comes from the histograms",
             differences.len()
-        )?;
+        ));
     }
     Ok(Exit::of(&document))
 }
 
 /// A search: its probes are runs of their own, in the folders that it names.
 fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
+    ensure!(
+        args.fail_if.is_empty(),
+        "--fail-if judges one run, and `{}` holds a search; name the folder of one of its probes",
+        folder.display()
+    );
     let document = record::search::read_search(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);

@@ -9,15 +9,19 @@
 //!                                          … then: nothing, or even | poisson | jitter TIME|PERCENT
 //! ```
 //!
+//! In place of its last TIME a stage may have `weight N`: a share of a time that is said elsewhere.
+//!
 //! An error names the word that is wrong and shows one that is right.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use thiserror::Error;
 use units::{Nanos, Rate};
 
 use crate::shape::Shape;
+use crate::shares::Written;
 use crate::stage::{Jitter, Process, Stage};
 
 /// The word of a stage that cannot be read, and why.
@@ -46,12 +50,33 @@ const SINE: &str = "sine 500/s amplitude 200/s period 10s 60s";
 const SPIKES: &str = "spikes 100/s peak x10 width 1s period 10s 60s";
 const PAUSE: &str = "pause 5s";
 
-/// Reads one stage. `steps` are several, one after another.
+/// Reads one stage that says its length. `steps` are several, one after another.
 ///
 /// # Errors
 ///
 /// [`StageError`], which names the word.
 pub fn parse_stage(text: &str) -> Result<Vec<Stage>, StageError> {
+    let (stages, _) = parse(text, |words| words.own_length())?;
+    Ok(stages)
+}
+
+/// Reads one stage that says its length or its weight.
+///
+/// # Errors
+///
+/// [`StageError`], which names the word.
+pub fn parse_written(text: &str) -> Result<Vec<Written>, StageError> {
+    let (stages, weight) = parse(text, |words| words.length_or_weight())?;
+    Ok(stages.into_iter().map(|stage| Written { stage, weight }).collect())
+}
+
+/// How long a stage takes: its length, or its weight among others.
+type Extent = (Option<Nanos>, Option<NonZeroU32>);
+
+fn parse(
+    text: &str,
+    extent: impl Fn(&mut Words<'_>) -> Result<Extent, StageError>,
+) -> Result<(Vec<Stage>, Option<NonZeroU32>), StageError> {
     let mut words = Words { words: text.split_whitespace().collect(), next: 0, example: CONSTANT };
     let name = words.take("a shape is missing: constant, ramp, steps, sine, spikes or pause")?;
     let shapes = match name {
@@ -66,10 +91,11 @@ pub fn parse_stage(text: &str) -> Result<Vec<Stage>, StageError> {
         }
         _ => return Err(words.wrong("no shape; write constant, ramp, steps, sine, spikes or pause")),
     };
-    let length = words.time("the time it takes is missing")?;
+    let (length, weight) = extent(&mut words)?;
     let process = process(&mut words)?;
     words.end()?;
-    Ok(shapes.into_iter().map(|shape| Stage::Shaped { shape, process, length: Some(length) }).collect())
+    let stages = shapes.into_iter().map(|shape| Stage::Shaped { shape, process, length });
+    Ok((stages.collect(), weight))
 }
 
 fn ramp(words: &mut Words<'_>) -> Result<Shape, StageError> {
@@ -225,6 +251,20 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn own_length(&mut self) -> Result<Extent, StageError> {
+        self.time("the time it takes is missing").map(|length| (Some(length), None))
+    }
+
+    fn length_or_weight(&mut self) -> Result<Extent, StageError> {
+        if self.peek() != Some("weight") {
+            return self.own_length();
+        }
+        self.next += 1;
+        let word = self.take("its weight is missing, a whole number")?;
+        let weight = word.parse().map_err(|_| self.wrong("no weight; write a whole number from 1 on"))?;
+        Ok((None, Some(weight)))
+    }
+
     fn keyword(&mut self, wanted: &str) -> Result<(), StageError> {
         let word = self.take(&format!("`{wanted}` is missing"))?;
         if word == wanted { Ok(()) } else { Err(self.wrong(&format!("`{wanted}` belongs here"))) }
@@ -330,6 +370,27 @@ mod tests {
             "at `0%`, word 5: `0%` is no share of the gap; write more than 0%, at most 100%; \
              as in `constant 500/s 30s`",
         );
+    }
+
+    #[test]
+    fn a_weight_stands_where_the_length_does() {
+        let read =
+            |text: &str| parse_written(text).map(|written| (written.len(), written[0].weight.map(u32::from)));
+        assert_eq!(read("constant 500/s weight 3 poisson"), Ok((1, Some(3))));
+        assert_eq!(read("steps 1/s,2/s weight 2"), Ok((2, Some(2))));
+        assert_eq!(read("sine 5/s amplitude 2/s period 10s weight 1"), Ok((1, Some(1))));
+        assert_eq!(read("constant 500/s 30s"), Ok((1, None)));
+        for (text, error) in [
+            ("pause weight", "at its end: its weight is missing, a whole number; as in `pause 5s`"),
+            ("pause weight 0", "at `0`, word 3: no weight; write a whole number from 1 on; as in `pause 5s`"),
+            (
+                "pause weight 1.5",
+                "at `1.5`, word 3: no weight; write a whole number from 1 on; as in `pause 5s`",
+            ),
+        ] {
+            assert_eq!(read(text).unwrap_err().to_string(), error);
+        }
+        assert!(parse_stage("pause weight 1").is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use engine::Pace;
 use report::Condition;
-use schedule::{Jitter, Speed, Stage, Think};
+use schedule::{Jitter, Speed, Think, Written};
 use units::{Bytes, Nanos, Rate};
 
 use super::connect_args::ConnectArgs;
@@ -32,6 +32,8 @@ use codec::web::{Sha256Digest, StatusSet};
       the same rate at random; the same seed is the same schedule
   parallax drive --stage 'ramp 0/s..1k/s 30s' --stage 'constant 1k/s 1m' http://127.0.0.1:8080/
       stages, one after another
+  parallax drive --stage 'constant 500/s weight 1' --stage 'ramp 500/s..1k/s weight 3' -d 60s http://127.0.0.1:8080/
+      stages that share a time by their weights
   parallax drive -c 2 --callers 4 -n 20 http://127.0.0.1:8080/
       more callers than connections: what a pool costs
   parallax drive -r 500/s --fail-if 'response.p99 > 50ms' --fail-if 'error_share > 1%' http://127.0.0.1:8080/
@@ -63,28 +65,29 @@ pub struct Args {
     #[arg(short = 'r', long, visible_short_alias = 'R', value_name = "RATE", help_heading = "Load")]
     pub rate: Option<Rate>,
 
-    /// How requests at --rate are placed: evenly, or as a Poisson process, each at random whatever the others do
-    /// [default: even].
+    /// How requests at --rate, or those of a probe, are placed: evenly, or as a Poisson process, each at random
+    /// whatever the others do [default: even].
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Load")]
     pub arrivals: Option<ArrivalsArg>,
 
-    /// Move each request at --rate by a random time, evenly over plus or minus this: 5ms, or 10% of the gap. Neither
-    /// depends on the number of connections.
+    /// Move each request at --rate, or of a probe, by a random time, evenly over plus or minus this: 5ms, or 10% of
+    /// the gap. Neither depends on the number of connections.
     #[arg(long, value_name = "TIME|PERCENT", help_heading = "Load")]
     pub jitter: Option<Jitter>,
 
     /// A stage of an open loop; may be given again, one after another:
     /// 'constant 500/s 30s', 'ramp 100/s..1k/s 30s', 'steps 100/s,200/s 10s' (10s each),
     /// 'sine 500/s amplitude 200/s period 10s 60s', 'spikes 100/s peak x10 width 1s period 10s 60s', 'pause 5s'.
-    /// At its end it may say poisson, or jitter TIME|PERCENT.
+    /// At its end it may say poisson, or jitter TIME|PERCENT. With -d, each says `weight N` in place of its length:
+    /// its share of that time.
     #[arg(
         long = "stage",
         value_name = "STAGE",
         value_parser = stage,
-        conflicts_with_all = ["rate", "duration", "replay"],
+        conflicts_with_all = ["rate", "replay"],
         help_heading = "Load"
     )]
-    pub stages: Vec<Vec<Stage>>,
+    pub stages: Vec<Vec<Written>>,
 
     /// Open loop at the instants of a recording: a time a line (seconds, epoch of any unit, RFC 3339), JSON lines,
     /// CSV, or a web server's common log.
@@ -138,11 +141,11 @@ pub struct Args {
     pub workers: Option<u64>,
 
     /// Find the highest rate that holds this, in a dozen probes at most: 'p99 < 20ms', 'response.p99.9 < 50ms and
-    /// error_share < 0.1%'. Where errors are not spoken of, error_share < 1% has to hold too.
+    /// error_share < 0.1%'. Unless it names error_share or failed, error_share < 1% has to hold too.
     #[arg(
         long,
         value_name = "OBJECTIVE",
-        conflicts_with_all = ["rate", "duration", "count"],
+        conflicts_with_all = OF_ONE_RUN,
         help_heading = "Search"
     )]
     pub search: Option<String>,
@@ -261,8 +264,8 @@ pub struct Args {
     pub drain: Option<Limit>,
 
     /// Instead of driving, measure this client's own ceiling against the built-in target, with the connections,
-    /// workers and stamps given. It is kept, and later runs of the same shape say how near they came.
-    #[arg(long, help_heading = "Limits")]
+    /// workers, pace and stamps given. It is kept, and later runs of the same shape say how near they came.
+    #[arg(long, conflicts_with_all = NOT_OF_A_CLIENT, help_heading = "Limits")]
     pub calibrate: bool,
 
     /// Where the arrival of an answer is stamped.
@@ -275,7 +278,7 @@ pub struct Args {
 
     /// Keep requests one by one, each with its whole timeline, in requests.parquet of the record: all, slowest=100, or
     /// sample=1%.
-    #[arg(long = "requests", value_name = "WHICH", conflicts_with = "search", help_heading = "Output")]
+    #[arg(long = "requests", value_name = "WHICH", help_heading = "Output")]
     pub keep: Option<KeepArg>,
 
     /// Print the result as JSON (formats/run.schema.json).
@@ -297,6 +300,76 @@ pub struct Args {
     #[command(flatten)]
     pub sinks: SinkArgs,
 }
+
+/// Options that a search has no use for: it says itself at which rates it probes, for how long and what has to hold,
+/// and rows or totals of one probe would pass for those of another.
+const OF_ONE_RUN: [&str; 15] = [
+    "rate",
+    "stages",
+    "replay",
+    "speed",
+    "replay_column",
+    "think",
+    "duration",
+    "count",
+    "fail_if",
+    "keep",
+    "prometheus",
+    "otlp",
+    "otlp_interval",
+    "jsonl",
+    "csv",
+];
+
+/// Options that say nothing of the shape of a client, which is all that a calibration measures: it has a target, loads
+/// and an answer of its own.
+const NOT_OF_A_CLIENT: [&str; 45] = [
+    "url",
+    "targets",
+    "callers",
+    "rate",
+    "arrivals",
+    "jitter",
+    "stages",
+    "replay",
+    "speed",
+    "replay_column",
+    "think",
+    "seed",
+    "duration",
+    "count",
+    "search",
+    "method",
+    "headers",
+    "body",
+    "set",
+    "dry_run",
+    "http",
+    "streams",
+    "resolve",
+    "unix",
+    "source",
+    "insecure",
+    "cacert",
+    "cert",
+    "key",
+    "sni",
+    "alpn",
+    "tls_version",
+    "tls_resumption",
+    "expect_status",
+    "expect_body_contains",
+    "expect_sha256",
+    "fail_if",
+    "output",
+    "keep",
+    "prometheus",
+    "prometheus_linger",
+    "otlp",
+    "otlp_interval",
+    "jsonl",
+    "csv",
+];
 
 /// How requests at one rate are placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -349,8 +422,8 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-fn stage(text: &str) -> Result<Vec<Stage>, schedule::StageError> {
-    schedule::parse_stage(text)
+fn stage(text: &str) -> Result<Vec<Written>, schedule::StageError> {
+    schedule::parse_written(text)
 }
 
 pub fn positive(text: &str) -> Result<Nanos, String> {
@@ -377,7 +450,7 @@ fn drain(text: &str) -> Result<Limit, String> {
     text.parse().map(|time| Limit(Some(time))).map_err(|error: units::ParseError| format!("{error}, or off"))
 }
 
-fn limit(text: &str) -> Result<Limit, String> {
+pub(super) fn limit(text: &str) -> Result<Limit, String> {
     if text == "off" {
         return Ok(Limit(None));
     }

@@ -20,11 +20,10 @@ use units::{Nanos, Rate};
 use super::args::Args;
 use super::ceiling;
 use super::conduct::{conduct, timestamp};
-use super::connect_args::{ConnectArgs, HttpArg};
 use super::plan::{Prepared, prepare};
 use crate::exit::Exit;
 use crate::live::Progress;
-use crate::{printed, signals};
+use crate::{printed, say, signals};
 
 /// Long enough for a second that is not the first.
 const CLOSED: Nanos = Nanos::from_secs(3);
@@ -46,7 +45,9 @@ const KEPT: [&str; 5] = ["schedule_lag", "client_lag", "client_late", "offered_l
 /// When the target cannot be started, a run not be made, or the result not be kept.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let cache = ceiling::cache()?;
-    let server = start_target(args)?;
+    // What would be refused is refused before anything starts.
+    let planned = prepare(&of_run(args, "http://127.0.0.1:1/plaintext", None, CLOSED))?;
+    let server = start_target(planned.plan.workers)?;
     let url = format!("http://{}/plaintext", server.local_addr());
     let stop = signals::stop_flag()?;
     let folder = cache.join(format!("calibrating-{}", std::process::id()));
@@ -54,8 +55,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let _ = fs::remove_dir_all(&folder);
     let (shape, ceiling) = measured?;
     let path = ceiling::keep(&cache, &shape, &ceiling)?;
-    printed(print(&ceiling, &shape, &path))?;
+    printed(if args.json { print_json(&ceiling, &shape, &path) } else { print(&ceiling, &shape, &path) })?;
     Ok(Exit::Done)
+}
+
+fn print_json(ceiling: &Ceiling, shape: &str, path: &Path) -> io::Result<()> {
+    let mut text = ceiling::as_json(shape, ceiling);
+    text["kept_in"] = record::escape_text(&path.display().to_string()).into();
+    writeln!(io::stdout(), "{text:#}")
 }
 
 fn print(ceiling: &Ceiling, shape: &str, path: &Path) -> io::Result<()> {
@@ -71,9 +78,9 @@ fn print(ceiling: &Ceiling, shape: &str, path: &Path) -> io::Result<()> {
 }
 
 /// Starts the target, on the CPUs that are not this client's where it has been given some: pinned together, each
-/// would measure the other.
-fn start_target(args: &Args) -> anyhow::Result<Server> {
-    let options = Options { threads: args.workers.unwrap_or(1).max(1) as usize, ..Options::default() };
+/// would measure the other. It gets a thread for each of the client's: with fewer, it would be the ceiling.
+fn start_target(workers: u64) -> anyhow::Result<Server> {
+    let options = target_options(workers)?;
     let ours = sched_getaffinity(None).context("cannot tell this process's CPUs")?;
     let mut others = CpuSet::new();
     let online =
@@ -86,6 +93,11 @@ fn start_target(args: &Args) -> anyhow::Result<Server> {
         sched_setaffinity(None, &ours).context("cannot return to this process's CPUs")?;
     }
     Ok(server?)
+}
+
+fn target_options(workers: u64) -> anyhow::Result<Options> {
+    let threads = usize::try_from(workers).context("--workers is over what memory can hold")?;
+    Ok(Options { threads, ..Options::default() })
 }
 
 /// A host that stood still, or was not this client's, says nothing of what the client can do.
@@ -109,7 +121,7 @@ impl Bench<'_> {
             bail!("this host is too busy to measure a ceiling: {}; nothing was kept", finding.measured);
         }
         if let Some(finding) = finding(&closed.1, &["run_queue"]) {
-            let _ = writeln!(io::stderr(), "parallax: the ceiling is lower for it: {}", finding.measured);
+            say(format_args!("the ceiling is lower for it: {}", finding.measured));
         }
         let throughput = throughput(&closed.1) as u64;
         ensure!(throughput > 0, "the built-in target answered nothing: see the descriptors and the firewall");
@@ -147,38 +159,7 @@ impl Bench<'_> {
 
     /// One run of the client's shape. Its record is not kept.
     fn drive(&self, rate: Option<Rate>, duration: Nanos) -> anyhow::Result<(Prepared, Document)> {
-        let args = Args {
-            url: vec![self.url.to_owned()],
-            rate,
-            duration: Some(duration),
-            count: None,
-            callers: None,
-            arrivals: None,
-            jitter: None,
-            stages: Vec::new(),
-            replay: None,
-            speed: None,
-            replay_column: None,
-            think: None,
-            search: None,
-            seed: None,
-            method: None,
-            headers: Vec::new(),
-            body: None,
-            targets: None,
-            expect_status: None,
-            expect_body_contains: None,
-            expect_sha256: None,
-            fail_if: Vec::new(),
-            connect: ConnectArgs {
-                http: HttpArg::Auto,
-                resolve: Vec::new(),
-                unix: None,
-                source: Vec::new(),
-                ..self.args.connect.clone()
-            },
-            ..self.args.clone()
-        };
+        let args = of_run(self.args, self.url, rate, duration);
         let prepared = prepare(&args)?;
         let controls = Controls::new(Arc::clone(self.stop));
         let conducted = conduct(&prepared, BTreeMap::new(), self.folder, Progress::Quiet, &controls)?;
@@ -192,6 +173,72 @@ impl Bench<'_> {
     }
 }
 
+/// One run of the client's shape: what `args` say beside that was refused with `--calibrate`.
+fn of_run(args: &Args, url: &str, rate: Option<Rate>, duration: Nanos) -> Args {
+    Args { url: vec![url.to_owned()], rate, duration: Some(duration), ..args.clone() }
+}
+
 fn throughput(document: &Document) -> f64 {
     document.results.as_ref().map_or(0.0, |results| results.totals.throughput_per_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// If this fails, an option is taken without a word and has no effect.
+    #[test]
+    fn what_a_calibration_has_no_use_for_is_refused() {
+        for more in [
+            &["http://127.0.0.1:1/"][..],
+            &["--rate", "5/s"],
+            &["--stage", "pause 1s"],
+            &["--replay", "x"],
+            &["--think", "1s"],
+            &["--arrivals", "poisson"],
+            &["--duration", "5s"],
+            &["--count", "5"],
+            &["--callers", "5"],
+            &["--search", "p99 < 1s"],
+            &["--targets", "x"],
+            &["--set", "rate=1/s"],
+            &["--header", "A: b"],
+            &["--fail-if", "p99 > 1s"],
+            &["--output", "x"],
+            &["--requests", "all"],
+            &["--csv", "x"],
+            &["--http", "2"],
+            &["--streams", "2"],
+            &["--insecure"],
+            &["--dry-run"],
+        ] {
+            let error = Line::try_parse_from(["drive", "--calibrate"].iter().chain(more)).unwrap_err();
+            let said = crate::hints::one_line(&error, &[]);
+            assert!(said.contains("'--calibrate' cannot be used with"), "{said}");
+        }
+    }
+
+    /// If this fails, a client of several workers is measured against a target of one thread, or what is kept of it
+    /// is found by runs of another shape.
+    #[test]
+    fn the_target_has_a_thread_for_each_worker_and_the_shape_says_so() {
+        let shape = |more: &[&str]| {
+            let line = ["drive", "--calibrate", "-c", "64"].iter().chain(more);
+            let args = Line::try_parse_from(line).unwrap().args;
+            let plan = prepare(&of_run(&args, "http://127.0.0.1:1/plaintext", None, CLOSED)).unwrap().plan;
+            ceiling::shape(&plan, 1, &record::document::Host::default())
+        };
+        assert!(shape(&["-w", "2"]).contains("64 connections, 1 requests each, 2 workers; "));
+        assert!(shape(&["-w", "2"]).contains("; a target of 2 threads; "));
+        assert!(shape(&["--pace", "precise"]).contains("; pace precise; "));
+        assert_eq!(target_options(2).unwrap().threads, 2);
+    }
 }

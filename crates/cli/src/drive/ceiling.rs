@@ -32,6 +32,9 @@ pub fn shape(plan: &Plan, pipeline: u64, host: &Host) -> String {
         format!("CPUs {}", cpus()),
         "http/1.1".to_owned(),
         format!("{} connections, {pipeline} requests each, {} workers", plan.pool.connections, plan.workers),
+        format!("pace {}", plan.pace.name()),
+        // As many as this client has workers: with fewer, the target would be the ceiling.
+        format!("a target of {} threads", plan.workers),
         format!("kernel stamps {}", if plan.kernel_stamps { "on" } else { "off" }),
     ]
     .join("; ")
@@ -82,12 +85,7 @@ pub fn known(shape: &str) -> (Option<Ceiling>, Option<MissingFact>) {
 /// When it cannot be written.
 pub fn keep(folder: &Path, shape: &str, ceiling: &Ceiling) -> anyhow::Result<PathBuf> {
     let path = path_in(folder, shape);
-    let text = json!({
-        "shape": shape,
-        "throughput_per_s": ceiling.throughput_per_s,
-        "rate_per_s": ceiling.rate_per_s,
-        "measured": ceiling.measured,
-    });
+    let text = as_json(shape, ceiling);
     let draft = path.with_extension(format!("{}.draft", std::process::id()));
     let write = || -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
@@ -101,6 +99,16 @@ pub fn keep(folder: &Path, shape: &str, ceiling: &Ceiling) -> anyhow::Result<Pat
     }
     written.with_context(|| format!("cannot keep the ceiling in `{}`", path.display()))?;
     Ok(path)
+}
+
+/// As it is kept.
+pub fn as_json(shape: &str, ceiling: &Ceiling) -> Value {
+    json!({
+        "shape": shape,
+        "throughput_per_s": ceiling.throughput_per_s,
+        "rate_per_s": ceiling.rate_per_s,
+        "measured": ceiling.measured,
+    })
 }
 
 fn path_in(folder: &Path, shape: &str) -> PathBuf {

@@ -47,8 +47,15 @@ pub fn conduct(
     progress: Progress,
     controls: &Controls,
 ) -> anyhow::Result<Conducted> {
-    let sinks = Sinks::open(&prepared.sinks)?;
+    // The folder first: a sink empties the file that it writes to, which may lie in it.
     let claim = Claim::make(folder)?;
+    let sinks = match Sinks::open(&prepared.sinks) {
+        Ok(sinks) => sinks,
+        Err(error) => {
+            claim.release();
+            return Err(error);
+        }
+    };
     let mut keeper = Keeper {
         document: opening_document(prepared, options),
         thresholds: &prepared.thresholds,
@@ -290,8 +297,6 @@ impl Keeper<'_> {
         let seconds = self.read_back();
         self.judge(&seconds);
         self.finish_requests(finished.as_ref());
-        let mut untold = std::mem::take(&mut self.untold);
-        untold.extend(self.sinks.finish());
         // The document first: on a full disk it is worth more than what is noted beside it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
@@ -301,6 +306,9 @@ impl Keeper<'_> {
                 self.damage.get_or_insert(error);
             }
         }
+        // Last: a sink may wait for somebody, and the record for nobody.
+        let mut untold = std::mem::take(&mut self.untold);
+        untold.extend(self.sinks.finish(&|| self.controls.is_stopped()));
         Conducted {
             document: self.document,
             seconds,
@@ -472,113 +480,4 @@ fn window(plan: &Plan, controls: &Controls, state: State, elapsed: Nanos) -> Nan
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::SocketAddr;
-    use std::sync::Arc;
-
-    use engine::{Load, Peer, PoolPlan};
-    use schedule::Arrivals;
-
-    use super::*;
-    use crate::drive::sinks::SinkPlan;
-
-    fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
-        let pool = PoolPlan {
-            connections: 1,
-            callers: 1,
-            checkout_timeout: None,
-            connect_timeout: None,
-            request_timeout: None,
-        };
-        Plan {
-            load,
-            pace: engine::Pace::default(),
-            window: seconds.map(Nanos::from_secs),
-            request_limit,
-            pool,
-            peers: vec![Peer::at(Place::Address(SocketAddr::from(([127, 0, 0, 1], 1))))],
-            workers: 1,
-            kernel_stamps: true,
-            drain: Some(Nanos::from_secs(5)),
-            interval: Nanos::from_secs(1),
-        }
-    }
-
-    #[track_caller]
-    fn check(plan: &Plan, state: State, elapsed_s: u64, window_s: u64) {
-        let controls = Controls::new(Arc::default());
-        let window = window(plan, &controls, state, Nanos::from_secs(elapsed_s));
-        assert_eq!(window, Nanos::from_secs(window_s));
-    }
-
-    /// If this fails, 4 requests at 1/s are said to be 1.33/s: the last one is due after 3 s, and its second counts.
-    #[test]
-    fn an_open_loop_is_divided_by_the_time_it_was_scheduled_for() {
-        let open = Load::Open(Arrivals::Constant("1/s".parse().unwrap()));
-        check(&plan(open.clone(), Some(4), None), State::Finished, 3, 4);
-        check(&plan(open.clone(), None, Some(4)), State::Finished, 3, 4);
-        check(&plan(open.clone(), Some(10), Some(4)), State::Finished, 3, 4);
-        check(&plan(open.clone(), Some(4), Some(100)), State::Finished, 9, 4);
-        check(&plan(open.clone(), Some(4), None), State::Interrupted, 2, 2);
-        check(&plan(open, Some(4), None), State::Broken, 2, 2);
-    }
-
-    #[test]
-    fn a_closed_loop_is_divided_by_the_time_that_it_ran_for() {
-        check(&plan(Load::Closed, Some(4), None), State::Finished, 5, 4);
-        check(&plan(Load::Closed, None, Some(100)), State::Finished, 7, 7);
-        check(&plan(Load::Closed, Some(10), Some(100)), State::Finished, 7, 7);
-    }
-
-    /// If this fails, a run that a bug cut short looks like one that its user ended, or leaves no reason behind.
-    #[test]
-    fn a_run_that_broke_says_so_in_its_record() {
-        let root = tempfile::tempdir().unwrap();
-        let folder = root.path().join("run");
-        let controls = Controls::new(Arc::default());
-        let prepared = Prepared {
-            plan: plan(Load::Closed, Some(10), None),
-            protocol: crate::drive::plan::tests::protocol(),
-            url: "http://127.0.0.1:1/".to_owned(),
-            names: vec!["GET http://127.0.0.1:1/".to_owned()],
-            depth: 1,
-            method: "GET".to_owned(),
-            thresholds: vec!["throughput < 1/s".parse().unwrap()],
-            sinks: SinkPlan::default(),
-            keep: None,
-        };
-        let mut keeper = Keeper {
-            document: opening_document(&prepared, BTreeMap::new()),
-            thresholds: &prepared.thresholds,
-            sinks: Sinks::open(&prepared.sinks).unwrap(),
-            prepared: &prepared,
-            folder: &folder,
-            writer: None,
-            under_way: None,
-            damage: None,
-            damaged_at: Nanos::ZERO,
-            measured: Nanos::ZERO,
-            total: Interval::default(),
-            process_cpu: None,
-            surroundings: Surroundings::start(None),
-            progress: Progress::Quiet,
-            controls: &controls,
-            requests: None,
-            untold: Vec::new(),
-        };
-        keeper.started(&Started { at: Nanos::from_secs(1), no_kernel_stamps: None });
-        let mut interval = Interval::default();
-        interval.length = Nanos::from_secs(1);
-        keeper.interval(&mut interval);
-        // As the engine does where it cannot start a worker.
-        controls.stop();
-        let conducted = keeper.close(Err(RunError::Worker("an invariant".to_owned())));
-        assert!(conducted.damage.is_none(), "{:?}", conducted.damage);
-        let kept = record::read(&folder).unwrap();
-        assert_eq!(kept.document.state, State::Broken);
-        assert_eq!(kept.document.time.window_ns, Some(1_000_000_000));
-        let events: Vec<_> = kept.events.iter().map(|event| (event.at_ns, event.kind.as_str())).collect();
-        assert_eq!(events, [(1_000_000_000, "broken")]);
-        assert!(kept.events[0].text.contains("an invariant"));
-    }
-}
+mod tests;

@@ -27,9 +27,10 @@ pub struct Given {
 /// One line for options that do not go together, and for a recording that cannot be read.
 pub fn load(args: &Args) -> anyhow::Result<Given> {
     let is_open = args.rate.is_some() || !args.stages.is_empty() || args.replay.is_some();
+    // The probes of a search have a rate each, but for the estimate.
     ensure!(
-        args.rate.is_some() || (args.arrivals.is_none() && args.jitter.is_none()),
-        "--arrivals and --jitter need --rate; a stage says its own: --stage 'ramp 100/s..1k/s 30s poisson'"
+        args.rate.is_some() || args.search.is_some() || (args.arrivals.is_none() && args.jitter.is_none()),
+        "--arrivals and --jitter need --rate or --search; a stage says its own: --stage 'ramp 100/s..1k/s 30s poisson'"
     );
     ensure!(
         args.replay.is_some() || (args.speed.is_none() && args.replay_column.is_none()),
@@ -52,7 +53,8 @@ pub fn load(args: &Args) -> anyhow::Result<Given> {
             Some(stage) => vec![stage],
             None => return Ok(Given { load: Load::Open(Arrivals::Constant(rate)), end: None }),
         },
-        (None, None) => args.stages.concat(),
+        (None, None) => schedule::share_out(args.stages.concat(), args.duration)
+            .context("cannot make a schedule of these stages")?,
     };
     let stages = Stages::new(stages, seed(args)).context(match args.rate {
         Some(_) => "cannot make this schedule",
@@ -238,6 +240,15 @@ mod tests {
     }
 
     #[test]
+    fn weighted_stages_share_the_duration() {
+        let stages = ["--stage", "constant 500/s weight 1", "--stage", "ramp 500/s..1k/s weight 3"];
+        let plan = prepared(&[&stages[..], &["-d", "60s"]].concat()).unwrap();
+        assert_eq!(plan.window, Some(Nanos::from_secs(60)));
+        let words = arrival_facts(&plan.load).unwrap().words;
+        assert_eq!(words, "constant 500/s 15s, then ramp 500/s..1000/s 45s");
+    }
+
+    #[test]
     fn stages_say_how_long_a_run_takes_and_so_does_a_recording() {
         let plan = prepared(&["--stage", "ramp 0/s..1k/s 30s", "--stage", "pause 1s"]).unwrap();
         assert_eq!((plan.window, plan.window()), (Some(Nanos::from_secs(31)), Some(Nanos::from_secs(31))));
@@ -273,16 +284,49 @@ mod tests {
         assert!(error.contains(wanted), "{error}");
     }
 
+    /// If one is let through, a search reports rates that were never driven, or does not do what was asked for.
+    const OF_NO_SEARCH: [&[&str]; 15] = [
+        &["--rate", "5/s"],
+        &["--stage", "pause 1s"],
+        &["--replay", "x"],
+        &["--speed", "2x"],
+        &["--replay-column", "when"],
+        &["--think", "1s"],
+        &["--duration", "5s"],
+        &["--count", "5"],
+        &["--fail-if", "p99 > 1s"],
+        &["--requests", "all"],
+        &["--prometheus", "127.0.0.1:0"],
+        &["--otlp", "http://127.0.0.1:1"],
+        &["--otlp-interval", "1s"],
+        &["--jsonl", "x"],
+        &["--csv", "x"],
+    ];
+
+    #[test]
+    fn a_search_places_the_requests_of_its_probes_as_asked() {
+        let search = ["--search", "p99 < 20ms"];
+        for placed in [["--arrivals", "poisson"], ["--jitter", "10%"]] {
+            assert_eq!(prepared(&[search, placed].concat()).unwrap().load, Load::Closed);
+        }
+    }
+
     #[test]
     fn options_that_do_not_go_together_are_refused() {
         refused(&["-r", "5", "--stage", "pause 1s"], "'--rate <RATE>' cannot be used with '--stage <STAGE>'");
         refused(&["-d", "5s", "--stage", "constant 3/s 1s"], "cannot be used with");
+        refused(&["--stage", "constant 3/s weight 1"], "as in -d 60s");
+        refused(&["-d", "5s", "--stage", "pause 1s", "--stage", "pause weight 1"], "stage 2 has a weight");
         refused(&["--replay", "x", "--rate", "3/s"], "cannot be used with");
-        refused(&["--jitter", "5ms"], "need --rate");
+        refused(&["--jitter", "5ms"], "need --rate or --search");
         refused(&["--stage", "constant 3/s 1s", "--arrivals", "poisson"], "a stage says its own");
         refused(&["-r", "5", "--arrivals", "poisson", "--jitter", "1%"], "leave one out");
         refused(&["-r", "5", "--think", "1s"], "--think is for callers");
         refused(&["--speed", "2x"], "need --replay");
+        for options in OF_NO_SEARCH {
+            let with = [&["--search", "p99 < 20ms"], options].concat();
+            refused(&with, &format!("cannot be used with '{}", options[0]));
+        }
         refused(&["--stage", "ramp 1/s..x 3s"], "at `1/s..x`, word 2");
         refused(&["--stage", "pause 3s"], "no request is due");
         refused(&["-r", "1M/s", "--jitter", "1s"], "at most 65536 may change places");

@@ -28,14 +28,15 @@ use engine::Controls;
 use record::document::EffectiveOption;
 use report::{Report, Style};
 
-pub use self::args::Args;
+pub use self::args::{Args, ArrivalsArg};
 pub use self::conduct::{Conducted, conduct, opening_document, timestamp};
 pub use self::folder::{Claim, new_folder};
+pub use self::load::{effective_seed, seed};
 pub use self::options::{Options, effective};
 pub use self::plan::{Prepared, prepare, prepare_scenario};
 use crate::exit::Exit;
 use crate::live::{Live, Progress};
-use crate::{printed, search, signals, terminal};
+use crate::{printed, say, search, signals, terminal};
 
 /// Runs the verb.
 ///
@@ -48,7 +49,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     if args.calibrate {
         return calibrate::run(args);
     }
-    let Some(path) = scenario_file::named_by(args) else {
+    let Some(path) = scenario_file::named_by(args)? else {
         scenario_file::refuse_options_of_scenarios(args)?;
         if args.search.is_some() {
             return search::run(args, matches);
@@ -130,10 +131,10 @@ fn report_of(conducted: &Conducted) -> Report<'_> {
 /// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.
 pub fn conclude(conducted: Conducted) -> anyhow::Result<Exit> {
     if let Some(error) = conducted.broken {
-        let _ = writeln!(io::stderr(), "parallax: {error}");
+        say(error);
     }
     for untold in &conducted.untold {
-        let _ = writeln!(io::stderr(), "parallax: {untold}");
+        say(untold);
     }
     match conducted.damage {
         Some(error) => Err(error).context("the record is incomplete"),

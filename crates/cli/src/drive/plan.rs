@@ -66,6 +66,7 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
     };
     let settings = settings(args)?;
     let servers = servers(origins(&requests)?, &args.connect)?;
+    servers.refuse_idle(&args.connect)?;
     let depth = servers.depth(args.pipeline, args.connect.streams);
     let protocol = Web::turns_over(&servers.plans, &requests, &checks, settings)?;
     let first = requests.first().context("there is no request to send")?;
@@ -95,6 +96,7 @@ pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
     let args = &loaded.args;
     let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
     let (protocol, servers) = scenario_file::protocol(loaded, scenario, settings(args)?)?;
+    servers.refuse_idle(&args.connect)?;
     let depth = servers.depth(args.pipeline, args.connect.streams);
     let plan = plan(args, servers, depth)?;
     allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;

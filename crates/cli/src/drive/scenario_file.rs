@@ -16,9 +16,9 @@ use record::document::{EffectiveOption, JourneyResult, OptionSource, TargetResul
 use scenario::{Draft, Kind, Scenario, Setting, SettingOrigin, Surroundings};
 
 use super::args::Args;
-use super::connect_args::ConnectArgs;
+use super::connect_args::{ConnectArgs, SwitchArg, TlsVersionArg};
 use super::secrets;
-use super::servers::{Servers, refuse_idle, servers};
+use super::servers::{Servers, refuse_strange, servers};
 
 /// A scenario file, with the options of the command line that it was merged with.
 pub struct Loaded {
@@ -32,11 +32,25 @@ pub struct Loaded {
 }
 
 /// Whether what stands where a URL could is a scenario file.
-pub fn named_by(args: &Args) -> Option<PathBuf> {
-    match args.url.as_slice() {
-        [one] if one.ends_with(".toml") && !one.contains("://") => Some(PathBuf::from(one)),
-        _ => None,
-    }
+///
+/// # Errors
+///
+/// When a scenario is named beside something else, or in a way that would be taken for a host.
+pub fn named_by(args: &Args) -> anyhow::Result<Option<PathBuf>> {
+    let is_file = |text: &&String| {
+        Path::new(text).extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"))
+            && !text.contains("://")
+    };
+    let Some(file) = args.url.iter().find(is_file) else { return Ok(None) };
+    ensure!(
+        args.url.len() == 1,
+        "`{file}` is a scenario, which is driven alone; put the other URLs into it as its targets"
+    );
+    ensure!(
+        file.ends_with(".toml"),
+        "`{file}`: the name of a scenario ends in .toml, in small letters; rename it"
+    );
+    Ok(Some(PathBuf::from(file)))
 }
 
 /// What a URL is given by options, a scenario says itself.
@@ -262,7 +276,7 @@ pub fn protocol(
         urls = urls.into_iter().map(|url| url.over_socket(socket)).collect();
     }
     // Each server is asked for what is its own: what is nobody's would be dropped without a word.
-    refuse_idle(&urls, args)?;
+    refuse_strange(&urls, args)?;
     let mut all = Servers { plans: Vec::new(), peers: Vec::new() };
     for (server, url) in scenario.servers().iter().zip(urls) {
         let own = of_server(loaded, server);
@@ -300,6 +314,8 @@ fn of_server(loaded: &Loaded, server: &scenario::Server) -> ConnectArgs {
             key: None,
             sni: None,
             alpn: Vec::new(),
+            tls_version: TlsVersionArg::Auto,
+            tls_resumption: SwitchArg::On,
             ..own
         };
     }
@@ -355,7 +371,26 @@ mod tests {
         let command = Line::command();
         let matches = command.clone().try_get_matches_from(line.iter().chain(more))?;
         let args = Args::from_arg_matches(&matches)?;
-        load(named_by(&args).unwrap(), &command, &matches, &args.set)
+        load(named_by(&args)?.unwrap(), &command, &matches, &args.set)
+    }
+
+    /// If this fails, a scenario is taken for a host of that name.
+    #[test]
+    fn a_scenario_is_named_alone_and_in_small_letters() {
+        let named = |urls: &[&str]| {
+            let line = Line::try_parse_from(["drive"].iter().chain(urls)).unwrap();
+            named_by(&line.args).map_err(|error| error.to_string())
+        };
+        assert_eq!(named(&["x/a.toml"]), Ok(Some("x/a.toml".into())));
+        assert_eq!(named(&["http://h/a.toml", "h/b"]), Ok(None));
+        for (urls, what) in [
+            (&["a.toml", "http://h/"][..], "driven alone"),
+            (&["h", "b.toml"], "`b.toml` is a scenario"),
+            (&["A.TOML"], "in small letters"),
+        ] {
+            let error = named(urls).unwrap_err();
+            assert!(error.contains(what) && error.lines().count() == 1, "{error}");
+        }
     }
 
     /// If this fails, a run is not the one that was asked for, or its record does not say who asked.

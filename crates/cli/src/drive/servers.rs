@@ -9,7 +9,7 @@ use codec::tls::{Identity, TlsConfig, TlsOptions, Trust};
 use codec::web::{OriginPlan, Scheme, Speaks, Url};
 use engine::{Peer, Place};
 
-use super::connect_args::{ConnectArgs, HttpArg};
+use super::connect_args::{ConnectArgs, HttpArg, SwitchArg, TlsVersionArg};
 
 /// The servers of a run, by [`codec::Origin`].
 #[derive(Debug)]
@@ -28,6 +28,27 @@ impl Servers {
         };
         self.plans.iter().map(depth).max().unwrap_or(1)
     }
+
+    /// What says nothing to any of them is not taken without a word.
+    ///
+    /// # Errors
+    ///
+    /// For options of TLS or of HTTP/2 where nobody speaks it.
+    pub fn refuse_idle(&self, args: &ConnectArgs) -> anyhow::Result<()> {
+        let is_secure = self.plans.iter().any(|plan| plan.url.scheme() == Scheme::Https);
+        ensure!(
+            is_secure || !asks_for_tls(args),
+            "options of TLS say nothing without https://; leave them out"
+        );
+        let has_streams = self.plans.iter().any(|plan| plan.speaks != Speaks::Http1);
+        ensure!(
+            has_streams || args.streams == 1,
+            "--streams is for HTTP/2, and every server is spoken to in HTTP/1.1; write --pipeline {0}, or --http h2c \
+             (over https:// --http 2) with it",
+            args.streams
+        );
+        Ok(())
+    }
 }
 
 /// Works out where the servers of `urls` are, and how they are spoken to.
@@ -36,24 +57,21 @@ impl Servers {
 ///
 /// One line for whatever cannot be done as asked.
 pub fn servers(urls: Vec<Url>, args: &ConnectArgs) -> anyhow::Result<Servers> {
-    refuse_idle(&urls, args)?;
-    let config = if any_secure(&urls) { Some(tls_config(args)?) } else { None };
+    refuse_strange(&urls, args)?;
+    let secure = urls.iter().any(|url| url.scheme() == Scheme::Https);
+    let config = if secure { Some(tls_config(args)?) } else { None };
     let peers = urls.iter().map(|url| peer(url, args)).collect::<anyhow::Result<_>>()?;
     let plans =
         urls.into_iter().map(|url| origin(url, args, config.as_ref())).collect::<anyhow::Result<_>>()?;
     Ok(Servers { plans, peers })
 }
 
-/// Refuses options that say nothing of any of these servers.
+/// Refuses addresses of servers that are none of these: a slip would send the requests elsewhere.
 ///
 /// # Errors
 ///
 /// One line for the first of them.
-pub fn refuse_idle(urls: &[Url], args: &ConnectArgs) -> anyhow::Result<()> {
-    ensure!(
-        any_secure(urls) || !asks_for_tls(args),
-        "options of TLS say nothing without https://; leave them out"
-    );
+pub fn refuse_strange(urls: &[Url], args: &ConnectArgs) -> anyhow::Result<()> {
     for resolve in &args.resolve {
         ensure!(
             urls.iter().any(|url| resolve.is_for(url)),
@@ -63,13 +81,10 @@ pub fn refuse_idle(urls: &[Url], args: &ConnectArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn any_secure(urls: &[Url]) -> bool {
-    urls.iter().any(|url| url.scheme() == Scheme::Https)
-}
-
 fn asks_for_tls(args: &ConnectArgs) -> bool {
     let files = args.cacert.is_some() || args.cert.is_some();
-    args.insecure || files || args.sni.is_some() || !args.alpn.is_empty()
+    let versions = args.tls_version != TlsVersionArg::Auto || args.tls_resumption != SwitchArg::On;
+    args.insecure || files || versions || args.sni.is_some() || !args.alpn.is_empty()
 }
 
 fn origin(url: Url, args: &ConnectArgs, config: Option<&TlsConfig>) -> anyhow::Result<OriginPlan> {
@@ -165,7 +180,9 @@ mod tests {
     fn planned(arguments: &[&str]) -> anyhow::Result<Servers> {
         let args = Line::try_parse_from(["drive"].iter().chain(arguments))?.args;
         let urls = args.url.iter().map(|url| Ok(Url::parse(url)?)).collect::<anyhow::Result<Vec<_>>>()?;
-        servers(urls, &args.connect)
+        let servers = servers(urls, &args.connect)?;
+        servers.refuse_idle(&args.connect)?;
+        Ok(servers)
     }
 
     #[test]
@@ -205,6 +222,10 @@ mod tests {
             (&["http://h/", "--http", "2"][..], "h2c"),
             (&["https://h/", "-k", "--http", "h2c"], "--http 2"),
             (&["http://h/", "-k"], "leave them out"),
+            (&["http://h/", "--tls-version", "1.3"], "leave them out"),
+            (&["http://h/", "--tls-resumption", "off"], "leave them out"),
+            (&["http://h/", "--streams", "4"], "--pipeline 4"),
+            (&["https://h/", "-k", "--http", "1.1", "--streams", "4"], "--http 2"),
             (&["http://h/", "--resolve", "g:80:127.0.0.1"], "give those of a URL"),
             (&["http://127.0.0.1/", "--source", "::1"], "same family"),
             (&["https://h/", "--cacert", "/nowhere"], "cannot read `/nowhere`"),

@@ -21,16 +21,31 @@ use record::document::Document;
 use record::{Interval, Second};
 use units::Nanos;
 
-use super::args::positive;
+use super::args::{Limit, limit, positive};
 
 /// How long a sink may take to end once the run has: a reader of its rows that has gone to sleep keeps nobody.
 const PATIENCE: Duration = Duration::from_secs(6);
+
+/// How often a stop is looked for while a last scrape is waited for.
+const STOP_EVERY: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct SinkArgs {
     /// Serve the run at http://ADDR/metrics while it goes on (Prometheus and OpenMetrics): 127.0.0.1:9464.
     #[arg(long, value_name = "ADDR", help_heading = "While running")]
     prometheus: Option<SocketAddr>,
+
+    /// When the run has ended, serve its last totals until they have been fetched once more, for this long at most:
+    /// a scraper's interval, or a little over it. Ctrl-C ends it.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "off",
+        requires = "prometheus",
+        value_parser = limit,
+        help_heading = "While running"
+    )]
+    prometheus_linger: Limit,
 
     /// Push metrics to this OTLP/HTTP endpoint as JSON; /v1/metrics is added to a URL without a path.
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "While running")]
@@ -79,7 +94,13 @@ impl SinkArgs {
             );
         }
         let otlp = self.otlp.as_deref().map(push::url).transpose()?;
-        Ok(SinkPlan { prometheus: self.prometheus, otlp, otlp_interval: self.otlp_interval, rows })
+        Ok(SinkPlan {
+            prometheus: self.prometheus,
+            linger: self.prometheus_linger.0,
+            otlp,
+            otlp_interval: self.otlp_interval,
+            rows,
+        })
     }
 
     /// Whether rows take the place of the report on standard output.
@@ -88,10 +109,21 @@ impl SinkArgs {
     }
 }
 
+#[cfg(test)]
+impl SinkPlan {
+    /// JSON lines into `path`, and nothing else.
+    pub fn rows_to(path: &std::path::Path) -> SinkPlan {
+        let jsonl = RowPlan { form: export::rows::Form::Jsonl, option: "--jsonl", path: path.to_owned() };
+        SinkPlan { rows: vec![jsonl], ..SinkPlan::default() }
+    }
+}
+
 /// Where to tell of a run.
 #[derive(Debug, Clone, Default)]
 pub struct SinkPlan {
     prometheus: Option<SocketAddr>,
+    /// How long the endpoint waits for a last scrape.
+    linger: Option<Nanos>,
     /// With its path.
     otlp: Option<String>,
     otlp_interval: Nanos,
@@ -141,8 +173,19 @@ struct Running {
 #[derive(Default)]
 pub(super) struct State {
     run: Mutex<Run>,
-    ending: Mutex<bool>,
-    ended: Condvar,
+    stage: Mutex<RunStage>,
+    moved_on: Condvar,
+}
+
+/// How far the run is, for those who serve it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum RunStage {
+    #[default]
+    UnderWay,
+    /// What there is to tell is known whole.
+    Ended,
+    /// Nobody is waited for any more.
+    Over,
 }
 
 #[derive(Default)]
@@ -166,14 +209,28 @@ impl State {
 
     /// Whether the run ends within this time.
     pub(super) fn ends_within(&self, time: Duration) -> bool {
-        let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.ended.wait_timeout_while(ending, time, |ending| !*ending);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
+        self.reaches_within(RunStage::Ended, time)
     }
 
-    fn end(&self) {
-        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ended.notify_all();
+    /// Whether nobody is waited for any more within this time.
+    pub(super) fn is_over_within(&self, time: Duration) -> bool {
+        self.reaches_within(RunStage::Over, time)
+    }
+
+    fn reaches_within(&self, wanted: RunStage, time: Duration) -> bool {
+        let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.moved_on.wait_timeout_while(stage, time, |stage| *stage < wanted);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 >= wanted
+    }
+
+    /// A scraper has the last totals, or will not come.
+    pub(super) fn close(&self) {
+        self.reach(RunStage::Over);
+    }
+
+    fn reach(&self, stage: RunStage) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+        self.moved_on.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, Run> {
@@ -260,19 +317,22 @@ impl Sinks {
         self.pending.clear();
     }
 
-    /// The run is over: lets the sinks write what they have, and says what did not reach whom.
-    pub fn finish(&mut self) -> Vec<String> {
+    /// The run is over: lets the sinks write what they have, and says what did not reach whom. Whoever is waited
+    /// for is so until `is_stopped`.
+    pub fn finish(&mut self, is_stopped: &dyn Fn() -> bool) -> Vec<String> {
         {
             let mut run = self.state.lock();
             run.total.merge(&self.pending);
         }
-        self.state.end();
+        self.state.reach(RunStage::Ended);
         let mut untold = Vec::new();
         // Dropping its queue ends a writer of rows.
         for row in self.rows.drain(..).filter(|row| row.lost > 0) {
             untold
                 .push(format!("{}: {} rows were lost because it was not read in time", row.option, row.lost));
         }
+        self.linger(is_stopped);
+        self.state.close();
         for thread in self.threads.drain(..) {
             match thread.ended.recv_timeout(PATIENCE) {
                 Ok(words) => untold.push(format!("{}: {words}", thread.name)),
@@ -286,6 +346,19 @@ impl Sinks {
             }
         }
         untold
+    }
+
+    /// Leaves the last totals where a scraper finds them.
+    fn linger(&self, is_stopped: &dyn Fn() -> bool) {
+        let (Some(address), Some(linger)) = (self.plan.prometheus, self.plan.linger) else { return };
+        if is_stopped() {
+            return;
+        }
+        crate::say(format_args!(
+            "waiting up to {linger} for a last scrape of http://{address}/metrics; Ctrl-C ends it"
+        ));
+        let end = clock::now() + linger;
+        while clock::now() < end && !is_stopped() && !self.state.is_over_within(STOP_EVERY) {}
     }
 }
 

@@ -28,7 +28,8 @@ pub fn lights(model: &Model) -> [Checked; 5] {
     [schedule(model), client_lag(model), worker_cpu(model), stalls(model), stamps(model)]
 }
 
-/// As in the audit: late is over 1 ms or a tenth of the median service, and hopeless over ten times that.
+/// As in the audit: late is over 1 ms or a tenth of the median service, on top of what the pace chose, and hopeless
+/// over ten times that.
 const LAG_FLOOR: Nanos = Nanos::from_millis(1);
 const LAG_SHARE: u64 = 10;
 const LAG_RED_FACTOR: u64 = 10;
@@ -38,7 +39,7 @@ fn lag(model: &Model, name: &'static str, phase: &RecentPhase) -> Checked {
         Shown::Known(service) => Nanos(service.0 / LAG_SHARE),
         Shown::Above(_) | Shown::TooFew => Nanos::ZERO,
     };
-    let limit = service.max(LAG_FLOOR);
+    let limit = service.max(LAG_FLOOR) + model.load.batch();
     // The largest where the sample carries no p99: nothing it would hide is smaller.
     let (which, worst) = match phase.tally.quantile(0.99) {
         Shown::Known(p99) => ("p99", Some(p99)),

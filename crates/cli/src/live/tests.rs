@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
-use record::document::{ArrivalStamps, Load, Model as LoadModel, Stamps};
+use record::document::{ArrivalStamps, Load, Model as LoadModel, Pace, Stamps};
 use record::{Failure, Interval, Outcome, Phase, Second, Timeline};
 use units::Nanos;
 
@@ -344,6 +344,14 @@ fn lights_turn_with_what_was_measured() {
     for said in
         ["! schedule p99 5.00 ms", "X client lag p99 40.0 ms", "X worker CPU 99 %", "! stalls 300 ms at 12 s"]
     {
+        assert!(audit.contains(said), "{said}: {audit}");
+    }
+
+    // What the pace chose is no lateness.
+    model.load.pace = Some(Pace { name: "efficient".to_owned(), batch_ns: 5_000_000 });
+    let shown = self::text(&model, (120, 40), Foot::default(), ASCII);
+    let audit = shown.split(" audit ").nth(1).unwrap();
+    for said in ["ok schedule p99 5.00 ms", "! client lag p99 40.0 ms"] {
         assert!(audit.contains(said), "{said}: {audit}");
     }
 }

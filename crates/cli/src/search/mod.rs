@@ -19,10 +19,10 @@ use units::{Nanos, Rate};
 
 use self::objective::Objective;
 use self::probe::{Judge, Measured, WARMUP};
-use crate::drive::{self, Args, Claim, Conducted, Options};
+use crate::drive::{self, Args, ArrivalsArg, Claim, Conducted, Options};
 use crate::exit::Exit;
 use crate::live::Progress;
-use crate::{printed, signals, terminal};
+use crate::{printed, say, signals, terminal};
 
 /// The closed loop at the begin: two seconds say the throughput to a percent.
 const ESTIMATE: Nanos = Nanos::from_secs(2);
@@ -47,7 +47,8 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let plan = Plan::of(args)?;
     let prepared = drive::prepare(args)?;
     let folder = args.output.clone().unwrap_or_else(drive::new_folder);
-    let options = drive::effective(command, matches, &prepared, &folder);
+    let mut options = drive::effective(command, matches, &prepared, &folder);
+    let args = &seeded(args, &mut options);
     let stop = signals::stop_flag()?;
     let claim = Claim::make(&folder)?;
     ensure!(
@@ -73,6 +74,18 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
         report::search_text(&run.document, Some(&folder), &mut out, style)
     })?;
     Ok(run.exit.unwrap_or_else(|| Exit::of_search(&run.document)))
+}
+
+/// With random arrivals, one seed for the whole search, so that one number makes it again.
+fn seeded(args: &Args, options: &mut Options) -> Args {
+    let is_random = args.jitter.is_some() || args.arrivals == Some(ArrivalsArg::Poisson);
+    if !is_random || args.seed.is_some() {
+        return args.clone();
+    }
+    let seed = drive::seed(args);
+    let drawn = EffectiveOption { value: seed.to_string(), source: OptionSource::Derived };
+    options.insert("seed".to_owned(), drawn);
+    Args { seed: Some(seed), ..args.clone() }
 }
 
 /// What is searched for, and with which probes.
@@ -199,7 +212,7 @@ impl Run<'_> {
         }
         self.document.probes.push(result);
         if let Some(error) = &conducted.broken {
-            let _ = writeln!(io::stderr(), "parallax: {error}");
+            say(error);
         }
         let end = Exit::of(&conducted.document);
         if cut_short || end == Exit::Unreachable {
@@ -215,12 +228,20 @@ impl Run<'_> {
         let mut args = self.args.clone();
         args.rate = rate.map(exact).transpose()?;
         args.duration = Some(WARMUP + length);
+        // Of each probe its own: a rate that is probed again meets another draw of its arrivals.
+        args.seed = args.seed.map(|seed| seed.wrapping_add(self.document.probes.len() as u64));
         let prepared = drive::prepare(&args)?;
         let mut options = self.options.clone();
         let mut derive = |name: &str, value: String| {
             options.insert(name.to_owned(), EffectiveOption { value, source: OptionSource::Derived });
         };
         derive("rate", args.rate.map_or("none: closed loop".to_owned(), |rate| rate.to_string()));
+        if args.arrivals.is_none() {
+            derive("arrivals", if args.rate.is_some() { "even" } else { "none: closed loop" }.to_owned());
+        }
+        if let Some(seed) = drive::effective_seed(&prepared.plan) {
+            derive("seed", seed.to_string());
+        }
         derive("duration", format!("{}s", (WARMUP + length).0 / 1_000_000_000));
         derive("callers", prepared.plan.pool.callers.to_string());
         derive("workers", prepared.plan.workers.to_string());
@@ -253,6 +274,12 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Why the search was given up: what the last probe met.
+    fn disturbance(&self) -> String {
+        let why = self.document.probes.last().map_or("", |probe| probe.why.as_str());
+        format!("given up: this host is too busy at any rate ({why}); free it of other work, or use another")
+    }
+
     fn answer(&self, search: &Search) -> SearchAnswer {
         let answer = search.answer();
         let limit = match answer.above {
@@ -261,13 +288,19 @@ impl Run<'_> {
             Above::Range => Limit::Range,
             Above::Untried => Limit::Unknown,
         };
+        // Of the probes there, those that decided it.
+        let says: &[Says] =
+            if limit == Limit::Server { &[Says::Fails, Says::Unsettled] } else { &[Says::Client] };
         let at = |rate: f64| {
-            let says = [Says::Fails, Says::Client, Says::Unsettled];
             let probes = self.document.probes.iter().filter(move |probe| probe.rate_per_s == Some(rate));
             probes.filter(|probe| says.contains(&probe.says)).map(|probe| probe.why.as_str()).next_back()
         };
         let why = answer.fails.and_then(at).filter(|why| !why.is_empty());
         let reason = match (answer.fails, why) {
+            (Some(fails), Some(why)) if answer.given_up && limit == Limit::Server => {
+                format!("at {fails}/s {why}; {}", self.disturbance())
+            }
+            _ if answer.given_up => self.disturbance(),
             (Some(fails), Some(why)) => format!("at {fails}/s {why}"),
             (None, _) if answer.holds.is_none() && self.document.probes.len() < self.plan.aim.probes => {
                 "too little was answered well to begin with".to_owned()

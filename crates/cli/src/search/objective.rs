@@ -53,8 +53,8 @@ impl Objective {
             );
             conditions.push((condition, false));
         }
-        let names_failures =
-            |(condition, _): &(Condition, bool)| !matches!(condition.metric, Metric::Time(..));
+        // Whoever limits one outcome alone has said nothing of the others.
+        let names_failures = |(condition, _): &(Condition, bool)| is_of_failures(condition);
         if !conditions.iter().any(names_failures) {
             conditions.push((IMPLIED.parse::<Condition>()?, true));
         }
@@ -103,6 +103,11 @@ impl Objective {
     }
 }
 
+/// All failures together, whatever their outcome.
+fn is_of_failures(condition: &Condition) -> bool {
+    matches!(condition.metric, Metric::ErrorShare | Metric::Failed)
+}
+
 fn is_rate(metric: Metric) -> bool {
     matches!(metric, Metric::Throughput | Metric::SentRate | Metric::ScheduledRate)
 }
@@ -132,7 +137,8 @@ mod tests {
             &["response.p99.9 <= 50ms", "p50 < 1ms", "error_share < 1%"],
         );
         check("p99 < 20ms and error_share < 5%", &["p99 < 20ms", "error_share < 5%"]);
-        check("outcome.reset < 1%", &["outcome.reset < 1%"]);
+        check("outcome.reset < 1%", &["outcome.reset < 1%", "error_share < 1%"]);
+        check("p99 < 20ms and code.503 < 1%", &["p99 < 20ms", "code.503 < 1%", "error_share < 1%"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
 use record::search::{ProbeFigure, ProbeResult, Says};
 use record::{Interval, Second};
 use report::{Answer, Figures, RunFacts};
-use stats::search::{Finding, Halves, finding};
+use stats::search::{Finding, Fitness, Halves, finding};
 use units::Nanos;
 
 use super::objective::Objective;
@@ -17,21 +17,21 @@ pub const WARMUP: Nanos = Nanos::from_secs(1);
 
 /// Findings of the audit that say nothing against the client: the server did not keep up, refused, or its answers
 /// came without stamps. All others, and those that are not known here, make the client unfit.
-const NOT_OF_THE_CLIENT: [&str; 13] = [
+const NOT_OF_THE_CLIENT: [&str; 10] = [
     "kept_up",
     "offered_load",
     "nothing_measured",
     "unknown_outcome",
     "drift",
     "independence",
-    "littles_law",
     "listen_drops",
     "retransmits",
     "read_stamps",
     "unstamped",
-    "stamps_moved",
-    "wall_clock",
 ];
+
+/// Findings that the host was not the client's own: whatever else is against the client then comes of it.
+const OF_THE_HOST: [&str; 5] = ["host_stall", "hiccups", "cpu_quota", "run_queue", "steal"];
 
 /// What was measured after the warm-up.
 pub struct Measured {
@@ -103,11 +103,8 @@ impl Judge<'_> {
         measured: &Measured,
         rate: Option<f64>,
     ) -> (Finding, ProbeResult) {
-        let blemishes = conducted.document.verdict.iter().flat_map(|verdict| &verdict.findings);
-        let against_client: Vec<&Blemish> = blemishes
-            .filter(|blemish| blemish.makes >= VerdictWord::Degraded)
-            .filter(|blemish| !NOT_OF_THE_CLIENT.contains(&blemish.check.as_str()))
-            .collect();
+        let verdict = conducted.document.verdict.as_ref();
+        let against_client = against_client(verdict.map_or(&[], |verdict| &verdict.findings));
         let behind = backlog(conducted);
         let (held, figures, why_not) = self.holds(&measured.whole, measured.length);
         let halves = Halves {
@@ -115,16 +112,14 @@ impl Judge<'_> {
             held_second: self.holds(&measured.second, Nanos(measured.length.0 / 2)).0 && behind.is_none(),
             mean_s: measured.mean_s,
             apart_s: measured.length.as_secs_f64() / 2.0,
-            fit: against_client.is_empty(),
+            fitness: fitness(&against_client),
         };
         let found = finding(&halves, self.tolerance);
         let why = match found {
             Finding::Holds => String::new(),
             Finding::Fails => why_not.or(behind).unwrap_or_default(),
             Finding::Unsettled => unsettled(measured, held),
-            Finding::Doubtful { .. } => {
-                against_client.first().map(|blemish| because(blemish)).unwrap_or_default()
-            }
+            Finding::Doubtful | Finding::Disturbed => cause(&against_client),
         };
         let results = &measured.whole.results;
         let quantile = |q| {
@@ -174,6 +169,29 @@ impl Judge<'_> {
     }
 }
 
+fn against_client(blemishes: &[Blemish]) -> Vec<&Blemish> {
+    let grave = blemishes.iter().filter(|blemish| blemish.makes >= VerdictWord::Degraded);
+    grave.filter(|blemish| !NOT_OF_THE_CLIENT.contains(&blemish.check.as_str())).collect()
+}
+
+fn fitness(against_client: &[&Blemish]) -> Fitness {
+    match against_client {
+        [] => Fitness::Fit,
+        all if all.iter().any(|blemish| is_of_the_host(blemish)) => Fitness::Disturbed,
+        _ => Fitness::Unfit,
+    }
+}
+
+fn is_of_the_host(blemish: &Blemish) -> bool {
+    OF_THE_HOST.contains(&blemish.check.as_str())
+}
+
+/// The host's first: it explains the others.
+fn cause(against_client: &[&Blemish]) -> String {
+    let host = against_client.iter().find(|blemish| is_of_the_host(blemish));
+    host.or(against_client.first()).map(|blemish| because(blemish)).unwrap_or_default()
+}
+
 /// The server did not keep up, whatever a lax objective says.
 fn backlog(conducted: &Conducted) -> Option<String> {
     let verdict = conducted.document.verdict.as_ref()?;
@@ -195,6 +213,36 @@ fn says(found: Finding) -> Says {
         Finding::Holds => Says::Holds,
         Finding::Fails => Says::Fails,
         Finding::Unsettled => Says::Unsettled,
-        Finding::Doubtful { .. } => Says::Client,
+        Finding::Doubtful | Finding::Disturbed => Says::Client,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If this fails, a rate is believed that was measured with moved stamps, a wall clock that was set, or figures
+    /// that contradict each other.
+    #[test]
+    fn only_findings_of_the_server_leave_the_client_fit() {
+        let fitness_of = |checks: &[&str]| {
+            let blemishes: Vec<Blemish> = checks.iter().map(|check| blemish(check)).collect();
+            fitness(&against_client(&blemishes))
+        };
+        assert_eq!(fitness_of(&["kept_up", "offered_load", "drift", "unstamped"]), Fitness::Fit);
+        for check in ["littles_law", "wall_clock", "stamps_moved", "schedule_lag", "unheard_of"] {
+            assert_eq!(fitness_of(&["kept_up", check]), Fitness::Unfit, "{check}");
+        }
+        for check in OF_THE_HOST {
+            assert_eq!(fitness_of(&["schedule_lag", check]), Fitness::Disturbed, "{check}");
+        }
+        let both = [blemish("schedule_lag"), blemish("steal")];
+        assert_eq!(cause(&against_client(&both)), "steal: much");
+    }
+
+    fn blemish(check: &str) -> Blemish {
+        let (check, measured) = (check.to_owned(), "much".to_owned());
+        let (limit, advice) = (String::new(), String::new());
+        Blemish { check, makes: VerdictWord::Degraded, measured, limit, advice }
     }
 }

@@ -13,8 +13,16 @@ pub struct Halves {
     pub mean_s: [f64; 2],
     /// From the middle of the first to the middle of the second, in seconds.
     pub apart_s: f64,
-    /// Whether the client was fit to measure this rate.
-    pub fit: bool,
+    pub fitness: Fitness,
+}
+
+/// Whether the client was fit to measure this rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fitness {
+    Fit,
+    Unfit,
+    /// Something else on its host disturbed it.
+    Disturbed,
 }
 
 /// What they say. `tolerance` is that of the search.
@@ -26,8 +34,12 @@ pub fn finding(halves: &Halves, tolerance: f64) -> Finding {
     let [first, second] = halves.mean_s;
     let slope = (second - first) / halves.apart_s.max(f64::MIN_POSITIVE);
     let grows = slope > tolerance / 4.0 && second > first * CLEAR_GROWTH;
+    match halves.fitness {
+        Fitness::Fit => {}
+        Fitness::Unfit => return Finding::Doubtful,
+        Fitness::Disturbed => return Finding::Disturbed,
+    }
     match halves.held {
-        held if !halves.fit => Finding::Doubtful { held },
         true if grows => Finding::Unsettled,
         true => Finding::Holds,
         // It was still warming up.

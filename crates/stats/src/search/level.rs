@@ -10,9 +10,10 @@ pub(super) struct Level {
     holds: usize,
     fails: usize,
     unsettled: usize,
-    /// With a client that was not fit: the objective held, and it did not.
-    held_unfit: usize,
-    failed_unfit: usize,
+    /// With a client that was not fit.
+    unfit: usize,
+    /// On a host that was not the client's own.
+    disturbed: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,15 +28,8 @@ pub(super) enum Standing {
 
 impl Level {
     pub(super) fn of(probed: &Probed) -> Level {
-        let mut level = Level {
-            rate: probed.rate,
-            served: 0.0,
-            holds: 0,
-            fails: 0,
-            unsettled: 0,
-            held_unfit: 0,
-            failed_unfit: 0,
-        };
+        let rate = probed.rate;
+        let mut level = Level { rate, served: 0.0, holds: 0, fails: 0, unsettled: 0, unfit: 0, disturbed: 0 };
         level.add(probed);
         level
     }
@@ -46,17 +40,17 @@ impl Level {
             Finding::Holds => &mut self.holds,
             Finding::Fails => &mut self.fails,
             Finding::Unsettled => &mut self.unsettled,
-            Finding::Doubtful { held: true } => &mut self.held_unfit,
-            Finding::Doubtful { held: false } => &mut self.failed_unfit,
+            Finding::Doubtful => &mut self.unfit,
+            Finding::Disturbed => &mut self.disturbed,
         } += 1;
     }
 
     /// The majority of the probes with a fit client; without any, whether it was unfit twice: once, something else
-    /// on its host may have disturbed it.
+    /// on its host may have disturbed it. That something did takes three: it comes and goes.
     pub(super) fn standing(&self) -> Standing {
         let (holds, fails) = (self.holds, self.failed());
         match (holds, fails) {
-            (0, 0) if self.unfit() >= 2 => Standing::Limit,
+            (0, 0) if self.unfit >= 2 || self.uncounted() >= 3 => Standing::Limit,
             _ if holds > fails => Standing::Holds,
             _ if fails > holds => Standing::Fails,
             _ => Standing::Open,
@@ -69,8 +63,13 @@ impl Level {
         self.fails + self.unsettled.saturating_sub(1)
     }
 
-    fn unfit(&self) -> usize {
-        self.held_unfit + self.failed_unfit
+    fn uncounted(&self) -> usize {
+        self.unfit + self.disturbed
+    }
+
+    /// Whether the client was ever fit here.
+    fn was_measured(&self) -> bool {
+        self.holds + self.fails + self.unsettled > 0
     }
 
     /// How long the next probe at this rate shall be.
@@ -78,14 +77,30 @@ impl Level {
         if self.unsettled > 0 { Length::Twice } else { Length::Usual }
     }
 
-    /// Whether at least two probes say so, one of them with a fit client. That the client cannot do a rate takes
-    /// three: it is the likeliest to have been a disturbance.
+    /// Whether at least two probes with a fit client say so. That the client cannot do a rate takes three: it is
+    /// the likeliest to have been a disturbance.
     pub(super) fn is_confirmed(&self) -> bool {
         match self.standing() {
-            Standing::Holds => self.holds + self.held_unfit >= 2,
-            Standing::Fails => self.failed() + self.failed_unfit >= 2,
-            Standing::Limit => self.unfit() >= 3,
+            Standing::Holds => self.holds >= 2,
+            Standing::Fails => self.failed() >= 2,
+            Standing::Limit => self.uncounted() >= 3,
             Standing::Open => false,
         }
+    }
+
+    /// The load that the host was disturbed under, where that is all that is known of this rate.
+    pub(super) fn disturbed_at(&self) -> Option<f64> {
+        let only = self.standing() == Standing::Limit && self.disturbed > self.unfit;
+        only.then_some(self.rate.min(self.served))
+    }
+
+    /// Disturbed, and nothing else so far.
+    pub(super) fn is_only_disturbed(&self) -> bool {
+        self.disturbed > 0 && !self.was_measured()
+    }
+
+    /// It was measured well, and then the host was disturbed again and again: not by this rate.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.disturbed >= 3 && self.was_measured()
     }
 }

@@ -6,13 +6,16 @@
 //! The way: an estimate, a first rate just below it, from there up or down in steps that grow by three until one
 //! rate holds and one fails, then the middle of the two until they are as near as was asked. Both ends are then
 //! probed again, since one lucky or unlucky probe would decide all; where two probes disagree, a third decides.
+//!
+//! Where something else on the host disturbs the client, the load may have caused it or not. Half of the load tells:
+//! if it is disturbed there too, no rate can be measured on this host now, and the search ends.
 
 mod halves;
 mod level;
 #[cfg(test)]
 mod tests;
 
-pub use self::halves::{Halves, finding};
+pub use self::halves::{Fitness, Halves, finding};
 use self::level::{Level, Standing};
 
 /// What is searched for.
@@ -55,10 +58,10 @@ pub enum Finding {
     Fails,
     /// The two halves of the probe say different things.
     Unsettled,
-    /// The client was not fit to say; whether the objective held all the same.
-    Doubtful {
-        held: bool,
-    },
+    /// The client was not fit to say.
+    Doubtful,
+    /// Nor was it, and not by its own doing: its host stood still, or was others'.
+    Disturbed,
 }
 
 /// A probe that was carried out.
@@ -80,6 +83,8 @@ pub struct Answer {
     /// Whether each end that there is was seen at least twice, with no as many that spoke against it.
     pub confirmed: bool,
     pub above: Above,
+    /// The client's host is disturbed whatever the rate: there was no use in going on.
+    pub given_up: bool,
 }
 
 /// Why the answer is no higher.
@@ -134,7 +139,7 @@ impl Search {
 
     /// What to do next; a function of what was noted.
     pub fn step(&self) -> Step {
-        if self.used >= self.aim.probes {
+        if self.used >= self.aim.probes || self.is_starved() {
             return Step::Done;
         }
         if let Some(level) = self.undecided() {
@@ -150,7 +155,9 @@ impl Search {
             },
             (Some(low), None) => self.upwards(low).or_else(|| self.unconfirmed()),
             (None, Some(high)) => self.downwards(high).or_else(|| self.unconfirmed()),
-            (Some(low), Some(high)) => self.between(low, high).or_else(|| self.unconfirmed()),
+            (Some(low), Some(high)) => {
+                self.unproven(low, high).or_else(|| self.between(low, high)).or_else(|| self.unconfirmed())
+            }
         };
         let length =
             |rate| self.levels.iter().find(|level| level.rate == rate).map_or(Length::Usual, Level::length);
@@ -163,13 +170,16 @@ impl Search {
         let ends = [low, high];
         let confirmed =
             ends.iter().any(Option::is_some) && ends.into_iter().flatten().all(Level::is_confirmed);
+        let given_up = self.is_starved();
         let above = match high.map(Level::standing) {
             Some(Standing::Limit) => Above::Client,
             Some(_) => Above::Server,
             None if low.is_some_and(|low| self.aim.to.is_some_and(|to| low.rate >= to)) => Above::Range,
+            None if given_up => Above::Client,
             None => Above::Untried,
         };
-        Answer { holds: low.map(|low| low.rate), fails: high.map(|high| high.rate), confirmed, above }
+        let [holds, fails] = ends.map(|end| end.map(|level| level.rate));
+        Answer { holds, fails, confirmed, above, given_up }
     }
 
     /// The lowest rate that does not hold.
@@ -206,6 +216,9 @@ impl Search {
     fn downwards(&self, high: &Level) -> Option<f64> {
         if high.rate <= self.aim.from {
             return None;
+        }
+        if let Some(load) = high.disturbed_at() {
+            return Some(self.allowed(load * CLEARLY_LESS));
         }
         let failed = self.levels.len();
         let step = high.rate * (1.0 - self.stride(failed).min(FARTHEST_DOWN));
@@ -244,6 +257,24 @@ impl Search {
         sides.into_iter().find(fits)
     }
 
+    /// Whether the host was disturbed at a rate that it had been fit at, or, without any rate known to hold, under
+    /// clearly less load as well: nothing that a search can do gets around that.
+    fn is_starved(&self) -> bool {
+        if self.levels.iter().any(Level::is_spoilt) {
+            return true;
+        }
+        let load = self.levels.iter().filter_map(Level::disturbed_at).reduce(f64::max);
+        let Some(load) = load.filter(|_| self.low().is_none()) else { return false };
+        let little = rounded(load * CLEARLY_LESS).max(self.aim.from);
+        self.levels.iter().any(|level| level.is_only_disturbed() && level.rate <= little)
+    }
+
+    /// A disturbance above a rate that was seen to hold once only: whether the rate made it shows where it held.
+    fn unproven(&self, low: &Level, high: &Level) -> Option<f64> {
+        let proven = |level: &Level| level.rate <= low.rate && level.is_confirmed();
+        (high.disturbed_at().is_some() && !self.levels.iter().any(proven)).then_some(low.rate)
+    }
+
     /// What was served at a rate that asked for clearly more.
     fn served_short(&self, high: &Level) -> Option<f64> {
         let is_short = high.served > 0.0 && high.served < high.rate * (1.0 - self.aim.tolerance / 4.0);
@@ -273,6 +304,9 @@ const MOST_HINTS: usize = 4;
 
 /// In tolerances: two probes this far below and above what was served are as near as the answer needs.
 const HINT_MARGIN: f64 = 0.45;
+
+/// A host that is starved by the load has time to spare under half of it.
+const CLEARLY_LESS: f64 = 0.5;
 
 /// Down to 30 % at once: without a bracket, three such steps find what holds at a thirtieth of the estimate.
 const FARTHEST_DOWN: f64 = 0.7;

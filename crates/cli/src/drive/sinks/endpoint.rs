@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -41,7 +42,7 @@ pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Serves until the run ends.
+/// Serves until the run is over: at its end, or after one more scrape where that is waited for.
 pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("nothing was served: {error}"))?;
@@ -49,7 +50,7 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
         let listener = tokio::net::TcpListener::from_std(listener);
         let listener = listener.map_err(|error| format!("nothing was served: {error}"))?;
         let peers = Arc::new(());
-        while !state.ends_within(Duration::ZERO) {
+        while !state.is_over_within(Duration::ZERO) {
             let Ok(accepted) = time::timeout(NAP, listener.accept()).await else { continue };
             let Ok((stream, _)) = accepted else {
                 // Out of descriptors, or the peer has gone: neither is helped by asking at once.
@@ -61,9 +62,13 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
             }
             let (peer, state) = (Arc::clone(&peers), Arc::clone(state));
             tokio::spawn(async move {
+                let has_all = AtomicBool::new(false);
                 let answer = service_fn(|request| {
-                    let state = Arc::clone(&state);
-                    async move { Ok::<_, Infallible>(answer(&request, &state)) }
+                    let ended = state.ends_within(Duration::ZERO);
+                    let answer = answer(&request, &state);
+                    let is_whole = request.method() == Method::GET && answer.status() == StatusCode::OK;
+                    has_all.store(ended && is_whole, Ordering::Relaxed);
+                    async move { Ok::<_, Infallible>(answer) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new()
                     .timer(TokioTimer::new())
@@ -73,7 +78,10 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
                     .keep_alive(false)
                     .serve_connection(TokioIo::new(stream), answer);
                 // What becomes of a peer is no matter of the run's.
-                let _ = time::timeout(PEER_TIMEOUT, connection).await;
+                let ended = time::timeout(PEER_TIMEOUT, connection).await;
+                if has_all.load(Ordering::Relaxed) && matches!(ended, Ok(Ok(()))) {
+                    state.close();
+                }
                 drop(peer);
             });
         }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -50,11 +51,6 @@ fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-fn rows_to(path: &Path) -> SinkPlan {
-    let jsonl = RowPlan { form: export::rows::Form::Jsonl, option: "--jsonl", path: path.to_owned() };
-    SinkPlan { rows: vec![jsonl], ..SinkPlan::default() }
-}
-
 #[test]
 fn the_endpoint_shows_the_run_as_it_stands() {
     let address = free();
@@ -75,8 +71,42 @@ fn the_endpoint_shows_the_run_as_it_stands() {
     assert!(ask(address, "POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 405 "));
     let long = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "a".repeat(REFUSED_BYTES));
     assert!(!ask(address, &long).starts_with("HTTP/1.1 200 "));
-    assert_eq!(sinks.finish(), [""; 0]);
+    assert_eq!(sinks.finish(&|| false), [""; 0]);
     assert!(TcpStream::connect(address).is_err(), "it serves on after the run");
+}
+
+/// If this fails, a scraper that comes every 15 s never sees how a run ended.
+#[test]
+fn the_endpoint_waits_for_one_last_scrape() {
+    let address = free();
+    let linger = Some(Nanos::from_secs(3_600));
+    let plan = SinkPlan { prometheus: Some(address), linger, ..SinkPlan::default() };
+    let mut sinks = Sinks::open(&plan).unwrap();
+    begin(&sinks);
+    feed(&mut sinks, 3);
+    let state = Arc::clone(&sinks.state);
+    let scraper = thread::spawn(move || {
+        assert!(state.ends_within(Duration::from_secs(600)));
+        assert!(ask(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    });
+    assert_eq!(sinks.finish(&|| false), [""; 0]);
+    let answer = scraper.join().unwrap();
+    assert!(answer.contains("\nparallax_response_seconds_count 3\n"), "{answer}");
+    assert!(TcpStream::connect(address).is_err(), "it serves on after the last scrape");
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_a_last_scrape() {
+    let linger = Some(Nanos::from_secs(3_600));
+    for looks_before in [0, 2] {
+        let plan = SinkPlan { prometheus: Some(free()), linger, ..SinkPlan::default() };
+        let mut sinks = Sinks::open(&plan).unwrap();
+        begin(&sinks);
+        let looks = std::cell::Cell::new(0);
+        let is_stopped = || looks.replace(looks.get() + 1) >= looks_before;
+        assert_eq!(sinks.finish(&is_stopped), [""; 0]);
+    }
 }
 
 /// Above what the endpoint reads of a request.
@@ -95,7 +125,7 @@ fn silent_peers_beyond_a_few_are_turned_away() {
         closed += usize::from(matches!(stream.read(&mut [0]), Ok(0) | Err(_)) && is_closed(stream));
     }
     assert_eq!(closed, 40 - 16);
-    assert_eq!(sinks.finish(), [""; 0]);
+    assert_eq!(sinks.finish(&|| false), [""; 0]);
 }
 
 fn is_closed(mut stream: &TcpStream) -> bool {
@@ -118,20 +148,43 @@ fn a_taken_port_refuses_the_run() {
 fn rows_arrive_in_full_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rows");
-    let mut sinks = Sinks::open(&rows_to(&path)).unwrap();
+    let mut sinks = Sinks::open(&SinkPlan::rows_to(&path)).unwrap();
     feed(&mut sinks, 20);
-    assert_eq!(sinks.finish(), [""; 0]);
+    assert_eq!(sinks.finish(&|| false), [""; 0]);
     let text = std::fs::read_to_string(path).unwrap();
     let indices: Vec<u64> =
         text.lines().map(|line| serde_json::from_str::<Second>(line).unwrap().index).collect();
     assert_eq!(indices, (0..20).collect::<Vec<_>>());
 }
 
+/// As with `--jsonl - | reader`: if this fails, a reader of the other end finds half a line, or none.
+#[test]
+fn rows_come_out_of_a_pipe_whole() {
+    for form in [export::rows::Form::Jsonl, export::rows::Form::Csv] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", writer.as_raw_fd()).into();
+        let rows = vec![RowPlan { form, option: "--rows", path }];
+        let mut sinks = Sinks::open(&SinkPlan { rows, ..SinkPlan::default() }).unwrap();
+        drop(writer);
+        let lines = thread::spawn(move || std::io::read_to_string(reader).unwrap());
+        feed(&mut sinks, 30);
+        assert_eq!(sinks.finish(&|| false), [""; 0]);
+        let lines = lines.join().unwrap();
+        assert!(lines.ends_with('\n'));
+        let widths: Vec<usize> = lines.lines().map(|line| line.split(',').count()).collect();
+        let heads = usize::from(form == export::rows::Form::Csv);
+        assert_eq!(widths.len(), 30 + heads, "{lines}");
+        assert!(heads == 0 || widths.iter().all(|width| *width == widths[0]), "{lines}");
+        let is_whole = |line: &str| serde_json::from_str::<Second>(line).is_ok();
+        assert!(heads == 1 || lines.lines().all(is_whole), "{lines}");
+    }
+}
+
 #[test]
 fn a_full_disk_is_told_at_the_end() {
-    let mut sinks = Sinks::open(&rows_to(Path::new("/dev/full"))).unwrap();
+    let mut sinks = Sinks::open(&SinkPlan::rows_to(Path::new("/dev/full"))).unwrap();
     feed(&mut sinks, 5);
-    let untold = sinks.finish();
+    let untold = sinks.finish(&|| false);
     assert_eq!(untold.len(), 1);
     assert!(untold[0].starts_with("--jsonl: 5 rows were not written: No space left"), "{untold:?}");
 }
@@ -146,7 +199,7 @@ fn a_reader_that_sleeps_loses_rows_and_holds_nobody_up() {
     let mut sinks = Sinks::open(&SinkPlan::default()).unwrap();
     sinks.rows.push(RowQueue { option: "--csv", queue, lost: 0 });
     feed(&mut sinks, 100);
-    assert_eq!(sinks.finish(), ["--csv: 40 rows were lost because it was not read in time"]);
+    assert_eq!(sinks.finish(&|| false), ["--csv: 40 rows were lost because it was not read in time"]);
 }
 
 /// If this fails, totals on a dashboard are lower than the run's, because somebody looked in the wrong moment.
@@ -162,7 +215,7 @@ fn what_is_measured_while_somebody_looks_is_not_lost() {
     feed(&mut sinks, 1);
     let count = state.snapshot(|snapshot| snapshot.total.response().map(|response| response.count()));
     assert_eq!(count.flatten(), Some(5));
-    sinks.finish();
+    sinks.finish(&|| false);
 }
 
 #[test]
@@ -189,7 +242,7 @@ fn pushes_reach_a_collector_and_those_that_do_not_are_told() {
     begin(&sinks);
     feed(&mut sinks, 2);
     let first = pushes.recv().unwrap();
-    let untold = sinks.finish();
+    let untold = sinks.finish(&|| false);
     let said = untold.join("\n");
     assert!(
         said.starts_with("--otlp: 1 of ") && said.ends_with("/v1/metrics answered 503 Service Unavailable"),
