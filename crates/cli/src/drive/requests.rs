@@ -50,9 +50,9 @@ impl FromStr for KeepArg {
                 Ok(number @ 1..=MOST_SLOWEST) => Ok(KeepArg::Slowest(number as usize)),
                 _ => Err("slowest= takes a number from 1 to 1000000".to_owned()),
             },
-            Some(("sample", share)) => {
-                parse_share(share).map(KeepArg::Sample).ok_or("sample= takes a share over 0%, up to 100%".to_owned())
-            }
+            Some(("sample", share)) => parse_share(share)
+                .map(KeepArg::Sample)
+                .ok_or("sample= takes a share over 0%, up to 100%".to_owned()),
             None if units::parse_count(text).is_ok() => {
                 Err(format!("is one of {FORMS}; to schedule {text} requests write `-n {text}`"))
             }
@@ -183,8 +183,19 @@ mod tests {
             assert_eq!(text.parse(), Ok(keep), "{text}");
         }
         let nonsense = [
-            "", "none", "slowest", "slowest=0", "slowest=2M", "slowest=x", "sample=", "sample=0%", "sample=101%",
-            "sample=2", "sample=nan", "sample=-1%", "all=1",
+            "",
+            "none",
+            "slowest",
+            "slowest=0",
+            "slowest=2M",
+            "slowest=x",
+            "sample=",
+            "sample=0%",
+            "sample=101%",
+            "sample=2",
+            "sample=nan",
+            "sample=-1%",
+            "all=1",
         ];
         for text in nonsense {
             assert!(text.parse::<KeepArg>().is_err(), "{text}");

@@ -105,6 +105,8 @@ impl Http2Session {
         // A sender remembers a stream that waits for the peer's leave, and refuses the next: a fresh one does not.
         let sent = self.requests.clone().send_request(head, body.is_empty());
         let Ok((answer, upload)) = sent else {
+            // Nor will it take another.
+            self.frames.leaving = true;
             self.events.push_back((Event::Failed(key, StreamEnd::Unprocessed), None));
             return Encoded::Whole;
         };

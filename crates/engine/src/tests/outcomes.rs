@@ -255,6 +255,27 @@ fn what_ran_out_while_the_client_slept_is_the_clients() {
     assert!((ms(940)..=ms(1_000)).contains(&run.total.worker_stall_max), "{}", run.total.worker_stall_max);
 }
 
+/// If this fails, a pool is blamed for the requests that a sleeping client could not take up.
+#[test]
+fn what_found_the_queue_full_after_a_sleep_is_the_clients() {
+    let mut plan = open("100/s", 100);
+    plan.pool.callers = 3;
+    let script =
+        Script { stalls: vec![Span { from: ms(205), until: ms(755) }], ..Script::answering_after(ms(1)) };
+    // Of the 55 due in its sleep, three are taken up.
+    check(&plan, &script, "48 ok; 52 queue_full/pool_wait/client");
+    // Those due before it found no room by the pool's fault.
+    let hung = Script { stalls: vec![Span { from: ms(45), until: ms(795) }], ..always(never()) };
+    let mut plan = Plan { window: Some(ms(900)), drain: Some(ms(1)), ..plan };
+    plan.pool.callers = 2;
+    check(
+        &plan,
+        &hung,
+        "1 in_flight/wait/undecided; 1 not_sent/pool_wait/pool; 13 queue_full/pool_wait/pool; \
+         75 queue_full/pool_wait/client",
+    );
+}
+
 #[test]
 fn a_client_that_runs_has_no_stall() {
     let run = simulate(&open("100/s", 50), &Script::answering_after(ms(700)));

@@ -126,14 +126,24 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     #[inline]
-    fn take_input(&mut self, slot: Slot, mut input: &[u8], arrival: Arrival) {
-        let mut more = false;
+    fn take_input(&mut self, slot: Slot, input: &[u8], arrival: Arrival) {
+        self.take_events(slot, input, false, arrival);
+        if self.stands(slot) {
+            self.tidy_up(slot);
+        }
+    }
+
+    /// Shows `input` to the session and attends to what it makes of it; `more`: it may have something to tell
+    /// without any.
+    #[inline]
+    fn take_events(&mut self, slot: Slot, mut input: &[u8], mut more: bool, arrival: Arrival) {
         while more || !input.is_empty() {
             let connection = &mut self.connections[slot.0 as usize];
             match connection.session.handle_input(input, &mut connection.out) {
                 Ok(step) => {
                     input = &input[step.consumed..];
                     more = step.more;
+                    self.unlist_if_full(slot);
                     if let Some(event) = step.event {
                         self.attend_event(slot, event, arrival);
                     }
@@ -144,7 +154,6 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 return;
             }
         }
-        self.tidy_up(slot);
     }
 
     /// What input may have changed besides the requests: bytes to send, room for more, or for none.
@@ -221,6 +230,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             StreamEnd::Reset | StreamEnd::Unprocessed => connection.phase(&connection.exchanges[index]),
         };
         let Some(exchange) = connection.take(index) else { return };
+        if end == StreamEnd::Unprocessed && exchange.may_move() {
+            // It came too late for this connection, and has not left.
+            return self.put_back(std::iter::once(exchange), now);
+        }
         self.under_way -= 1;
         self.recorder.note_ended(u64::from(exchange.offered.is_some()), now);
         let outcome = match end {
@@ -267,7 +280,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     #[inline]
     fn book_answer(&mut self, slot: Slot, exchange: &Exchange<P::Journey>, reply: Reply, arrival: Arrival) {
         let number = self.number(slot);
-        let request = || Request { code: Some(reply.code).filter(|&code| code > 0), ..exchange.ended(number, exchange.timeline.last()) };
+        let request = || Request {
+            code: Some(reply.code).filter(|&code| code > 0),
+            ..exchange.ended(number, exchange.timeline.last())
+        };
         let interval = &mut self.recorder.current;
         interval.record_code(reply.code);
         let (outcome, blame) = match reply.judgement {
@@ -311,17 +327,25 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 Some("the server closed the connection"),
             );
         }
+        // A session may have something to tell of a request that came too late for it.
+        let arrival = Arrival { kernel: None, read, by_close: true };
+        self.take_events(slot, &[], true, arrival);
+        if !self.stands(slot) {
+            return;
+        }
+        let connection = &mut self.connections[slot.0 as usize];
         match connection.session.handle_close() {
-            CloseEvent::Idle => {
+            CloseEvent::Idle if connection.exchanges.is_empty() => {
                 self.recorder.current.counts.idle_closes += 1;
                 self.close_idle(slot);
             }
             CloseEvent::Finished(reply) => {
                 // The close itself carries no stamp; the body's last bytes came with an earlier read.
                 let reply = Reply { keep: false, ..reply };
-                self.finish(slot, 0, reply, Arrival { kernel: None, read, by_close: true });
+                self.finish(slot, 0, reply, arrival);
             }
-            CloseEvent::BeforeResponse => {
+            // Idle for the session alone: it never saw what was put on it.
+            CloseEvent::BeforeResponse | CloseEvent::Idle => {
                 let phase = connection.oldest_phase();
                 self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
             }
