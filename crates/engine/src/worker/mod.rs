@@ -400,6 +400,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         let interval = &mut self.recorder.current;
         let age = request.age();
         interval.record_failure(failure, age);
+        interval.record_failed_lags(&request.timeline);
         if self.several_kinds {
             interval.kind(request.kind).record_failure(failure, age);
         }
