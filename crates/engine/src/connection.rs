@@ -25,6 +25,8 @@ pub(crate) struct Connection<S: Session> {
     pub newly_offered: u64,
     /// The last phase before its first request could be sent.
     pub opened_by: Phase,
+    /// When something was last read from it.
+    pub heard: Nanos,
     /// On the pool's list of connections with room.
     pub listed: bool,
     /// On the worker's list of connections with something to write.
@@ -103,6 +105,7 @@ impl<S: Session> Connection<S> {
             written: 0,
             newly_offered: 0,
             opened_by: Phase::Connect,
+            heard: Nanos::ZERO,
             listed: true,
             dirty: false,
             unread: false,

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
-use testkit::{Acks, Dial, LineProtocol, Lookup, Script, Service, Span, Text, Then, Turns, Way};
+use testkit::{Acks, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 use units::Nanos;
 
-use super::{closed, endings, ms, named, open, simulate, simulate_lines};
+use super::{closed, endings, ms, named, open, simulate, simulate_lines, us};
 use crate::pacer::Pace;
 use crate::plan::Plan;
 
@@ -96,6 +96,7 @@ fn each_error_of_connect_has_its_blame() {
         (Errno::CONNREFUSED, "connect_refused/connect/server"),
         (Errno::TIMEDOUT, "connect_timeout/connect/undecided"),
         (Errno::CONNRESET, "connect_failed/connect/server"),
+        (Errno::AGAIN, "connect_failed/connect/server"),
         (Errno::HOSTUNREACH, "connect_failed/connect/network"),
         (Errno::NETUNREACH, "connect_failed/connect/network"),
         (Errno::MFILE, "connect_failed/connect/client"),
@@ -172,6 +173,23 @@ fn silence_is_the_servers_fault_only_if_the_request_got_there() {
     }
     let half = Service::raw(ms(1), "ok", Then::Hang);
     check(&plan, &always(half), "3 request_timeout/receive/server");
+}
+
+/// If this fails, an answer too many is taken for that of the next request, and a server has answered in no time.
+#[test]
+fn an_answer_from_before_its_request_is_none() {
+    let mut refused = 0;
+    // A second answer to the first request, around the moment at which the second request is due.
+    for early_us in 0..60 {
+        let answer = |after, text| Piece { after, text: vec![Text::of(text)] };
+        let pieces = vec![answer(ms(1), "ok 0\n"), answer(ms(9).saturating_sub(us(early_us)), "ok 1\n")];
+        let services = Turns::first(vec![Service::pieces(ms(0), pieces)], Service::answer(ms(1), "ok"));
+        let script = Script { clock_cost: us(5), ..Script::serving(services) };
+        let total = simulate(&open("100/s", 2), &script).total;
+        assert_eq!(total.counts.stamps_moved, 0, "{early_us} us early: {}", endings(&total));
+        refused += u64::from(endings(&total) == "1 ok; 1 protocol_error/wait/server");
+    }
+    assert!(refused > 0, "none of them came in that moment");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use codec::{
     CloseEvent, DecodeError, Encoded, Ended, Event, Judgement, Key, Next, Opening, Origin, Protocol, Reply,
     Route, Session, Step, StreamEnd,
 };
-use testkit::{Piece, Script, Service, Text, Then, Turns};
+use testkit::{Acks, Dial, Piece, Script, Service, Text, Then, Turns, Way};
 
 use super::*;
 use crate::controls::Order;
@@ -21,12 +21,15 @@ struct Lines {
     opening: Opening,
     room: usize,
     origins: u16,
+    /// Requests can be cancelled one by one.
+    cancels: bool,
     /// Requests of each journey, and the pause between two of them.
     steps: u64,
     think: Nanos,
 }
 
-const PLAIN: Lines = Lines { opening: Opening::Ready, room: 2, origins: 1, steps: 1, think: Nanos::ZERO };
+const PLAIN: Lines =
+    Lines { opening: Opening::Ready, room: 2, origins: 1, cancels: false, steps: 1, think: Nanos::ZERO };
 
 /// A journey: its number, and which of its requests is next.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +43,8 @@ impl Protocol for Lines {
     type Session = LinesSession;
 
     fn session(&self, _: Origin) -> LinesSession {
-        let Lines { opening, room, .. } = *self;
-        LinesSession { opening, room, outstanding: Vec::new(), deaf: false, refused: Vec::new() }
+        let Lines { opening, room, cancels, .. } = *self;
+        LinesSession { opening, room, cancels, outstanding: Vec::new(), deaf: false, refused: Vec::new() }
     }
 
     fn begin(&self, n: u64) -> Tour {
@@ -68,6 +71,7 @@ impl Protocol for Lines {
 struct LinesSession {
     opening: Opening,
     room: usize,
+    cancels: bool,
     outstanding: Vec<Key>,
     deaf: bool,
     refused: Vec<Key>,
@@ -143,6 +147,14 @@ impl Session for LinesSession {
         if self.outstanding.is_empty() { CloseEvent::Idle } else { CloseEvent::BeforeResponse }
     }
 
+    fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        if self.cancels {
+            self.outstanding.retain(|&other| other != key);
+            out.extend_from_slice(b"997 cancelled\n");
+        }
+        self.cancels
+    }
+
     fn survives_early_answer(&self) -> bool {
         true
     }
@@ -183,6 +195,25 @@ fn a_stream_that_is_given_up_leaves_the_others_alone() {
     let run = run(&closed(1, 2, 2), &script, PLAIN);
     assert_eq!(endings(&run.total), "1 ok; 1 reset/wait/server");
     assert_eq!(run.dials, 1);
+}
+
+/// If this fails, one stream that is given up takes those beside it with it, however well they do.
+#[test]
+fn a_stream_that_times_out_leaves_the_others_alone() {
+    let mut plan = open("20/s", 4);
+    (plan.pool.callers, plan.pool.request_timeout) = (4, Some(ms(120)));
+    // Due at 0, 50, 100 and 150. The first is never answered; the fourth turn of the server is its end, at 120.
+    let turns = vec![says(ms(0), ""), says(ms(60), "ok 1\n"), says(ms(60), "ok 2\n"), says(ms(0), "")];
+    let script = Script::serving(Turns::first(turns, says(ms(60), "ok 3\n")));
+    let timed_out = "3 ok; 1 request_timeout/wait/server";
+    let run = super::streams::run(&plan, &script, Lines { cancels: true, ..PLAIN });
+    assert_eq!((endings(&run.total).as_str(), run.dials), (timed_out, 1));
+    // Where nothing is heard, and what was sent is not acknowledged, the way itself may be dead.
+    let way = Way { acks: Acks::Never, ..Way::default() };
+    let dead = Script::serving(Turns::always(says(ms(0), "")))
+        .dialing(Turns::always(Dial::Stands { after: ms(0), way }));
+    let run = super::streams::run(&plan, &dead, Lines { cancels: true, room: 4, ..PLAIN });
+    assert_eq!((endings(&run.total).as_str(), run.dials), ("4 request_timeout/wait/undecided", 2));
 }
 
 /// If this fails, an answer that came in one read and was wrong is booked as time that the server took.

@@ -8,7 +8,7 @@ use record::{Blame, Failure, Outcome, Phase};
 use rustix::io::Errno;
 use units::Nanos;
 
-use super::Worker;
+use super::{Worker, mark_dirty};
 use crate::connection::{Exchange, State};
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
@@ -19,7 +19,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 self.look_again(slot);
             }
             match self.deadline(slot) {
-                Some(deadline) if deadline <= now => self.expire(slot),
+                Some(deadline) if deadline <= now => {
+                    self.expire(slot, now);
+                    if let Some(next) = self.deadline(slot) {
+                        self.timers.arm(slot, next);
+                    }
+                }
                 Some(deadline) => self.timers.arm(slot, deadline),
                 None => {}
             }
@@ -69,7 +74,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    fn expire(&mut self, slot: Slot) {
+    fn expire(&mut self, slot: Slot, now: Nanos) {
         let connection = &self.connections[slot.0 as usize];
         if let State::Connecting { attempt, .. } = connection.state {
             return self.connect_failed(slot, attempt, &Errno::TIMEDOUT.into());
@@ -79,12 +84,32 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
         // The request was wholly sent and the peer's kernel has acknowledged every byte, so it got there: what
         // is missing is the answer. Otherwise silence is all there is.
-        let blame = match self.reactor.unacknowledged(slot) {
-            Some(0) if connection.sent > 0 => Blame::Server,
-            _ => Blame::Undecided,
-        };
+        let acknowledged = self.reactor.unacknowledged(slot) == Some(0);
+        let blame = if acknowledged && connection.sent > 0 { Blame::Server } else { Blame::Undecided };
         let failure = Failure::blamed(Outcome::RequestTimeout, connection.oldest_phase(), blame);
-        self.fail_connection(slot, failure);
+        // A way that is silent altogether may be dead, and would swallow whatever comes after.
+        let oldest = connection.exchanges.front().and_then(|oldest| oldest.offered);
+        let is_alive = acknowledged || oldest.is_some_and(|offered| connection.heard > offered);
+        if !is_alive || !self.cancel_oldest(slot, failure, now) {
+            self.fail_connection(slot, failure);
+        }
+    }
+
+    /// Ends the oldest request of the connection alone, where its session can do that.
+    fn cancel_oldest(&mut self, slot: Slot, failure: Failure, now: Nanos) -> bool {
+        let connection = &mut self.connections[slot.0 as usize];
+        let Some(key) = connection.exchanges.front().map(Exchange::key) else { return false };
+        if !connection.session.cancel(key, &mut connection.out) {
+            return false;
+        }
+        mark_dirty(&mut self.dirty, slot, connection);
+        let Some(exchange) = connection.take(0) else { return false };
+        self.under_way -= 1;
+        self.recorder.note_ended(u64::from(exchange.offered.is_some()), now);
+        self.record_failure(failure, exchange.ended(self.number(slot), now));
+        self.give_up_journey(exchange.n, exchange.journey, now);
+        self.list_if_room(slot);
+        true
     }
 
     /// Ends the connection of `slot`: its oldest request failed by `failure`, those behind it with it.

@@ -109,6 +109,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             Ok(Received::Bytes { count, arrived, drained }) => {
                 let arrival = Arrival { kernel: arrived, read: self.reactor.now(), by_close: false };
                 self.recorder.current.counts.bytes_received += count as u64;
+                self.connections[slot.0 as usize].heard = arrival.read;
                 self.take_input(slot, &buffer[..count], arrival);
                 !drained
             }
@@ -180,7 +181,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 else {
                     return;
                 };
-                if !exchange.begun {
+                if !exchange.begun || came_before(exchange, arrival, self.reactor) {
                     return self.answered_unasked(slot);
                 }
                 exchange.first_arrived(at);
@@ -189,7 +190,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let Some(index) = connection.position(key) else {
                     unreachable!("a session answers what it was asked, once")
                 };
-                if !connection.exchanges[index].begun {
+                let exchange = &connection.exchanges[index];
+                if !exchange.begun || came_before(exchange, arrival, self.reactor) {
                     return self.answered_unasked(slot);
                 }
                 self.finish(slot, index, reply, arrival);
@@ -202,10 +204,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Nothing of the request has been sent: whatever this answers, it is not that.
+    /// Nothing of the request had been sent: whatever this answers, it is not that.
+    #[cold]
     fn answered_unasked(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
-        self.fail_connection(slot, Failure::new(Outcome::ProtocolError, phase));
+        let failure = Failure::new(Outcome::ProtocolError, phase);
+        self.fail_connection_by(slot, failure, Some(DecodeError::Unsolicited.what()));
     }
 
     fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
@@ -383,6 +387,15 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         };
         self.fail_connection(slot, failure);
     }
+}
+
+/// Whether the kernel had the answer's last bytes before the request was handed to it: then they answer something
+/// else, and only this client's not looking made them look like its answer.
+#[inline]
+fn came_before<J>(exchange: &Exchange<J>, arrival: Arrival, reactor: &mut impl Reactor) -> bool {
+    let (Some(arrived), Some(offered)) = (arrival.kernel, exchange.offered) else { return false };
+    let arrived = arrived.saturating_add(STAMP_SLACK);
+    arrived < offered && reactor.is_surely_before(arrived, offered)
 }
 
 /// Stamps the end of an answer. Returns by how much a kernel stamp had to be moved to keep the order.
