@@ -105,8 +105,7 @@ pub trait Session {
     /// Takes bytes in the order they were read; any split is allowed.
     ///
     /// Stops after the first event: call again with the rest while [`Step::more`] is set or less was consumed
-    /// than was given. Without an event everything is consumed. May be called with nothing at any time, for what
-    /// the session has to tell without input.
+    /// than was given. Without an event everything is consumed.
     ///
     /// # Errors
     ///

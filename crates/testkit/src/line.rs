@@ -87,9 +87,6 @@ impl Session for LineSession {
     }
 
     fn handle_input(&mut self, input: &[u8], _: &mut Vec<u8>) -> Result<Step, DecodeError> {
-        if input.is_empty() {
-            return Ok(Step::new(0, None));
-        }
         if self.expected.is_empty() {
             return Err(DecodeError::Unsolicited);
         }

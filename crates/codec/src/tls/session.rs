@@ -80,8 +80,6 @@ impl TlsSession {
     ) -> Encoded {
         let Some(inner) = &mut self.inner else { unreachable!("requests follow the end of the handshake") };
         let encoded = inner.request(request, (key, expect), &mut self.said);
-        // One that cannot be sent says so at the next look.
-        self.more |= self.said.is_empty();
         self.encrypt(out);
         encoded
     }

@@ -127,17 +127,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     #[inline]
-    fn take_input(&mut self, slot: Slot, input: &[u8], arrival: Arrival) {
-        self.take_events(slot, input, false, arrival);
-        if self.stands(slot) {
-            self.tidy_up(slot);
-        }
-    }
-
-    /// Shows `input` to the session and attends to what it makes of it; `more`: it may have something to tell
-    /// without any.
-    #[inline]
-    fn take_events(&mut self, slot: Slot, mut input: &[u8], mut more: bool, arrival: Arrival) {
+    fn take_input(&mut self, slot: Slot, mut input: &[u8], arrival: Arrival) {
+        let mut more = false;
         while more || !input.is_empty() {
             let connection = &mut self.connections[slot.0 as usize];
             match connection.session.handle_input(input, &mut connection.out) {
@@ -155,6 +146,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 return;
             }
         }
+        self.tidy_up(slot);
     }
 
     /// What input may have changed besides the requests: bytes to send, room for more, or for none.
@@ -331,13 +323,6 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 Some("the server closed the connection"),
             );
         }
-        // A session may have something to tell of a request that came too late for it.
-        let arrival = Arrival { kernel: None, read, by_close: true };
-        self.take_events(slot, &[], true, arrival);
-        if !self.stands(slot) {
-            return;
-        }
-        let connection = &mut self.connections[slot.0 as usize];
         match connection.session.handle_close() {
             CloseEvent::Idle if connection.exchanges.is_empty() => {
                 self.recorder.current.counts.idle_closes += 1;
@@ -346,9 +331,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             CloseEvent::Finished(reply) => {
                 // The close itself carries no stamp; the body's last bytes came with an earlier read.
                 let reply = Reply { keep: false, ..reply };
-                self.finish(slot, 0, reply, arrival);
+                self.finish(slot, 0, reply, Arrival { kernel: None, read, by_close: true });
             }
-            // Idle for the session alone: it never saw what was put on it.
+            // Idle for the session alone: it has refused what was put on it, and had no time to say so.
             CloseEvent::BeforeResponse | CloseEvent::Idle => {
                 let phase = connection.oldest_phase();
                 self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
