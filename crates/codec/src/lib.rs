@@ -115,6 +115,13 @@ pub trait Session {
     /// The peer has closed its side. Ends the connection.
     fn handle_close(&mut self) -> CloseEvent;
 
+    /// The answer to request `key` is not waited for any longer. Appends what tells the peer, and says whether the
+    /// connection goes on without it: where it cannot, the connection must go.
+    fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        let _ = (key, out);
+        false
+    }
+
     /// Whether the connection can go on after a request that was answered before it was wholly sent. Where the
     /// requests stand one behind the other, what the rest of the bytes would mean to the peer is not known.
     fn survives_early_answer(&self) -> bool {
@@ -171,6 +178,18 @@ pub enum Event {
     Finished(Key, Reply),
     /// There will be no answer to this request. The connection goes on.
     Failed(Key, StreamEnd),
+}
+
+impl Event {
+    /// The request that it is about.
+    pub(crate) fn key(self) -> Option<Key> {
+        match self {
+            Event::Opened => None,
+            Event::Encoded(key) | Event::Began(key) | Event::Finished(key, _) | Event::Failed(key, _) => {
+                Some(key)
+            }
+        }
+    }
 }
 
 /// How one of several requests on a connection ended without an answer.

@@ -17,11 +17,13 @@ pub(crate) fn collect(
     let mut through = vec![0; emptied.len()];
     let mut open: BTreeMap<u64, Box<Interval>> = BTreeMap::new();
     // Ends when the last worker has dropped its sender.
-    while let Ok(mut part) = parts.recv() {
+    while let Ok(part) = parts.recv() {
         through[part.worker] = part.through;
-        part.interval.describe_worker(part.worker as u64);
-        add(&mut open, &part.interval);
-        give_back(&emptied[part.worker], part.interval);
+        if let Some(mut interval) = part.interval {
+            interval.describe_worker(part.worker as u64);
+            add(&mut open, &interval);
+            give_back(&emptied[part.worker], interval);
+        }
         let complete = through.iter().copied().min().unwrap_or(u64::MAX);
         while let Some(entry) = open.first_entry().filter(|entry| *entry.key() < complete) {
             emit(&mut entry.remove());

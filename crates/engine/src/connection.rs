@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use codec::{Encoded, Key, Origin, Route, Session};
-use record::{Phase, Request, Timeline};
+use record::{Edge, Phase, Request, Timeline};
 use units::Nanos;
+
+use crate::pool::Waiting;
 
 /// A connection of the pool. Closed until the first request on it opens it.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(crate) struct Connection<S: Session> {
     pub newly_offered: u64,
     /// The last phase before its first request could be sent.
     pub opened_by: Phase,
+    /// When something was last read from it.
+    pub heard: Nanos,
     /// On the pool's list of connections with room.
     pub listed: bool,
     /// On the worker's list of connections with something to write.
@@ -101,6 +105,7 @@ impl<S: Session> Connection<S> {
             written: 0,
             newly_offered: 0,
             opened_by: Phase::Connect,
+            heard: Nanos::ZERO,
             listed: true,
             dirty: false,
             unread: false,
@@ -272,6 +277,20 @@ impl<J> Exchange<J> {
     #[inline]
     pub(crate) fn key(&self) -> Key {
         Key(self.n)
+    }
+
+    /// Whether it can have another connection: it was put on one that stood already, which ended before anything
+    /// of it was offered to the kernel. One that waited for its connection to open fails with it, so that there is
+    /// an end to it.
+    pub(crate) fn may_move(&self) -> bool {
+        self.offered.is_none() && !self.opens
+    }
+
+    /// It waits for a connection again, at `now`.
+    pub(crate) fn waiting(self, now: Nanos) -> Waiting<J> {
+        let Exchange { n, journey, route, timeline, .. } = self;
+        let taken_up = timeline.at(Edge::TakenUp).unwrap_or(now);
+        Waiting { n, journey, route, intended: timeline.due_at(), taken_up }
     }
 
     /// It ended at `at` on connection number `connection`.

@@ -70,6 +70,12 @@ impl<J> Pools<J> {
         self.of(origin).ready.pop_front()
     }
 
+    /// A connection has no room any more, although nothing was put on it: it is off the list.
+    #[cold]
+    pub(crate) fn withdraw(&mut self, origin: Origin, slot: Slot) {
+        self.of(origin).ready.retain(|&other| other != slot);
+    }
+
     /// A connection has room again. It must not be on the list already.
     #[inline]
     pub(crate) fn check_in(&mut self, origin: Origin, slot: Slot) {
@@ -87,6 +93,12 @@ impl<J> Pools<J> {
     pub(crate) fn enqueue(&mut self, waiting: Waiting<J>) {
         self.queued += 1;
         self.of(waiting.route.origin).queue.push_back(waiting);
+    }
+
+    /// A request waits again that had been given a connection: before those that came after it.
+    pub(crate) fn put_back(&mut self, waiting: Waiting<J>) {
+        self.queued += 1;
+        self.of(waiting.route.origin).queue.push_front(waiting);
     }
 
     #[inline]

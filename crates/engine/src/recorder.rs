@@ -48,7 +48,8 @@ impl Boundaries {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub worker: usize,
-    pub interval: Box<Interval>,
+    /// Absent in the last word of a worker that broke.
+    pub interval: Option<Box<Interval>>,
     /// This worker has nothing more to say of intervals below this one.
     pub through: u64,
 }
@@ -159,9 +160,9 @@ impl Recorder {
         fresh.index = next;
         fresh.start = self.boundaries.begin(next);
         let interval = mem::replace(&mut self.current, fresh);
-        let part = Part { worker: self.worker, interval, through: next };
+        let part = Part { worker: self.worker, interval: Some(interval), through: next };
         if let Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) = self.parts.try_send(part) {
-            self.current = part.interval;
+            self.current = part.interval.unwrap_or_default();
         }
     }
 
@@ -171,7 +172,7 @@ impl Recorder {
         let next = self.boundaries.index_at(now.saturating_sub(self.start), self.current.index) + 1;
         self.close(next, 0, thread_cpu, now);
         self.current.length = now.saturating_sub(self.start + self.current.start);
-        let part = Part { worker: self.worker, interval: self.current, through: u64::MAX };
+        let part = Part { worker: self.worker, interval: Some(self.current), through: u64::MAX };
         // A collector that is gone has failed by itself and says so.
         let _ = self.parts.send(part);
         self.keeper.map_or(0, Keeper::finish)

@@ -187,13 +187,35 @@ impl<'a, P: Protocol> Crew<'a, P> {
         thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
             // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+            let mut leave = Leave { controls: self.controls, parts: channels.0.clone(), index, well: false };
             let boundaries = Boundaries::new(self.plan.interval, self.plan.window());
             let keeper = self.keeping.as_ref().map(|keeping| Keeper::new(keeping.keep, keeping.to.clone()));
             let recorder = Recorder::new(index, boundaries, keeper, channels.0, channels.1);
             let job =
                 Job { plan: self.plan, protocol: self.protocol, controls: self.controls, start: self.start };
-            Worker::new(reactor, job, self.plan.share(index as u64), recorder).run()
+            let ended = Worker::new(reactor, job, self.plan.share(index as u64), recorder).run();
+            leave.well = ended.is_ok();
+            ended
         })
+    }
+}
+
+/// A worker's leaving, however it comes about. One that broke would otherwise leave the run going without its share
+/// of the load, and the collector waiting for it with everything that the others measure.
+struct Leave<'a> {
+    controls: &'a Controls,
+    parts: SyncSender<Part>,
+    index: usize,
+    well: bool,
+}
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        if !self.well {
+            self.controls.stop();
+            // A collector that is gone waits for nobody.
+            let _ = self.parts.send(Part { worker: self.index, interval: None, through: u64::MAX });
+        }
     }
 }
 

@@ -74,6 +74,12 @@ pub trait Reactor {
     /// Reads what has arrived into `buffer`.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<Received>;
 
+    /// Whether bytes stamped with `arrived` arrived before `instant`, all that is known of the stamp's error
+    /// considered.
+    fn is_surely_before(&mut self, arrived: Nanos, instant: Nanos) -> bool {
+        arrived < instant
+    }
+
     /// Bytes handed to the kernel that the peer's kernel has not acknowledged, where that can be known.
     fn unacknowledged(&self, slot: Slot) -> Option<u64>;
 

@@ -258,6 +258,8 @@ pub(crate) fn intervals() -> Vec<Interval> {
         middle.counts.scheduled += 1;
         middle.counts.sent += 1;
     }
+    middle.record_failed_lags(&ok(3_000, 900, 40, false));
+    middle.record_failed_lags(&ok(5_000, 900, 60, false));
     middle.record_code(503);
     middle.record_code(503);
     middle.counts.unstamped = 1;

@@ -43,6 +43,8 @@ pub struct Interval {
     phases: [Lazy; Phase::COUNT],
     /// Age at the end, by outcome; `ok` stays empty.
     failed: [Lazy; Outcome::COUNT],
+    /// Of the requests that ended otherwise than `ok`; those of the `ok` ones are phases.
+    failed_lags: [Lazy; Lag::ALL.len()],
     /// How late a thread of this client was that only sleeps.
     hiccup: Lazy,
     failures: Vec<(Failure, u64)>,
@@ -194,6 +196,16 @@ impl Interval {
         self.add_failures(failure, 1);
     }
 
+    /// Books how late this client was for a request that ended otherwise than `ok`, as far as the request came: its
+    /// outcome does not excuse the client.
+    pub fn record_failed_lags(&mut self, timeline: &Timeline) {
+        for lag in Lag::ALL {
+            if let Some(length) = timeline.phase(lag.phase()) {
+                self.failed_lags[lag as usize].record(length);
+            }
+        }
+    }
+
     /// Counts the application's code of one answer (HTTP status and the like).
     #[inline]
     pub fn record_code(&mut self, code: u16) {
@@ -253,6 +265,9 @@ impl Interval {
         for (mine, theirs) in self.failed.iter_mut().zip(&other.failed) {
             mine.merge(theirs);
         }
+        for (mine, theirs) in self.failed_lags.iter_mut().zip(&other.failed_lags) {
+            mine.merge(theirs);
+        }
         for &(failure, count) in &other.failures {
             self.add_failures(failure, count);
         }
@@ -302,6 +317,7 @@ impl Interval {
         self.service.clear();
         self.phases.iter_mut().for_each(Lazy::clear);
         self.failed.iter_mut().for_each(Lazy::clear);
+        self.failed_lags.iter_mut().for_each(Lazy::clear);
         self.failures.clear();
         self.codes.clear();
         self.kinds.iter_mut().for_each(Kind::clear);
@@ -358,6 +374,7 @@ impl Interval {
             Series::Service => &mut self.service,
             Series::Phase(phase) => &mut self.phases[phase as usize],
             Series::Failed(outcome) => &mut self.failed[outcome as usize],
+            Series::FailedLag(lag) => &mut self.failed_lags[lag as usize],
             Series::Target(target, of) => {
                 let kind = self.kind(target);
                 match of {
@@ -378,6 +395,7 @@ impl Interval {
             Series::Service => self.service(),
             Series::Phase(phase) => self.phase(phase),
             Series::Failed(outcome) => self.failed(outcome),
+            Series::FailedLag(lag) => self.failed_lags[lag as usize].get(),
             Series::Target(target, of) => {
                 let kind = self.kinds.get(usize::from(target))?;
                 match of {
@@ -410,10 +428,33 @@ pub enum Series {
     Phase(Phase),
     /// Ages of failed requests.
     Failed(Outcome),
+    /// How late this client was for failed requests.
+    FailedLag(Lag),
     /// How late a thread of this client was that only sleeps: no part of any request.
     Hiccup,
     /// Of one target alone, in a run of several.
     Target(u16, TargetSeries),
+}
+
+/// A lateness of this client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lag {
+    /// Behind the schedule.
+    Schedule,
+    /// Behind the answers.
+    Client,
+}
+
+impl Lag {
+    pub const ALL: [Lag; 2] = [Lag::Schedule, Lag::Client];
+
+    /// The phase that it is.
+    pub fn phase(self) -> Phase {
+        match self {
+            Lag::Schedule => Phase::ScheduleLag,
+            Lag::Client => Phase::ClientLag,
+        }
+    }
 }
 
 /// What one histogram of a target holds.
@@ -451,6 +492,7 @@ impl Series {
             .into_iter()
             .chain(Phase::ALL.into_iter().map(Series::Phase))
             .chain(failed.map(Series::Failed))
+            .chain(Lag::ALL.into_iter().map(Series::FailedLag))
             .chain([Series::Hiccup])
     }
 
@@ -461,6 +503,7 @@ impl Series {
             Series::Service => "service".to_owned(),
             Series::Phase(phase) => format!("phase-{}", phase.name()),
             Series::Failed(outcome) => format!("outcome-{}", outcome.name()),
+            Series::FailedLag(lag) => format!("failed-{}", lag.phase().name()),
             Series::Hiccup => "hiccup".to_owned(),
             Series::Target(target, of) => format!("target-{target}-{}", of.name()),
         }
@@ -474,6 +517,9 @@ impl Series {
             Some(("phase", phase)) => Phase::from_name(phase).map(Series::Phase),
             Some(("outcome", outcome)) => {
                 Outcome::from_name(outcome).filter(|&outcome| outcome != Outcome::Ok).map(Series::Failed)
+            }
+            Some(("failed", phase)) => {
+                Lag::ALL.into_iter().find(|lag| lag.phase().name() == phase).map(Series::FailedLag)
             }
             Some(("target", rest)) => {
                 let (target, of) = rest.split_once('-')?;

@@ -34,7 +34,7 @@ pub use escape::{escape_text, escaped};
 pub use folder::{Event, FolderWriter};
 pub use folder_reader::{Recording, read, read_part, read_seconds};
 pub use hlog::{LogLine, histogram_log};
-pub use interval::{Counts, Interval, Kind, Reason, Series, TargetSeries};
+pub use interval::{Counts, Interval, Kind, Lag, Reason, Series, TargetSeries};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
 pub use request::{Request, Slowest};

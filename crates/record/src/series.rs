@@ -238,6 +238,8 @@ impl Second {
             Series::Phase(_) => (1, self.ok),
             // As many ticks as there were; it is no part of any request.
             Series::Hiccup => (1, u64::MAX),
+            // Of those that came so far.
+            Series::FailedLag(_) => (1, self.failed),
             // A failure may be booked without its age.
             Series::Failed(outcome) => {
                 let of_it = self.failures.iter().filter(|entry| entry.outcome == outcome.name());

@@ -38,6 +38,8 @@ pub enum ReplayError {
 /// Eight bytes each: 400 MB.
 const MOST_INSTANTS: usize = 50_000_000;
 
+const SECOND: i64 = 1_000_000_000;
+
 /// What is looked for in JSON and CSV when no column is named.
 const COLUMNS: [&str; 6] = ["timestamp", "time", "@timestamp", "ts", "datetime", "date"];
 
@@ -136,7 +138,7 @@ impl Reader {
         // A server logs a request when it has answered it, so logs are not quite in order.
         self.found.sort_unstable();
         let first = *self.found.first().ok_or(ReplayError::Empty)?;
-        if self.form == Some(Form::CommonLog) {
+        if self.found.iter().all(|at| at % SECOND == 0) {
             spread_within_seconds(&mut self.found);
         }
         let instants: Arc<[Nanos]> =
@@ -152,13 +154,13 @@ impl Reader {
     }
 }
 
-/// A common log's times have whole seconds. Those of one second are spread evenly over it: sent at once they would
-/// be bursts that never were.
+/// Of a log that knows whole seconds only. Its times of one second are spread evenly over it: sent at once they
+/// would be bursts that never were.
 fn spread_within_seconds(sorted: &mut [i64]) {
     for second in sorted.chunk_by_mut(|a, b| a == b) {
         let count = second.len() as i128;
         for (k, at) in (0i128..).zip(second) {
-            *at += i64::try_from(k * 1_000_000_000 / count).expect("less than a second");
+            *at += i64::try_from(k * i128::from(SECOND) / count).expect("less than a second");
         }
     }
 }
@@ -354,6 +356,17 @@ mod tests {
         };
         let text = format!("{}{}{}{}{}", line(36), line(36), line(37), line(36), line(36));
         check(None, &text, &[0, 250, 500, 750, 1_000]);
+    }
+
+    /// If this fails, a log of whole seconds is replayed as bursts that never were, unless it is a common log.
+    #[test]
+    fn whole_seconds_are_spread_in_every_form() {
+        check(None, "1700000000\n1700000000\n1700000001\n", &[0, 500, 1_000]);
+        check(None, "2026-01-31T12:00:00Z\n2026-01-31T12:00:00Z\n", &[0, 500]);
+        check(None, "{\"ts\": 7}\n{\"ts\": 7}\n{\"ts\": 7}\n{\"ts\": 7}\n", &[0, 250, 500, 750]);
+        check(Some("at"), "at,path\n3,/\n3,/\n4,/\n", &[0, 500, 1_000]);
+        // One that is finer knows what it says.
+        check(None, "1\n1\n1.5\n", &[0, 0, 500]);
     }
 
     #[test]

@@ -12,8 +12,10 @@ pub(super) struct FrameWatch {
     header_len: usize,
     /// What is left of the current frame behind its header.
     payload_left: usize,
-    /// Frames since the last that brought an answer further.
+    /// Frames since the last that brought an answer further, but for window updates.
     idle_frames: u64,
+    /// Window updates since the last that brought an answer or an upload further.
+    window_updates: u64,
     /// The peer's settings have come.
     pub settled: bool,
     /// The peer has said that it takes no more requests.
@@ -51,23 +53,34 @@ impl FrameWatch {
             return Err(DecodeError::Malformed { what: "beginning: the peer does not speak HTTP/2" });
         }
         match kind {
-            HEADERS => self.idle_frames = 0,
-            DATA if self.payload_left > 0 => self.idle_frames = 0,
+            HEADERS => self.note_answer(),
+            DATA if self.payload_left > 0 => self.note_answer(),
             // Each is about one of our requests, of which there are only so many.
             RST_STREAM => {}
+            // A large upload takes any number of them.
+            WINDOW_UPDATE => self.window_updates += 1,
             _ => self.idle_frames += 1,
         }
         self.settled |= kind == SETTINGS;
         self.leaving |= kind == GOAWAY;
-        if self.idle_frames > IDLE_FRAMES_MAX {
+        if self.idle_frames.max(self.window_updates) > IDLE_FRAMES_MAX {
             return Err(DecodeError::TooLong { what: "frames without an answer", limit: IDLE_FRAMES_MAX });
         }
         Ok(())
     }
+
+    /// The room that the peer has made was used.
+    pub(super) fn note_upload(&mut self) {
+        self.window_updates = 0;
+    }
+
+    fn note_answer(&mut self) {
+        (self.idle_frames, self.window_updates) = (0, 0);
+    }
 }
 
 /// Room for a window update and a ping with every answer of a full connection, many times over; a flood passes it
-/// within a megabyte.
+/// within a megabyte. One read holds fewer window updates, so that an upload has its say in between.
 const IDLE_FRAMES_MAX: u64 = 10_000;
 
 const HEADER_BYTES: usize = 9;
@@ -76,4 +89,5 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 const ACK: u8 = 1;

@@ -105,6 +105,8 @@ impl Http2Session {
         // A sender remembers a stream that waits for the peer's leave, and refuses the next: a fresh one does not.
         let sent = self.requests.clone().send_request(head, body.is_empty());
         let Ok((answer, upload)) = sent else {
+            // Nor will it take another.
+            self.frames.leaving = true;
             self.events.push_back((Event::Failed(key, StreamEnd::Unprocessed), None));
             return Encoded::Whole;
         };
@@ -170,6 +172,19 @@ impl Http2Session {
         }
     }
 
+    /// Resets the stream of `key`, and appends what tells the peer.
+    pub(crate) fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        if self.ended || self.failed.is_some() {
+            return false;
+        }
+        // Let go, `h2` resets it with CANCEL.
+        self.streams.retain(|stream| stream.key != key);
+        self.events.retain(|(event, _)| event.key() != Some(key));
+        self.pump();
+        self.pipe.take_output(out);
+        true
+    }
+
     /// Lets `h2` and the streams work until neither has anything left to do.
     fn pump(&mut self) {
         for _ in 0..TURNS_MAX {
@@ -204,8 +219,12 @@ impl Http2Session {
                 continue;
             }
             stream.looked = true;
-            if stream.uploads() && stream.send() {
+            let left = stream.left();
+            if left.is_some() && stream.send() {
                 self.events.push_back((Event::Encoded(stream.key), None));
+            }
+            if stream.left() < left {
+                self.frames.note_upload();
             }
             let ended = match stream.look(&self.facts) {
                 Looked::Waits => {
@@ -257,6 +276,8 @@ fn builder(facts: &Facts) -> Builder {
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .initial_max_send_streams(1)
+        // What a peer still sends on streams that were cancelled is dropped, not held against it.
+        .max_concurrent_reset_streams(facts.streams.max(RESETS_KNOWN))
         .max_header_list_size(u32::try_from(facts.limits.head_bytes).unwrap_or(u32::MAX));
     builder
 }
@@ -277,6 +298,9 @@ fn refused(reason: Option<Reason>) -> DecodeError {
 /// What we let a peer send before we have read it: all is read at once, so it costs no memory and stalls nobody.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
+
+/// How many streams that were cancelled are known at least.
+const RESETS_KNOWN: usize = 100;
 
 /// Below 2^30, which is as many streams as a client may open on one connection.
 const REQUESTS_MAX: u64 = (1 << 30) - 1_000;

@@ -88,9 +88,9 @@ impl Stream {
         self.send()
     }
 
-    /// Whether the body is still to be sent.
-    pub(super) fn uploads(&self) -> bool {
-        self.request.is_some()
+    /// How much of the body is still to be sent; `None` where that is done.
+    pub(super) fn left(&self) -> Option<usize> {
+        self.request.as_ref().map(|upload| upload.rest.len())
     }
 
     /// Hands over what there is room for. Whether that was the last of it.

@@ -237,6 +237,61 @@ fn a_body_waits_for_room() {
     assert!(matches!(step.event, Some(Event::Finished(Key(5), Reply { code: 200, .. }))));
 }
 
+/// If this fails, an upload of a gigabyte is the server's fault, for making room for it.
+#[test]
+fn a_large_upload_takes_any_number_of_window_updates() {
+    let mut session = web(Limits::default(), 250_000).session(Origin(0));
+    let out = &mut Vec::new();
+    session.open(out);
+    session.handle_input(&frames("settings100"), out).unwrap();
+    session.request(&0, Key(0), out);
+    let room = frames("window0:10 window1:10");
+    let mut encoded = false;
+    for _ in 0..19_000 {
+        let step = session.handle_input(&room, out).unwrap();
+        encoded |= step.event == Some(Event::Encoded(Key(0)));
+    }
+    assert!(encoded);
+    let step = session.handle_input(&frames("HEAD1"), out).unwrap();
+    assert!(matches!(step.event, Some(Event::Finished(Key(0), _))));
+}
+
+/// If this fails, a stream that is given up takes those beside it with it, or its late answer another's place.
+#[test]
+fn a_request_is_cancelled_alone() {
+    let mut session = session(Limits::default(), 2);
+    let mut out = Vec::new();
+    assert!(session.cancel(Key(0), &mut out));
+    assert_eq!(out, frames("reset1:8"));
+    let late = frames("head1 data1:a head3 DATA1:b DATA3:cc");
+    assert_eq!(endings(&mut session, std::iter::once(late.as_slice())), [good(1, 2)]);
+    assert_eq!(session.handle_close(), CloseEvent::Idle);
+    // Begun, and not whole; and with its event not told yet.
+    let mut session = super::tests::session(Limits::default(), 2);
+    let begun = session.handle_input(&frames("head1 head3"), &mut Vec::new()).unwrap();
+    assert_eq!((begun.event, begun.more), (Some(Event::Began(Key(0))), true));
+    assert!(session.cancel(Key(1), &mut Vec::new()));
+    assert_eq!(session.handle_input(&[], &mut Vec::new()).unwrap().event, None);
+    assert_eq!(session.handle_close(), CloseEvent::Incomplete);
+    assert!(!session.cancel(Key(0), &mut Vec::new()), "the connection is gone");
+}
+
+/// If this fails, a server that goes away while there is room on its connection loses the requests put there.
+#[test]
+fn a_peer_that_goes_away_takes_no_more() {
+    let mut session = session(Limits::default(), 2);
+    assert_eq!(endings(&mut session, std::iter::once(frames("away3").as_slice())), []);
+    assert_eq!(session.capacity(), 0);
+    // Who asks all the same is told so without any more input.
+    let mut out = Vec::new();
+    assert_eq!(session.request(&0, Key(7), &mut out), Encoded::Whole);
+    assert!(out.is_empty());
+    let refused = session.handle_input(&[], &mut out).unwrap().event;
+    assert_eq!(refused, Some(Event::Failed(Key(7), StreamEnd::Unprocessed)));
+    let rest = frames("HEAD3 head1 DATA1:a");
+    assert_eq!(endings(&mut session, std::iter::once(rest.as_slice())), [good(0, 1), good(1, 0)]);
+}
+
 #[track_caller]
 fn check_broken(input: &[u8], words: &str) {
     match read(Limits::default(), 2, input).last() {
@@ -260,6 +315,7 @@ fn floods_are_bounded() {
     let calm = "frames without an answer over the limit of 10000";
     check_broken(&frames(&"ping ".repeat(10_001)), calm);
     check_broken(&frames(&"settings9 ".repeat(10_001)), calm);
+    check_broken(&frames(&"window0:1 ".repeat(10_001)), calm);
     check_broken(&frames(&format!("head1 {}", "data1: ".repeat(10_001))), "traffic");
     let open = frame(1, 0, 1, &[0x88]);
     let endless = [open, frame(9, 0, 1, b"\x00\x01a\x01b").repeat(1_000)].concat();

@@ -31,6 +31,8 @@ pub(crate) struct TlsSession {
     said: Vec<u8>,
     /// Whether any byte has come.
     spoken_to: bool,
+    /// Whether an answer has begun.
+    answered: bool,
     /// The peer has closed its side as TLS has it, so nothing was cut off.
     closed_well: bool,
     /// Told once all that came before it is.
@@ -53,6 +55,7 @@ impl TlsSession {
             more: false,
             said: Vec::new(),
             spoken_to: false,
+            answered: false,
             closed_well: false,
             failed: None,
         }
@@ -100,8 +103,13 @@ impl TlsSession {
             }
         }
         let event = self.advance(out)?;
+        self.answered |= matches!(event, Some(Event::Finished(..) | Event::Began(_)));
         if let (None, Some(error)) = (event, self.failed) {
-            return Err(error);
+            return Err(match error {
+                // It has accepted this client before.
+                DecodeError::Handshake { what } if self.answered => DecodeError::Malformed { what },
+                error => error,
+            });
         }
         let more = self.more || self.taken < self.content.len() || self.failed.is_some();
         Ok(Step { consumed: input.len(), event, more: more && event.is_some() })
@@ -114,6 +122,12 @@ impl TlsSession {
             CloseEvent::Finished(_) if !self.closed_well => CloseEvent::Incomplete,
             event => event,
         }
+    }
+
+    pub(crate) fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        let cancelled = self.inner.as_mut().is_some_and(|inner| inner.cancel(key, &mut self.said));
+        self.encrypt(out);
+        cancelled
     }
 
     pub(crate) fn survives_early_answer(&self) -> bool {
@@ -135,9 +149,10 @@ impl TlsSession {
             let read = self.tls.read_tls(&mut input);
             let state = self.tls.process_new_packets();
             self.move_out(out);
+            // Also where a record is bad: what came before it came well.
+            let _ = self.tls.reader().read_to_end(&mut self.content);
             let state = state.map_err(|error| self.refused(&error))?;
             self.closed_well = state.peer_has_closed();
-            let _ = self.tls.reader().read_to_end(&mut self.content);
             if read.is_err() {
                 return Err(DecodeError::Malformed { what: "TLS record" });
             }
@@ -195,7 +210,8 @@ impl TlsSession {
         }
     }
 
-    /// With TLS 1.3 a server says what it holds against this client only after this client's handshake has ended.
+    /// With TLS 1.3 a server says what it holds against this client only after this client's handshake has ended,
+    /// before its first answer.
     fn refused(&self, error: &rustls::Error) -> DecodeError {
         let what = words::of(error);
         let alert = matches!(error, rustls::Error::AlertReceived(_));

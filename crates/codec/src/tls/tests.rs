@@ -300,6 +300,41 @@ fn bytes_that_were_altered_end_the_connection() {
     assert_eq!(error, DecodeError::Malformed { what: "a message does not decrypt" });
 }
 
+/// If this fails, an answer that came whole is booked as the server's failure, for what came behind it.
+#[test]
+fn an_answer_before_a_bad_record_is_told() {
+    let mut line = Line::new(&Case::default(), usize::MAX);
+    line.carry().unwrap();
+    line.client.request(&0, Key(0), &mut line.to_server);
+    line.carry().unwrap();
+    let mut bytes = Vec::new();
+    for text in ["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", "x"] {
+        line.server.writer().write_all(text.as_bytes()).unwrap();
+        line.server.write_tls(&mut bytes).unwrap();
+    }
+    *bytes.last_mut().unwrap() ^= 1;
+    let error = line.deliver(&bytes).unwrap_err();
+    assert_eq!(error, DecodeError::Malformed { what: "a message does not decrypt" });
+    assert_eq!(finished(&line.told()[1..]), [(0, 200, 2)]);
+}
+
+/// If this fails, a server that breaks off in the middle of its work is said to have refused the handshake.
+#[test]
+fn an_alert_after_an_answer_is_no_matter_of_the_handshake() {
+    for piece in [usize::MAX, 1] {
+        let mut line = Line::new(&Case::default(), piece);
+        line.carry().unwrap();
+        line.client.request(&0, Key(0), &mut line.to_server);
+        line.carry().unwrap();
+        line.server.writer().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab").unwrap();
+        // What the server cannot decrypt.
+        line.to_server.extend([[23, 3, 3, 0, 32].as_slice(), &[7; 32]].concat());
+        let error = line.carry().unwrap_err();
+        assert_eq!(error, DecodeError::Malformed { what: "alert received: bad record" });
+        assert_eq!(finished(&line.told()[1..]), [(0, 200, 2)]);
+    }
+}
+
 #[test]
 fn settings_that_cannot_be_used_are_refused() {
     let options = |trust, identity, alpn: &str| TlsOptions {

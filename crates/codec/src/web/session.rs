@@ -123,6 +123,13 @@ impl<S: Script> Session for WebSession<S> {
         event
     }
 
+    fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        match &mut self.wire {
+            Wire::Plain(plain) => plain.cancel(key, out),
+            Wire::Tls(tls) => tls.cancel(key, out),
+        }
+    }
+
     fn survives_early_answer(&self) -> bool {
         match &self.wire {
             Wire::Plain(plain) => plain.survives_early_answer(),

@@ -97,6 +97,14 @@ impl Plain {
         }
     }
 
+    pub(crate) fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        match self {
+            // Its answers have the order of the requests.
+            Plain::Http1(_) => false,
+            Plain::Http2(http2) => http2.cancel(key, out),
+        }
+    }
+
     pub(crate) fn survives_early_answer(&self) -> bool {
         matches!(self, Plain::Http2(_))
     }

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
-use testkit::{Acks, Dial, LineProtocol, Lookup, Script, Service, Span, Text, Then, Turns, Way};
+use testkit::{Acks, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 use units::Nanos;
 
-use super::{closed, endings, ms, named, open, simulate, simulate_lines};
+use super::{closed, endings, ms, named, open, simulate, simulate_lines, us};
 use crate::pacer::Pace;
 use crate::plan::Plan;
 
@@ -96,6 +96,7 @@ fn each_error_of_connect_has_its_blame() {
         (Errno::CONNREFUSED, "connect_refused/connect/server"),
         (Errno::TIMEDOUT, "connect_timeout/connect/undecided"),
         (Errno::CONNRESET, "connect_failed/connect/server"),
+        (Errno::AGAIN, "connect_failed/connect/server"),
         (Errno::HOSTUNREACH, "connect_failed/connect/network"),
         (Errno::NETUNREACH, "connect_failed/connect/network"),
         (Errno::MFILE, "connect_failed/connect/client"),
@@ -172,6 +173,23 @@ fn silence_is_the_servers_fault_only_if_the_request_got_there() {
     }
     let half = Service::raw(ms(1), "ok", Then::Hang);
     check(&plan, &always(half), "3 request_timeout/receive/server");
+}
+
+/// If this fails, an answer too many is taken for that of the next request, and a server has answered in no time.
+#[test]
+fn an_answer_from_before_its_request_is_none() {
+    let mut refused = 0;
+    // A second answer to the first request, around the moment at which the second request is due.
+    for early_us in 0..60 {
+        let answer = |after, text| Piece { after, text: vec![Text::of(text)] };
+        let pieces = vec![answer(ms(1), "ok 0\n"), answer(ms(9).saturating_sub(us(early_us)), "ok 1\n")];
+        let services = Turns::first(vec![Service::pieces(ms(0), pieces)], Service::answer(ms(1), "ok"));
+        let script = Script { clock_cost: us(5), ..Script::serving(services) };
+        let total = simulate(&open("100/s", 2), &script).total;
+        assert_eq!(total.counts.stamps_moved, 0, "{early_us} us early: {}", endings(&total));
+        refused += u64::from(endings(&total) == "1 ok; 1 protocol_error/wait/server");
+    }
+    assert!(refused > 0, "none of them came in that moment");
 }
 
 #[test]
@@ -253,6 +271,27 @@ fn what_ran_out_while_the_client_slept_is_the_clients() {
     assert_eq!(endings(&run.total), "5 ok; 1 checkout_timeout/pool_wait/client");
     // At least: from when it would have looked around at the latest.
     assert!((ms(940)..=ms(1_000)).contains(&run.total.worker_stall_max), "{}", run.total.worker_stall_max);
+}
+
+/// If this fails, a pool is blamed for the requests that a sleeping client could not take up.
+#[test]
+fn what_found_the_queue_full_after_a_sleep_is_the_clients() {
+    let mut plan = open("100/s", 100);
+    plan.pool.callers = 3;
+    let script =
+        Script { stalls: vec![Span { from: ms(205), until: ms(755) }], ..Script::answering_after(ms(1)) };
+    // Of the 55 due in its sleep, three are taken up.
+    check(&plan, &script, "48 ok; 52 queue_full/pool_wait/client");
+    // Those due before it found no room by the pool's fault.
+    let hung = Script { stalls: vec![Span { from: ms(45), until: ms(795) }], ..always(never()) };
+    let mut plan = Plan { window: Some(ms(900)), drain: Some(ms(1)), ..plan };
+    plan.pool.callers = 2;
+    check(
+        &plan,
+        &hung,
+        "1 in_flight/wait/undecided; 1 not_sent/pool_wait/pool; 13 queue_full/pool_wait/pool; \
+         75 queue_full/pool_wait/client",
+    );
 }
 
 #[test]

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use record::Interval;
+use schedule::Arrivals;
 use testkit::{Action, LineProtocol, ScriptedServer};
 use units::Nanos;
 
 use crate::controls::Controls;
 use crate::plan::tests::plan;
-use crate::plan::{Peer, Place};
-use crate::run::{Listener, Started, run};
+use crate::plan::{Load, Peer, Place};
+use crate::run::{Listener, RunError, Started, run};
 
 struct Sum(Interval);
 
@@ -68,4 +69,47 @@ impl codec::Protocol for FirstOnly {
     fn kinds(&self) -> usize {
         1
     }
+}
+
+/// Breaks when the fourth request is due.
+struct Broken(LineProtocol);
+
+impl codec::Protocol for Broken {
+    type Journey = u64;
+    type Session = testkit::LineSession;
+
+    fn session(&self, origin: codec::Origin) -> Self::Session {
+        self.0.session(origin)
+    }
+
+    fn begin(&self, n: u64) -> u64 {
+        assert_ne!(n, 3, "planted");
+        n
+    }
+
+    fn route(&self, journey: &u64) -> codec::Route {
+        self.0.route(journey)
+    }
+
+    fn kinds(&self) -> usize {
+        1
+    }
+}
+
+/// If this fails, a run goes on for hours without the share of a worker that is gone.
+#[test]
+fn a_worker_that_breaks_ends_the_run() {
+    let server = ScriptedServer::start(vec![vec![Action::Sleep(Nanos::from_secs(60))]]);
+    let mut plan = plan();
+    plan.peers = vec![Peer::at(Place::Address(server.address()))];
+    plan.load = Load::Open(Arrivals::Constant("100/s".parse().unwrap()));
+    plan.window = Some(Nanos::from_secs(60));
+    (plan.workers, plan.pool.connections, plan.pool.callers) = (2, 2, 2);
+    let controls = Controls::new(Arc::default());
+    let before = clock::now();
+    let ended = run(&plan, &Broken(LineProtocol::new(1)), &controls, &mut Sum(Interval::default()));
+    assert!(matches!(ended, Err(RunError::Worker(text)) if text.contains("planted")));
+    assert!(controls.is_stopped());
+    // The length is that of a hang: anything below the minute shows that the run was ended.
+    assert!(clock::now() - before < Nanos::from_secs(30));
 }

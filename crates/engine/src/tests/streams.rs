@@ -2,15 +2,17 @@
 //! origins; journeys.
 //!
 //! What the peer says is lines: `ok N` answers request N, `rst N` gives it up, `cut N` ends its answer early and
-//! `bad N` in nonsense, `hello` opens the connection, `room N` says how many it takes, `away` that it takes no more.
+//! `bad N` in nonsense, `hello` opens the connection, `room N` says how many it takes, `away` that it takes no more;
+//! after `deaf` the session refuses what it is given.
 
 use codec::{
     CloseEvent, DecodeError, Encoded, Ended, Event, Judgement, Key, Next, Opening, Origin, Protocol, Reply,
     Route, Session, Step, StreamEnd,
 };
-use testkit::{Piece, Script, Service, Text, Then, Turns};
+use testkit::{Acks, Dial, Piece, Script, Service, Text, Then, Turns, Way};
 
 use super::*;
+use crate::controls::Order;
 use crate::plan::PoolPlan;
 
 /// What a run of [`Lines`] is like.
@@ -19,12 +21,15 @@ struct Lines {
     opening: Opening,
     room: usize,
     origins: u16,
+    /// Requests can be cancelled one by one.
+    cancels: bool,
     /// Requests of each journey, and the pause between two of them.
     steps: u64,
     think: Nanos,
 }
 
-const PLAIN: Lines = Lines { opening: Opening::Ready, room: 2, origins: 1, steps: 1, think: Nanos::ZERO };
+const PLAIN: Lines =
+    Lines { opening: Opening::Ready, room: 2, origins: 1, cancels: false, steps: 1, think: Nanos::ZERO };
 
 /// A journey: its number, and which of its requests is next.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +43,8 @@ impl Protocol for Lines {
     type Session = LinesSession;
 
     fn session(&self, _: Origin) -> LinesSession {
-        LinesSession { opening: self.opening, room: self.room, outstanding: Vec::new() }
+        let Lines { opening, room, cancels, .. } = *self;
+        LinesSession { opening, room, cancels, outstanding: Vec::new(), deaf: false, refused: Vec::new() }
     }
 
     fn begin(&self, n: u64) -> Tour {
@@ -65,7 +71,10 @@ impl Protocol for Lines {
 struct LinesSession {
     opening: Opening,
     room: usize,
+    cancels: bool,
     outstanding: Vec<Key>,
+    deaf: bool,
+    refused: Vec<Key>,
 }
 
 impl LinesSession {
@@ -91,12 +100,20 @@ impl Session for LinesSession {
     }
 
     fn request(&mut self, tour: &Tour, key: Key, out: &mut Vec<u8>) -> Encoded {
+        assert!(self.outstanding.len() < self.room, "more requests than it takes");
+        if self.deaf {
+            self.refused.push(key);
+            return Encoded::Whole;
+        }
         self.outstanding.push(key);
         out.extend_from_slice(format!("{}\n", tour.n).as_bytes());
         Encoded::Whole
     }
 
     fn handle_input(&mut self, input: &[u8], out: &mut Vec<u8>) -> Result<Step, DecodeError> {
+        if let Some(key) = self.refused.pop() {
+            return Ok(Step::new(0, Some(Event::Failed(key, StreamEnd::Unprocessed))));
+        }
         let Some(end) = input.iter().position(|&byte| byte == b'\n') else {
             return Ok(Step::new(input.len(), None));
         };
@@ -117,6 +134,10 @@ impl Session for LinesSession {
                 self.room = 0;
                 None
             }
+            ("deaf", _) => {
+                self.deaf = true;
+                None
+            }
             _ => return Err(DecodeError::Handshake { what: "no such word" }),
         };
         Ok(Step { consumed: end + 1, event, more: end + 1 < input.len() })
@@ -124,6 +145,14 @@ impl Session for LinesSession {
 
     fn handle_close(&mut self) -> CloseEvent {
         if self.outstanding.is_empty() { CloseEvent::Idle } else { CloseEvent::BeforeResponse }
+    }
+
+    fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
+        if self.cancels {
+            self.outstanding.retain(|&other| other != key);
+            out.extend_from_slice(b"997 cancelled\n");
+        }
+        self.cancels
     }
 
     fn survives_early_answer(&self) -> bool {
@@ -168,6 +197,25 @@ fn a_stream_that_is_given_up_leaves_the_others_alone() {
     assert_eq!(run.dials, 1);
 }
 
+/// If this fails, one stream that is given up takes those beside it with it, however well they do.
+#[test]
+fn a_stream_that_times_out_leaves_the_others_alone() {
+    let mut plan = open("20/s", 4);
+    (plan.pool.callers, plan.pool.request_timeout) = (4, Some(ms(120)));
+    // Due at 0, 50, 100 and 150. The first is never answered; the fourth turn of the server is its end, at 120.
+    let turns = vec![says(ms(0), ""), says(ms(60), "ok 1\n"), says(ms(60), "ok 2\n"), says(ms(0), "")];
+    let script = Script::serving(Turns::first(turns, says(ms(60), "ok 3\n")));
+    let timed_out = "3 ok; 1 request_timeout/wait/server";
+    let run = super::streams::run(&plan, &script, Lines { cancels: true, ..PLAIN });
+    assert_eq!((endings(&run.total).as_str(), run.dials), (timed_out, 1));
+    // Where nothing is heard, and what was sent is not acknowledged, the way itself may be dead.
+    let way = Way { acks: Acks::Never, ..Way::default() };
+    let dead = Script::serving(Turns::always(says(ms(0), "")))
+        .dialing(Turns::always(Dial::Stands { after: ms(0), way }));
+    let run = super::streams::run(&plan, &dead, Lines { cancels: true, room: 4, ..PLAIN });
+    assert_eq!((endings(&run.total).as_str(), run.dials), ("4 request_timeout/wait/undecided", 2));
+}
+
 /// If this fails, an answer that came in one read and was wrong is booked as time that the server took.
 #[test]
 fn an_answer_that_is_wrong_is_one_that_came() {
@@ -202,6 +250,52 @@ fn room_may_change_while_the_connection_stands() {
     assert_eq!(run.total.phase(Phase::PoolWait).unwrap().count(), 3);
 }
 
+/// If this fails, requests that were put on a connection as it broke are lost, and the run with them, where a fresh
+/// one has less room than it had.
+#[test]
+fn a_fresh_connection_may_have_less_room_than_the_one_that_broke() {
+    // The second turn is the answer to the room.
+    let services = vec![says(ms(1), "room 2\n"), says(ms(0), ""), says(ms(1), "ok 0\nok 1\nwhat?\n")];
+    let script = Script::serving(Turns::first(
+        [services, vec![says(ms(1), "ok 2\n")]].concat(),
+        says(ms(1), "ok 3\n"),
+    ));
+    let run = run(&closed(1, 2, 4), &script, Lines { room: 1, ..PLAIN });
+    assert_eq!((endings(&run.total).as_str(), run.dials), ("4 ok", 2));
+    // The last waits for the one before it.
+    assert_eq!(run.elapsed, ms(4));
+}
+
+/// If this fails, requests are put on a connection whose server has said that it takes no more, and are lost there.
+#[test]
+fn a_connection_that_is_left_with_room_gets_no_more() {
+    let text = |text| vec![Text::of(text)];
+    let pieces =
+        vec![Piece { after: ms(1), text: text("away\n") }, Piece { after: ms(29), text: text("ok 0\n") }];
+    let script = Script::serving(Turns::first(vec![Service::pieces(ms(0), pieces)], says(ms(1), "ok 1\n")));
+    let mut plan = open("100/s", 2);
+    plan.pool.callers = 2;
+    let run = run(&plan, &script, PLAIN);
+    assert_eq!((endings(&run.total).as_str(), run.dials), ("2 ok", 2));
+    // Due at 10, and the connection is free to be opened anew at 30.
+    assert_eq!(run.total.phase(Phase::PoolWait).map(sum), Some(20_000_000));
+}
+
+/// If this fails, a request that its session refused vanishes when the connection closes, and the run has lost count.
+#[test]
+fn what_a_session_refuses_gets_another_connection() {
+    let text = |text| vec![Text::of(text)];
+    let pieces =
+        vec![Piece { after: ms(1), text: text("deaf\nok 0\n") }, Piece { after: ms(29), text: text("") }];
+    let deaf = Service { then: Then::Close, ..Service::pieces(ms(0), pieces) };
+    let script = Script::serving(Turns::first(vec![deaf], says(ms(1), "ok 1\n")));
+    let mut plan = open("100/s", 2);
+    plan.pool.callers = 2;
+    let run = run(&plan, &script, PLAIN);
+    assert_eq!((endings(&run.total).as_str(), run.dials), ("2 ok", 2));
+    assert_eq!(run.elapsed, ms(31));
+}
+
 #[test]
 fn a_handshake_is_a_phase_of_its_own() {
     let script = Script::serving(Turns::first(
@@ -231,6 +325,14 @@ fn a_handshake_that_fails_is_booked_as_such() {
     assert_eq!(one(says(ms(1), "what?\n"), Opening::Auth), "1 auth_failed/auth/server");
     let silent = Service::nothing(ms(1), Then::Hang);
     assert_eq!(one(silent, Opening::Tls), "1 connect_timeout/tls/undecided");
+}
+
+/// If this fails, a server that closes behind each handshake is asked for ever, and time runs back in a request.
+#[test]
+fn a_close_right_behind_the_handshake_ends_what_waited_for_it() {
+    let script = Script::serving(Turns::always(Service::raw(ms(1), "hello\n", Then::Close)));
+    let run = run(&closed(1, 1, 3), &script, Lines { opening: Opening::Tls, ..PLAIN });
+    assert_eq!((endings(&run.total).as_str(), run.dials), ("3 closed_before_response/send/server", 3));
 }
 
 #[test]
@@ -268,4 +370,51 @@ fn the_steps_of_a_journey_follow_each_other() {
     let fails = Script::serving(Turns::first(vec![says(ms(2), "ok 0\n")], says(ms(2), "rst 0\n")));
     let cut = super::streams::run(&closed(1, 1, 1), &fails, lines);
     assert_eq!(endings(&cut.total), "1 ok; 1 reset/wait/server");
+}
+
+/// Lines whose run is ended well when the journey of this number has its first answer.
+struct EndedBy<'a> {
+    lines: Lines,
+    controls: &'a Controls,
+    n: u64,
+}
+
+impl Protocol for EndedBy<'_> {
+    type Journey = Tour;
+    type Session = LinesSession;
+
+    fn session(&self, origin: Origin) -> LinesSession {
+        self.lines.session(origin)
+    }
+
+    fn begin(&self, n: u64) -> Tour {
+        self.lines.begin(n)
+    }
+
+    fn route(&self, tour: &Tour) -> Route {
+        self.lines.route(tour)
+    }
+
+    fn kinds(&self) -> usize {
+        self.lines.kinds()
+    }
+
+    fn advance(&self, tour: Tour, ended: Ended<'_, LinesSession>) -> Next<Tour> {
+        if tour.n == self.n {
+            self.controls.order_at(Order::End, ms(40));
+        }
+        self.lines.advance(tour, ended)
+    }
+}
+
+/// If this fails, a run that is ended with a key goes on until every journey's think time is over.
+#[test]
+fn ending_a_run_well_ends_the_journeys_that_wait() {
+    let controls = Controls::default();
+    let lines = Lines { steps: 3, think: Nanos::from_secs(2), ..PLAIN };
+    let script = Script::serving(Turns::first(vec![says(ms(2), "ok 0\n")], says(ms(2), "ok 1\n")));
+    let ended = EndedBy { lines, controls: &controls, n: 1 };
+    let run = simulate_protocol(&closed(1, 2, 100), &script, &ended, &controls);
+    assert_eq!(endings(&run.total), "2 ok");
+    assert!(run.elapsed < ms(200), "{}", run.elapsed);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codec::web::{Checks, Request, Settings, Url, Web};
-use record::Phase;
+use record::{Lag, Phase, Series};
 use testkit::{Choke, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 use units::Nanos;
 
@@ -167,6 +167,21 @@ fn a_stalled_client_blames_itself() {
     // last of what it took arrived, at 3.019: what those before it waited beyond 20 ms is not to be seen.
     let lag = total.phase(Phase::ClientLag).map(sum).unwrap();
     assert!(lag >= 20 * 281 * 1_000_000, "{lag}");
+}
+
+/// If this fails, a burst that is sent late and refused leaves no trace of its lateness.
+#[test]
+fn what_is_sent_late_and_refused_was_late_all_the_same() {
+    let mut plan = open("100/s", 30);
+    plan.pool.callers = 30;
+    let stalls = vec![Span { from: ms(95), until: ms(200) }];
+    let script = Script { stalls, ..Script::serving(Turns::always(Service::answer(us(100), "err"))) };
+    let total = simulate(&plan, &script).total;
+    assert_eq!(endings(&total), "30 app_error/receive/server");
+    let lag = total.series(Series::FailedLag(Lag::Schedule)).unwrap();
+    // Due at 100, 110, … 190 and taken up at 200, all the others in time.
+    assert_eq!((lag.count(), sum(lag)), (30, (1..=10).sum::<u128>() * 10_000_000));
+    assert_eq!(total.series(Series::FailedLag(Lag::Client)).unwrap().count(), 30);
 }
 
 #[test]

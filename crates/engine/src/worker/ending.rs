@@ -8,7 +8,7 @@ use record::{Blame, Failure, Outcome, Phase};
 use rustix::io::Errno;
 use units::Nanos;
 
-use super::Worker;
+use super::{Worker, mark_dirty};
 use crate::connection::{Exchange, State};
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
@@ -19,7 +19,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 self.look_again(slot);
             }
             match self.deadline(slot) {
-                Some(deadline) if deadline <= now => self.expire(slot),
+                Some(deadline) if deadline <= now => {
+                    self.expire(slot, now);
+                    if let Some(next) = self.deadline(slot) {
+                        self.timers.arm(slot, next);
+                    }
+                }
                 Some(deadline) => self.timers.arm(slot, deadline),
                 None => {}
             }
@@ -69,7 +74,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    fn expire(&mut self, slot: Slot) {
+    fn expire(&mut self, slot: Slot, now: Nanos) {
         let connection = &self.connections[slot.0 as usize];
         if let State::Connecting { attempt, .. } = connection.state {
             return self.connect_failed(slot, attempt, &Errno::TIMEDOUT.into());
@@ -79,20 +84,40 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
         // The request was wholly sent and the peer's kernel has acknowledged every byte, so it got there: what
         // is missing is the answer. Otherwise silence is all there is.
-        let blame = match self.reactor.unacknowledged(slot) {
-            Some(0) if connection.sent > 0 => Blame::Server,
-            _ => Blame::Undecided,
-        };
+        let acknowledged = self.reactor.unacknowledged(slot) == Some(0);
+        let blame = if acknowledged && connection.sent > 0 { Blame::Server } else { Blame::Undecided };
         let failure = Failure::blamed(Outcome::RequestTimeout, connection.oldest_phase(), blame);
-        self.fail_connection(slot, failure);
+        // A way that is silent altogether may be dead, and would swallow whatever comes after.
+        let oldest = connection.exchanges.front().and_then(|oldest| oldest.offered);
+        let is_alive = acknowledged || oldest.is_some_and(|offered| connection.heard > offered);
+        if !is_alive || !self.cancel_oldest(slot, failure, now) {
+            self.fail_connection(slot, failure);
+        }
+    }
+
+    /// Ends the oldest request of the connection alone, where its session can do that.
+    fn cancel_oldest(&mut self, slot: Slot, failure: Failure, now: Nanos) -> bool {
+        let connection = &mut self.connections[slot.0 as usize];
+        let Some(key) = connection.exchanges.front().map(Exchange::key) else { return false };
+        if !connection.session.cancel(key, &mut connection.out) {
+            return false;
+        }
+        mark_dirty(&mut self.dirty, slot, connection);
+        let Some(exchange) = connection.take(0) else { return false };
+        self.under_way -= 1;
+        self.recorder.note_ended(u64::from(exchange.offered.is_some()), now);
+        self.record_failure(failure, exchange.ended(self.number(slot), now));
+        self.give_up_journey(exchange.n, exchange.journey, now);
+        self.list_if_room(slot);
+        true
     }
 
     /// Ends the connection of `slot`: its oldest request failed by `failure`, those behind it with it.
     ///
     /// A connection that breaks takes all its requests with it, but only the oldest was being answered: the
     /// others are booked as closed before their response, or under the same outcome where that holds for
-    /// each of them. A request of which nothing was ever offered to the kernel has not failed: it was given a
-    /// connection that had ended already, and gets another.
+    /// each of them. A request that was given a connection which had ended already has not failed, and gets
+    /// another: see [`Exchange::may_move`].
     pub(super) fn fail_connection(&mut self, slot: Slot, failure: Failure) {
         self.fail_connection_by(slot, failure, None);
     }
@@ -100,7 +125,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// The same, where the protocol says why.
     pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&'static str>) {
         let now = self.reactor.now();
-        let unoffered = self.take_unoffered(slot);
+        let moving = self.take_moving(slot);
         let connection = &self.connections[slot.0 as usize];
         let of_oldest = failure.outcome;
         for index in 0..connection.exchanges.len() {
@@ -118,33 +143,36 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.under_way -= ended.len() as u64;
         let offered = ended.iter().filter(|exchange| exchange.offered.is_some()).count() as u64;
         self.recorder.note_ended(offered, now);
-        let was_idle = ended.is_empty() && !unoffered.is_empty();
+        let was_idle = ended.is_empty() && !moving.is_empty();
         self.recorder.current.counts.idle_closes += u64::from(was_idle);
         self.reset(slot);
-        for mut exchange in unoffered {
-            let origin = self.connections[slot.0 as usize].origin;
-            let other = self.pools.check_out(origin);
-            let other = other.expect("the connection just closed has room for what it held");
-            self.under_way -= 1;
-            exchange.encoded = None;
-            self.assign(other, exchange);
+        if !moving.is_empty() {
+            self.put_back(moving.into_iter(), now);
         }
         for exchange in ended {
             self.give_up_journey(exchange.n, exchange.journey, now);
         }
     }
 
-    /// Takes the requests that were put on an open connection in this turn, and never offered to the kernel.
-    fn take_unoffered(&mut self, slot: Slot) -> VecDeque<Exchange<P::Journey>> {
-        let connection = &mut self.connections[slot.0 as usize];
-        let offered = match connection.state {
-            State::Open => {
-                connection.exchanges.iter().take_while(|exchange| exchange.offered.is_some()).count()
-            }
-            // Those that wait for the connection fail with it.
-            _ => connection.exchanges.len(),
-        };
-        connection.exchanges.split_off(offered)
+    /// Takes the requests that can have another connection. They came last.
+    fn take_moving(&mut self, slot: Slot) -> VecDeque<Exchange<P::Journey>> {
+        let exchanges = &mut self.connections[slot.0 as usize].exchanges;
+        let staying = exchanges.iter().take_while(|exchange| !exchange.may_move()).count();
+        exchanges.split_off(staying)
+    }
+
+    /// Gives requests, which must be off their connection, another one: a fresh one may have less room than theirs
+    /// had, so they wait, before those that came after them.
+    pub(super) fn put_back(
+        &mut self,
+        moving: impl DoubleEndedIterator<Item = Exchange<P::Journey>>,
+        now: Nanos,
+    ) {
+        for exchange in moving.rev() {
+            self.under_way -= 1;
+            self.pools.put_back(exchange.waiting(now));
+        }
+        self.serve_queues();
     }
 
     /// The answer said that the connection ends with it.

@@ -109,6 +109,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             Ok(Received::Bytes { count, arrived, drained }) => {
                 let arrival = Arrival { kernel: arrived, read: self.reactor.now(), by_close: false };
                 self.recorder.current.counts.bytes_received += count as u64;
+                self.connections[slot.0 as usize].heard = arrival.read;
                 self.take_input(slot, &buffer[..count], arrival);
                 !drained
             }
@@ -134,6 +135,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 Ok(step) => {
                     input = &input[step.consumed..];
                     more = step.more;
+                    self.unlist_if_full(slot);
                     if let Some(event) = step.event {
                         self.attend_event(slot, event, arrival);
                     }
@@ -171,7 +173,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 else {
                     return;
                 };
-                if !exchange.begun {
+                if !exchange.begun || came_before(exchange, arrival, self.reactor) {
                     return self.answered_unasked(slot);
                 }
                 exchange.first_arrived(at);
@@ -180,7 +182,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let Some(index) = connection.position(key) else {
                     unreachable!("a session answers what it was asked, once")
                 };
-                if !connection.exchanges[index].begun {
+                let exchange = &connection.exchanges[index];
+                if !exchange.begun || came_before(exchange, arrival, self.reactor) {
                     return self.answered_unasked(slot);
                 }
                 self.finish(slot, index, reply, arrival);
@@ -193,10 +196,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Nothing of the request has been sent: whatever this answers, it is not that.
+    /// Nothing of the request had been sent: whatever this answers, it is not that.
+    #[cold]
     fn answered_unasked(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
-        self.fail_connection(slot, Failure::new(Outcome::ProtocolError, phase));
+        let failure = Failure::new(Outcome::ProtocolError, phase);
+        self.fail_connection_by(slot, failure, Some(DecodeError::Unsolicited.what()));
     }
 
     fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
@@ -221,6 +226,10 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             StreamEnd::Reset | StreamEnd::Unprocessed => connection.phase(&connection.exchanges[index]),
         };
         let Some(exchange) = connection.take(index) else { return };
+        if end == StreamEnd::Unprocessed && exchange.may_move() {
+            // It came too late for this connection, and has not left.
+            return self.put_back(std::iter::once(exchange), now);
+        }
         self.under_way -= 1;
         self.recorder.note_ended(u64::from(exchange.offered.is_some()), now);
         let outcome = match end {
@@ -315,7 +324,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             );
         }
         match connection.session.handle_close() {
-            CloseEvent::Idle => {
+            CloseEvent::Idle if connection.exchanges.is_empty() => {
                 self.recorder.current.counts.idle_closes += 1;
                 self.close_idle(slot);
             }
@@ -324,7 +333,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let reply = Reply { keep: false, ..reply };
                 self.finish(slot, 0, reply, Arrival { kernel: None, read, by_close: true });
             }
-            CloseEvent::BeforeResponse => {
+            // Idle for the session alone: it has refused what was put on it, and had no time to say so.
+            CloseEvent::BeforeResponse | CloseEvent::Idle => {
                 let phase = connection.oldest_phase();
                 self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
             }
@@ -362,6 +372,15 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         };
         self.fail_connection(slot, failure);
     }
+}
+
+/// Whether the kernel had the answer's last bytes before the request was handed to it: then they answer something
+/// else, and only this client's not looking made them look like its answer.
+#[inline]
+fn came_before<J>(exchange: &Exchange<J>, arrival: Arrival, reactor: &mut impl Reactor) -> bool {
+    let (Some(arrived), Some(offered)) = (arrival.kernel, exchange.offered) else { return false };
+    let arrived = arrived.saturating_add(STAMP_SLACK);
+    arrived < offered && reactor.is_surely_before(arrived, offered)
 }
 
 /// Stamps the end of an answer. Returns by how much a kernel stamp had to be moved to keep the order.

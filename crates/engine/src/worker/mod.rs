@@ -1,8 +1,8 @@
 //! One worker: a reactor, a share of the connections and of the schedule, and what it measured.
 //!
 //! The loop is: hand over a finished interval, give up what timed out, send what is due, wait, attend to what
-//! became ready. Hot path: no lock, no allocation, no formatting; three clock reads a request (before and after
-//! it is handed to the kernel, after its answer is read).
+//! became ready. Hot path: no lock, no allocation, no formatting; two clock reads a request (before it is handed to
+//! the kernel, after its answer is read).
 
 mod ending;
 mod exchanging;
@@ -13,7 +13,7 @@ use std::io;
 
 use codec::{Ended as RequestEnd, Next, Origin, Protocol, Route, Session};
 use reactor::{Address, Reactor, Ready, Slot, WaitMode};
-use record::{Failure, Outcome, Phase, Request, Timeline};
+use record::{Blame, Failure, Outcome, Phase, Request, Timeline};
 use units::Nanos;
 
 use crate::connection::{Connection, Exchange, State, TakenUp};
@@ -300,7 +300,11 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         let route = self.job.protocol.route(&due.journey);
         if self.outstanding() >= self.callers {
             let now = self.reactor.now();
-            let failure = Failure::new(Outcome::QueueFull, Phase::PoolWait);
+            let mut failure = Failure::new(Outcome::QueueFull, Phase::PoolWait);
+            if self.stalled_from.is_some_and(|from| due.intended >= from) {
+                // It became due while this client did not run, and could not have made room for it.
+                failure.blame = Blame::Client;
+            }
             self.record_failure(failure, due.ended(route, now));
             self.give_up_journey(due.n, due.journey, now);
         } else if let Some(slot) = self.pools.check_out(route.origin) {
@@ -352,6 +356,16 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
+    /// The connection may have less room than it had, or none: the peer allows fewer requests, or is going away.
+    #[inline]
+    fn unlist_if_full(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        if connection.listed && !connection.has_room() {
+            connection.listed = false;
+            self.pools.withdraw(connection.origin, slot);
+        }
+    }
+
     /// The connection of `slot` is there, whether or not it takes requests yet.
     #[inline]
     fn stands(&self, slot: Slot) -> bool {
@@ -386,6 +400,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         let interval = &mut self.recorder.current;
         let age = request.age();
         interval.record_failure(failure, age);
+        interval.record_failed_lags(&request.timeline);
         if self.several_kinds {
             interval.kind(request.kind).record_failure(failure, age);
         }
@@ -476,7 +491,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     fn steer(&mut self, steering: &Steering) {
         self.demand.bend(steering.warp.clone());
         if let Some(end) = steering.end {
-            self.demand.end_at(self.job.start.saturating_add(end));
+            let end = self.job.start.saturating_add(end);
+            self.demand.end_at(end);
+            self.journeys.end_at(end);
         }
         if !self.stopping {
             let window = steering.window(self.job.plan);

@@ -195,7 +195,8 @@ fn classify_connect(error: &io::Error) -> Failure {
         // Of a socket in the file system: nobody listens there, or not yet.
         Some(Errno::CONNREFUSED | Errno::NOENT) => Failure::new(Outcome::ConnectRefused, Phase::Connect),
         Some(Errno::TIMEDOUT) => Failure::new(Outcome::ConnectTimeout, Phase::Connect),
-        Some(Errno::CONNRESET) => blamed(Outcome::ConnectFailed, Blame::Server),
+        // Of a socket in the file system the latter: the listener's queue is full.
+        Some(Errno::CONNRESET | Errno::AGAIN) => blamed(Outcome::ConnectFailed, Blame::Server),
         Some(Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::HOSTDOWN | Errno::NETDOWN) => {
             blamed(Outcome::ConnectFailed, Blame::Network)
         }
@@ -209,8 +210,7 @@ fn classify_connect(error: &io::Error) -> Failure {
             | Errno::NOMEM
             | Errno::ACCESS
             | Errno::PERM
-            | Errno::AFNOSUPPORT
-            | Errno::AGAIN,
+            | Errno::AFNOSUPPORT,
         ) => blamed(Outcome::ConnectFailed, Blame::Client),
         _ => Failure::new(Outcome::ConnectFailed, Phase::Connect),
     }

@@ -4,8 +4,8 @@ use units::Nanos;
 
 use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_sum, percent, quantile};
 use crate::document::{Finding, Model, VerdictWord};
-use crate::interval::Series;
-use crate::phase::Phase;
+use crate::durations::Durations;
+use crate::interval::{Interval, Lag, Series};
 use crate::series::Second;
 use crate::surroundings::{LATE, WorkerSecond};
 
@@ -24,18 +24,25 @@ pub(super) fn schedule_lag(evidence: &Evidence<'_>) -> Option<Finding> {
     if evidence.model != Model::Open {
         return None;
     }
-    late(evidence, Phase::ScheduleLag, |level| {
-        format!("requests were taken up over {level} after they were due")
-    })
+    late(evidence, Lag::Schedule, |level| format!("requests were taken up over {level} after they were due"))
 }
 
 /// The same limit on the other end of a request: an answer that lay in the kernel, unread.
 pub(super) fn client_lag(evidence: &Evidence<'_>) -> Option<Finding> {
-    late(evidence, Phase::ClientLag, |level| format!("answers lay in the kernel, unread, for over {level}"))
+    late(evidence, Lag::Client, |level| format!("answers lay in the kernel, unread, for over {level}"))
 }
 
-fn late(evidence: &Evidence<'_>, phase: Phase, what: impl Fn(Nanos) -> String) -> Option<Finding> {
-    let lag = evidence.total.phase(phase)?;
+/// Of every request that came so far, whatever became of it: what was taken up late and then refused was late all
+/// the same.
+fn of_all(total: &Interval, lag: Lag) -> Durations {
+    let of = |series| total.series(series).cloned().unwrap_or_default();
+    let mut all = of(Series::Phase(lag.phase()));
+    all.merge(&of(Series::FailedLag(lag)));
+    all
+}
+
+fn late(evidence: &Evidence<'_>, which: Lag, what: impl Fn(Nanos) -> String) -> Option<Finding> {
+    let lag = &of_all(evidence.total, which);
     let share = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE);
     let limit = share.max(LAG_FLOOR) + evidence.batch;
     let n = lag.count();
@@ -52,7 +59,7 @@ fn late(evidence: &Evidence<'_>, phase: Phase, what: impl Fn(Nanos) -> String) -
     let basis =
         if share > LAG_FLOOR { format!(" ({share} is 10 % of the median service)") } else { String::new() };
     Some(Finding {
-        check: phase.name().to_owned(),
+        check: which.phase().name().to_owned(),
         makes,
         measured: format!("{over} of {n} ({}) {}{p99}", percent(over, n), what(level)),
         limit: format!("1 % of them, or {LATE_FEW}, over {level}{basis}"),
@@ -115,13 +122,13 @@ pub(super) fn client_late(evidence: &Evidence<'_>) -> Option<Finding> {
     if longest_stall(evidence).is_some() {
         return None;
     }
-    let longest = |phase| {
-        let histogram = evidence.total.phase(phase)?.histogram();
+    let longest = |lag| {
+        let durations = of_all(evidence.total, lag);
+        let histogram = durations.histogram();
         // The low end of its bucket: what was surely reached.
-        Some((Nanos(histogram.lowest_equivalent(histogram.max())), phase))
+        (Nanos(histogram.lowest_equivalent(histogram.max())), lag.phase())
     };
-    let worst = [Phase::ScheduleLag, Phase::ClientLag].into_iter().filter_map(longest).max()?;
-    let (wait, phase) = worst;
+    let (wait, phase) = Lag::ALL.into_iter().map(longest).max()?;
     (wait > LONGEST_STALL).then(|| Finding {
         check: "client_late".to_owned(),
         makes: VerdictWord::Degraded,

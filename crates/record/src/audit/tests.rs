@@ -210,6 +210,26 @@ fn a_stall_is_named_in_either_loop_and_in_place_of_the_wait_it_made() {
     assert_eq!(finding.measured, "this client or its host did not run for 150 ms, in the second from 3 s");
 }
 
+/// If this fails, an open loop that sent its requests in late bursts has kept its schedule, as long as the server
+/// refuses what comes late.
+#[test]
+fn a_request_that_failed_was_late_all_the_same() {
+    for (name, timeline) in [("schedule_lag", ok(50 * MS, MS, 0)), ("client_lag", ok(0, MS, 50 * MS))] {
+        let mut total = healthy();
+        fail(&mut total, 100, Outcome::AppError);
+        check(&evidence(&total), &[]);
+        (0..100).for_each(|_| total.record_failed_lags(&timeline));
+        check(&evidence(&total), &[(name, Invalid)]);
+        let told = audit(&evidence(&total)).findings[0].measured.clone();
+        assert!(told.starts_with("100 of 1100 (9.1 %)"), "{told}");
+    }
+    // One wait that is too long by itself.
+    let mut total = healthy();
+    fail(&mut total, 1, Outcome::Reset);
+    total.record_failed_lags(&ok(120 * MS, MS, 0));
+    check(&evidence(&total), &[("client_late", Degraded)]);
+}
+
 /// The response has the lag in it: a tenth of its median would be a limit that moves with what it limits.
 #[test]
 fn the_limit_of_a_lag_is_by_the_service() {
