@@ -214,7 +214,8 @@ fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
             },
         );
     }
-    Verdict { word: if nothing { VerdictWord::Invalid } else { VerdictWord::Degraded }, findings }
+    let word = if nothing { VerdictWord::Invalid } else { VerdictWord::Degraded };
+    Verdict { word, findings, unchecked: Vec::new() }
 }
 
 const NO_SCHEDULE: &str = "whether requests were sent when they were due: schedule lag is not observed, so a late client looks like nothing";
