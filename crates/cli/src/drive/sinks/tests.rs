@@ -30,6 +30,7 @@ fn feed(sinks: &mut Sinks, seconds: u64) {
 
 fn begin(sinks: &Sinks) {
     sinks.state.lock().facts = Some(Facts {
+        targets: Vec::new(),
         url: "http://127.0.0.1/".to_owned(),
         protocol: "http/1.1".to_owned(),
         version: "0".to_owned(),
