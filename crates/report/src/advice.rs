@@ -58,6 +58,9 @@ const SILENT_SHARE: f64 = 0.1;
 const FEWEST_USUAL: u64 = 10;
 /// What of a silence must be held by requests, and as long as those must be: all but its edges.
 const HELD_SHARE: f64 = 0.9;
+/// Answers that are no longer than so many times the usual are the server's pace: callers who keep step with each
+/// other are answered all at once, with silence in between.
+const PACE: u64 = 3;
 
 struct View<'a> {
     results: &'a Results,
@@ -165,6 +168,7 @@ fn longest_silence<'a>(view: &View<'a>) -> Option<Silence<'a>> {
         return None;
     }
     let slots = view.load.slots();
+    let pace = typical(&view.results.response)?;
     let is_silent =
         |second: &Second| (second.ok as f64) <= usual as f64 * SILENT_SHARE && is_held(second, slots);
     let mut found: Vec<Silence<'a>> = Vec::new();
@@ -176,7 +180,10 @@ fn longest_silence<'a>(view: &View<'a>) -> Option<Silence<'a>> {
         let longest = until.iter().filter_map(|second| Some(second.response_ns?.max)).max();
         let length: u64 = part.iter().map(|second| second.length_ns).sum();
         let stalled = until.iter().map(|second| second.worker_stall_max_ns).max().unwrap_or(0);
-        let is_as_long = |longest: u64| longest as f64 >= length as f64 * HELD_SHARE && stalled * 2 < longest;
+        let is_as_long = |longest: u64| {
+            let is_held = longest as f64 >= length as f64 * HELD_SHARE;
+            is_held && longest > pace.0.saturating_mul(PACE) && stalled.saturating_mul(2) < longest
+        };
         if let Some(longest) = longest.filter(|&longest| is_silent(&part[0]) && is_as_long(longest)) {
             found.push(Silence { seconds: part, longest: Nanos(longest), usual });
         }

@@ -103,6 +103,22 @@ fn a_server_that_stood_still_is_named() {
     assert_eq!(frozen(8, 900 * MS), [""; 0]);
 }
 
+/// If this fails, every server that takes two seconds is said to stand still.
+#[test]
+fn callers_who_keep_step_make_no_freeze() {
+    let mut run = Run::closed(50, 50, 0);
+    for at in 0..10 {
+        run.second(|interval| {
+            interval.counts.outstanding = 50;
+            interval.outstanding_time = Some(u128::from(50 * 1_000 * MS));
+            (0..at % 2 * 50).for_each(|_| book_ok(interval, &kept(0, 0, 2_000 * MS)));
+        });
+    }
+    run.finish(State::Finished);
+    let results = run.document.results.as_ref().expect("a finished run has results");
+    assert_eq!(report::advice(results, &run.document.load, &run.seconds), []);
+}
+
 #[test]
 fn a_pool_that_is_large_enough_sends_one_to_the_stalls() {
     let advice = advised(Run::open(100.0, 64, 1), vec![kept(0, 40 * MS, 50 * MS); 100], &[]);
