@@ -12,6 +12,7 @@ mod lengths;
 mod machine_paths;
 mod module_docs;
 mod paths;
+mod tables;
 mod words;
 
 use std::io::{self, Write};
@@ -55,6 +56,7 @@ const RULES: &[Rule] = &[
     Rule { name: "words", check: words::check },
     Rule { name: "machine-paths", check: machine_paths::check },
     Rule { name: "paths", check: paths::check },
+    Rule { name: "tables", check: tables::check },
     Rule { name: "decisions", check: decisions::check },
     Rule { name: "formats", check: formats::check },
     Rule { name: "exceptions", check: exceptions::check },

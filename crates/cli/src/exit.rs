@@ -107,7 +107,7 @@ mod tests {
         let golden = include_str!("../../../formats/golden/run/run.json");
         let mut document: Document = serde_json::from_str(golden).unwrap();
         document.state = state;
-        document.verdict = Some(Verdict { word, findings: Vec::new() });
+        document.verdict = Some(Verdict { word, findings: Vec::new(), unchecked: Vec::new() });
         document.thresholds = vec![Threshold {
             fail_if: "error_share > 1%".to_owned(),
             measured: None,

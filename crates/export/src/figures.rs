@@ -1,6 +1,8 @@
 //! The counters and histograms of a run by name, once for all exporters.
 
-use record::{Durations, Interval, Outcome, Phase};
+use record::{Durations, Interval, Kind, Outcome, Phase};
+
+use crate::snapshot::Snapshot;
 
 /// A counter of the whole run: its name without prefix and suffix, what it counts, and its value.
 pub(crate) type Counter = (&'static str, &'static str, u64);
@@ -25,14 +27,26 @@ pub(crate) struct Family<'a> {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) label: &'static str,
-    pub(crate) members: Vec<(&'static str, &'a Durations)>,
+    pub(crate) members: Vec<(&'a str, &'a Durations)>,
+}
+
+/// Each target by its name, where a run has several.
+pub(crate) fn targets<'a>(snapshot: &Snapshot<'a>) -> impl Iterator<Item = (&'a str, &'a Kind)> {
+    snapshot.facts.targets.iter().map(String::as_str).zip(snapshot.total.kinds())
 }
 
 /// Those that have values. The label of `response` and `service` is empty.
-pub(crate) fn families(total: &Interval) -> Vec<Family<'_>> {
+pub(crate) fn families<'a>(snapshot: &Snapshot<'a>) -> Vec<Family<'a>> {
+    let total = snapshot.total;
     let phases = Phase::ALL.into_iter().filter_map(|phase| Some((phase.name(), total.phase(phase)?)));
     let failed =
         Outcome::ALL.into_iter().filter_map(|outcome| Some((outcome.name(), total.failed(outcome)?)));
+    let of_targets = |name, help, of: fn(&'a Kind) -> Option<&'a Durations>| Family {
+        name,
+        help,
+        label: "target",
+        members: targets(snapshot).filter_map(|(target, kind)| Some((target, of(kind)?))).collect(),
+    };
     let all = [
         Family {
             name: "response",
@@ -58,10 +72,13 @@ pub(crate) fn families(total: &Interval) -> Vec<Family<'_>> {
             label: "outcome",
             members: failed.collect(),
         },
+        of_targets("target_response", "Intended to read, of the ok requests of one target.", Kind::response),
+        of_targets("target_service", "First byte sent to last byte arrived, of one target.", Kind::service),
+        of_targets("target_failed", "Age at the end of the failed requests of one target.", Kind::failed),
     ];
     all.into_iter().filter(|family| !family.members.is_empty()).collect()
 }
 
-fn alone(durations: Option<&Durations>) -> Vec<(&'static str, &Durations)> {
+fn alone(durations: Option<&Durations>) -> Vec<(&str, &Durations)> {
     durations.map(|durations| ("", durations)).into_iter().collect()
 }

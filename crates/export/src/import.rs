@@ -28,8 +28,9 @@ const MOST_ERRORS: usize = 1_000;
 /// Whose output it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
-    /// wrk and wrk2, which print alike.
+    /// Or wrk2, where it looks like that: they print alike.
     Wrk,
+    Wrk2,
     Hey,
     Oha,
     K6,
@@ -38,7 +39,7 @@ pub enum Tool {
 
 impl Tool {
     pub const ALL: [(&'static str, Tool); 6] = [
-        ("wrk2", Tool::Wrk),
+        ("wrk2", Tool::Wrk2),
         ("wrk", Tool::Wrk),
         ("hey", Tool::Hey),
         ("oha", Tool::Oha),
@@ -84,17 +85,27 @@ pub fn parse(bytes: &[u8], tool: Option<Tool>) -> Result<Parsed, ImportError> {
         std::str::from_utf8(bytes).map_err(|error| ImportError::NotText { at: error.valid_up_to() })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parsed = match tool.or_else(|| detect(text)).ok_or(ImportError::Unknown)? {
-        Tool::Wrk => wrk::parse(text),
+        Tool::Wrk => wrk::parse(text, false),
+        Tool::Wrk2 => wrk::parse(text, true),
         Tool::Hey => hey::parse(text),
         Tool::Oha => oha::parse(text),
         Tool::K6 => k6::parse(text),
         Tool::Vegeta => vegeta::parse(text),
     }?;
+    parsed.results.throughput_per_s = parsed.results.throughput_per_s.or(throughput(&parsed.results));
     for time in &mut parsed.results.times {
         keep_what_the_sample_carries(time);
         check(time)?;
     }
     Ok(parsed)
+}
+
+/// As of a run: `ok` answers a second. A rate of all requests says how many there would be, were all of them good.
+fn throughput(results: &ImportedResults) -> Option<f64> {
+    let ok = results.ok? as f64;
+    let of_time = || Some(ok * 1e9 / results.elapsed_ns.filter(|&ns| ns > 0)? as f64);
+    let of_rate = || Some(results.request_rate_per_s? * ok / results.requests.filter(|&all| all > 0)? as f64);
+    of_time().or_else(of_rate)
 }
 
 fn detect(text: &str) -> Option<Tool> {
@@ -214,7 +225,8 @@ fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
             },
         );
     }
-    Verdict { word: if nothing { VerdictWord::Invalid } else { VerdictWord::Degraded }, findings }
+    let word = if nothing { VerdictWord::Invalid } else { VerdictWord::Degraded };
+    Verdict { word, findings, unchecked: Vec::new() }
 }
 
 const NO_SCHEDULE: &str = "whether requests were sent when they were due: schedule lag is not observed, so a late client looks like nothing";

@@ -6,7 +6,7 @@
 use record::Durations;
 use serde_json::{Value, json};
 
-use crate::figures::{counters, families};
+use crate::figures::{counters, families, targets};
 use crate::snapshot::Snapshot;
 
 /// Twice what the SDKs of OpenTelemetry keep: their histograms are written per request, ours once a push.
@@ -33,6 +33,7 @@ pub fn request(snapshot: &Snapshot<'_>) -> Value {
         .collect();
     metrics.push(requests(snapshot, &times));
     metrics.push(answers(snapshot, &times));
+    metrics.extend(target_requests(snapshot, &times));
     if let Some(second) = snapshot.last {
         metrics.push(json!({
             "name": "parallax.outstanding_requests",
@@ -41,7 +42,7 @@ pub fn request(snapshot: &Snapshot<'_>) -> Value {
             "gauge": { "dataPoints": [{ "timeUnixNano": at.to_string(), "asInt": second.outstanding.to_string() }] },
         }));
     }
-    metrics.extend(families(snapshot.total).into_iter().map(|family| {
+    metrics.extend(families(snapshot).into_iter().map(|family| {
         let points = family.members.iter().map(|(value, durations)| {
             let label = [(family.label, *value)];
             let labels = if family.label.is_empty() { &[][..] } else { &label[..] };
@@ -88,6 +89,18 @@ fn requests(snapshot: &Snapshot<'_>, times: &Value) -> Value {
         point(times, &labels, *count)
     }));
     sum("requests", "Requests that ended, by outcome, where and whose fault.", "1", &points)
+}
+
+/// Nothing where targets are not told apart.
+fn target_requests(snapshot: &Snapshot<'_>, times: &Value) -> Option<Value> {
+    let points = targets(snapshot).flat_map(|(target, kind)| {
+        let failed = kind.failures().iter().map(|(_, count)| count).sum();
+        [("ok", kind.ok), ("failed", failed)]
+            .map(|(result, count)| point(times, &[("target", target), ("result", result)], count))
+    });
+    let points: Vec<Value> = points.collect();
+    let made = || sum("target_requests", "Requests of each target that ended.", "1", &points);
+    (!points.is_empty()).then(made)
 }
 
 fn answers(snapshot: &Snapshot<'_>, times: &Value) -> Value {
@@ -212,6 +225,7 @@ mod tests {
             url: "http://h/".to_owned(),
             protocol: "http/1.1".to_owned(),
             version: "0.1.0".to_owned(),
+            targets: vec!["GET /a".to_owned()],
             started_unix_ns: 1_700_000_000_000_000_000,
         };
         let mut total = Interval::default();
@@ -219,6 +233,7 @@ mod tests {
         total.slot(Series::Response).record(Nanos::from_millis(1));
         total.slot(Series::Response).record(Nanos::from_millis(2));
         total.record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos::from_millis(3));
+        total.kind(0).record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos::from_millis(3));
         let snapshot = Snapshot { facts: &facts, total: &total, last: None, at: Nanos::from_secs(2) };
         let body = request(&snapshot);
         let metrics = body.pointer("/resourceMetrics/0/scopeMetrics/0/metrics").unwrap().as_array().unwrap();
@@ -229,6 +244,9 @@ mod tests {
         assert_eq!(requests["dataPoints"][0]["asInt"], "2");
         assert_eq!(requests["dataPoints"][0]["timeUnixNano"], "1700000002000000000");
         assert_eq!(requests["dataPoints"][1]["attributes"][0]["value"]["stringValue"], "reset");
+        let target = &named("parallax.target_failed")["exponentialHistogram"]["dataPoints"][0];
+        assert_eq!(target["attributes"][0]["value"]["stringValue"], "GET /a");
+        assert_eq!(named("parallax.target_requests")["sum"]["dataPoints"][1]["asInt"], "1");
         let response = &named("parallax.response")["exponentialHistogram"]["dataPoints"][0];
         assert_eq!((response["count"].as_str(), response["sum"].as_f64()), (Some("2"), Some(0.003)));
         assert_eq!(response["startTimeUnixNano"], "1700000000000000000");

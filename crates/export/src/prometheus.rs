@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use record::{Durations, Second};
 
-use crate::figures::{Family, counters, families};
+use crate::figures::{Family, counters, families, targets};
 use crate::snapshot::Snapshot;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub fn render(snapshot: &Snapshot<'_>, form: Form) -> String {
     if let Some(second) = snapshot.last {
         gauges(second, &mut text);
     }
-    for family in families(snapshot.total) {
+    for family in families(snapshot) {
         histograms(&family, &mut text);
     }
     if form == Form::OpenMetrics {
@@ -99,6 +99,16 @@ fn requests(snapshot: &Snapshot<'_>, text: &mut Exposition) {
     }));
     let borrowed: Vec<_> = rows.iter().map(|(labels, count)| (labels.as_slice(), *count)).collect();
     text.counter("parallax_requests", "Requests that ended, by outcome, where and whose fault.", &borrowed);
+    let of_targets = targets(snapshot).flat_map(|(target, kind)| {
+        let failed = kind.failures().iter().map(|(_, count)| count).sum();
+        [("ok", kind.ok), ("failed", failed)]
+            .map(|(result, count)| ([("target", target), ("result", result)], count))
+    });
+    let of_targets: Vec<_> = of_targets.collect();
+    let borrowed: Vec<_> = of_targets.iter().map(|(labels, count)| (labels.as_slice(), *count)).collect();
+    if !borrowed.is_empty() {
+        text.counter("parallax_target_requests", "Requests of each target that ended.", &borrowed);
+    }
     let codes: Vec<_> =
         snapshot.total.codes().iter().map(|(code, count)| (code.to_string(), *count)).collect();
     let labels: Vec<_> = codes.iter().map(|(code, count)| ([("code", code.as_str())], *count)).collect();
@@ -222,6 +232,7 @@ mod tests {
             url: "http://h/\"\\\n".to_owned(),
             protocol: "http/1.1".to_owned(),
             version: "0.1.0".to_owned(),
+            targets: vec!["GET /a".to_owned(), "say \"b\"\\\n".to_owned()],
             started_unix_ns: 1_700_000_000_250_000_000,
         };
         let mut total = Interval::default();
@@ -232,6 +243,8 @@ mod tests {
         }
         total.record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos::from_millis(3));
         total.record_code(200);
+        total.kind(0).ok = 3;
+        total.kind(1).record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos::from_millis(3));
         total.counts.scheduled = 5;
         let mut interval = Interval::default();
         interval.length = Nanos::from_millis(500);
@@ -263,6 +276,9 @@ mod tests {
             "parallax_response_seconds_count 4",
             "parallax_phase_seconds_bucket{phase=\"wait\",le=\"+Inf\"} 4",
             "parallax_failed_seconds_sum{outcome=\"reset\"} 0.003",
+            "parallax_target_requests_total{target=\"GET /a\",result=\"ok\"} 3",
+            "parallax_target_requests_total{target=\"say \\\"b\\\"\\\\\\n\",result=\"failed\"} 1",
+            "parallax_target_failed_seconds_count{target=\"say \\\"b\\\"\\\\\\n\"} 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
         }

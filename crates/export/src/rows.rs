@@ -1,11 +1,17 @@
-//! A row a second: JSON lines, which are those of the record's series, and CSV.
+//! A row a second: JSON lines, which are those of the record's series but for two things, and CSV.
+//!
+//! Percentiles are of the second's `ok` answers, and those that so few cannot carry are absent. `unanswered` says how
+//! many requests beside them ended without a whole answer, and would lie above.
 
 use std::io::{self, Write};
 
-use record::Second;
+use record::document::OutcomeCount;
+use record::{Outcome, Second};
+use serde_json::{Value, json};
+use stats::needed_samples;
 
 /// The columns of the CSV form. Times are in nanoseconds; a figure that is absent leaves its cell empty.
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "index",
     "start_ns",
     "length_ns",
@@ -13,6 +19,7 @@ const COLUMNS: [&str; 21] = [
     "sent",
     "ok",
     "failed",
+    "unanswered",
     "outstanding",
     "response_p50_ns",
     "response_p90_ns",
@@ -31,7 +38,7 @@ const COLUMNS: [&str; 21] = [
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The same object as a line of `series.ndjson`.
+    /// The object of a line of `series.ndjson`, with `unanswered`, and `null` for what the second cannot carry.
     Jsonl,
     /// With a line of column names before the first row.
     Csv,
@@ -57,16 +64,41 @@ pub fn head(form: Form, out: &mut dyn Write) -> io::Result<()> {
 pub fn row(form: Form, second: &Second, out: &mut dyn Write) -> io::Result<()> {
     match form {
         Form::Jsonl => {
-            serde_json::to_writer(&mut *out, second)?;
+            serde_json::to_writer(&mut *out, &object(second)?)?;
             out.write_all(b"\n")
         }
         Form::Csv => record(cells(second), out),
     }
 }
 
+/// The percentiles by their names in the series.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+
+fn carries(second: &Second, q: f64) -> bool {
+    second.ok >= needed_samples(q)
+}
+
+fn unanswered(second: &Second) -> u64 {
+    let is_unanswered =
+        |entry: &&OutcomeCount| Outcome::from_name(&entry.outcome).is_some_and(Outcome::is_unanswered);
+    second.failures.iter().filter(is_unanswered).map(|entry| entry.count).sum()
+}
+
+fn object(second: &Second) -> serde_json::Result<Value> {
+    let mut object = serde_json::to_value(second)?;
+    object["unanswered"] = json!(unanswered(second));
+    for (name, q) in PERCENTILES {
+        if second.response_ns.is_some() && !carries(second, q) {
+            object["response_ns"][name] = Value::Null;
+        }
+    }
+    Ok(object)
+}
+
 fn cells(second: &Second) -> [String; COLUMNS.len()] {
     let response = second.response_ns;
     let optional = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let carried = |q: f64, value: Option<u64>| optional(value.filter(|_| carries(second, q)));
     [
         second.index.to_string(),
         second.start_ns.to_string(),
@@ -75,11 +107,12 @@ fn cells(second: &Second) -> [String; COLUMNS.len()] {
         second.sent.to_string(),
         second.ok.to_string(),
         second.failed.to_string(),
+        unanswered(second).to_string(),
         second.outstanding.to_string(),
-        optional(response.map(|response| response.p50)),
-        optional(response.map(|response| response.p90)),
-        optional(response.map(|response| response.p99)),
-        optional(response.map(|response| response.p999)),
+        carried(0.5, response.map(|response| response.p50)),
+        carried(0.9, response.map(|response| response.p90)),
+        carried(0.99, response.map(|response| response.p99)),
+        carried(0.999, response.map(|response| response.p999)),
         optional(response.map(|response| response.max)),
         second.bytes_sent.to_string(),
         second.bytes_received.to_string(),
@@ -100,7 +133,7 @@ fn record<T: AsRef<[u8]>>(cells: impl IntoIterator<Item = T>, out: &mut dyn Writ
 
 #[cfg(test)]
 mod tests {
-    use record::{Interval, Series};
+    use record::{Failure, Interval, Phase, Series};
     use units::Nanos;
 
     use super::*;
@@ -127,12 +160,47 @@ mod tests {
         assert_eq!((cell(1, "response_max_ns"), cell(1, "process_cpu_ns")), ("1000".into(), "7".into()));
     }
 
+    /// If this fails, a p99.9 of a dozen answers is plotted as one.
     #[test]
-    fn a_json_line_is_a_line_of_the_series() {
+    fn what_a_second_cannot_carry_is_absent_in_either_form() {
+        // The fewest for p50, p90, p99 and p99.9.
+        for (ok, carried) in [(5, 0), (6, 1), (35, 1), (36, 2), (367, 2), (368, 3), (3_687, 3), (3_688, 4)] {
+            let mut interval = Interval::default();
+            interval.counts.ok = ok;
+            (0..ok).for_each(|_| interval.slot(Series::Response).record(Nanos(1_000)));
+            let second = Second::of(&interval, None);
+            let cells = cells(&second);
+            let places = ["p50", "p90", "p99", "p999"].map(|name| {
+                COLUMNS.iter().position(|column| *column == format!("response_{name}_ns")).unwrap()
+            });
+            let object = object(&second).unwrap();
+            for (at, (place, (name, _))) in places.into_iter().zip(PERCENTILES).enumerate() {
+                assert_eq!(cells[place].is_empty(), at >= carried, "{name} of {ok}");
+                assert_eq!(object["response_ns"][name].is_null(), at >= carried, "{name} of {ok}");
+            }
+            assert_eq!(object["response_ns"]["max"], 1_000);
+        }
+    }
+
+    #[test]
+    fn who_was_never_answered_has_a_column() {
+        let mut interval = Interval::default();
+        interval.add_failures(Failure::new(Outcome::RequestTimeout, Phase::Wait), 3);
+        interval.add_failures(Failure::new(Outcome::AppError, Phase::Receive), 4);
+        let second = Second::of(&interval, None);
+        let at = |name: &str| COLUMNS.iter().position(|column| *column == name).unwrap();
+        assert_eq!((&*cells(&second)[at("failed")], &*cells(&second)[at("unanswered")]), ("7", "3"));
+        assert_eq!(object(&second).unwrap()["unanswered"], 3);
+    }
+
+    #[test]
+    fn a_json_line_is_a_line_of_the_series_and_more() {
         let second = Second::of(&Interval::default(), None);
         let mut out = Vec::new();
         row(Form::Jsonl, &second, &mut out).unwrap();
         assert_eq!(out.last(), Some(&b'\n'));
-        assert_eq!(serde_json::from_slice::<Second>(&out).unwrap(), second);
+        let mut object: Value = serde_json::from_slice(&out).unwrap();
+        object.as_object_mut().unwrap().remove("unanswered");
+        assert_eq!(serde_json::from_value::<Second>(object).unwrap(), second);
     }
 }

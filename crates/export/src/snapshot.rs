@@ -10,6 +10,8 @@ pub struct Facts {
     pub url: String,
     pub protocol: String,
     pub version: String,
+    /// The targets by name, each name once; empty where they are not told apart.
+    pub targets: Vec<String>,
     /// The run's zero in nanoseconds since the epoch.
     pub started_unix_ns: u64,
 }
@@ -21,9 +23,19 @@ impl Facts {
             url: document.subject.url.clone(),
             protocol: document.subject.protocol.clone(),
             version: document.parallax_version.clone(),
+            targets: told_apart(&document.subject.targets),
             started_unix_ns,
         }
     }
+}
+
+/// Two series may not have the same labels, but a target may stand twice among those of a run.
+fn told_apart(names: &[String]) -> Vec<String> {
+    let apart = names.iter().enumerate().map(|(place, name)| match names[..place].contains(name) {
+        true => format!("{name} #{place}"),
+        false => name.clone(),
+    });
+    apart.collect()
 }
 
 /// Everything up to one moment.

@@ -2,7 +2,8 @@
 //!
 //! Pure: no file and no clock. The report calls it on a folder and the engine at a run's end, with the same
 //! evidence. Every limit says where it comes from. A check that cannot be made, because nothing was measured
-//! for it, finds nothing: that there was nothing is a finding of its own, or stands in `host.missing`.
+//! for it, finds nothing: that there was nothing is a finding of its own, stands in `host.missing`, or is told among
+//! the checks that were not made.
 
 mod cpu;
 mod lateness;
@@ -14,7 +15,9 @@ mod statistics;
 
 use units::Nanos;
 
-use crate::document::{Document, Finding, Host, LoadChange, Model, Stamps, State, Verdict, VerdictWord};
+use crate::document::{
+    Document, Finding, Host, LoadChange, Model, Stamps, State, Unchecked, Verdict, VerdictWord,
+};
 use crate::durations::Durations;
 use crate::interval::Interval;
 use crate::outcome::Outcome;
@@ -105,13 +108,32 @@ const CHECKS: [Check; 32] = [
     statistics::independence,
 ];
 
+/// Why a check was not made, where it could not be.
+type Gap = fn(&Evidence<'_>) -> Option<String>;
+
+const GAPS: [(&str, Gap); 7] = [
+    ("worker_cpu", cpu::no_full_second),
+    ("process_cpu", cpu::no_full_second),
+    ("run_queue", cpu::no_run_queue),
+    ("ports", resources::no_ports),
+    ("ceiling", load::no_ceiling),
+    ("drift", statistics::no_drift),
+    ("independence", statistics::no_independence),
+];
+
 /// Makes every check. Findings come gravest first; the gravest gives the word.
 pub fn audit(evidence: &Evidence<'_>) -> Verdict {
     let mut findings: Vec<Finding> = CHECKS.iter().filter_map(|check| check(evidence)).collect();
     // Stable: findings of one gravity stay in the order above.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.makes));
     let word = findings.first().map_or(VerdictWord::Valid, |finding| finding.makes);
-    Verdict { word, findings }
+    Verdict { word, findings, unchecked: unchecked(evidence) }
+}
+
+fn unchecked(evidence: &Evidence<'_>) -> Vec<Unchecked> {
+    let told =
+        |(check, gap): &(&str, Gap)| Some(Unchecked { check: (*check).to_owned(), reason: gap(evidence)? });
+    GAPS.iter().filter_map(told).collect()
 }
 
 /// Seconds shorter than this are the last of a run, where a worker waits for stragglers or not at all.

@@ -10,6 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+mod verdict;
+
+pub use verdict::{Finding, Quantity, Reading, Threshold, ThresholdResult, Unchecked, Verdict, VerdictWord};
+
 /// The version of this format. Readers refuse a larger one.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -95,8 +99,20 @@ pub struct Subject {
     /// Those requests by name, where each has figures of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
+    /// Which of those requests follow each other, where some do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journeys: Vec<JourneyFacts>,
     /// The address first connected to; absent when none was reached.
     pub address: Option<String>,
+}
+
+/// Requests that follow each other, by their places in `subject.targets`, from 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JourneyFacts {
+    pub name: String,
+    pub first: u64,
+    pub last: u64,
 }
 
 /// How the load was made.
@@ -523,85 +539,4 @@ pub struct Cpu {
     pub per_request_ns: Option<u64>,
     /// Of the busiest worker thread, in its busiest full second, between 0 and 1.
     pub busiest_worker_share: Option<f64>,
-}
-
-/// Whether to believe the run, with reasons.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Verdict {
-    pub word: VerdictWord,
-    /// Everything that was checked and did not hold, the gravest first.
-    pub findings: Vec<Finding>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum VerdictWord {
-    /// Of a finding: noted, and no reason to doubt the run.
-    Valid,
-    /// Usable with care: the findings say where.
-    Degraded,
-    /// Not to be used.
-    Invalid,
-}
-
-/// One check that did not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Finding {
-    /// Its name, stable across versions.
-    pub check: String,
-    /// What this finding alone makes of the run.
-    pub makes: VerdictWord,
-    /// What was measured, with its figure.
-    pub measured: String,
-    /// The limit it passed.
-    pub limit: String,
-    /// What to do about it.
-    pub advice: String,
-}
-
-/// A condition under which the run was to fail, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Threshold {
-    /// As it was given: a metric, an operator and a value.
-    pub fail_if: String,
-    /// Absent where there is no figure at all.
-    pub measured: Option<Reading>,
-    pub limit: Quantity,
-    pub result: ThresholdResult,
-    /// Why it could not be decided.
-    pub reason: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ThresholdResult {
-    /// The condition does not hold.
-    Met,
-    /// The condition holds.
-    Missed,
-    /// The sample cannot tell: counts as missed.
-    Undecided,
-}
-
-/// A figure of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Reading {
-    Known(Quantity),
-    /// It falls among requests that were never answered: all that is known is that it lies above this.
-    Above(Quantity),
-}
-
-/// A number with its unit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    Ns(u64),
-    PerS(f64),
-    /// Between 0 and 1.
-    Share(f64),
-    Count(u64),
 }

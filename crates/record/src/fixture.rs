@@ -35,6 +35,7 @@ pub(crate) fn document() -> Document {
             protocol: "http/1.1".to_owned(),
             request_kinds: 1,
             targets: Vec::new(),
+            journeys: Vec::new(),
             address: Some("127.0.0.1:8080".to_owned()),
         },
         load: load(),
@@ -110,6 +111,10 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
                 measured: "the busiest worker used 85.0 % of a CPU in the median second".to_owned(),
                 limit: "80 %".to_owned(),
                 advice: "use more workers, or lower the load".to_owned(),
+            }],
+            unchecked: vec![Unchecked {
+                check: "drift".to_owned(),
+                reason: "1 of 8 full seconds".to_owned(),
             }],
         }),
         thresholds: vec![

@@ -69,7 +69,11 @@ fn the_schemas_accept_what_is_written_and_nothing_else() {
         check_schema(&run, &serde_json::to_value(document).unwrap(), &[]);
     }
     let document = serde_json::to_value(fixture::finished(&intervals)).unwrap();
-    check_schema(&run, &document, &["", "/results", "/results/response/quantiles/0", "/verdict/findings/0"]);
+    check_schema(
+        &run,
+        &document,
+        &["", "/results", "/results/response/quantiles/0", "/verdict/findings/0", "/verdict/unchecked/0"],
+    );
     let search = jsonschema::validator_for(&schema_of::<SearchDocument>("")).unwrap();
     let document = serde_json::to_value(search::tests::document()).unwrap();
     check_schema(&search, &document, &["", "/answer", "/probes/0", "/probes/0/figures/0", "/objective/0"]);

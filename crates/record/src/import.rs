@@ -69,8 +69,10 @@ pub struct ImportedResults {
     /// Those of them that the tool takes for good.
     pub ok: Option<u64>,
     pub failed: Option<u64>,
-    /// As the tool states it: of all requests that ended, unless it says otherwise.
+    /// `ok` answers a second, as of a run; absent where the tool does not tell the good from the bad.
     pub throughput_per_s: Option<f64>,
+    /// Requests a second as the tool states them, the failed ones included.
+    pub request_rate_per_s: Option<f64>,
     pub bytes_sent: Option<u64>,
     pub bytes_received: Option<u64>,
     pub codes: Vec<CodeCount>,

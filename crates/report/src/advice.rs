@@ -1,10 +1,10 @@
 //! What to do next, as far as the figures alone can say.
 //!
-//! Each rule is a function of the results: it looks at one thing and is silent or speaks with figures. The
+//! Each rule is a function of results and seconds: it looks at one thing and is silent or speaks with figures. The
 //! audit (`record`) says whether to believe a run; the rules here take it as measured and say what it shows.
 
 use record::document::{Load, Model, Results};
-use record::{Outcome, Phase};
+use record::{Outcome, Phase, Second};
 use units::Nanos;
 
 use crate::style::{count, percent, plural, rate};
@@ -18,15 +18,16 @@ pub struct Advice {
 }
 
 /// Everything the rules have to say about a run, the most telling first.
-pub fn advice(results: &Results, load: &Load) -> Vec<Advice> {
-    let view = View { results, load };
+pub fn advice(results: &Results, load: &Load, seconds: &[Second]) -> Vec<Advice> {
+    let view = View { results, load, seconds };
     RULES.iter().filter_map(|rule| rule(&view)).collect()
 }
 
 type Rule = fn(&View<'_>) -> Option<Advice>;
 
-const RULES: [Rule; 7] = [
+const RULES: [Rule; 8] = [
     nothing_ok,
+    server_stood_still,
     pool_owns,
     client_starts_late,
     client_reads_late,
@@ -51,9 +52,20 @@ const FLAT: f64 = 1.5;
 /// From one request in a hundred on, the unanswered decide about p99.
 const UNANSWERED_SHARE: f64 = 0.01;
 
+/// A second of so few answers, of those that are usual, is one in which nearly all of it nothing was answered.
+const SILENT_SHARE: f64 = 0.1;
+/// The fewest answers a second of which chance leaves none out: of ten, in one second of 22 000 (Poisson).
+const FEWEST_USUAL: u64 = 10;
+/// What of a silence must be held by requests, and as long as those must be: all but its edges.
+const HELD_SHARE: f64 = 0.9;
+/// Answers that are no longer than so many times the usual are the server's pace: callers who keep step with each
+/// other are answered all at once, with silence in between.
+const PACE: u64 = 3;
+
 struct View<'a> {
     results: &'a Results,
     load: &'a Load,
+    seconds: &'a [Second],
 }
 
 impl View<'_> {
@@ -112,6 +124,78 @@ fn nothing_ok(view: &View<'_>) -> Option<Advice> {
         ),
         reason: "Without an answer there is no response to speak of; try a single request first.".to_owned(),
     })
+}
+
+/// One second after another in which every connection had a request on it and none was answered.
+struct Silence<'a> {
+    seconds: &'a [Second],
+    /// Of the answers that ended it.
+    longest: Nanos,
+    usual: u64,
+}
+
+/// A freeze of the server looks like a slow request to each connection; that all of them were held at once, it takes
+/// the seconds to see.
+fn server_stood_still(view: &View<'_>) -> Option<Advice> {
+    let Silence { seconds, longest, usual } = longest_silence(view)?;
+    let first = seconds.first()?;
+    let answered: u64 = seconds.iter().map(|second| second.ok).sum();
+    let held = match view.load.connections {
+        1 => "The one connection was".to_owned(),
+        connections => format!("All {} connections were", count(connections)),
+    };
+    Some(Advice {
+        text: format!(
+            "{held} held by requests of up to {longest} at second {}: the server stood still, or the way to it.",
+            first.start_ns / 1_000_000_000,
+        ),
+        reason: format!(
+            "Nearly nothing was answered ({} in {}, where {} a second are usual), and this client ran: look for what \
+             stops the whole server then, as garbage collection, a lock or a checkpoint does.",
+            count(answered),
+            Nanos(seconds.iter().map(|second| second.length_ns).sum()),
+            count(usual),
+        ),
+    })
+}
+
+fn longest_silence<'a>(view: &View<'a>) -> Option<Silence<'a>> {
+    let seconds = view.seconds;
+    let mut answers: Vec<u64> = seconds.iter().map(|second| second.ok).collect();
+    answers.sort_unstable();
+    let usual = *answers.get(answers.len() / 2)?;
+    if usual < FEWEST_USUAL {
+        return None;
+    }
+    let slots = view.load.slots();
+    let pace = typical(&view.results.response)?;
+    let is_silent =
+        |second: &Second| (second.ok as f64) <= usual as f64 * SILENT_SHARE && is_held(second, slots);
+    let mut found: Vec<Silence<'a>> = Vec::new();
+    let mut at = 0;
+    for part in seconds.chunk_by(|a, b| is_silent(a) == is_silent(b)) {
+        let end = at + part.len();
+        // The answers that it kept come in its last moment, or in the second after it.
+        let until = &seconds[at..seconds.len().min(end + 1)];
+        let longest = until.iter().filter_map(|second| Some(second.response_ns?.max)).max();
+        let length: u64 = part.iter().map(|second| second.length_ns).sum();
+        let stalled = until.iter().map(|second| second.worker_stall_max_ns).max().unwrap_or(0);
+        let is_as_long = |longest: u64| {
+            let is_held = longest as f64 >= length as f64 * HELD_SHARE;
+            is_held && longest > pace.0.saturating_mul(PACE) && stalled.saturating_mul(2) < longest
+        };
+        if let Some(longest) = longest.filter(|&longest| is_silent(&part[0]) && is_as_long(longest)) {
+            found.push(Silence { seconds: part, longest: Nanos(longest), usual });
+        }
+        at = end;
+    }
+    found.into_iter().max_by_key(|silence| silence.longest)
+}
+
+/// Whether every connection had all the requests on it that it may have, nearly all of this second.
+fn is_held(second: &Second, slots: u64) -> bool {
+    let all = slots as f64 * second.length_ns as f64;
+    second.outstanding >= slots && second.outstanding_ns.is_some_and(|ns| ns as f64 >= all * HELD_SHARE)
 }
 
 fn pool_owns(view: &View<'_>) -> Option<Advice> {

@@ -50,7 +50,11 @@ pub fn import_text(import: &Import, folder: &Path, out: &mut dyn Write, style: S
 /// What is stated, and no more: a figure that is absent is not printed as 0.
 fn figures(results: &ImportedResults, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let mut facts = Vec::new();
-    facts.extend(results.throughput_per_s.map(|per_s| style.strong(rate(per_s))));
+    facts.extend(results.throughput_per_s.map(|per_s| format!("{} ok", style.strong(rate(per_s)))));
+    // Where all were good, it is the same rate again.
+    let differs = results.throughput_per_s.is_none() || results.failed != Some(0);
+    let requests_a_second = results.request_rate_per_s.filter(|_| differs);
+    facts.extend(requests_a_second.map(|per_s| format!("{} of all requests", rate(per_s))));
     facts.extend(results.requests.map(|requests| plural(requests, "request")));
     facts.extend(results.ok.map(|ok| format!("{} ok", count(ok))));
     facts.extend(results.failed.map(|failed| format!("{} failed", count(failed))));

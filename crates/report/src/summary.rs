@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use record::document::{
-    ArrivalStamps, CodeCount, Cpu, Distribution, OutcomeCount, PhaseResult, ReasonCount, Results, Stamps,
-    Subject, TargetResult, Totals,
+    ArrivalStamps, CodeCount, Cpu, Distribution, JourneyFacts, JourneyResult, OutcomeCount, PhaseResult,
+    ReasonCount, Results, Stamps, Subject, TargetResult, Totals,
 };
 use record::{Durations, Failure, Interval, Kind, Outcome, Phase, Second};
 use units::Nanos;
@@ -32,7 +32,7 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
         outcomes: outcomes(total),
         reasons: reasons(total),
         targets: total.kinds().iter().map(target).collect(),
-        journeys: Vec::new(),
+        journeys: journeys(total.kinds(), &facts.subject.journeys),
         codes: codes(total),
         response: distribution::response(total),
         service: distribution::plain(total.service()),
@@ -128,6 +128,19 @@ fn target(kind: &Kind) -> TargetResult {
         response: distribution::response_of(kind),
         service: distribution::plain(kind.service()),
     }
+}
+
+/// What became of each journey, from its first and its last request.
+fn journeys(kinds: &[Kind], journeys: &[JourneyFacts]) -> Vec<JourneyResult> {
+    let kind = |place: u64| kinds.get(usize::try_from(place).ok()?);
+    let result = |journey: &JourneyFacts| {
+        let ended = |kind: &Kind| kind.ok + kind.failures().iter().map(|(_, count)| count).sum::<u64>();
+        let started = kind(journey.first).map_or(0, ended);
+        let completed = kind(journey.last).map_or(0, |kind| kind.ok);
+        let cut = started.saturating_sub(completed);
+        JourneyResult { name: journey.name.clone(), started, completed, cut }
+    };
+    journeys.iter().map(result).collect()
 }
 
 fn codes(total: &Interval) -> Vec<CodeCount> {

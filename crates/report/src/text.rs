@@ -8,7 +8,7 @@ use std::path::Path;
 
 use record::document::{
     CodeCount, Document, EffectiveOption, Load, LoadChange, LoadOrder, Model, OptionSource, Results, State,
-    ThinkFacts, Threshold, ThresholdResult, Verdict, VerdictWord,
+    ThinkFacts, Threshold, ThresholdResult, Unchecked, Verdict, VerdictWord,
 };
 use record::{Second, escape_text, escaped};
 use units::{Bytes, Nanos};
@@ -45,7 +45,7 @@ pub fn text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::Resul
         table::phases(results, out, style)?;
         writeln!(out)?;
         table::intervals(&results.response, out, style)?;
-        advice_lines(results, &document.load, out, style)?;
+        advice_lines(results, &document.load, report.seconds, out, style)?;
         outcomes(results, out, style)?;
         targets(&document.subject.targets, results, out, style)?;
         journeys(results, out, style)?;
@@ -76,15 +76,27 @@ pub(crate) fn verdict_lines(verdict: &Verdict, out: &mut dyn Write, style: Style
 }
 
 fn findings_lines(verdict: &Verdict, so_far: &str, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let Verdict { word, findings } = verdict;
-    let said = style.verdict(*word, format!("{}{so_far}", word_text(*word)));
+    let Verdict { word, findings, .. } = verdict;
+    let head = format!("{}{so_far}", word_text(*word));
     let notes = findings.iter().filter(|finding| finding.makes == VerdictWord::Valid).count();
-    match findings.len() - notes {
-        0 if notes > 0 => writeln!(out, "{said}: every check held, with {}", plural(notes as u64, "note"))?,
-        0 => writeln!(out, "{said}: every check held")?,
-        1 => writeln!(out, "{said}: one check did not hold")?,
-        n => writeln!(out, "{said}: {n} checks did not hold")?,
+    let unchecked = not_made(verdict);
+    let every = if unchecked.is_empty() { "every check held" } else { "every check made held" };
+    let mut said = match findings.len() - notes {
+        0 if notes > 0 => format!("{every}, with {}", plural(notes as u64, "note")),
+        0 => every.to_owned(),
+        1 => "one check did not hold".to_owned(),
+        n => format!("{n} checks did not hold"),
+    };
+    if !unchecked.is_empty() {
+        said.push_str("; not made: ");
+        let room = style.width.saturating_sub(head.len() + 2 + said.len());
+        let reasoned = with_reasons(&unchecked);
+        // The record has the reasons where this line has no room for them.
+        let is_short = reasoned.chars().count() <= room;
+        said.push_str(&if is_short { reasoned } else { names(&unchecked) });
     }
+    let lines = wrap(&format!("{head}: "), &said, style.width);
+    writeln!(out, "{}{}", style.verdict(*word, &head), &lines[head.len()..])?;
     for finding in findings {
         // Among findings of several weights, each lighter one says its own.
         let makes = match finding.makes {
@@ -99,6 +111,25 @@ fn findings_lines(verdict: &Verdict, so_far: &str, out: &mut dyn Write, style: S
         writeln!(out, "{}", wrap("    ", &finding.advice, style.width))?;
     }
     Ok(())
+}
+
+/// Who was never calibrated is most people: the record says it, and the first line of a report has no room.
+const UNTOLD: [&str; 1] = ["ceiling"];
+
+/// The checks that were not made.
+fn not_made(verdict: &Verdict) -> Vec<&Unchecked> {
+    verdict.unchecked.iter().filter(|one| !UNTOLD.contains(&one.check.as_str())).collect()
+}
+
+fn names(unchecked: &[&Unchecked]) -> String {
+    unchecked.iter().map(|one| one.check.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// `run_queue (this kernel keeps no account of it), drift, independence (7 of 8 full seconds)`.
+fn with_reasons(unchecked: &[&Unchecked]) -> String {
+    let of_one_reason = unchecked.chunk_by(|a, b| a.reason == b.reason);
+    let told = of_one_reason.map(|alike| format!("{} ({})", names(alike), alike[0].reason));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// What was asked of the run, the missed ones first.
@@ -272,10 +303,11 @@ fn requests(results: &Results, load: &Load, out: &mut dyn Write, style: Style) -
 pub(crate) fn advice_lines(
     results: &Results,
     load: &Load,
+    seconds: &[Second],
     out: &mut dyn Write,
     style: Style,
 ) -> io::Result<()> {
-    for advice in advice(results, load) {
+    for advice in advice(results, load, seconds) {
         writeln!(out)?;
         writeln!(out, "{}", wrap("  ", &advice.text, style.width))?;
         writeln!(out, "{}", wrap("    ", &advice.reason, style.width))?;

@@ -75,7 +75,7 @@ pub fn demo_text(report: &Report<'_>, out: &mut dyn Write, style: Style) -> io::
     numbers(&trap, results, load, out, style)?;
     writeln!(out)?;
     timeline(&trap, out, style)?;
-    advice_lines(results, load, out, style)?;
+    advice_lines(results, load, report.seconds, out, style)?;
     writeln!(out)?;
     record_line(report.folder, out, style)
 }

@@ -20,7 +20,7 @@ fn advised(
     run.finish(State::Finished);
     let document = &run.document;
     let results = document.results.as_ref().expect("a finished run has results");
-    let advice = report::advice(results, &document.load);
+    let advice = report::advice(results, &document.load, &run.seconds);
     advice.into_iter().map(|advice| format!("{} {}", advice.text, advice.reason)).collect()
 }
 
@@ -64,6 +64,59 @@ fn a_small_pool_in_an_open_loop_is_sized_by_littles_law() {
             "(62.5 % busy)",
         ],
     );
+}
+
+/// A closed loop of 8 connections whose server freezes in second 3 and answers what it held in the next.
+fn frozen(held: u64, stalled: u64) -> Vec<String> {
+    let mut run = Run::closed(8, 8, 0);
+    for at in 0..6 {
+        run.second(|interval| {
+            interval.counts.outstanding = 8;
+            interval.outstanding_time = Some(u128::from(if at == 3 { held } else { 8 } * 1_000 * MS));
+            interval.worker_stall_max = units::Nanos(if at == 3 { stalled } else { 0 });
+            let answers = if at == 3 { 4 } else { 800 };
+            (0..answers).for_each(|_| book_ok(interval, &kept(0, 0, 10 * MS)));
+            if at == 4 {
+                (0..8).for_each(|_| book_ok(interval, &kept(0, 0, 996 * MS)));
+            }
+        });
+    }
+    run.finish(State::Finished);
+    let document = &run.document;
+    let results = document.results.as_ref().expect("a finished run has results");
+    let advice = report::advice(results, &document.load, &run.seconds);
+    advice.into_iter().map(|advice| format!("{} {}", advice.text, advice.reason)).collect()
+}
+
+/// If this fails, a server that stood still for a second reads as one with a few slow requests.
+#[test]
+fn a_server_that_stood_still_is_named() {
+    says(
+        &frozen(8, 0),
+        &[
+            "All 8 connections were held by requests of up to 996 ms at second 3: the server stood still",
+            "(4 in 1.00 s, where 800 a second are usual)",
+        ],
+    );
+    // Connections without a request, as of callers who think, and a client that did not run.
+    assert_eq!(frozen(4, 0), [""; 0]);
+    assert_eq!(frozen(8, 900 * MS), [""; 0]);
+}
+
+/// If this fails, every server that takes two seconds is said to stand still.
+#[test]
+fn callers_who_keep_step_make_no_freeze() {
+    let mut run = Run::closed(50, 50, 0);
+    for at in 0..10 {
+        run.second(|interval| {
+            interval.counts.outstanding = 50;
+            interval.outstanding_time = Some(u128::from(50 * 1_000 * MS));
+            (0..at % 2 * 50).for_each(|_| book_ok(interval, &kept(0, 0, 2_000 * MS)));
+        });
+    }
+    run.finish(State::Finished);
+    let results = run.document.results.as_ref().expect("a finished run has results");
+    assert_eq!(report::advice(results, &run.document.load, &run.seconds), []);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod fixture;
 
 use fixture::{MS, Run, US, book_failure, book_ok, timeline};
 use proptest::prelude::*;
-use record::document::{Document, State, ThresholdResult, VerdictWord};
+use record::document::{Document, JourneyFacts, JourneyResult, Kept, State, ThresholdResult, VerdictWord};
 use record::{Failure, FolderWriter, Outcome, Phase};
 use report::{Condition, Figures, rebuild};
 use units::Nanos;
@@ -69,6 +69,35 @@ fn a_finished_run_is_rebuilt_as_it_was() {
         assert_eq!(rebuilt.document.verdict, run.document.verdict);
         assert_eq!(rebuilt.document.results, run.document.results);
     }
+}
+
+/// If this fails, a sound record of a scenario is accused, and its journeys are lost.
+#[test]
+fn what_became_of_journeys_and_of_kept_requests_is_rebuilt() {
+    let mut run = Run::closed(1, 1, 0);
+    run.document.subject.targets = ["login", "buy", "pay"].map(str::to_owned).into();
+    run.document.subject.journeys = vec![JourneyFacts { name: "shop".to_owned(), first: 0, last: 2 }];
+    run.second(|interval| {
+        for (kind, ok) in [(0, true), (1, true), (2, true), (0, true), (1, false), (0, true)] {
+            let request = fixture::kept(0, 0, MS);
+            if ok {
+                book_ok(interval, &request);
+                interval.kind(kind).record_ok(&request);
+            } else {
+                let failure = Failure::new(Outcome::AppError, Phase::Receive);
+                book_failure(interval, failure, MS);
+                interval.kind(kind).record_failure(failure, Nanos(MS));
+            }
+        }
+    });
+    run.finish(State::Finished);
+    let results = run.document.results.as_mut().unwrap();
+    let shop = JourneyResult { name: "shop".to_owned(), started: 3, completed: 1, cut: 2 };
+    assert_eq!(results.journeys, [shop]);
+    results.kept = Some(Kept { requests: "all".to_owned(), rows: 6, lost: 0 });
+    let rebuilt = rebuild(record::read(written(&run, true).path()).unwrap());
+    assert_eq!(rebuilt.differences, [""; 0]);
+    assert_eq!(rebuilt.document.results, run.document.results);
 }
 
 #[test]

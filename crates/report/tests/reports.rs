@@ -165,7 +165,7 @@ fn the_pool_trap() {
     check(
         &pool().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check held
+            valid: every check made held; not made: independence (5 of 8 seconds with answers)
 
               http://127.0.0.1:9091/delay/2  http/1.1, at 127.0.0.1:9091
               closed loop, 4 callers over 2 connections, 1 worker, 10 requests in 10.0 s
@@ -217,7 +217,7 @@ fn the_demonstration() {
     check(
         &pool().demo(Style::PLAIN),
         &expect![[r#"
-            valid: every check held
+            valid: every check made held; not made: independence (5 of 8 seconds with answers)
 
               4 callers share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -246,7 +246,7 @@ fn the_demonstration_in_ascii() {
     check(
         &pool().demo(Style { unicode: false, ..Style::PLAIN }),
         &expect![[r#"
-            valid: every check held
+            valid: every check made held; not made: independence (5 of 8 seconds with answers)
 
               4 callers share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -344,7 +344,7 @@ fn an_invalid_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: 3 checks did not hold
+            invalid: 3 checks did not hold; not made: drift, independence (4 of 8 full seconds)
               schedule_lag: 9890 of 10000 (98.9 %) requests were taken up over 10.0 ms after they were due, p99
               1.39 s; limit: 1 % of them, or 3, over 10.0 ms
                 the client was late, not the server: give it more CPU, or lower the load
@@ -410,7 +410,7 @@ fn an_interrupted_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            valid: every check held
+            valid: every check made held; not made: drift, independence (3 of 8 full seconds)
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
               open loop, 100/s asked over 4 connections, 2 workers, interrupted after 4.00 s (60.0 s asked)
@@ -471,7 +471,7 @@ fn a_run_that_reached_nobody() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold
+            invalid: one check did not hold; not made: drift, independence (1 of 8 full seconds)
               nothing_measured: none of 20 requests was answered well; limit: at least one ok
                 see the outcomes for what happened instead, and mend that first
 
@@ -525,7 +525,8 @@ fn an_empty_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold
+            invalid: one check did not hold; not made: worker_cpu, process_cpu, run_queue, ports, drift,
+                     independence
               nothing_measured: none of 0 requests was answered well; limit: at least one ok
                 see the outcomes for what happened instead, and mend that first
 
@@ -560,13 +561,14 @@ fn an_empty_run() {
     check(
         &run.demo(Style::PLAIN),
         &expect![[r#"
-        invalid: one check did not hold
-          nothing_measured: none of 0 requests was answered well; limit: at least one ok
-            see the outcomes for what happened instead, and mend that first
+            invalid: one check did not hold; not made: worker_cpu, process_cpu, run_queue, ports, drift,
+                     independence
+              nothing_measured: none of 0 requests was answered well; limit: at least one ok
+                see the outcomes for what happened instead, and mend that first
 
-          No request ended ok, so there is nothing to show.
-          record    parallax-runs/2025-11-21T21-53-00
-    "#]],
+              No request ended ok, so there is nothing to show.
+              record    parallax-runs/2025-11-21T21-53-00
+        "#]],
     );
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
 use record::document::{
-    ArrivalStamps, Document, EffectiveOption, Host, Kind, Load as LoadFacts, LoadChange, LoadOrder, Model,
-    OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
+    ArrivalStamps, Document, EffectiveOption, Host, JourneyFacts, Kind, Load as LoadFacts, LoadChange,
+    LoadOrder, Model, OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
 use record::{Event, Evidence, FolderWriter, Interval, RecordError, Second, audit};
 use report::{Condition, Figures, RunFacts};
@@ -109,6 +109,7 @@ pub fn opening_document(prepared: &Prepared, options: BTreeMap<String, Effective
             protocol: "http".to_owned(),
             request_kinds: prepared.names.len() as u64,
             targets: targets(prepared),
+            journeys: journeys(prepared),
             address: None,
         },
         load: LoadFacts {
@@ -141,6 +142,12 @@ pub fn opening_document(prepared: &Prepared, options: BTreeMap<String, Effective
 fn targets(prepared: &Prepared) -> Vec<String> {
     let apart = (2..=engine::KINDS_APART).contains(&prepared.names.len());
     if apart { prepared.names.clone() } else { Vec::new() }
+}
+
+/// Told only where their requests have figures of their own.
+fn journeys(prepared: &Prepared) -> Vec<JourneyFacts> {
+    let scenario = prepared.protocol.scenario().filter(|_| !targets(prepared).is_empty());
+    scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named())).unwrap_or_default()
 }
 
 fn host_facts() -> Host {
@@ -459,9 +466,6 @@ impl Keeper<'_> {
                 seconds,
             },
         ));
-        if let (Some(results), Some(scenario)) = (&mut document.results, self.prepared.protocol.scenario()) {
-            results.journeys = scenario_file::journeys(&scenario.kinds_named(), &results.targets);
-        }
         document.verdict = Some(audit(&Evidence::of(document, &self.total, seconds)));
         let window = Nanos(document.time.window_ns.unwrap_or(0));
         document.thresholds = document.results.as_ref().map_or_else(Vec::new, |results| {

@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command, FromArgMatches};
 use codec::web::{Parts, Settings, Web};
-use record::document::{EffectiveOption, JourneyResult, OptionSource, TargetResult};
+use record::document::{EffectiveOption, JourneyFacts, OptionSource};
 use scenario::{Draft, Kind, Scenario, Setting, SettingOrigin, Surroundings};
 
 use super::args::Args;
@@ -322,23 +322,15 @@ fn of_server(loaded: &Loaded, server: &scenario::Server) -> ConnectArgs {
     own
 }
 
-/// What became of each journey, from the figures of its steps.
-pub fn journeys(kinds: &[Kind], targets: &[TargetResult]) -> Vec<JourneyResult> {
-    let mut journeys: Vec<JourneyResult> = Vec::new();
-    for (kind, target) in kinds.iter().zip(targets) {
+/// Where each journey begins and ends among the requests.
+pub fn journeys(kinds: &[Kind]) -> Vec<JourneyFacts> {
+    let mut journeys: Vec<JourneyFacts> = Vec::new();
+    for (place, kind) in (0..).zip(kinds) {
         let Some(name) = &kind.journey else { continue };
         match journeys.last_mut().filter(|journey| journey.name == *name && !kind.first) {
-            Some(journey) => journey.completed = target.ok,
-            None => journeys.push(JourneyResult {
-                name: name.clone(),
-                started: target.requests,
-                completed: target.ok,
-                cut: 0,
-            }),
+            Some(journey) => journey.last = place,
+            None => journeys.push(JourneyFacts { name: name.clone(), first: place, last: place }),
         }
-    }
-    for journey in &mut journeys {
-        journey.cut = journey.started.saturating_sub(journey.completed);
     }
     journeys
 }

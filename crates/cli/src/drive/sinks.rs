@@ -55,7 +55,8 @@ pub struct SinkArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = positive, help_heading = "While running")]
     otlp_interval: Nanos,
 
-    /// A JSON line a second into this file, as in the record's series; `-` for standard output.
+    /// A JSON line a second into this file, as in the record's series, with null where a second has too few
+    /// requests; `-` for standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "While running")]
     jsonl: Option<PathBuf>,
 

@@ -17,6 +17,12 @@ use super::{
 const REQUEST: &str =
     "before a connection is taken or made until the body is read, of all requests that were answered";
 
+/// hey keeps times and codes of no more answers than this, and goes on: how many there were, it does not say.
+const KEPT: u64 = 1_000_000;
+
+const CUT: &str = "how many requests there were, and how many of them failed: hey keeps times and codes of its first \
+                   1 000 000 answers alone";
+
 pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     if text.trim_start().starts_with("response-time,") { csv(text) } else { summary(text) }
 }
@@ -91,9 +97,14 @@ fn summary(text: &str) -> Result<Parsed, ImportError> {
         (request.min_ns, request.max_ns, request.mean_ns) = (None, None, None);
         details.clear();
     }
-    results.requests = Some(answered.saturating_add(lost));
-    results.ok = Some(answered.saturating_sub(bad));
-    results.failed = Some(lost.saturating_add(bad));
+    let mut cannot_know = vec![NO_SCHEDULE, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES];
+    if answered < KEPT {
+        results.requests = Some(answered.saturating_add(lost));
+        results.ok = Some(answered.saturating_sub(bad));
+        results.failed = Some(lost.saturating_add(bad));
+    } else {
+        cannot_know.push(CUT);
+    }
     if results.elapsed_ns.is_none() {
         return Err(ImportError::Whole { what: "there is no `Total:` in its summary".to_owned() });
     }
@@ -103,7 +114,7 @@ fn summary(text: &str) -> Result<Parsed, ImportError> {
         tool: "hey",
         tool_version: None,
         form: "summary as text",
-        cannot_know: vec![NO_SCHEDULE, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES],
+        cannot_know,
         results,
         values: Vec::new(),
     })
@@ -122,7 +133,7 @@ fn head(
     request.min_ns = request.min_ns.or(seconds("Fastest")?);
     request.mean_ns = request.mean_ns.or(seconds("Average")?);
     if let Some(rate) = line.after("Requests/sec") {
-        results.throughput_per_s = Some(line.float(rate)?);
+        results.request_rate_per_s = Some(line.float(rate)?);
     }
     if let Some(bytes) = line.after("Total data") {
         results.bytes_received = Some(line.count(bytes.trim_end_matches("bytes"))?);
@@ -188,10 +199,21 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
     let (times, values): (Vec<_>, Vec<_>) = named.filter(|(_, values)| !values.is_empty()).unzip();
     let names: Vec<String> = times.iter().map(|time: &ImportedTime| time.name.clone()).collect();
     let good = rows.codes.iter().filter(|(code, _)| **code < 400);
+    let mut cannot_know = vec![
+        NO_SCHEDULE,
+        NO_STAMPS,
+        "requests that failed: hey writes only those that were answered, and says nothing of how many were not",
+        "bytes, and when the run began",
+        "times below 0.1 ms, to which it rounds: a phase of 0 is shorter than half of that",
+    ];
+    let is_whole = answered < KEPT;
+    if !is_whole {
+        cannot_know.push(CUT);
+    }
     let results = ImportedResults {
-        ok: Some(good.map(|(_, count)| count).sum()),
-        elapsed_ns: (answered > 0).then_some(rows.end_ns),
-        throughput_per_s: (rows.end_ns > 0).then(|| answered as f64 * 1e9 / rows.end_ns as f64),
+        ok: is_whole.then(|| good.map(|(_, count)| count).sum()),
+        elapsed_ns: (answered > 0 && is_whole).then_some(rows.end_ns),
+        request_rate_per_s: (rows.end_ns > 0).then(|| answered as f64 * 1e9 / rows.end_ns as f64),
         codes: rows.codes.into_iter().map(|(code, count)| CodeCount { code, count }).collect(),
         times,
         ..ImportedResults::default()
@@ -200,13 +222,7 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
         tool: "hey",
         tool_version: None,
         form: "csv",
-        cannot_know: vec![
-            NO_SCHEDULE,
-            NO_STAMPS,
-            "requests that failed: hey writes only those that were answered, and says nothing of how many were not",
-            "bytes, and when the run began",
-            "times below 0.1 ms, to which it rounds: a phase of 0 is shorter than half of that",
-        ],
+        cannot_know,
         results,
         // Of the sum of three phases there is no log.
         values: names.into_iter().zip(values).filter(|(name, _)| name != "other").collect(),

@@ -33,7 +33,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     let requests = whole(metrics, "/http_reqs/count")?;
     let mut results = ImportedResults {
         requests,
-        throughput_per_s: number(metrics, "/http_reqs/rate")?,
+        request_rate_per_s: number(metrics, "/http_reqs/rate")?,
         bytes_sent: whole(metrics, "/data_sent/count")?,
         bytes_received: whole(metrics, "/data_received/count")?,
         connections: None,

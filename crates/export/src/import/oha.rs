@@ -60,7 +60,7 @@ fn of_json(text: &str) -> Result<ImportedResults, ImportError> {
     }
     let mut results = ImportedResults {
         elapsed_ns: time(&json, "/summary/total", SECOND)?,
-        throughput_per_s: number(&json, "/summary/requestsPerSec")?,
+        request_rate_per_s: number(&json, "/summary/requestsPerSec")?,
         bytes_received: whole(&json, "/summary/totalData")?,
         ..ImportedResults::default()
     };
@@ -174,7 +174,7 @@ fn head(
     request.min_ns = request.min_ns.or(value("Fastest")?);
     request.mean_ns = request.mean_ns.or(value("Average")?);
     if let Some(rate) = line.after("Requests/sec") {
-        results.throughput_per_s = Some(line.float(rate)?);
+        results.request_rate_per_s = Some(line.float(rate)?);
     }
     Ok(())
 }

@@ -7,6 +7,9 @@ use super::*;
 
 const WRK: &str = include_str!("../../golden/wrk-latency.txt");
 const WRK_PLAIN: &str = include_str!("../../golden/wrk-plain.txt");
+const WRK_ERRORS: &str = include_str!("../../golden/wrk-errors.txt");
+const WRK_BAD: &str = include_str!("../../golden/wrk-bad.txt");
+const WRK_TIMEOUTS: &str = include_str!("../../golden/wrk-timeouts.txt");
 const WRK2: &str = include_str!("../../golden/wrk2.txt");
 const HEY: &str = include_str!("../../golden/hey.txt");
 const HEY_CSV: &str = include_str!("../../golden/hey.csv");
@@ -18,8 +21,23 @@ const VEGETA: &str = include_str!("../../golden/vegeta-report.json");
 const VEGETA_JSON: &str = include_str!("../../golden/vegeta-results.ndjson");
 const VEGETA_CSV: &str = include_str!("../../golden/vegeta-results.csv");
 
-const ALL: [&str; 12] =
-    [WRK, WRK_PLAIN, WRK2, HEY, HEY_CSV, HEY_REFUSED, OHA, OHA_TEXT, K6, VEGETA, VEGETA_JSON, VEGETA_CSV];
+const ALL: [&str; 15] = [
+    WRK,
+    WRK_PLAIN,
+    WRK_ERRORS,
+    WRK_BAD,
+    WRK_TIMEOUTS,
+    WRK2,
+    HEY,
+    HEY_CSV,
+    HEY_REFUSED,
+    OHA,
+    OHA_TEXT,
+    K6,
+    VEGETA,
+    VEGETA_JSON,
+    VEGETA_CSV,
+];
 
 #[track_caller]
 fn read(text: &str) -> Import {
@@ -33,7 +51,10 @@ fn at(time: &ImportedTime, q: f64) -> Option<u64> {
 
 #[test]
 fn each_output_is_known_by_its_looks_and_says_what_it_cannot_know() {
-    let tools = ["wrk", "wrk", "wrk2", "hey", "hey", "hey", "oha", "oha", "k6", "vegeta", "vegeta", "vegeta"];
+    let tools = [
+        "wrk", "wrk", "wrk", "wrk", "wrk", "wrk2", "hey", "hey", "hey", "oha", "oha", "k6", "vegeta",
+        "vegeta", "vegeta",
+    ];
     for (text, tool) in ALL.into_iter().zip(tools) {
         let import = read(text);
         assert_eq!(import.imported.tool, tool);
@@ -56,8 +77,9 @@ fn wrk_is_service_and_wrk2_is_response() {
         (wrk.connections, wrk.elapsed_ns, wrk.bytes_received),
         (Some(4), Some(2_000_000_000), Some(533_248))
     );
-    // wrk says nothing of what was good.
-    assert_eq!((wrk.ok, wrk.failed, wrk.bytes_sent), (None, None, None));
+    // wrk has no line of errors where there were none.
+    assert_eq!((wrk.ok, wrk.failed, wrk.bytes_sent), (Some(3_603), Some(0), None));
+    assert_eq!((wrk.throughput_per_s, wrk.request_rate_per_s), (Some(1_801.5), Some(1_799.76)));
 
     let plain = read(WRK_PLAIN).results;
     assert_eq!((plain.times[0].quantiles.len(), plain.times[0].max_ns), (0, Some(58_860_000)));
@@ -72,6 +94,70 @@ fn wrk_is_service_and_wrk2_is_response() {
     // 9 900 requests carry p99.9 and not p99.99, whatever wrk2 prints.
     assert_eq!((at(time, 0.999), at(time, 0.9999)), (Some(14_810_000), None));
     assert_eq!(wrk2.errors.len(), 2);
+    // Three that broke and two that waited, none of which is among those that were answered.
+    assert_eq!((wrk2.requests, wrk2.ok, wrk2.failed), (Some(9_985), Some(9_980), Some(5)));
+}
+
+/// If this fails, a server that answers with errors, late or not at all looks as good as one that answers well.
+#[test]
+fn errors_of_wrk_are_failures() {
+    // 190 answers, 48 of them bad and one after the timeout; four connections broke.
+    let errors = read(WRK_ERRORS);
+    let results = &errors.results;
+    assert_eq!((results.requests, results.ok, results.failed), (Some(194), Some(141), Some(53)));
+    assert_eq!((results.times[0].count, results.times[0].max_ns), (Some(189), Some(72_890_000)));
+    assert_eq!((results.throughput_per_s, results.request_rate_per_s), (Some(141.0 / 3.03), Some(62.76)));
+    let bad = read(WRK_BAD);
+    assert_eq!((bad.results.ok, bad.results.failed), (Some(0), Some(80)));
+    let late = read(WRK_TIMEOUTS);
+    assert_eq!((late.results.requests, late.results.ok), (Some(12), Some(0)));
+    assert_eq!((late.results.times[0].count, late.results.times[0].mean_ns), (Some(0), None));
+    for import in [&bad, &late] {
+        assert_eq!((import.verdict.word, import.results.throughput_per_s), (VerdictWord::Invalid, Some(0.0)));
+    }
+}
+
+/// If this fails, wrk2's response is taken for a service, or its p99 for the largest.
+#[test]
+fn wrk2_without_its_spectrum_is_known_by_its_calibration_or_by_name() {
+    let short = "  2 threads and 10 connections\n  Thread calibration: mean lat.: 2.412ms, rate sampling interval: 10ms\n  \
+                 Thread Stats   Avg      Stdev     99%   +/- Stdev\n    Latency     2.43ms    1.02ms   6.24ms   96.70%\n  \
+                 9980 requests in 10.00s, 1.41MB read\nRequests/sec:    998.01\n";
+    let plain = short.replace("Thread calibration:", "");
+    for (text, tool, name) in [
+        (short, None, "response"),
+        (short, Some(Tool::Wrk), "response"),
+        (plain.as_str(), Some(Tool::Wrk2), "response"),
+        (plain.as_str(), None, "service"),
+    ] {
+        let time = parse(text.as_bytes(), tool).unwrap().results.times.remove(0);
+        assert_eq!((time.name.as_str(), time.max_ns, at(&time, 0.99)), (name, None, Some(6_240_000)));
+    }
+}
+
+/// If this fails, requests and shares of errors of a long run are made up.
+#[test]
+fn more_than_hey_keeps_is_not_counted() {
+    let text = HEY.replace("[200]\t400 responses", "[200]\t999000 responses\n  [503]\t1000 responses");
+    let hey = read(&text);
+    let results = &hey.results;
+    assert_eq!(
+        (results.requests, results.ok, results.failed, results.throughput_per_s),
+        (None, None, None, None)
+    );
+    assert_eq!(results.request_rate_per_s, Some(1_057.359_5));
+    assert!(hey.imported.cannot_know.iter().any(|unknown| unknown.contains("1 000 000")));
+}
+
+#[test]
+fn throughput_is_of_ok_answers_whatever_the_tool_counts() {
+    // k6 states no elapsed time: 149.8 requests a second, of which 1485 of 1500 were good.
+    let k6 = read(K6).results;
+    assert_eq!((k6.throughput_per_s, k6.request_rate_per_s), (Some(149.8 * 1_485.0 / 1_500.0), Some(149.8)));
+    let refused = read(HEY_REFUSED).results;
+    assert_eq!((refused.throughput_per_s, refused.request_rate_per_s), (Some(0.0), Some(3_179.369_7)));
+    let vegeta = read(VEGETA).results;
+    assert!(vegeta.throughput_per_s.unwrap() * 1.9 < vegeta.request_rate_per_s.unwrap());
 }
 
 #[test]
@@ -208,7 +294,7 @@ proptest! {
     /// If this fails, somebody's file can bring the importer down, or make a record that cannot be read again.
     #[test]
     fn cut_and_altered_outputs_are_an_error_or_a_sound_record((_, bytes) in altered()) {
-        for tool in [None, Some(Tool::Wrk), Some(Tool::Hey), Some(Tool::Oha), Some(Tool::K6), Some(Tool::Vegeta)] {
+        for tool in [None, Some(Tool::Wrk), Some(Tool::Wrk2), Some(Tool::Hey), Some(Tool::Oha), Some(Tool::K6), Some(Tool::Vegeta)] {
             match parse(&bytes, tool).and_then(|parsed| record(parsed, "file", "0")) {
                 Err(error) => prop_assert!(error.to_string().chars().count() < 400, "{error}"),
                 Ok((import, _)) => {

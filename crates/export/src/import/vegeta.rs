@@ -83,6 +83,7 @@ fn report(text: &str) -> Result<Parsed, ImportError> {
         ok,
         failed: requests.zip(ok).map(|(all, ok)| all.saturating_sub(ok)),
         throughput_per_s: number(&json, "/throughput")?,
+        request_rate_per_s: number(&json, "/rate")?,
         bytes_sent: whole(&json, "/bytes_out/total")?,
         bytes_received: whole(&json, "/bytes_in/total")?,
         errors: said.map(|said| ErrorCount { said: said.to_owned(), count: None }).collect(),

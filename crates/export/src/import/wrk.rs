@@ -2,6 +2,10 @@
 //!
 //! wrk measures from the first byte written to the answer read. wrk2 measures from when the request was due, unless
 //! `-U` adds a second distribution without that; its spectrum has each percentile with the count below it.
+//!
+//! `N requests` are those that were answered, whatever the status. Lines of errors stand only where there were some.
+//! A `timeout` of wrk is an answer that came after `--timeout`: it is among the N, and in no distribution. wrk2 looks
+//! every two seconds, and counts each connection that waits for longer: none of those is among the N.
 
 use record::import::{ErrorCount, ImportedQuantile, ImportedResults, ImportedTime};
 
@@ -15,6 +19,9 @@ const SERVICE: &str = "the first byte written until the answer is read, of all r
 const RESPONSE: &str = "when the request was due by wrk2's own schedule until the answer is read, of all requests \
                         that were answered";
 
+const TIMEOUTS_OF_WRK2: &str = "how many requests ran into the timeout: wrk2 counts waiting connections every two seconds, and a long wait \
+     several times; each is taken for a failed request here";
+
 #[derive(Default)]
 struct State {
     results: ImportedResults,
@@ -23,37 +30,55 @@ struct State {
     is_wrk2: bool,
     mean_ns: Option<u64>,
     max_ns: Option<u64>,
+    /// The quantile that stands in the place of the largest, where one does.
+    third: Option<f64>,
+    third_ns: Option<u64>,
+    answered: Option<u64>,
+    /// Answered with a status of 400 or more.
+    bad: u64,
+    timeouts: u64,
+    /// Connections that failed, each with the request that it was for.
+    broken: u64,
 }
 
-pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
-    let mut state = State::default();
+pub(super) fn parse(text: &str, is_wrk2: bool) -> Result<Parsed, ImportError> {
+    let mut state = State { is_wrk2, ..State::default() };
     for line in lines(text).filter(|line| !line.text.is_empty()) {
         state.line(line)?;
     }
     state.end_time();
-    let State { mut results, is_wrk2, mean_ns, max_ns, .. } = state;
-    if results.requests.is_none() {
+    let Some(answered) = state.answered else {
         return Err(ImportError::Whole { what: "there is no line `N requests in TIME`".to_owned() });
-    }
+    };
+    state.count(answered);
+    let State { mut results, is_wrk2, mean_ns, max_ns, third, third_ns, .. } = state;
     if results.times.is_empty() {
         let time = if is_wrk2 { named("response", RESPONSE) } else { named("service", SERVICE) };
         results.times.push(time);
     }
     let time = &mut results.times[0];
-    time.count = time.count.or(results.requests);
+    let within = if is_wrk2 { answered } else { answered.saturating_sub(state.timeouts) };
+    time.count = time.count.or(Some(within));
     // Without --latency there is the table of threads alone. Where a spectrum has its own, that one is finer.
     time.mean_ns = time.mean_ns.or(mean_ns);
     time.max_ns = time.max_ns.or(max_ns);
+    if let Some((q, ns)) = third.zip(third_ns).filter(|_| time.quantiles.is_empty()) {
+        time.quantiles.push(stated(q, ns));
+    }
     let schedule = if is_wrk2 {
         "how late requests were sent: wrk2 counts it as response, and does not tell it apart"
     } else {
         NO_SCHEDULE
     };
+    let mut cannot_know = vec![schedule, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES];
+    if is_wrk2 && state.timeouts > 0 {
+        cannot_know.push(TIMEOUTS_OF_WRK2);
+    }
     Ok(Parsed {
         tool: if is_wrk2 { "wrk2" } else { "wrk" },
         tool_version: None,
         form: "text",
-        cannot_know: vec![schedule, NO_PHASES, NO_STAMPS, NO_BLAME, NO_UNANSWERED, NO_VALUES],
+        cannot_know,
         results,
         values: Vec::new(),
     })
@@ -77,9 +102,18 @@ impl State {
                 self.results.connections = Some(line.count(connections)?);
             }
             ["Latency", "Distribution", ..] => self.begin(line),
-            // wrk prints a line of nothing as -nan.
-            ["Latency", mean, _stdev, max, _share] if self.mean_ns.is_none() && !mean.contains("nan") => {
-                (self.mean_ns, self.max_ns) = (Some(line.duration(mean)?), Some(line.duration(max)?));
+            ["Thread", "calibration:", ..] => self.is_wrk2 = true,
+            // `Avg Stdev Max +/- Stdev`; wrk2 has forms with a percentile in the third place.
+            ["Thread", "Stats", _mean, _stdev, third, ..] if third.ends_with('%') => {
+                self.third = Some(line.percent(third)?);
+            }
+            // What is of nothing has -nan somewhere.
+            ["Latency", mean, _stdev, third, share]
+                if self.mean_ns.is_none() && !mean.contains("nan") && !share.contains("nan") =>
+            {
+                self.mean_ns = Some(line.duration(mean)?);
+                let third = Some(line.duration(third)?);
+                if self.third.is_some() { self.third_ns = third } else { self.max_ns = third }
             }
             ["Uncorrected", ..] => {
                 self.is_wrk2 = true;
@@ -99,17 +133,17 @@ impl State {
             [mark, ..] if mark.starts_with("#[") => self.footer(line)?,
             [requests, "requests", "in", elapsed, read, "read"] => {
                 self.end_time();
-                self.results.requests = Some(line.count(requests)?);
+                self.answered = Some(line.count(requests)?);
                 self.results.elapsed_ns = Some(line.duration(elapsed.trim_end_matches(','))?);
                 self.results.bytes_received = Some(bytes(line, read)?);
             }
             ["Socket", "errors:", rest @ ..] => self.socket_errors(line, &rest.join(" "))?,
             ["Non-2xx", .., count] => {
-                self.results.errors.push(error("Non-2xx or 3xx responses", line.count(count)?));
-                self.results.failed = Some(line.count(count)?);
+                self.bad = line.count(count)?;
+                self.results.errors.push(error("Non-2xx or 3xx responses", self.bad));
             }
             [name, rate] if *name == "Requests/sec:" => {
-                self.results.throughput_per_s = Some(line.float(rate)?)
+                self.results.request_rate_per_s = Some(line.float(rate)?);
             }
             _ => {}
         }
@@ -154,6 +188,15 @@ impl State {
         Ok(())
     }
 
+    /// A status and a timeout may be of one answer, which then failed once or twice: no more failed than there were.
+    fn count(&mut self, answered: u64) {
+        let unanswered = if self.is_wrk2 { self.timeouts.saturating_add(self.broken) } else { self.broken };
+        let requests = answered.saturating_add(unanswered);
+        let failed = self.bad.saturating_add(self.timeouts).saturating_add(self.broken).min(requests);
+        self.results.requests = Some(requests);
+        (self.results.ok, self.results.failed) = (Some(requests - failed), Some(failed));
+    }
+
     /// A spectrum repeats the short list before it, more finely.
     fn end_time(&mut self) {
         if let Some(mut time) = self.time.take() {
@@ -171,6 +214,8 @@ impl State {
         for part in text.split(',') {
             let Some((what, count)) = part.trim().split_once(' ') else { continue };
             let count = line.count(count)?;
+            let sum = if what == "timeout" { &mut self.timeouts } else { &mut self.broken };
+            *sum = sum.saturating_add(count);
             if count > 0 {
                 self.results.errors.push(error(&format!("socket error: {what}"), count));
             }

@@ -85,6 +85,18 @@ pub(super) fn run_queue(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
+/// A share of less than a second says little.
+pub(super) fn no_full_second(evidence: &Evidence<'_>) -> Option<String> {
+    evidence.full_seconds().next().is_none().then(|| "no full second".to_owned())
+}
+
+pub(super) fn no_run_queue(evidence: &Evidence<'_>) -> Option<String> {
+    let mut workers = evidence.full_seconds().flat_map(|second| &second.workers);
+    let is_kept = workers.any(|worker| worker.run_queue_ns.is_some());
+    let no_account = || (!is_kept).then(|| "this kernel keeps no account of it".to_owned());
+    no_full_second(evidence).or_else(no_account)
+}
+
 /// A client that its quota stops is late by as much: what may be late may be stopped.
 const THROTTLED_PER_MILLE: u64 = 10;
 

@@ -85,6 +85,12 @@ fn ended_by_itself(second: &Second) -> u64 {
 /// reached when nothing but itself held it back.
 const CEILING_PER_MILLE: u64 = 800;
 
+pub(super) fn no_ceiling(evidence: &Evidence<'_>) -> Option<String> {
+    let ceiling = evidence.host.limits.ceiling.as_ref();
+    let known = ceiling.is_some_and(|known| evidence.model == Model::Closed || known.rate_per_s.is_some());
+    (!known).then(|| "not calibrated for a run of this shape".to_owned())
+}
+
 /// Near its own ceiling a client measures itself.
 pub(super) fn ceiling(evidence: &Evidence<'_>) -> Option<Finding> {
     let ceiling = evidence.host.limits.ceiling.as_ref()?;

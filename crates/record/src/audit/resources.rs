@@ -52,6 +52,16 @@ pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
+pub(super) fn no_ports(evidence: &Evidence<'_>) -> Option<String> {
+    let is_found = evidence.total.counts.out_of_ports > 0;
+    let needs_none = evidence.address.is_some_and(|address| address.starts_with("unix:"));
+    let is_counted = evidence.seconds.iter().any(|second| second.host.ports.is_some());
+    if is_found || needs_none || (is_counted && evidence.host.limits.local_ports.is_some()) {
+        return None;
+    }
+    Some("several servers, or a host that does not count them".to_owned())
+}
+
 /// Says something only where the server is on this host: another host's queue is not counted here.
 pub(super) fn listen_drops(evidence: &Evidence<'_>) -> Option<Finding> {
     let is_here = evidence.address.and_then(ip_of).is_some_and(|ip| ip.is_loopback());

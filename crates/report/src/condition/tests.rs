@@ -108,6 +108,7 @@ fn check(text: &str, total: &Interval, result: ThresholdResult, said: &str) {
         url: "http://127.0.0.1/".to_owned(),
         protocol: "http/1.1".to_owned(),
         request_kinds: 1,
+        journeys: Vec::new(),
         targets: Vec::new(),
         address: None,
     };

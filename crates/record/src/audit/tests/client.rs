@@ -227,11 +227,74 @@ fn littles_law_is_held() {
     check_found(&Evidence { seconds: &unknown, ..evidence(&total) }, "littles_law", false);
 }
 
+fn unchecked(evidence: &Evidence<'_>) -> Vec<(String, String)> {
+    audit(evidence).unchecked.into_iter().map(|one| (one.check, one.reason)).collect()
+}
+
+/// If this fails, a check that nobody made reads as one that held.
+#[test]
+fn what_could_not_be_checked_is_told_with_its_reason() {
+    let total = healthy();
+    let range = PortRange { first: 1_001, last: 2_000 };
+    let ceiling = Ceiling { throughput_per_s: 10_000, rate_per_s: None, measured: String::new() };
+    let limits = HostLimits { local_ports: Some(range), ceiling: Some(ceiling), ..HostLimits::default() };
+    let host = Host { limits, ..Host::default() };
+    let whole = |n| {
+        seconds(n, |_, second| {
+            (second.ok, second.scheduled) = (100, 100);
+            second.workers = vec![worker(0)];
+            second.host.ports = Some(4);
+        })
+    };
+    let nine = whole(9);
+    let run = Evidence { seconds: &nine, host: &host, model: Model::Closed, ..evidence(&total) };
+    assert_eq!(unchecked(&run), []);
+
+    let told = |run: &Evidence<'_>| -> Vec<String> {
+        unchecked(run).into_iter().map(|(check, reason)| format!("{check}: {reason}")).collect()
+    };
+    let eight = whole(8);
+    assert_eq!(
+        told(&Evidence { seconds: &eight, ..run }),
+        ["drift: 7 of 8 full seconds", "independence: 7 of 8 full seconds"]
+    );
+    assert_eq!(
+        told(&Evidence { model: Model::Open, ..run }),
+        ["ceiling: not calibrated for a run of this shape"]
+    );
+    let mut other = whole(9);
+    for second in &mut other {
+        second.workers[0].run_queue_ns = None;
+        second.host.ports = None;
+        second.ok = 0;
+    }
+    assert_eq!(
+        told(&Evidence { seconds: &other, ..run }),
+        [
+            "run_queue: this kernel keeps no account of it",
+            "ports: several servers, or a host that does not count them",
+            "independence: 0 of 8 seconds with answers",
+        ]
+    );
+    // A socket of the file system takes no port.
+    let unix = Evidence { seconds: &other, address: Some("unix:/run/s"), ..run };
+    assert!(unchecked(&unix).iter().all(|(check, _)| check != "ports"));
+    let mut ramp = whole(9);
+    ramp.iter_mut().for_each(|second| second.scheduled += second.index * 50);
+    let ramp = Evidence { seconds: &ramp, model: Model::Open, ..run };
+    assert!(told(&ramp).contains(&"drift: the load was to change".to_owned()));
+    assert!(told(&Evidence { seconds: &[], ..run }).contains(&"worker_cpu: no full second".to_owned()));
+}
+
 /// A closed loop of so many answers a second, of so long a median response.
 fn series(of: impl Fn(u64) -> (u64, u64)) -> (Interval, Vec<Second>) {
+    series_of(20, of)
+}
+
+fn series_of(n: u64, of: impl Fn(u64) -> (u64, u64)) -> (Interval, Vec<Second>) {
     let mut total = Interval::default();
     let mut seconds = Vec::new();
-    for at in 0..20 {
+    for at in 0..n {
         let (count, micros) = of(at);
         let mut interval = Interval::default();
         (interval.index, interval.start) = (at, Nanos::from_secs(at));
@@ -265,6 +328,44 @@ fn a_run_that_drifts_is_named_and_a_noisy_one_is_not() {
     check_series(Model::Closed, |at| (500 - at * 10, 1_000), "drift", true);
     // A ramp is asked for: it is no drift.
     check_series(Model::Open, |at| (100 + at * 20, 1_000 + at * 100), "drift", false);
+}
+
+/// If this fails, the run of a server that died, or woke up, in its midst is called valid.
+#[test]
+fn a_half_without_answers_is_named_and_a_sparse_run_is_not() {
+    let noise = |at: u64| at * 7_919 % 13;
+    let stops = |at: u64| if at < 10 { 500 + noise(at) } else { 0 };
+    check_series(Model::Closed, |at| (stops(at), 1_000), "drift", true);
+    check_series(Model::Closed, |at| (stops(19 - at), 1_000), "drift", true);
+    // Answers in every second second; in odd halves the medians differ.
+    for n in [9, 10, 11, 12, 15] {
+        let (_, seconds) = series_of(n, |at| (if at % 2 == 0 { 40 } else { 0 }, 1_000));
+        let total = healthy();
+        let run = Evidence {
+            seconds: &seconds,
+            model: Model::Closed,
+            window: Nanos::from_secs(n),
+            ..evidence(&total)
+        };
+        check_found(&run, "drift", false);
+    }
+}
+
+/// If this fails, the shortest of the usual runs, that of 10 s, is not looked at.
+#[test]
+fn a_server_that_dies_is_seen_in_eight_seconds() {
+    let dies = |at: u64| (if at < 5 { 500 + at * 7 % 5 } else { 0 }, 1_000);
+    for (n, expected) in [(8, false), (9, true), (10, true)] {
+        let (total, seconds) = series_of(n, dies);
+        let window = Nanos::from_secs(n);
+        let run = Evidence { seconds: &seconds, model: Model::Closed, window, ..evidence(&total) };
+        check_found(&run, "drift", expected);
+        if expected {
+            let measured =
+                "the second half of the run had no ok answer in most of its seconds, the other had";
+            assert_eq!(found(&run, "drift").unwrap(), measured);
+        }
+    }
 }
 
 /// If this fails, intervals are too narrow for what a second run would show, and nobody says so.
