@@ -177,7 +177,8 @@ fn rows_come_out_of_a_pipe_whole() {
         let heads = usize::from(form == export::rows::Form::Csv);
         assert_eq!(widths.len(), 30 + heads, "{lines}");
         assert!(heads == 0 || widths.iter().all(|width| *width == widths[0]), "{lines}");
-        let is_whole = |line: &str| serde_json::from_str::<Second>(line).is_ok();
+        let is_whole =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).is_ok_and(|row| row.is_object());
         assert!(heads == 1 || lines.lines().all(is_whole), "{lines}");
     }
 }
