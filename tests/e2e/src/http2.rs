@@ -86,8 +86,12 @@ fn what_node_does_to_a_stream_is_told_as_such() {
         let opened = runs.iter().map(|run| run.total("connections_opened")).sum::<u64>();
         let seen = node.seen();
         assert_eq!((seen.connections, seen.requests), (opened, 80), "{path}");
-        // What happens to a stream leaves its connection.
-        let each = if ["/gone", "/silent"].contains(&path) { 40 } else { 2 };
+        // What happens to a stream leaves its connection, a timeout too.
+        let each = match path {
+            "/gone" => 40,
+            "/silent" => 20,
+            _ => 2,
+        };
         assert_eq!(opened, 2 * each, "{path}");
     }
 }
