@@ -21,6 +21,8 @@ pub(crate) struct Connection<S: Session> {
     /// Bytes encoded; the first `written` of them are with the kernel.
     pub out: Vec<u8>,
     pub written: usize,
+    /// Bytes that the kernel has taken and that are no longer in `out`.
+    reclaimed: u64,
     /// Requests offered to the kernel for the first time, and not counted yet.
     pub newly_offered: u64,
     /// The last phase before its first request could be sent.
@@ -77,6 +79,8 @@ pub(crate) struct Exchange<J> {
     /// Where in `out` it begins and ends, once it is there.
     pub out_begin: usize,
     pub out_end: usize,
+    /// How many bytes of its connection go up to its last one, once the kernel has taken that.
+    pub end: u64,
     /// How much of it is in `out`; `None` until its connection takes requests.
     pub encoded: Option<Encoded>,
     /// The connection was opened for it.
@@ -103,6 +107,7 @@ impl<S: Session> Connection<S> {
             sent: 0,
             out: Vec::new(),
             written: 0,
+            reclaimed: 0,
             newly_offered: 0,
             opened_by: Phase::Connect,
             heard: Nanos::ZERO,
@@ -132,6 +137,15 @@ impl<S: Session> Connection<S> {
         self.sent = 0;
         self.out.clear();
         self.written = 0;
+        self.reclaimed = 0;
+    }
+
+    /// Whether the peer's kernel has all of the oldest request, of which `unacknowledged` bytes of this connection
+    /// are not there yet: what was sent behind it does not matter.
+    pub(crate) fn oldest_has_arrived(&self, unacknowledged: u64) -> bool {
+        let handed = self.reclaimed + self.written as u64;
+        let oldest = self.exchanges.front().filter(|oldest| oldest.sent);
+        oldest.is_some_and(|oldest| handed.saturating_sub(unacknowledged) >= oldest.end)
     }
 
     /// Puts the request at `index` into `out`.
@@ -192,6 +206,7 @@ impl<S: Session> Connection<S> {
                     exchange.timeline.end(Phase::Send, after);
                 }
                 exchange.sent = true;
+                exchange.end = self.reclaimed + exchange.out_end as u64;
             }
         }
         while self.exchanges.get(self.sent).is_some_and(|exchange| exchange.sent) {
@@ -216,6 +231,7 @@ impl<S: Session> Connection<S> {
             exchange.out_begin = exchange.out_begin.saturating_sub(self.written);
             exchange.out_end = exchange.out_end.saturating_sub(self.written);
         }
+        self.reclaimed += self.written as u64;
         self.written = 0;
     }
 
@@ -263,6 +279,7 @@ impl<J> Exchange<J> {
             timeline,
             out_begin: 0,
             out_end: 0,
+            end: 0,
             encoded: None,
             opens: false,
             immediate: taken_up == TakenUp::WhenSent,

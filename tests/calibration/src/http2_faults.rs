@@ -233,10 +233,11 @@ fn a_reset_without_an_answer() {
 fn no_answer_at_all() {
     check_alone(
         |peer| {
-            peer.begin_http2(STREAMS)?;
-            peer.stream()?;
-            peer.note_faults(1);
-            peer.hold()
+            // What is given up makes room for the next one on the same connection.
+            one_by_one(peer, |peer, _| {
+                peer.note_faults(1);
+                Ok(())
+            })
         },
         SILENCE,
         &SIDE_BY_SIDE,
@@ -247,12 +248,16 @@ fn no_answer_at_all() {
 #[test]
 fn no_answer_to_any_of_ten() {
     let script: Script = |peer| {
-        peer.begin_http2(STREAMS)?;
-        peer.streams(10)?;
-        peer.note_faults(10);
-        peer.hold()
+        one_by_one(peer, |peer, _| {
+            peer.note_faults(1);
+            Ok(())
+        })
     };
-    check_together(script, &[(SILENCE, REQUESTS)], &["--timeout", "300ms"]);
+    each(script, &TOGETHER, &["--timeout", "300ms"], |run, server| {
+        run.expect(&[(SILENCE, REQUESTS)]);
+        check_counts(run, server, 0);
+        assert_eq!(server.connections(), 1, "{}", run.line);
+    });
 }
 
 /// The first is the only one that is not answered, and nothing else is under way when its time is over.

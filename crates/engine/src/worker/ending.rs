@@ -82,14 +82,15 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         if let State::Opening { phase, .. } = connection.state {
             return self.fail_connection(slot, Failure::new(Outcome::ConnectTimeout, phase));
         }
-        // The request was wholly sent and the peer's kernel has acknowledged every byte, so it got there: what
+        // The request was wholly sent and the peer's kernel has acknowledged every byte of it, so it got there: what
         // is missing is the answer. Otherwise silence is all there is.
-        let acknowledged = self.reactor.unacknowledged(slot) == Some(0);
-        let blame = if acknowledged && connection.sent > 0 { Blame::Server } else { Blame::Undecided };
+        let missing = self.reactor.unacknowledged(slot);
+        let arrived = missing.is_some_and(|bytes| connection.oldest_has_arrived(bytes));
+        let blame = if arrived { Blame::Server } else { Blame::Undecided };
         let failure = Failure::blamed(Outcome::RequestTimeout, connection.oldest_phase(), blame);
         // A way that is silent altogether may be dead, and would swallow whatever comes after.
         let oldest = connection.exchanges.front().and_then(|oldest| oldest.offered);
-        let is_alive = acknowledged || oldest.is_some_and(|offered| connection.heard > offered);
+        let is_alive = arrived || oldest.is_some_and(|offered| connection.heard > offered);
         if !is_alive || !self.cancel_oldest(slot, failure, now) {
             self.fail_connection(slot, failure);
         }
