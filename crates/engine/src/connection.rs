@@ -35,6 +35,8 @@ pub(crate) struct Connection<S: Session> {
     pub dirty: bool,
     /// On the worker's list of connections with more to read.
     pub unread: bool,
+    /// Among those that the worker counts as engaged.
+    pub engaged: bool,
 }
 
 /// Moving what is left to the front is worth it from here on.
@@ -114,6 +116,7 @@ impl<S: Session> Connection<S> {
             listed: true,
             dirty: false,
             unread: false,
+            engaged: false,
         }
     }
 
@@ -127,6 +130,13 @@ impl<S: Session> Connection<S> {
     #[inline]
     pub(crate) fn has_output(&self) -> bool {
         self.written < self.out.len()
+    }
+
+    /// Whether its next step is this client's: it is being opened, has bytes to send, or is within its oldest answer.
+    #[inline]
+    pub(crate) fn is_engaged(&self) -> bool {
+        let is_opening = !matches!(self.state, State::Closed | State::Open);
+        is_opening || self.has_output() || self.exchanges.front().is_some_and(|oldest| oldest.began)
     }
 
     /// Forgets the connection; `session` is the next one's. What was outstanding is the caller's to book.

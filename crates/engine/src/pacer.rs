@@ -12,10 +12,10 @@ use units::Nanos;
 pub enum Pace {
     /// Stays awake before a request is due: late by a microsecond or so, at the price of a whole core.
     Precise,
-    /// Wakes for what is due at most every 250 µs, and for each answer.
+    /// Wakes at most every 250 µs while the schedule is denser than that, for requests and answers alike.
     #[default]
     Balanced,
-    /// Wakes at most every millisecond while the schedule is denser than that, for requests and answers alike.
+    /// The same, at most every millisecond.
     Efficient,
 }
 
@@ -52,7 +52,12 @@ pub(crate) struct Pacer {
     planned: Option<Nanos>,
     /// Wakes for something due keep to this or later.
     not_before: Nanos,
+    /// By how much a sleep ends late here: so much earlier is it asked to end, where many requests share one.
+    late: Nanos,
 }
+
+/// A sleep that ends later than this was held up: it says nothing of those to come.
+const USUAL_LATENESS: Nanos = Nanos::from_micros(100);
 
 /// Until when to wait, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,16 +66,25 @@ pub(crate) struct Rest {
     pub mode: WaitMode,
 }
 
+/// What a worker's connections are at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sockets {
+    /// They wait for answers, or for requests.
+    Quiet,
+    /// One is being opened, has not been given all its bytes, or is within an answer: the next step is this client's.
+    Engaged,
+}
+
 impl Pacer {
     pub(crate) fn new(pace: Pace) -> Pacer {
-        Pacer { pace, planned: None, not_before: Nanos::ZERO }
+        Pacer { pace, planned: None, not_before: Nanos::ZERO, late: Nanos::ZERO }
     }
 
     /// What to do at `now`, when everything due by then is sent: the next request is due at `due`, and there is
     /// something else to do at `other`.
     #[inline]
-    pub(crate) fn plan(&mut self, now: Nanos, due: Option<Nanos>, other: Nanos) -> Rest {
-        if let Some(planned) = self.planned.take_if(|planned| *planned <= now) {
+    pub(crate) fn plan(&mut self, now: Nanos, due: Option<Nanos>, other: Nanos, sockets: Sockets) -> Rest {
+        if let Some(planned) = self.planned.take_if(|planned| planned.saturating_sub(self.late) <= now) {
             // From the instant planned, not the one reached: wakes that come late do not drift apart.
             self.not_before = planned + self.pace.batch();
         }
@@ -84,10 +98,21 @@ impl Pacer {
             }
             Pace::Precise => asleep(wake.saturating_sub(AWAKE_BEFORE).min(other)),
             // Nobody waits for an answer while the schedule is denser than the batches.
-            Pace::Efficient if due < self.not_before => {
-                Rest { until: wake.min(other), mode: WaitMode::Undisturbed }
+            Pace::Balanced | Pace::Efficient if due < self.not_before && sockets == Sockets::Quiet => {
+                let until = wake.saturating_sub(self.late).min(other);
+                Rest { until, mode: WaitMode::Undisturbed }
             }
             Pace::Balanced | Pace::Efficient => asleep(wake.min(other)),
+        }
+    }
+
+    /// A sleep that was to end at `until` has ended at `now`.
+    #[inline]
+    pub(crate) fn note_wake(&mut self, until: Nanos, now: Nanos) {
+        let late = now.saturating_sub(until);
+        if late <= USUAL_LATENESS {
+            // An average over the last eight or so.
+            self.late = Nanos(self.late.0 - self.late.0 / 8 + late.0 / 8);
         }
     }
 }
@@ -112,7 +137,7 @@ mod tests {
                 while due <= now {
                     due += period;
                 }
-                let Rest { until, mode } = pacer.plan(now, Some(due), FAR);
+                let Rest { until, mode } = pacer.plan(now, Some(due), FAR, Sockets::Quiet);
                 now = until + late;
                 (until.0 / 1_000, mode)
             })
@@ -123,7 +148,8 @@ mod tests {
     fn a_dense_schedule_is_sent_in_batches_that_do_not_drift() {
         use WaitMode::{Asleep, Undisturbed};
         let balanced = wakes(Pace::Balanced, us(100), us(30));
-        assert_eq!(balanced, [100, 350, 600, 850, 1_100].map(|at| (at, Asleep)));
+        assert_eq!(balanced[0], (100, Asleep));
+        assert_eq!(balanced[1..], [350, 600, 850, 1_100].map(|at| (at, Undisturbed)));
         let efficient = wakes(Pace::Efficient, us(100), us(30));
         assert_eq!(efficient[0], (100, Asleep));
         assert_eq!(efficient[1..], [1_100, 2_100, 3_100, 4_100].map(|at| (at, Undisturbed)));
@@ -146,18 +172,24 @@ mod tests {
     fn precise_sleeps_only_where_it_can_wake_in_time() {
         let mut pacer = Pacer::new(Pace::Precise);
         let rest = |until, mode| Rest { until, mode };
-        assert_eq!(pacer.plan(us(0), Some(us(5_000)), FAR), rest(us(4_000), WaitMode::Asleep));
-        assert_eq!(pacer.plan(us(4_100), Some(us(5_000)), FAR), rest(us(5_000), WaitMode::Awake));
+        assert_eq!(
+            pacer.plan(us(0), Some(us(5_000)), FAR, Sockets::Quiet),
+            rest(us(4_000), WaitMode::Asleep)
+        );
+        assert_eq!(
+            pacer.plan(us(4_100), Some(us(5_000)), FAR, Sockets::Quiet),
+            rest(us(5_000), WaitMode::Awake)
+        );
         // Nothing else keeps it awake.
-        assert_eq!(pacer.plan(us(6_000), None, us(6_500)), rest(us(6_500), WaitMode::Asleep));
+        assert_eq!(pacer.plan(us(6_000), None, us(6_500), Sockets::Quiet), rest(us(6_500), WaitMode::Asleep));
     }
 
     /// If this fails, a client that stood still makes up for it in batches of its own, and nobody sees why.
     #[test]
     fn after_a_stall_nothing_is_held_back() {
         let mut pacer = Pacer::new(Pace::Efficient);
-        pacer.plan(us(0), Some(us(100)), FAR);
-        let rest = pacer.plan(us(50_000), Some(us(50_100)), FAR);
+        pacer.plan(us(0), Some(us(100)), FAR, Sockets::Quiet);
+        let rest = pacer.plan(us(50_000), Some(us(50_100)), FAR, Sockets::Quiet);
         assert_eq!(rest, Rest { until: us(50_100), mode: WaitMode::Asleep });
     }
 
@@ -165,9 +197,35 @@ mod tests {
     #[test]
     fn a_wake_for_something_else_does_not_count() {
         let mut pacer = Pacer::new(Pace::Balanced);
-        pacer.plan(us(0), Some(us(100)), FAR);
-        pacer.plan(us(110), Some(us(200)), FAR);
-        assert_eq!(pacer.plan(us(220), Some(us(300)), FAR).until, us(350));
-        assert_eq!(pacer.plan(us(340), Some(us(400)), FAR).until, us(400));
+        pacer.plan(us(0), Some(us(100)), FAR, Sockets::Quiet);
+        pacer.plan(us(110), Some(us(200)), FAR, Sockets::Quiet);
+        assert_eq!(pacer.plan(us(220), Some(us(300)), FAR, Sockets::Quiet).until, us(350));
+        assert_eq!(pacer.plan(us(340), Some(us(400)), FAR, Sockets::Quiet).until, us(400));
+    }
+
+    /// If this fails, batches make connections, large requests and large answers slow, and the server is blamed.
+    #[test]
+    fn what_waits_for_this_client_wakes_it() {
+        for pace in [Pace::Balanced, Pace::Efficient] {
+            let mut pacer = Pacer::new(pace);
+            pacer.plan(us(0), Some(us(100)), FAR, Sockets::Quiet);
+            let rest = pacer.plan(us(110), Some(us(200)), FAR, Sockets::Engaged);
+            assert_eq!(rest.mode, WaitMode::Asleep, "{pace:?}");
+        }
+    }
+
+    /// If this fails, each batch is late by a wake-up on top of what it shares.
+    #[test]
+    fn a_batch_is_asked_for_as_much_earlier_as_sleeps_end_late() {
+        let mut pacer = Pacer::new(Pace::Balanced);
+        for _ in 0..100 {
+            pacer.note_wake(us(1_000), us(1_030));
+        }
+        // Of a host that stood still nothing is learnt.
+        pacer.note_wake(us(1_000), us(9_000));
+        pacer.plan(us(0), Some(us(100)), FAR, Sockets::Quiet);
+        let rest = pacer.plan(us(110), Some(us(200)), FAR, Sockets::Quiet);
+        let lead = us(350).saturating_sub(rest.until);
+        assert!((us(25)..=us(30)).contains(&lead), "{lead}");
     }
 }

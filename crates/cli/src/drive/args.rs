@@ -390,7 +390,7 @@ pub struct Tolerance(pub f64);
 pub enum PaceArg {
     /// Late by some microseconds: stays awake before a request is due, a whole core from 1,000/s on.
     Precise,
-    /// Late by up to 250 us: wakes for what is due at most that often.
+    /// Late by up to 250 us, answers read late too: wakes at most that often at rates over 4,000/s.
     Balanced,
     /// Late by up to 1 ms, answers read late too: wakes at most that often at rates over 1,000/s.
     Efficient,

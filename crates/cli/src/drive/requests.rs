@@ -52,7 +52,7 @@ impl FromStr for KeepArg {
             },
             Some(("sample", share)) => parse_share(share)
                 .map(KeepArg::Sample)
-                .ok_or("sample= takes a share over 0%, up to 100%".to_owned()),
+                .ok_or("sample= takes a share over 0%, up to 100%, with its sign".to_owned()),
             None if units::parse_count(text).is_ok() => {
                 Err(format!("is one of {FORMS}; to schedule {text} requests write `-n {text}`"))
             }
@@ -61,12 +61,9 @@ impl FromStr for KeepArg {
     }
 }
 
-/// `1%` or `0.01`.
+/// `1%`; without its sign a 1 could be all or one in a hundred.
 fn parse_share(text: &str) -> Option<f64> {
-    let share = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
-        None => text.parse().ok()?,
-    };
+    let share = text.strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0;
     (share > 0.0 && share <= 1.0).then_some(share)
 }
 
@@ -177,7 +174,6 @@ mod tests {
             ("all", KeepArg::All),
             ("slowest=10k", KeepArg::Slowest(10_000)),
             ("sample=5%", KeepArg::Sample(0.05)),
-            ("sample=0.5", KeepArg::Sample(0.5)),
             ("sample=100%", KeepArg::Sample(1.0)),
         ] {
             assert_eq!(text.parse(), Ok(keep), "{text}");
@@ -192,7 +188,7 @@ mod tests {
             "sample=",
             "sample=0%",
             "sample=101%",
-            "sample=2",
+            "sample=1",
             "sample=nan",
             "sample=-1%",
             "all=1",

@@ -194,6 +194,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let session = self.job.protocol.session(connection.origin);
         debug_assert!(session.capacity() > 0);
         connection.reset(session);
+        self.note_engaged(slot);
         self.list_if_room(slot);
     }
 

@@ -73,6 +73,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 }
             }
         }
+        self.note_engaged(slot);
     }
 
     /// After a failed write: reads what the peer had sent before. Whether that ended the connection.
@@ -97,6 +98,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             connection.unread = true;
             self.unread.push_back(slot);
         }
+        self.note_engaged(slot);
     }
 
     /// One read. Whether there may be more to read.

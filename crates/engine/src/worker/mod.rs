@@ -20,7 +20,7 @@ use crate::connection::{Connection, Exchange, State, TakenUp};
 use crate::controls::{Controls, Steering};
 use crate::demand::Demand;
 use crate::journeys::Journeys;
-use crate::pacer::{Pacer, Rest};
+use crate::pacer::{Pacer, Rest, Sockets};
 use crate::plan::{Place, Plan, Share};
 use crate::pool::{Pools, Waiting};
 use crate::recorder::Recorder;
@@ -95,6 +95,8 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     dirty: Vec<Slot>,
     /// Connections that had more to read than one turn takes.
     unread: VecDeque<Slot>,
+    /// Connections whose next step is this client's.
+    engaged: usize,
     /// By origin.
     peers: Vec<PeerState>,
     /// Origins whose names are to be looked up, the one under way first.
@@ -158,6 +160,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             under_way: 0,
             dirty: Vec::with_capacity(slots as usize),
             unread: VecDeque::with_capacity(slots as usize),
+            engaged: 0,
             peers,
             lookups: VecDeque::new(),
             several_kinds: (2..=KINDS_APART).contains(&job.protocol.kinds()),
@@ -253,6 +256,21 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             }
             // An event of a socket that was closed while this batch was worked through.
             State::Closed | State::Resolving => {}
+        }
+    }
+
+    /// Counts the connection of `slot` as engaged, or no more.
+    #[inline]
+    fn note_engaged(&mut self, slot: Slot) {
+        let connection = &mut self.connections[slot.0 as usize];
+        let engaged = connection.is_engaged();
+        if engaged != connection.engaged {
+            connection.engaged = engaged;
+            if engaged {
+                self.engaged += 1;
+            } else {
+                self.engaged -= 1;
+            }
         }
     }
 
@@ -423,7 +441,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         if self.unread.is_empty() {
             let other = self.look_at(now);
             let due = [self.demand.next_at(), self.journeys.next_at()].into_iter().flatten().min();
-            self.pacer.plan(now, due, other)
+            let sockets = if self.engaged == 0 { Sockets::Quiet } else { Sockets::Engaged };
+            self.pacer.plan(now, due, other, sockets)
         } else {
             Rest { until: now, mode: WaitMode::Asleep }
         }
@@ -434,6 +453,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         self.reactor.wait(until, mode, ready)?;
         if let Some(from) = from {
             self.recorder.current.worker_spin += self.reactor.now() - from;
+        }
+        if mode == WaitMode::Undisturbed {
+            self.pacer.note_wake(until, self.reactor.now());
         }
         Ok(())
     }

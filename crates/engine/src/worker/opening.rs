@@ -17,11 +17,12 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Begins to open the connection of `slot`, looking the peer up first if that has not been done.
     pub(super) fn open(&mut self, slot: Slot) {
         let origin = self.connections[slot.0 as usize].origin;
-        let peer = &mut self.peers[usize::from(origin.0)];
-        if !peer.places.is_empty() {
+        if !self.peer(slot).places.is_empty() {
             return self.connect(slot, self.first_attempt(slot));
         }
         self.connections[slot.0 as usize].state = State::Resolving;
+        self.note_engaged(slot);
+        let peer = &mut self.peers[usize::from(origin.0)];
         if !peer.looking_up {
             peer.looking_up = true;
             self.lookups.push_back(origin);
@@ -94,6 +95,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let address = self.address(slot, attempt);
         let since = self.reactor.now();
         self.connections[slot.0 as usize].state = State::Connecting { since, attempt };
+        self.note_engaged(slot);
         match self.reactor.connect(slot, &address) {
             Ok(()) => {
                 if let Some(limit) = self.attempt_limit(slot) {
