@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import processes
-from processes import PARALLAX, drive, known, measured, phase, quantile, target
+from processes import CLIENT_CORE, PARALLAX, SERVER_CORE, drive, known, measured, phase, quantile, target
 
 PACES = ["precise", "balanced", "efficient"]
 
@@ -60,7 +60,9 @@ def run(name, rate, args):
             url = f"http://{address}/plaintext"
             if name in PACES:
                 options = ["--pace", name, "-r", f"{rate}/s", "-c", str(args.connections), "-d", f"{args.seconds}s"]
-                document, cpu = drive(args.parallax, options, url)
+                # A worker that never sleeps takes the last core for itself, and leaves the rest of its client the other.
+                core = f"{SERVER_CORE},{CLIENT_CORE}" if name == "precise" else CLIENT_CORE
+                document, cpu = drive(args.parallax, options, url, core=core)
             else:
                 document, (_, cpu) = None, measured(peer(name, url, rate, args))
         # The first is the one that asked whether the server answers.

@@ -32,10 +32,10 @@ http {{
 
 
 def pinned(core, command, **options):
-    """Starts a process on one core, ahead of other work on this machine, which would change who wakes whom."""
+    """Starts a process on one core, or several with commas between, ahead of other work on this machine, which would change who wakes whom."""
 
     def settle():
-        os.sched_setaffinity(0, {int(core)})
+        os.sched_setaffinity(0, {int(each) for each in core.split(",")})
         try:
             if REALTIME:
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
@@ -63,10 +63,10 @@ def measured(command, core=CLIENT_CORE):
     return text, usage.ru_utime + usage.ru_stime
 
 
-def drive(parallax, options, url, prefix=()):
+def drive(parallax, options, url, prefix=(), core=CLIENT_CORE):
     """Runs `parallax drive` with one worker: its run.json and its CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        text, cpu = measured([*prefix, parallax, "drive", "-w", "1", *options, "--quiet", "--json", "-o", f"{folder}/run", url])
+        text, cpu = measured([*prefix, parallax, "drive", "-w", "1", *options, "--quiet", "--json", "-o", f"{folder}/run", url], core)
     return json.loads(text), cpu
 
 

@@ -17,6 +17,7 @@ mod plan;
 mod pool;
 mod recorder;
 mod run;
+mod seats;
 #[cfg(test)]
 mod tests;
 mod timers;

@@ -16,6 +16,7 @@ use crate::controls::Controls;
 use crate::keeping::{Keeper, Keeping};
 use crate::plan::Plan;
 use crate::recorder::{Boundaries, Part, Recorder};
+use crate::seats::Seats;
 use crate::worker::{Ended, Job, Worker};
 
 /// How long after the workers are told does the run begin, so that all are there.
@@ -106,7 +107,14 @@ pub fn run<P: Protocol>(
     let start = clock::now() + START_DELAY;
     listener.started(&Started { at: start, no_kernel_stamps });
     controls.begin(start);
-    let crew = Crew { plan, protocol, controls, start, keeping: listener.keeping() };
+    let crew = Crew {
+        plan,
+        protocol,
+        controls,
+        start,
+        keeping: listener.keeping(),
+        seats: Seats::take(plan.pace, plan.workers),
+    };
     let result = thread::scope(|scope| crew.work(scope, &mut reactors, listener));
     let stamps = reactors.iter().fold(StampFacts::default(), |facts, reactor| StampFacts {
         pairing_error: facts.pairing_error.max(reactor.pairing().error_bound()),
@@ -138,6 +146,7 @@ struct Crew<'a, P> {
     controls: &'a Controls,
     start: Nanos,
     keeping: Option<Keeping>,
+    seats: Option<Seats>,
 }
 
 type Handle<'scope> = ScopedJoinHandle<'scope, io::Result<Ended>>;
@@ -185,6 +194,9 @@ impl<'a, P: Protocol> Crew<'a, P> {
         'a: 'scope,
     {
         thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
+            if let Some(seats) = &self.seats {
+                seats.sit(index);
+            }
             // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
             let mut leave = Leave { controls: self.controls, parts: channels.0.clone(), index, well: false };
