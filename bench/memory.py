@@ -21,7 +21,7 @@ def resident_kib(pid):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--rate", help="open loop at this rate instead of a closed loop, e.g. 50k/s")
     parser.add_argument("--parallax", default=PARALLAX)
     args = parser.parse_args()
