@@ -54,7 +54,13 @@ pub(crate) struct Pacer {
     not_before: Nanos,
     /// By how much a sleep ends late here: so much earlier is it asked to end, where many requests share one.
     late: Nanos,
+    /// When the last request of a schedule was due, and when it was taken.
+    taken: Option<(Nanos, Nanos)>,
 }
+
+/// After a stall, what is overdue leaves with its gaps shortened to two fifths, not all at once: a burst would be a
+/// load that nobody asked for, and the server would be blamed for it.
+const SHORTENED: (u64, u64) = (2, 5);
 
 /// A sleep that ends later than this was held up: it says nothing of those to come.
 const USUAL_LATENESS: Nanos = Nanos::from_micros(100);
@@ -77,7 +83,7 @@ pub(crate) enum Sockets {
 
 impl Pacer {
     pub(crate) fn new(pace: Pace) -> Pacer {
-        Pacer { pace, planned: None, not_before: Nanos::ZERO, late: Nanos::ZERO }
+        Pacer { pace, planned: None, not_before: Nanos::ZERO, late: Nanos::ZERO, taken: None }
     }
 
     /// What to do at `now`, when everything due by then is sent: the next request is due at `due`, and there is
@@ -104,6 +110,24 @@ impl Pacer {
             }
             Pace::Balanced | Pace::Efficient => asleep(wake.min(other)),
         }
+    }
+
+    /// When a request that is due at `due` may be taken where the schedule is kept precisely.
+    #[inline]
+    pub(crate) fn earliest(&self, due: Nanos) -> Nanos {
+        match self.taken {
+            Some((before, taken)) => {
+                let gap = due.saturating_sub(before).0 / SHORTENED.1 * SHORTENED.0;
+                due.max(taken.saturating_add(Nanos(gap)))
+            }
+            None => due,
+        }
+    }
+
+    /// A request of a schedule that was due at `due` is taken at `now`.
+    #[inline]
+    pub(crate) fn note_taken(&mut self, due: Nanos, now: Nanos) {
+        self.taken = Some((due, now));
     }
 
     /// A sleep that was to end at `until` has ended at `now`.
@@ -201,6 +225,20 @@ mod tests {
         pacer.plan(us(110), Some(us(200)), FAR, Sockets::Quiet);
         assert_eq!(pacer.plan(us(220), Some(us(300)), FAR, Sockets::Quiet).until, us(350));
         assert_eq!(pacer.plan(us(340), Some(us(400)), FAR, Sockets::Quiet).until, us(400));
+    }
+
+    /// If this fails, a client that was held up sends the server a burst.
+    #[test]
+    fn precise_catches_up_without_a_burst() {
+        let mut pacer = Pacer::new(Pace::Precise);
+        assert_eq!(pacer.earliest(us(100)), us(100));
+        // It stood still until 5 ms; requests were due each 100 us.
+        pacer.note_taken(us(100), us(5_000));
+        assert_eq!(pacer.earliest(us(200)), us(5_040));
+        pacer.note_taken(us(200), us(5_040));
+        assert_eq!(pacer.earliest(us(300)), us(5_080));
+        // Where requests are far apart, none waits for another.
+        assert_eq!(pacer.earliest(us(9_000)), us(9_000));
     }
 
     /// If this fails, batches make connections, large requests and large answers slow, and the server is blamed.

@@ -202,7 +202,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     pub(super) fn end(&mut self) -> Nanos {
         let now = self.reactor.now();
         // What became due while nobody looked is due all the same.
-        while let Some(due) = self.next_due(now) {
+        while let Some(due) = self.take_pause(now).or_else(|| self.take_next(now)) {
             self.recorder.current.counts.scheduled += 1;
             let failure = Failure::new(Outcome::NotSent, Phase::ScheduleLag);
             let route = self.job.protocol.route(&due.journey);

@@ -20,7 +20,7 @@ use crate::connection::{Connection, Exchange, State, TakenUp};
 use crate::controls::{Controls, Steering};
 use crate::demand::Demand;
 use crate::journeys::Journeys;
-use crate::pacer::{Pacer, Rest, Sockets};
+use crate::pacer::{Pace, Pacer, Rest, Sockets};
 use crate::plan::{Place, Plan, Share};
 use crate::pool::{Pools, Waiting};
 use crate::recorder::Recorder;
@@ -82,6 +82,8 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     job: Job<'a, P>,
     demand: Demand,
     pacer: Pacer,
+    /// The pacer also keeps requests of the schedule apart.
+    spaced: bool,
     journeys: Journeys<P::Journey>,
     pools: Pools<P::Journey>,
     connections: Vec<Connection<P::Session>>,
@@ -151,6 +153,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             reactor,
             demand: Demand::new(plan, share, start),
             pacer: Pacer::new(plan.pace),
+            spaced: plan.pace == Pace::Precise && plan.load.is_open(),
             journeys: Journeys::default(),
             pools: Pools::new(peers.len(), share.connections),
             connections,
@@ -303,11 +306,33 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     /// The next request that is due by `now`: of a journey under way, or the first of the next one.
     #[inline]
     fn next_due(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
-        if !self.journeys.is_empty()
-            && let Some(pause) = self.journeys.take(now)
-        {
-            return Some(Due { n: pause.n, journey: pause.journey, intended: pause.due });
+        if let Some(due) = self.take_pause(now) {
+            return Some(due);
         }
+        if !self.spaced {
+            return self.take_next(now);
+        }
+        if self.pacer.earliest(self.demand.next_at()?) > now {
+            return None;
+        }
+        let due = self.take_next(now)?;
+        self.pacer.note_taken(due.intended, now);
+        Some(due)
+    }
+
+    /// The next request of a journey under way that is due by `now`.
+    #[inline]
+    fn take_pause(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
+        if self.journeys.is_empty() {
+            return None;
+        }
+        let pause = self.journeys.take(now)?;
+        Some(Due { n: pause.n, journey: pause.journey, intended: pause.due })
+    }
+
+    /// The next request that begins a journey and is due by `now`, whatever the pace has to say.
+    #[inline]
+    fn take_next(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         let due = self.demand.take(now)?;
         Some(Due { n: due.n, journey: self.job.protocol.begin(due.n), intended: due.intended })
     }
@@ -440,7 +465,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     fn plan_rest(&mut self, now: Nanos) -> Rest {
         if self.unread.is_empty() {
             let other = self.look_at(now);
-            let due = [self.demand.next_at(), self.journeys.next_at()].into_iter().flatten().min();
+            let next =
+                self.demand.next_at().map(|due| if self.spaced { self.pacer.earliest(due) } else { due });
+            let due = [next, self.journeys.next_at()].into_iter().flatten().min();
             let sockets = if self.engaged == 0 { Sockets::Quiet } else { Sockets::Engaged };
             self.pacer.plan(now, due, other, sockets)
         } else {
