@@ -35,6 +35,7 @@ struct Step {
 /// The quick ones first. The release binary comes before the tests because the end-to-end tests drive it.
 const STEPS: &[Step] = &[
     Step { name: "tidy", arguments: &["xtask", "tidy"] },
+    Step { name: "kernel's side", arguments: &["xtask", "bpf", "--check"] },
     Step { name: "format", arguments: &["fmt", "--all", "--check"] },
     Step {
         name: "lint",

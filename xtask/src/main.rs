@@ -1,7 +1,8 @@
 //! `cargo xtask`: the development commands.
 //!
-//! Uses no crate of the workspace, so it works when the rest does not build. It changes no file.
+//! Uses no crate of the workspace, so it works when the rest does not build. Only `bpf` changes files.
 
+mod bpf;
 mod ci;
 mod rust;
 mod tidy;
@@ -34,6 +35,8 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
     match words.as_slice() {
         ["tidy"] => tidy::run(&root()?, tidy::Detail::Findings, &mut out),
         ["tidy", "--verbose" | "-v"] => tidy::run(&root()?, tidy::Detail::Aims, &mut out),
+        ["bpf"] => bpf::run(&root()?, bpf::Mode::Write, &mut out),
+        ["bpf", "--check"] => bpf::run(&root()?, bpf::Mode::Check, &mut out),
         ["ci"] => ci::run(&root()?),
         [] | ["help" | "--help" | "-h"] => {
             out.write_all(HELP.as_bytes())?;
@@ -52,6 +55,7 @@ fn root() -> anyhow::Result<PathBuf> {
 
 const HELP: &str = "\
 cargo xtask tidy [--verbose]   check what the compiler cannot: layers, lengths, paths in documents, words
+cargo xtask bpf [--check]      compile the kernel's side into the committed objects, or compare them
 cargo xtask ci                 all that has to pass: tidy, formatting, lints, release build, tests
 cargo xtask help               this text
 ";

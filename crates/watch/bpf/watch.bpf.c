@@ -1,0 +1,822 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * What a server's threads do, and what its sockets carry.
+ *
+ * Each thread of a watched process has an account in which every nanosecond since its first event lies in exactly one
+ * part. At each edge of a request (a read, a write) the account since the thread's previous edge goes to user space
+ * with the bytes that were moved; user space adds accounts up to requests. So the parts of a request sum to its time
+ * by construction, and no wake-up is ever paid for by the server: user space looks into the ring when it likes.
+ *
+ * Cost, by the kernel's own statistics of programs: see bench/README.md.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "watch.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* ---- what user space decides before loading ---------------------------------------------------------------- */
+
+/* By number of a system call: what a thread waits for that sleeps in it (enum call). */
+const volatile u8 calls[CALLS];
+/* By number of a system call: where the bytes are that it moves (enum move). */
+const volatile u8 moves[CALLS];
+/* Most bytes to copy of one read or write. */
+const volatile u32 capture = 1024;
+/* The number of sched_yield. */
+const volatile s32 yield_call = -1;
+
+/* ---- what user space may change while it runs --------------------------------------------------------------- */
+
+/* The one process that is watched, or 0 when there are more: then `processes` says. */
+u32 only_process = 0;
+/* Local ports whose connections are the server's, by number. */
+u8 ports[65536];
+struct losses losses;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, u8);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+/* ---- what is kept of threads and sockets -------------------------------------------------------------------- */
+
+struct thread {
+	/* Everything before this instant lies in `parts`. */
+	u64 at;
+	/* Since the thread's previous event. */
+	u64 parts[PARTS];
+	/* What it is doing: the part that time goes to. */
+	u8 doing;
+	/* It waits for a CPU because it was pushed off one. */
+	u8 preempted;
+	u8 classified;
+	u8 idle_told;
+	/* The queue it runs from, and what was taken of that CPU so far. */
+	struct rq *queue;
+	u64 taken;
+	u64 wait_began;
+	u64 throttled_before;
+	u64 preempted_ns;
+	u32 preemptions;
+	u32 culprit;
+	u64 culprit_ns;
+	char culprit_comm[16];
+	/* Its last sleep on a disk: a thread that waits for this one meanwhile waits for the disk. */
+	u64 disk_began;
+	u64 disk_ended;
+	s64 class;
+	/* The parts since it was last woken: what of its time can belong to work that another thread handed over. */
+	u64 woken_at;
+	u64 woken_parts[PARTS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct waiting {
+	u32 end;
+	u32 pad;
+	u64 at;
+};
+
+struct conn {
+	u64 cookie;
+	/* Bytes that arrived and were not read yet: where each lot ends in the stream, and when it came. */
+	struct waiting waiting[ARRIVALS];
+	u32 head;
+	u32 tail;
+	u8 told;
+	u8 whole;
+	u16 family;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct conn);
+} conns SEC(".maps");
+
+struct slice {
+	u64 begin;
+	u64 end;
+	u32 pid;
+	u32 tgid;
+	char comm[16];
+};
+
+struct slices {
+	u64 since;
+	u32 next;
+	u32 pad;
+	struct slice ran[SLICES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* as many as there are CPUs: set before loading */
+	__type(key, u32);
+	__type(value, struct slices);
+} ran SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct culprit_key);
+	__type(value, struct culprit);
+} culprits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* as many as there are CPUs: set before loading */
+	__type(key, u32);
+	__type(value, struct event);
+} scratch SEC(".maps");
+
+/* ---- accounts of threads ------------------------------------------------------------------------------------ */
+
+static __always_inline bool is_watched(u32 tgid)
+{
+	u32 only = only_process;
+
+	if (only)
+		return tgid == only;
+	return bpf_map_lookup_elem(&processes, &tgid) != NULL;
+}
+
+/* The scheduler's account of this thread's CPU. Of real-time threads, too: every thread has a place in a fair queue. */
+static __always_inline struct rq *queue_of(struct task_struct *task)
+{
+	struct cfs_rq *fair = BPF_CORE_READ(task, se.cfs_rq);
+
+	if (!fair || !bpf_core_field_exists(fair->rq))
+		return NULL;
+	return BPF_CORE_READ(fair, rq);
+}
+
+/*
+ * What the hypervisor and, where the kernel counts it, interrupts took of a CPU so far. Kept by the kernel up to its
+ * last tick, switch or wake-up on that CPU.
+ */
+static __always_inline u64 taken_of(struct rq *queue)
+{
+	u64 taken = 0;
+
+	if (!queue)
+		return 0;
+	if (bpf_core_field_exists(queue->prev_steal_time_rq))
+		taken += BPF_CORE_READ(queue, prev_steal_time_rq);
+	if (bpf_core_field_exists(queue->prev_irq_time))
+		taken += BPF_CORE_READ(queue, prev_irq_time);
+	return taken;
+}
+
+/* Puts the time until `now` where it belongs. The only place that adds to `parts`. */
+static __always_inline void advance(struct thread *thread, u64 now)
+{
+	u64 passed = now > thread->at ? now - thread->at : 0;
+	u32 doing = thread->doing;
+
+	thread->at += passed;
+	if (doing == ON_CPU) {
+		u64 taken = taken_of(thread->queue);
+		u64 stolen = taken > thread->taken ? taken - thread->taken : 0;
+
+		/* More than passed was taken before the kernel counted it: the rest goes to what comes next. */
+		if (stolen > passed)
+			stolen = passed;
+		thread->taken += stolen;
+		thread->parts[STOLEN] += stolen;
+		thread->parts[ON_CPU] += passed - stolen;
+		return;
+	}
+	if (doing < PARTS)
+		thread->parts[doing] += passed;
+}
+
+static __always_inline void set_going(struct thread *thread, struct task_struct *task)
+{
+	thread->doing = ON_CPU;
+	thread->queue = queue_of(task);
+	thread->taken = taken_of(thread->queue);
+}
+
+static __always_inline struct thread *this_thread(struct task_struct *task, u64 now)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (thread)
+		return thread;
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		__sync_fetch_and_add(&losses.threads, 1);
+		return NULL;
+	}
+	thread->at = now;
+	set_going(thread, task);
+	return thread;
+}
+
+/* A part for the file behind a descriptor that a thread sleeps on. */
+static __always_inline u8 part_of_file(struct task_struct *task, u64 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files, *file = NULL;
+	u16 mode;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return OTHER;
+	files = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), &files[fd]) || !file)
+		return OTHER;
+	mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	if (mode == S_IFSOCK)
+		return NETWORK;
+	return mode == S_IFREG || mode == S_IFBLK ? DISK : OTHER;
+}
+
+/* Why this thread, the current one, goes to sleep. */
+static __always_inline u8 reason_to_sleep(struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	long call = CALL_NUMBER(regs);
+
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		return DISK;
+	if (call < 0 || call >= CALLS)
+		return OTHER;
+	switch (calls[call & (CALLS - 1)]) {
+	case CALL_LOCK:
+		return LOCK;
+	case CALL_DISK:
+		return DISK;
+	case CALL_NETWORK:
+		return NETWORK;
+	case CALL_POLL:
+		return IDLE;
+	case CALL_FILE:
+		return part_of_file(task, CALL_ARG1(regs));
+	}
+	return OTHER;
+}
+
+/* By how much the quota of the thread's group has held its CPU back so far. */
+static __always_inline u64 throttled_so_far(struct task_struct *task)
+{
+	struct cfs_rq *queue = BPF_CORE_READ(task, se.cfs_rq);
+
+	if (!queue || !bpf_core_field_exists(queue->throttled_clock_self_time))
+		return 0;
+	return BPF_CORE_READ(queue, throttled_clock_self_time);
+}
+
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	struct cfs_rq *queue;
+
+	/* From 6.18 a thread itself leaves the queue when its group has used its quota; before, the group did. */
+	if (bpf_core_field_exists(task->throttled))
+		return task->throttled;
+	queue = BPF_CORE_READ(task, se.cfs_rq);
+	return queue && BPF_CORE_READ(queue, throttle_count) > 0;
+}
+
+/* ---- events -------------------------------------------------------------------------------------------------- */
+
+static __always_inline void fill(struct event *event, struct thread *thread, struct task_struct *task, u64 now,
+				 u8 kind)
+{
+	event->at = now;
+	event->socket = 0;
+	event->pid = task->tgid;
+	event->tid = task->pid;
+	event->kind = kind;
+	event->flags = 0;
+	event->arrivals = 0;
+	event->length = 0;
+	event->captured = 0;
+	event->classified = thread->classified;
+	event->class = thread->class;
+	event->preempted_ns = thread->preempted_ns;
+	event->preemptions = thread->preemptions;
+	event->culprit = thread->culprit;
+	event->culprit_ns = thread->culprit_ns;
+	__builtin_memcpy(event->culprit_comm, thread->culprit_comm, 16);
+	__builtin_memcpy(event->parts, thread->parts, sizeof(event->parts));
+	event->woken_at = thread->woken_at;
+	__builtin_memcpy(event->woken_parts, thread->woken_parts, sizeof(event->woken_parts));
+}
+
+/* What was told is told: the account starts anew. */
+static __always_inline void close_account(struct thread *thread)
+{
+	__builtin_memset(thread->parts, 0, sizeof(thread->parts));
+	__builtin_memset(thread->woken_parts, 0, sizeof(thread->woken_parts));
+	thread->woken_at = 0;
+	thread->preempted_ns = 0;
+	thread->preemptions = 0;
+	thread->culprit = 0;
+	thread->culprit_ns = 0;
+}
+
+/* Never wakes the reader: that would cost the server ten times as much as the event. */
+static __always_inline bool tell(struct event *event, u32 size)
+{
+	if (bpf_ringbuf_output(&ring, event, size, BPF_RB_NO_WAKEUP) == 0)
+		return true;
+	__sync_fetch_and_add(&losses.ring_full, 1);
+	return false;
+}
+
+static __always_inline void tell_idle(struct thread *thread, struct task_struct *task, u64 now)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct event *event = bpf_map_lookup_elem(&scratch, &cpu);
+
+	if (!event)
+		return;
+	fill(event, thread, task, now, EVENT_IDLE);
+	if (tell(event, EVENT_HEAD)) {
+		close_account(thread);
+		thread->idle_told = 1;
+	}
+}
+
+/* ---- the scheduler ------------------------------------------------------------------------------------------- */
+
+static __always_inline void note_slice(struct slices *slices, struct task_struct *prev, u64 now)
+{
+	struct slice *slice = &slices->ran[slices->next & (SLICES - 1)];
+
+	slice->begin = slices->since;
+	slice->end = now;
+	slice->pid = prev->pid;
+	slice->tgid = prev->tgid;
+	__builtin_memcpy(slice->comm, prev->comm, 16);
+	slices->next++;
+	slices->since = now;
+}
+
+static __always_inline void charge(struct thread *thread, u32 victim, struct slice *slice, u64 time)
+{
+	struct culprit_key key = { .victim = victim, .pid = slice->tgid };
+	struct culprit *culprit;
+
+	__builtin_memcpy(key.comm, slice->comm, 16);
+	if (thread->culprit == slice->tgid) {
+		thread->culprit_ns += time;
+	} else if (time > thread->culprit_ns) {
+		thread->culprit = slice->tgid;
+		thread->culprit_ns = time;
+		__builtin_memcpy(thread->culprit_comm, slice->comm, 16);
+	}
+	culprit = bpf_map_lookup_elem(&culprits, &key);
+	if (culprit) {
+		__sync_fetch_and_add(&culprit->time, time);
+		__sync_fetch_and_add(&culprit->count, 1);
+		return;
+	}
+	struct culprit first = { .time = time, .count = 1 };
+
+	if (bpf_map_update_elem(&culprits, &key, &first, BPF_NOEXIST))
+		__sync_fetch_and_add(&losses.culprits, 1);
+}
+
+/* Who ran on this CPU from `began` on while the thread waited for it: newest first. */
+static __always_inline void charge_wait(struct slices *slices, struct thread *thread, struct task_struct *task,
+					u64 began)
+{
+	u32 newest = slices->next;
+	u32 i;
+
+	for (i = 1; i <= SLICES; i++) {
+		struct slice *slice = &slices->ran[(newest - i) & (SLICES - 1)];
+		u64 from = slice->begin > began ? slice->begin : began;
+
+		if (slice->end <= began)
+			return;
+		if (slice->pid != 0 && slice->pid != task->pid && slice->end > from)
+			charge(thread, task->tgid, slice, slice->end - from);
+	}
+	__sync_fetch_and_add(&losses.slices, 1);
+}
+
+static __always_inline void switch_out(struct task_struct *prev, bool preempt, u32 prev_state, u64 now)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, prev, 0, 0);
+	struct pt_regs *regs;
+
+	if (!thread)
+		return;
+	advance(thread, now);
+	thread->wait_began = now;
+	thread->preempted = 0;
+	if (!preempt && prev_state != 0) {
+		thread->doing = reason_to_sleep(prev);
+		if (thread->doing == DISK) {
+			thread->disk_began = now;
+			thread->disk_ended = 0;
+		}
+		/* Told once: a thread that polls again without work in between has nothing to add. */
+		if (thread->doing == IDLE && !thread->idle_told)
+			tell_idle(thread, prev, now);
+		return;
+	}
+	if (is_throttled(prev)) {
+		thread->doing = THROTTLED;
+		thread->throttled_before = throttled_so_far(prev);
+		return;
+	}
+	regs = (struct pt_regs *)bpf_task_pt_regs(prev);
+	if (!preempt && CALL_NUMBER(regs) == yield_call) {
+		thread->doing = YIELDED;
+		return;
+	}
+	thread->doing = RUN_QUEUE;
+	thread->preempted = 1;
+	thread->preemptions++;
+}
+
+static __always_inline void switch_in(struct task_struct *next, struct slices *slices, u64 now)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, next, 0, 0);
+	u64 began;
+
+	if (!thread)
+		return;
+	began = thread->wait_began;
+	if (thread->doing == THROTTLED) {
+		/* Held back for so long; then it waited for a CPU as any other. */
+		u64 held = throttled_so_far(next) - thread->throttled_before;
+
+		if (held > 0 && began + held < now) {
+			advance(thread, began + held);
+			thread->doing = RUN_QUEUE;
+			began += held;
+		}
+	}
+	if (thread->doing == DISK)
+		thread->disk_ended = now;
+	advance(thread, now);
+	if (thread->doing == RUN_QUEUE) {
+		if (thread->preempted)
+			thread->preempted_ns += now - began;
+		if (slices)
+			charge_wait(slices, thread, next, began);
+	}
+	set_going(thread, next);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	u64 now = bpf_ktime_get_ns();
+	u32 cpu = bpf_get_smp_processor_id();
+	struct slices *slices = bpf_map_lookup_elem(&ran, &cpu);
+
+	if (slices)
+		note_slice(slices, prev, now);
+	if (prev->pid && is_watched(prev->tgid))
+		switch_out(prev, preempt, prev_state, now);
+	if (next->pid && is_watched(next->tgid))
+		switch_in(next, slices, now);
+	return 0;
+}
+
+/* A thread that waited for one that slept on a disk waited for the disk: a follower of a group commit, say. */
+static __always_inline void blame_disk(struct thread *thread, u64 now)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct thread *other;
+	u64 from, to;
+
+	if (thread->doing != LOCK && thread->doing != OTHER)
+		return;
+	other = bpf_task_storage_get(&threads, waker, 0, 0);
+	if (!other || !other->disk_ended)
+		return;
+	from = other->disk_began > thread->at ? other->disk_began : thread->at;
+	to = other->disk_ended < now ? other->disk_ended : now;
+	if (to <= from)
+		return;
+	advance(thread, from);
+	thread->parts[DISK] += to - from;
+	thread->at = to;
+}
+
+static __always_inline void woken(struct task_struct *task)
+{
+	struct thread *thread;
+	u64 now;
+
+	if (!is_watched(task->tgid))
+		return;
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	/* Woken before it slept, or told of twice. */
+	if (!thread || thread->doing == ON_CPU || thread->doing == RUN_QUEUE || thread->doing == YIELDED ||
+	    thread->doing == THROTTLED)
+		return;
+	now = bpf_ktime_get_ns();
+	blame_disk(thread, now);
+	if (thread->doing == DISK)
+		thread->disk_ended = now;
+	advance(thread, now);
+	thread->doing = RUN_QUEUE;
+	thread->wait_began = now;
+	thread->woken_at = now;
+	__builtin_memcpy(thread->woken_parts, thread->parts, sizeof(thread->parts));
+}
+
+/* In the waker's context, so that it is known who woke. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	woken(task);
+	return 0;
+}
+
+/* For a thread that was still on its way off the CPU when it was told of first. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *task)
+{
+	woken(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	u32 tgid = child->tgid;
+	u8 yes = 1;
+
+	if (child->tgid == parent->tgid || !is_watched(parent->tgid))
+		return 0;
+	if (bpf_map_update_elem(&processes, &tgid, &yes, BPF_ANY))
+		__sync_fetch_and_add(&losses.processes, 1);
+	else
+		only_process = 0;
+	return 0;
+}
+
+/* ---- sockets -------------------------------------------------------------------------------------------------- */
+
+/* Whether this is a connection that the server accepted. */
+static __always_inline bool is_served(struct sock *sk)
+{
+	u16 family = sk->__sk_common.skc_family;
+
+	if (family == AF_INET || family == AF_INET6)
+		return sk->__sk_common.skc_state != TCP_LISTEN && ports[sk->__sk_common.skc_num];
+	/* An accepted one has the address of its listener; one that connects has none. */
+	if (family == AF_UNIX)
+		return BPF_CORE_READ((struct unix_sock *)sk, addr) != NULL;
+	return false;
+}
+
+static __always_inline struct conn *conn_of(struct sock *sk)
+{
+	struct conn *conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+
+	if (conn || !is_served(sk))
+		return conn;
+	conn = bpf_sk_storage_get(&conns, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!conn) {
+		__sync_fetch_and_add(&losses.conns, 1);
+		return NULL;
+	}
+	conn->cookie = bpf_get_socket_cookie(sk);
+	conn->family = sk->__sk_common.skc_family;
+	return conn;
+}
+
+/* Bytes have arrived: in the context of whoever brought them. */
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(on_arrival, struct sock *sk)
+{
+	u16 family = sk->__sk_common.skc_family;
+	struct waiting *last;
+	struct conn *conn;
+	u32 end = 0;
+
+	if (family == AF_INET || family == AF_INET6) {
+		if (!ports[sk->__sk_common.skc_num] || sk->__sk_common.skc_state == TCP_LISTEN)
+			return 0;
+		conn = conn_of(sk);
+		end = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
+	} else {
+		/* Known from its first read on: before, nobody can tell whose it is. */
+		conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+	}
+	if (!conn)
+		return 0;
+	if (conn->tail - conn->head >= ARRIVALS) {
+		/* The newest lots become one, as old as the newest byte. */
+		__sync_fetch_and_add(&losses.arrivals, 1);
+		conn->tail--;
+	}
+	last = &conn->waiting[conn->tail & (ARRIVALS - 1)];
+	last->end = end;
+	last->at = bpf_ktime_get_ns();
+	conn->tail++;
+	return 0;
+}
+
+/* Moves what was read from the connection's lots to the event. */
+static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, struct event *event, u32 length)
+{
+	bool has_bytes = conn->family != AF_UNIX;
+	u32 read_to = has_bytes ? BPF_CORE_READ((struct tcp_sock *)sk, copied_seq) : 0;
+	u32 began = read_to - length;
+	u32 n = 0, i;
+
+	for (i = 0; i < ARRIVALS; i++) {
+		struct waiting *lot;
+		struct arrival *arrival;
+
+		if (conn->head == conn->tail)
+			break;
+		lot = &conn->waiting[conn->head & (ARRIVALS - 1)];
+		arrival = &event->arrived[n & (ARRIVALS - 1)];
+		arrival->at = lot->at;
+		arrival->end = has_bytes ? lot->end - began : length;
+		/* A lot that ends before this read began was read before the watch did, or by another way. */
+		if (!has_bytes || (s32)(lot->end - began) > 0)
+			n++;
+		if (has_bytes && (s32)(lot->end - read_to) > 0)
+			break;
+		conn->head++;
+	}
+	event->arrivals = n;
+}
+
+/* Copies what the current system call moved, as far as it lies in memory that the caller named. */
+static __always_inline u32 copy_moved(struct event *event, struct task_struct *task, u32 length, u32 most)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	long call = CALL_NUMBER(regs);
+	u64 vectors = 0, count = 0;
+	u32 copied = 0, i;
+	u8 how;
+
+	if (call < 0 || call >= CALLS)
+		return 0;
+	if (most > length)
+		most = length;
+	how = moves[call & (CALLS - 1)];
+	if (how == MOVE_BUFFER) {
+		if (most > CAPTURE)
+			most = CAPTURE;
+		if (bpf_probe_read_user(event->bytes, most & (2 * CAPTURE - 1), (void *)CALL_ARG2(regs)))
+			return 0;
+		return most;
+	}
+	if (how == MOVE_VECTORS) {
+		vectors = CALL_ARG2(regs);
+		count = CALL_ARG3(regs);
+	} else if (how == MOVE_MESSAGE) {
+		struct user_message message;
+
+		if (bpf_probe_read_user(&message, sizeof(message), (void *)CALL_ARG2(regs)))
+			return 0;
+		vectors = message.vectors;
+		count = message.count;
+	}
+	for (i = 0; i < VECTORS && i < count && copied < most; i++) {
+		struct user_vector vector;
+		u32 part;
+
+		if (bpf_probe_read_user(&vector, sizeof(vector), (void *)(vectors + i * sizeof(vector))))
+			break;
+		part = vector.length > most - copied ? most - copied : vector.length;
+		if (copied >= CAPTURE || part > CAPTURE)
+			break;
+		if (bpf_probe_read_user(&event->bytes[copied & (CAPTURE - 1)], part & (2 * CAPTURE - 1),
+					(void *)vector.base))
+			break;
+		copied += part;
+	}
+	return copied;
+}
+
+static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread;
+	struct event *event;
+	struct conn *conn;
+	u32 cpu = bpf_get_smp_processor_id(), most, copied;
+	u64 now;
+
+	if (!is_watched(task->tgid))
+		return;
+	conn = conn_of(sk);
+	if (!conn)
+		return;
+	now = bpf_ktime_get_ns();
+	thread = this_thread(task, now);
+	event = bpf_map_lookup_elem(&scratch, &cpu);
+	if (!thread || !event)
+		return;
+	advance(thread, now);
+	if (kind == EVENT_READ) {
+		/* What a function returned for the request before says nothing of this one. */
+		thread->classified = 0;
+	}
+	fill(event, thread, task, now, kind);
+	event->socket = conn->cookie;
+	event->length = length;
+	if (!conn->told) {
+		conn->told = 1;
+		event->flags |= EVENT_NEW;
+		event->family = conn->family;
+		event->local_port = sk->__sk_common.skc_num;
+		event->peer_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+		if (conn->family == AF_INET) {
+			BPF_CORE_READ_INTO(&event->local, sk, __sk_common.skc_rcv_saddr);
+			BPF_CORE_READ_INTO(&event->peer, sk, __sk_common.skc_daddr);
+		} else if (conn->family == AF_INET6) {
+			BPF_CORE_READ_INTO(&event->local, sk, __sk_common.skc_v6_rcv_saddr);
+			BPF_CORE_READ_INTO(&event->peer, sk, __sk_common.skc_v6_daddr);
+		}
+	}
+	if (kind == EVENT_READ)
+		take_arrivals(conn, sk, event, length);
+	most = conn->whole ? CAPTURE : capture;
+	copied = copy_moved(event, task, length, most);
+	event->captured = copied;
+	if (kind == EVENT_READ && copied && event->bytes[0] == '*')
+		/* A list of Redis commands must be seen to its end to be counted. */
+		conn->whole = 1;
+	if (copied > CAPTURE)
+		copied = CAPTURE;
+	if (tell(event, EVENT_HEAD + copied)) {
+		close_account(thread);
+		thread->idle_told = 0;
+	}
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_read, struct sock *sk, int ret, int flags)
+{
+	if (ret > 0 && !(flags & MSG_PEEK))
+		moved(sk, ret, EVENT_READ);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(on_write, struct sock *sk, int ret, int flags)
+{
+	if (ret > 0)
+		moved(sk, ret, EVENT_WRITE);
+	return 0;
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_state, struct sock *sk, int old, int new)
+{
+	struct gone gone = {};
+	struct conn *conn;
+
+	if (new != TCP_CLOSE)
+		return 0;
+	conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+	if (!conn || !conn->told)
+		return 0;
+	gone.at = bpf_ktime_get_ns();
+	gone.socket = conn->cookie;
+	gone.kind = EVENT_CLOSED;
+	if (bpf_ringbuf_output(&ring, &gone, sizeof(gone), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&losses.ring_full, 1);
+	return 0;
+}
+
+/* What a function of the server returned is the class of the request that its thread serves. */
+SEC("uretprobe")
+int BPF_KRETPROBE(on_return, long value)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread;
+
+	if (!is_watched(task->tgid))
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!thread)
+		return 0;
+	thread->class = value;
+	thread->classified = 1;
+	return 0;
+}
