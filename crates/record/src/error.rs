@@ -19,6 +19,15 @@ pub enum RecordError {
     /// The folder holds an import, which has no timelines, and a run was asked for.
     #[error("{} is an import of another tool's output, and this needs a run; import keeps what there is in run.json", path.display())]
     NotARun { path: PathBuf },
+    /// The folder holds a record of another verb.
+    #[error("{} is a record of `{found}`, and this needs one of `{needed}`; name the folder of such a run", path.display())]
+    OtherKind { path: PathBuf, found: String, needed: &'static str },
+    /// A histogram log's name becomes the name of a file.
+    #[error(
+        "`{}` cannot name a histogram log; use 1 to 100 of a-z, A-Z, 0-9, `_`, `-` and `.`, beginning with a letter",
+        escape_text(name)
+    )]
+    LogName { name: String },
     /// A later version of the program wrote it.
     #[error(
         "{} has schema version {found}, this program reads up to {known}; read it with a newer parallax",

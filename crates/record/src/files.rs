@@ -6,6 +6,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+#[cfg(test)]
+pub(crate) mod journal;
+
 /// A folder under one writer. Names are plain file names.
 pub(crate) trait Files: Send {
     /// Makes an empty file, to be appended to.

@@ -9,6 +9,7 @@ use crate::folder::Event;
 use crate::interval::{Interval, Series};
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
+use crate::served::{Culprit, Part, Protocol, Served};
 use crate::surroundings::HostSecond;
 use crate::timeline::Timeline;
 
@@ -349,5 +350,36 @@ pub(crate) fn assert_same(one: &Interval, other: &Interval) {
         assert_eq!(parts(one), parts(other), "{series:?}");
         let (Some(one), Some(other)) = (one.series(series), other.series(series)) else { continue };
         assert_eq!(one.histogram(), other.histogram(), "{series:?}");
+    }
+}
+
+/// One request of a server, 1 ms long and longer with `n`.
+pub(crate) fn served(n: u64) -> Served {
+    let mut parts = [Nanos::ZERO; Part::COUNT];
+    parts[Part::OnCpu as usize] = Nanos(700_000 + n);
+    parts[Part::RunQueue as usize] = Nanos(200_000);
+    parts[Part::Disk as usize] = Nanos(100_000);
+    Served {
+        connection: 3,
+        peer: Some("127.0.0.1:41000".parse().unwrap()),
+        local: Some("127.0.0.1:8080".parse().unwrap()),
+        n,
+        arrived: Some(Nanos(9_960)),
+        read: Nanos(10_000),
+        first_sent: Nanos(900_000),
+        done: Nanos(1_010_000 + n),
+        parts,
+        preempted: Nanos(150_000),
+        preemptions: 2,
+        culprit: Some(Culprit { pid: 77, comm: "hog".to_owned(), time: Nanos(140_000) }),
+        pid: 10,
+        tid: 12,
+        hand_offs: 1,
+        protocol: Protocol::Http1,
+        digest: 0,
+        status: Some(200),
+        class: None,
+        request_bytes: 90,
+        response_bytes: 300,
     }
 }

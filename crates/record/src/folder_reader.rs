@@ -10,14 +10,15 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use units::Nanos;
 
+use crate::commit::{EVENTS, LONGEST_JSON_LINE, RUN, SERIES};
 use crate::document::{Document, SCHEMA_VERSION, State};
-use crate::durations::Durations;
 use crate::error::{Damage, RecordError};
-use crate::escape::escaped;
-use crate::folder::{EVENTS, Event, LONGEST_JSON_LINE, RUN, SERIES};
-use crate::hlog::{self, Decoder};
+use crate::escape::{escape_text, escaped};
+use crate::folder::Event;
+use crate::hlog::Decoder;
 use crate::interval::{Interval, Series};
 use crate::lines::{self, Lines};
+use crate::log_reader::{Awaited, read_log};
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
 use crate::series::{ADDENDS, Second};
@@ -28,7 +29,7 @@ const LONGEST_DOCUMENT: u64 = 16 << 20;
 /// At about a kilobyte a second, twelve days.
 const LONGEST_SERIES: u64 = 1 << 30;
 
-const LONGEST_EVENTS: u64 = 64 << 20;
+pub(crate) const LONGEST_EVENTS: u64 = 64 << 20;
 
 /// A run as its folder tells it.
 #[derive(Debug, Clone)]
@@ -118,7 +119,32 @@ impl Recording {
 }
 
 fn read_document(folder: &Path) -> Result<Document, RecordError> {
+    check_kind(folder, "drive")?;
     read_whole(folder)
+}
+
+/// Which verb made the record in the folder `path`: `drive`, `watch`, `import` and so on, escaped.
+///
+/// # Errors
+///
+/// As [`read`].
+pub fn kind_of(path: &Path) -> Result<String, RecordError> {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    let document: Kind = read_whole(path)?;
+    // Ours are one word.
+    Ok(escape_text(&document.kind.chars().take(40).collect::<String>()))
+}
+
+/// The record in `folder` was made by `needed`.
+pub(crate) fn check_kind(folder: &Path, needed: &'static str) -> Result<(), RecordError> {
+    let found = kind_of(folder)?;
+    if found == needed {
+        return Ok(());
+    }
+    Err(RecordError::OtherKind { path: folder.to_owned(), found, needed })
 }
 
 /// A folder's `run.json`, whichever kind of document it is.
@@ -149,7 +175,6 @@ pub(crate) fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, Record
     serde_json::from_slice(&text).map_err(damaged)
 }
 
-/// All committed intervals, and their merge but for the histograms.
 /// Reads the committed intervals of the run in the folder `path` without their histograms, in order.
 ///
 /// # Errors
@@ -159,6 +184,7 @@ pub fn read_seconds(path: &Path) -> Result<Vec<Second>, RecordError> {
     read_series(&path.join(SERIES)).map(|(seconds, _)| seconds)
 }
 
+/// All committed intervals, and their merge but for the histograms.
 fn read_series(path: &Path) -> Result<(Vec<Second>, Interval), RecordError> {
     let mut seconds: Vec<Second> = Vec::new();
     let mut total = Interval::default();
@@ -196,77 +222,21 @@ fn read_histograms(
     total: &mut Interval,
 ) -> Result<(), RecordError> {
     let name = series.name();
-    let mut awaited = seconds.iter().filter(|second| second.sums_ns.contains_key(&name));
-    let mut next = awaited.next();
-    let missing = |second: &Second| {
-        Damage::sum(format!("{SERIES} has interval {} in {name}, and it is not here", second.index))
-    };
-    if let Some(mut lines) = Lines::open(path, hlog::LONGEST_LINE, u64::MAX)? {
-        while let Some(text) = lines.next()? {
-            // Split in two: the line borrows the reader, and so would its error.
-            let step = match hlog::parse(text) {
-                Ok(None) => continue,
-                Ok(Some(line)) => match next {
-                    Some(second) if line.start.0 == second.start_ns => {
-                        let slot = total.slot(series);
-                        merge_line(&line, second, series, decoder, slot).map(|()| next = awaited.next())
-                    }
-                    Some(second) if line.start.0 > second.start_ns => Err(missing(second)),
-                    _ => check_uncommitted(&line, seconds),
-                },
-                Err(damage) => Err(damage),
-            };
-            step.map_err(|damage| lines.damaged(damage))?;
-        }
-        return next.map_or(Ok(()), |second| Err(lines.damaged(missing(second))));
-    }
-    next.map_or(Ok(()), |second| Err(RecordError::NoLog { path: path.to_owned(), index: second.index }))
-}
-
-/// A line that no committed interval waits for was cut off before its commit, or does not belong here.
-fn check_uncommitted(line: &hlog::Line<'_>, seconds: &[Second]) -> Result<(), Damage> {
-    match seconds.binary_search_by_key(&line.start.0, |second| second.start_ns) {
-        Ok(i) => Err(Damage::sum(format!("interval {} should have no line here", seconds[i].index))),
-        Err(_) => Ok(()),
-    }
-}
-
-fn merge_line(
-    line: &hlog::Line<'_>,
-    second: &Second,
-    series: Series,
-    decoder: &mut Decoder,
-    into: &mut Durations,
-) -> Result<(), Damage> {
-    if line.length.0 != second.length_ns {
-        return Err(Damage::sum(format!("its length is not the {} ns of {SERIES}", second.length_ns)));
-    }
-    let histogram = decoder.decode(line)?;
-    let (least, most) = second.expected_count(series);
-    if !(least..=most).contains(&histogram.len()) || histogram.is_empty() {
-        let count = histogram.len();
-        return Err(Damage::sum(format!("it holds {count} values, {SERIES} allows {least} to {most}")));
-    }
-    let name = series.name();
-    let sum_ns = u128::from(second.sums_ns.get(&name).copied().unwrap_or(0));
-    let out_of_range = second.out_of_range.get(&name).copied().unwrap_or(0);
-    if out_of_range > histogram.len() {
-        return Err(Damage::sum(format!(
-            "{out_of_range} of its {} values are out of range",
-            histogram.len()
-        )));
-    }
-    let (low, high) = histogram.iter_recorded().fold((0u128, 0u128), |(low, high), bucket| {
-        let count = u128::from(bucket.count_at_value());
-        let value = bucket.value_iterated_to();
-        (low + count * u128::from(histogram.lowest_equivalent(value)), high + count * u128::from(value))
+    let awaited = seconds.iter().filter_map(|second| {
+        Some(Awaited {
+            index: second.index,
+            start_ns: second.start_ns,
+            length_ns: second.length_ns,
+            counts: second.expected_count(series),
+            sum_ns: *second.sums_ns.get(&name)?,
+            out_of_range: second.out_of_range.get(&name).copied().unwrap_or(0),
+        })
     });
-    // Values out of range are higher than their bucket, and a sum may have met the end of a u64.
-    if sum_ns < low.min(u128::from(u64::MAX)) || (out_of_range == 0 && sum_ns > high) {
-        return Err(Damage::sum(format!("its values cannot sum to the {sum_ns} ns of {SERIES}")));
-    }
-    into.merge(&Durations::from_parts(histogram, sum_ns, out_of_range));
-    Ok(())
+    let committed = |start_ns| {
+        let found = seconds.binary_search_by_key(&start_ns, |second| second.start_ns);
+        found.ok().map(|i| seconds[i].index)
+    };
+    read_log(path, awaited, committed, decoder, |durations| total.slot(series).merge(durations))
 }
 
 /// A finished document carries the totals it was written with.
@@ -288,14 +258,23 @@ fn check_results(document: &Document, total: &Interval) -> Result<(), Damage> {
     Ok(())
 }
 
-fn each_json_line<T: DeserializeOwned>(
+pub(crate) fn each_json_line<T: DeserializeOwned>(
     path: &Path,
     limit: u64,
     mut take: impl FnMut(T) -> Result<(), Damage>,
 ) -> Result<(), RecordError> {
+    each_line(path, limit, |text| take(serde_json::from_slice(text)?))
+}
+
+/// Every complete line of a file of JSON lines, as it stands there.
+pub(crate) fn each_line(
+    path: &Path,
+    limit: u64,
+    mut take: impl FnMut(&[u8]) -> Result<(), Damage>,
+) -> Result<(), RecordError> {
     let Some(mut lines) = Lines::open(path, LONGEST_JSON_LINE, limit)? else { return Ok(()) };
     while let Some(text) = lines.next()? {
-        let taken = serde_json::from_slice(text).map_err(Damage::Json).and_then(&mut take);
+        let taken = take(text);
         taken.map_err(|damage| lines.damaged(damage))?;
     }
     Ok(())

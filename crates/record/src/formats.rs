@@ -9,13 +9,18 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use units::Nanos;
 
+use crate::commit::{EVENTS, RUN, SERIES};
 use crate::document::{Document, SCHEMA_VERSION};
 use crate::durations::Durations;
 use crate::fixture;
-use crate::folder::{EVENTS, FolderWriter, RUN, SERIES};
+use crate::folder::FolderWriter;
 use crate::folder_reader::read;
 use crate::import::Import;
 use crate::interval::{Interval, Series};
+use crate::observation::cpu::CpuLine;
+use crate::observation::hiccup::HiccupLine;
+use crate::observation::watch::WatchLine;
+use crate::observation::{self, LineFrame, Observation};
 use crate::search::{self, SearchDocument};
 use crate::series::Second;
 
@@ -58,6 +63,18 @@ fn the_schemas_are_those_of_the_types() {
     check_file("series.schema.json", &pretty(&series));
     let search = schema_of::<SearchDocument>(&format!("search.json, schema version {SCHEMA_VERSION}"));
     check_file("search.schema.json", &pretty(&search));
+    let observation =
+        schema_of::<Observation>(&format!("run.json of an observation, schema version {SCHEMA_VERSION}"));
+    check_file("observation.schema.json", &pretty(&observation));
+    let lines = [
+        ("frame", schema_of::<LineFrame>("what every line of an observation's series.ndjson has")),
+        ("watch", schema_of::<WatchLine>("what a line of watch has besides")),
+        ("cpu", schema_of::<CpuLine>("what a line of cpu has besides")),
+        ("hiccup", schema_of::<HiccupLine>("what a line of hiccup has besides")),
+    ];
+    for (name, schema) in lines {
+        check_file(&format!("observation-{name}.schema.json"), &pretty(&schema));
+    }
 }
 
 /// If this fails, a tool that follows the schema refuses our records, or takes ones that we refuse.
@@ -77,6 +94,15 @@ fn the_schemas_accept_what_is_written_and_nothing_else() {
     let search = jsonschema::validator_for(&schema_of::<SearchDocument>("")).unwrap();
     let document = serde_json::to_value(search::tests::document()).unwrap();
     check_schema(&search, &document, &["", "/answer", "/probes/0", "/probes/0/figures/0", "/objective/0"]);
+    let observation = jsonschema::validator_for(&schema_of::<Observation>("")).unwrap();
+    for body in observation::tests::bodies() {
+        let document = serde_json::to_value(observation::tests::finished(body)).unwrap();
+        let name = document["kind"].as_str().unwrap().to_owned();
+        check_schema(&observation, &document, &["", &format!("/{name}"), "/host", "/missing/0"]);
+    }
+    let line = jsonschema::validator_for(&schema_of::<WatchLine>("")).unwrap();
+    let value = serde_json::to_value(observation::tests::line(3)).unwrap();
+    check_schema(&line, &value, &["", "/parts_ns", "/response_ns"]);
     let series = jsonschema::validator_for(&schema_of::<Second>("")).unwrap();
     for interval in intervals {
         let line = serde_json::to_value(Second::of(&interval, Some(Nanos(1)))).unwrap();

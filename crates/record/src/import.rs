@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Nanos;
 
+use crate::commit::RUN;
 use crate::document::{CodeCount, Threshold, Verdict};
 use crate::error::RecordError;
 use crate::escape::escaped;
-use crate::folder::RUN;
 use crate::folder_reader::read_whole;
 
 /// What another tool measured.

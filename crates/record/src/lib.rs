@@ -4,6 +4,7 @@
 //! run folder. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
 mod audit;
+mod commit;
 pub mod document;
 mod durations;
 mod error;
@@ -19,11 +20,14 @@ mod hlog;
 pub mod import;
 mod interval;
 mod lines;
+mod log_reader;
+pub mod observation;
 mod outcome;
 mod phase;
 mod request;
 pub mod search;
 mod series;
+mod served;
 mod surroundings;
 mod timeline;
 
@@ -32,12 +36,14 @@ pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
 pub use escape::{escape_text, escaped};
 pub use folder::{Event, FolderWriter};
-pub use folder_reader::{Recording, read, read_part, read_seconds};
+pub use folder_reader::{Recording, kind_of, read, read_part, read_seconds};
 pub use hlog::{LogLine, histogram_log};
 pub use interval::{Counts, Interval, Kind, Lag, Reason, Series, TargetSeries};
+pub use observation::{Observation, ObservationWriter, Observed, read_observation};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
 pub use request::{Request, Slowest};
 pub use series::{ResponseNs, Second};
+pub use served::{Culprit, Part, Protocol, Served};
 pub use surroundings::{HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;

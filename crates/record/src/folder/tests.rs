@@ -1,98 +1,26 @@
 //! Tests of the folder's writer: crashes at every byte, full disks, occupied places. Drives it through recorded writes.
 
-use std::sync::{Arc, Mutex};
+use std::fs;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::commit::RUN;
+use crate::files::journal::{Journal, Write, apply};
 use crate::fixture;
 use crate::folder_reader::read;
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
 use crate::timeline::Timeline;
 
-/// One write, as a journal keeps it.
-#[derive(Debug, Clone)]
-enum Write {
-    Create(String),
-    Append(String, Vec<u8>),
-    Cut(String, u64),
-    Replace(String, Vec<u8>),
-}
-
-/// Stands in for a disk: keeps what was written in order, and may be full.
-#[derive(Clone, Default)]
-struct Journal {
-    writes: Arc<Mutex<Vec<Write>>>,
-    /// How many bytes still fit; `None` for a disk without end.
-    room: Arc<Mutex<Option<usize>>>,
-    cut_fails: Arc<Mutex<bool>>,
-}
-
-impl Journal {
-    fn push(&self, write: Write) {
-        self.writes.lock().unwrap().push(write);
-    }
-
-    fn set_room(&self, room: Option<usize>) {
-        *self.room.lock().unwrap() = room;
-    }
-
-    /// Makes the folder that all writes together leave behind.
-    fn replay(&self, folder: &Path) {
-        self.writes.lock().unwrap().iter().for_each(|write| apply(folder, write));
-    }
-}
-
-impl Files for Journal {
-    fn create(&mut self, name: &str) -> io::Result<()> {
-        self.push(Write::Create(name.to_owned()));
-        Ok(())
-    }
-
-    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut room = self.room.lock().unwrap();
-        let fits = room.map_or(bytes.len(), |room| room.min(bytes.len()));
-        *room = room.map(|room| room - fits);
-        self.push(Write::Append(name.to_owned(), bytes[..fits].to_vec()));
-        if fits < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
-    }
-
-    fn cut(&mut self, name: &str, len: u64) -> io::Result<()> {
-        if *self.cut_fails.lock().unwrap() {
-            return Err(io::ErrorKind::Other.into());
-        }
-        self.push(Write::Cut(name.to_owned(), len));
-        Ok(())
-    }
-
-    fn replace(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.push(Write::Replace(name.to_owned(), bytes.to_vec()));
-        Ok(())
-    }
-}
-
-fn apply(folder: &Path, write: &Write) {
-    use std::io::Write as _;
-    match write {
-        Write::Create(name) => drop(fs::File::create_new(folder.join(name)).unwrap()),
-        Write::Append(name, bytes) => {
-            let mut file = fs::OpenOptions::new().append(true).open(folder.join(name)).unwrap();
-            file.write_all(bytes).unwrap();
-        }
-        Write::Cut(name, len) => {
-            fs::OpenOptions::new().write(true).open(folder.join(name)).unwrap().set_len(*len).unwrap();
-        }
-        Write::Replace(name, bytes) => fs::write(folder.join(name), bytes).unwrap(),
-    }
-}
-
 fn new_folder() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
 fn writer_on(journal: &Journal) -> FolderWriter {
-    FolderWriter::on(Box::new(journal.clone()), Path::new("run"), &fixture::document()).unwrap()
+    let document = fixture::document();
+    let commits = Commits::on(Box::new(journal.clone()), Path::new("run"), &document.time.started).unwrap();
+    FolderWriter::with(commits, &document).unwrap()
 }
 
 #[test]
@@ -163,7 +91,7 @@ fn a_crash_at_any_byte_leaves_every_committed_interval() {
     let expected: Vec<_> = (0..=3).map(|n| fixture::merged(&intervals[..n])).collect();
     let folder = new_folder();
     let (mut committed, mut events, mut documents) = (0, 0, 0);
-    let writes = journal.writes.lock().unwrap().clone();
+    let writes = journal.writes();
     for write in &writes {
         let Write::Append(name, bytes) = write else {
             apply(folder.path(), write);
@@ -211,7 +139,7 @@ fn a_full_disk_costs_only_what_did_not_fit() {
         let mut writer = writer_on(&journal);
         writer.append(&intervals[0], None).unwrap();
         journal.set_room(Some(room));
-        *journal.cut_fails.lock().unwrap() = cut_fails;
+        journal.set_cut_fails(cut_fails);
         let second = writer.append(&intervals[1], None);
         let event = writer.event(&fixture::events()[0]);
         if let Err(error) = &second {
@@ -224,7 +152,7 @@ fn a_full_disk_costs_only_what_did_not_fit() {
 
         // Space was freed.
         journal.set_room(None);
-        *journal.cut_fails.lock().unwrap() = false;
+        journal.set_cut_fails(false);
         writer.append(&intervals[2], None).unwrap();
         check_journal(&journal, &[kept, &intervals[2..]].concat());
     }

@@ -1,0 +1,285 @@
+//! The record of every verb but `drive`: what it looked at, what it saw, and what it could not see.
+//!
+//! The folder is made as that of a run: `run.json`, a line an interval in `series.ndjson` that commits the
+//! interval, histogram logs, events. What a verb puts into its document and its lines is in a module of its own.
+//! Verbs drive the writer once an interval; `explain` and `report` read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use units::Nanos;
+
+use crate::commit::{Commits, EVENTS, RUN, SERIES};
+use crate::document::{EffectiveOption, Host, MissingFact, State, Time};
+use crate::durations::Durations;
+use crate::error::{Damage, RecordError};
+use crate::folder::Event;
+
+pub mod cpu;
+pub mod disturb;
+pub mod hiccup;
+pub mod profile;
+mod reader;
+pub mod watch;
+
+pub use cpu::CpuResults;
+pub use disturb::DisturbResults;
+pub use hiccup::HiccupResults;
+pub use profile::ProfileResults;
+pub use reader::{Observed, ObservedLine, read_observation};
+pub use watch::WatchResults;
+
+/// `run.json` of every verb but `drive`: written at the start, and replaced at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    pub schema_version: u32,
+    /// The verb that made the record; [`ObservationBody::kind`] of its body.
+    pub kind: ObservationKind,
+    pub state: State,
+    /// The version of the program that made the record.
+    pub parallax_version: String,
+    /// The exact command line.
+    pub command: Vec<String>,
+    /// The effective value of every option, defaults included, by the option's long name.
+    pub options: BTreeMap<String, EffectiveOption>,
+    /// Records of one host and boot join by `started_monotonic_ns`.
+    pub time: Time,
+    /// The host that was observed.
+    pub host: Host,
+    /// What could not be seen, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<MissingFact>,
+    /// Under the name of the kind. While the record is under way it holds what is known.
+    #[serde(flatten)]
+    pub body: ObservationBody,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationKind {
+    Watch,
+    Cpu,
+    Hiccup,
+    Disturb,
+    Profile,
+}
+
+impl ObservationKind {
+    pub const ALL: [ObservationKind; 5] = [
+        ObservationKind::Watch,
+        ObservationKind::Cpu,
+        ObservationKind::Hiccup,
+        ObservationKind::Disturb,
+        ObservationKind::Profile,
+    ];
+
+    /// The verb.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ObservationKind::Watch => "watch",
+            ObservationKind::Cpu => "cpu",
+            ObservationKind::Hiccup => "hiccup",
+            ObservationKind::Disturb => "disturb",
+            ObservationKind::Profile => "profile",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<ObservationKind> {
+        ObservationKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What a verb saw, over the whole record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationBody {
+    Watch(Box<WatchResults>),
+    Cpu(CpuResults),
+    Hiccup(HiccupResults),
+    Disturb(DisturbResults),
+    Profile(ProfileResults),
+}
+
+impl ObservationBody {
+    pub fn kind(&self) -> ObservationKind {
+        match self {
+            ObservationBody::Watch(_) => ObservationKind::Watch,
+            ObservationBody::Cpu(_) => ObservationKind::Cpu,
+            ObservationBody::Hiccup(_) => ObservationKind::Hiccup,
+            ObservationBody::Disturb(_) => ObservationKind::Disturb,
+            ObservationBody::Profile(_) => ObservationKind::Profile,
+        }
+    }
+}
+
+/// What frames a line of an observation's series: the verb's own fields stand beside these.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LineFrame {
+    /// Offset of its begin from the record's zero.
+    pub start_ns: u64,
+    pub length_ns: u64,
+    /// The histograms of this interval, by their file's name without `.hlog`. Each has a line in its log, and no
+    /// other has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub logs: BTreeMap<String, LogSums>,
+}
+
+/// What a histogram alone would lose, and what it is checked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogSums {
+    pub count: u64,
+    /// Exact; a sum above 2^64 - 1 is written as that.
+    pub sum_ns: u64,
+    /// How many values passed an hour and were kept as an hour.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub out_of_range: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// How many histogram logs a record may have: each takes 270 KiB when it is read.
+pub const LOGS_MAX: usize = 256;
+
+/// Whether `name` may be that of a histogram log, without its `.hlog`: it becomes the name of a file.
+pub fn is_log_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    name.len() <= 100
+        && name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(fits)
+        && !name.ends_with(".hlog")
+}
+
+/// An observation's folder under way. A crash at any moment loses at most the last interval.
+pub struct ObservationWriter {
+    commits: Commits,
+    kind: ObservationKind,
+    logs: BTreeSet<String>,
+}
+
+impl ObservationWriter {
+    /// Makes the folder, with its parents, and writes `run.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Occupied`] when the folder already holds a record, [`RecordError::StartTime`] and
+    /// [`RecordError::Write`].
+    pub fn create(path: &Path, observation: &Observation) -> Result<ObservationWriter, RecordError> {
+        ObservationWriter::with(Commits::create(path, &observation.time.started)?, observation)
+    }
+
+    fn with(commits: Commits, observation: &Observation) -> Result<ObservationWriter, RecordError> {
+        let mut writer = ObservationWriter { commits, kind: observation.body.kind(), logs: BTreeSet::new() };
+        writer.finish(observation)?;
+        Ok(writer)
+    }
+
+    /// Where the record lies.
+    pub fn path(&self) -> &Path {
+        self.commits.path()
+    }
+
+    /// Adds one interval: what the verb says of it, and its histograms by name. Empty ones are left out.
+    ///
+    /// `start` is an offset from the record's zero, and later than that of the interval before.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Write`], for one when the disk is full: the interval is not in the folder then, and the next
+    /// one may be appended. [`RecordError::OutOfOrder`], [`RecordError::LogName`] and [`RecordError::TooLarge`].
+    ///
+    /// # Panics
+    ///
+    /// When `line` is no JSON object, or has a field of [`LineFrame`].
+    pub fn append(
+        &mut self,
+        line: &impl Serialize,
+        start: Nanos,
+        length: Nanos,
+        logs: &[(&str, &Durations)],
+    ) -> Result<(), RecordError> {
+        let logs = || logs.iter().filter(|(_, durations)| !durations.is_empty());
+        for (name, _) in logs() {
+            self.claim_log(name)?;
+        }
+        let sums = logs().map(|(name, durations)| ((*name).to_owned(), LogSums::of(durations)));
+        let frame = LineFrame { start_ns: start.0, length_ns: length.0, logs: sums.collect() };
+        let line = framed(&frame, line);
+        self.commits.interval(start, |commits| {
+            for (name, durations) in logs() {
+                commits.write_durations(name, (start, length), durations)?;
+            }
+            commits.write_json_line(SERIES, &line)
+        })
+    }
+
+    /// Adds one event.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Write`], and [`RecordError::TooLarge`] for a text of megabytes.
+    pub fn event(&mut self, event: &Event) -> Result<(), RecordError> {
+        self.commits.line(EVENTS, event)
+    }
+
+    /// Puts `observation` in the place of `run.json`, at once.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Write`]; the old document stands then.
+    ///
+    /// # Panics
+    ///
+    /// When it is of another kind than the one the folder was made with, or its `kind` is not that of its body.
+    pub fn finish(&mut self, observation: &Observation) -> Result<(), RecordError> {
+        let kinds = (observation.kind, observation.body.kind());
+        assert_eq!(kinds, (self.kind, self.kind), "a record keeps its kind, and its body is of that kind");
+        self.commits.replace_document(observation)
+    }
+
+    fn claim_log(&mut self, name: &str) -> Result<(), RecordError> {
+        if self.logs.contains(name) {
+            return Ok(());
+        }
+        if !is_log_name(name) || self.logs.len() == LOGS_MAX {
+            return Err(RecordError::LogName { name: name.to_owned() });
+        }
+        self.logs.insert(name.to_owned());
+        Ok(())
+    }
+}
+
+impl LogSums {
+    fn of(durations: &Durations) -> LogSums {
+        LogSums {
+            count: durations.count(),
+            sum_ns: u64::try_from(durations.sum_ns()).unwrap_or(u64::MAX),
+            out_of_range: durations.out_of_range(),
+        }
+    }
+}
+
+/// One object of both.
+fn framed(frame: &LineFrame, line: &impl Serialize) -> Value {
+    let to_value = |value| match value {
+        Ok(Value::Object(map)) => map,
+        Ok(_) | Err(_) => panic!("a line of a series is a JSON object with string keys"),
+    };
+    let mut framed = to_value(serde_json::to_value(frame));
+    for (key, value) in to_value(serde_json::to_value(line)) {
+        assert!(!matches!(key.as_str(), "start_ns" | "length_ns" | "logs"), "`{key}` is the frame's field");
+        framed.insert(key, value);
+    }
+    Value::Object(framed)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,165 @@
+//! Reads an observation's folder back, as a stranger's: sizes are bounded, names are checked before they become
+//! paths, texts are escaped, and what does not add up is an error.
+
+use super::*;
+use crate::escape::escaped;
+use crate::folder_reader::{LONGEST_EVENTS, check_kind, each_json_line, each_line, kind_of, read_whole};
+use crate::hlog::Decoder;
+use crate::log_reader::{Awaited, read_log};
+
+/// A line of `watch` has about two kilobytes: at one a second, a day and a half.
+const LONGEST_SERIES: u64 = 256 << 20;
+
+/// An observation as its folder tells it.
+#[derive(Debug, Clone)]
+pub struct Observed {
+    pub document: Observation,
+    /// Every committed interval, in order.
+    pub lines: Vec<ObservedLine>,
+    pub events: Vec<Event>,
+    /// The histograms of all committed intervals, merged, by the log's name without `.hlog`.
+    pub logs: BTreeMap<String, Durations>,
+}
+
+/// A line of the series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservedLine {
+    /// Offset from the record's zero.
+    pub start: Nanos,
+    pub length: Nanos,
+    /// As it stands in the file: a tree of it would take many times its memory.
+    text: Box<[u8]>,
+}
+
+impl ObservedLine {
+    /// The verb's own fields, as `T` or as [`Value`]; strings are escaped.
+    ///
+    /// # Errors
+    ///
+    /// [`Damage::Json`] when the line is not one of `T`.
+    pub fn fields<T: DeserializeOwned>(&self) -> Result<T, Damage> {
+        let mut value: Value = serde_json::from_slice(&self.text)?;
+        if let Value::Object(map) = &mut value {
+            map.retain(|key, _| !matches!(key.as_str(), "start_ns" | "length_ns" | "logs"));
+        }
+        Ok(serde_json::from_value(escaped(value))?)
+    }
+}
+
+impl Observed {
+    /// The document was never finished: it is under way, or its process is gone. The folder alone cannot tell
+    /// which.
+    pub fn is_cut_off(&self) -> bool {
+        self.document.state == State::Running
+    }
+}
+
+/// Reads the record in the folder `path`.
+///
+/// # Errors
+///
+/// [`RecordError::NoRun`], [`RecordError::OtherKind`] for the record of a run or an import,
+/// [`RecordError::Newer`] and what a damaged or hostile folder deserves.
+///
+/// # Cost
+///
+/// One pass over every file. The memory taken is that of the series' file and 270 KiB a log.
+pub fn read_observation(path: &Path) -> Result<Observed, RecordError> {
+    // The document first: when it says that it is over, all the rest has been written.
+    let document = read_document(path)?;
+    let (lines, frames) = read_lines(&path.join(SERIES))?;
+    let names: BTreeSet<&String> = frames.iter().flat_map(|frame| frame.logs.keys()).collect();
+    let mut logs = BTreeMap::new();
+    let mut decoder = Decoder::new();
+    for name in names {
+        let log = read_histograms(&path.join(format!("{name}.hlog")), name, &frames, &mut decoder)?;
+        logs.insert(name.clone(), log);
+    }
+    let mut events = Vec::new();
+    each_json_line(&path.join(EVENTS), LONGEST_EVENTS, |event| {
+        events.push(escaped::<Event>(event));
+        Ok(())
+    })?;
+    Ok(Observed { document, lines, events, logs })
+}
+
+fn read_document(path: &Path) -> Result<Observation, RecordError> {
+    if ObservationKind::from_name(&kind_of(path)?).is_none() {
+        check_kind(path, "an observing verb")?;
+    }
+    let document: Observation = read_whole(path).map(escaped)?;
+    if document.kind != document.body.kind() {
+        let (kind, body) = (document.kind.name(), document.body.kind().name());
+        let damage = Damage::sum(format!("kind is {kind}, and it holds what {body} saw"));
+        return Err(RecordError::Damaged { path: path.join(RUN), line: 1, damage });
+    }
+    Ok(document)
+}
+
+fn read_lines(path: &Path) -> Result<(Vec<ObservedLine>, Vec<LineFrame>), RecordError> {
+    let (mut lines, mut frames) = (Vec::new(), Vec::<LineFrame>::new());
+    let mut names = BTreeSet::new();
+    let mut sums = BTreeMap::<String, u64>::new();
+    each_line(path, LONGEST_SERIES, |text| {
+        let frame: LineFrame = serde_json::from_slice(text)?;
+        check_frame(&frame, frames.last())?;
+        for (name, log) in &frame.logs {
+            if names.len() == LOGS_MAX && !names.contains(name) {
+                return Err(Damage::sum(format!("the record has over {LOGS_MAX} logs")));
+            }
+            names.insert(name.clone());
+            // Checked here, so that no count below this line can overflow.
+            let sum = sums.entry(name.clone()).or_default();
+            *sum = sum.checked_add(log.count).ok_or_else(|| Damage::sum("the counts overflow"))?;
+        }
+        let (start, length) = (Nanos(frame.start_ns), Nanos(frame.length_ns));
+        lines.push(ObservedLine { start, length, text: text.into() });
+        frames.push(frame);
+        Ok(())
+    })?;
+    Ok((lines, frames))
+}
+
+fn check_frame(frame: &LineFrame, last: Option<&LineFrame>) -> Result<(), Damage> {
+    if last.is_some_and(|last| frame.start_ns <= last.start_ns) {
+        return Err(Damage::sum("it does not come after the line before it"));
+    }
+    if frame.start_ns.checked_add(frame.length_ns).is_none() {
+        return Err(Damage::sum("start_ns and length_ns reach beyond 584 years"));
+    }
+    for (name, log) in &frame.logs {
+        if !is_log_name(name) {
+            return Err(Damage::UnknownName { what: "a histogram", name: name.clone() });
+        }
+        if log.count == 0 {
+            return Err(Damage::sum(format!("{name} is there without a value")));
+        }
+    }
+    Ok(())
+}
+
+fn read_histograms(
+    path: &Path,
+    name: &str,
+    frames: &[LineFrame],
+    decoder: &mut Decoder,
+) -> Result<Durations, RecordError> {
+    let awaited = (0..).zip(frames).filter_map(|(index, frame)| {
+        let log = frame.logs.get(name)?;
+        Some(Awaited {
+            index,
+            start_ns: frame.start_ns,
+            length_ns: frame.length_ns,
+            counts: (log.count, log.count),
+            sum_ns: log.sum_ns,
+            out_of_range: log.out_of_range,
+        })
+    });
+    let committed = |start_ns| {
+        let found = frames.binary_search_by_key(&start_ns, |frame| frame.start_ns);
+        found.ok().map(|index| index as u64)
+    };
+    let mut total = Durations::new();
+    read_log(path, awaited, committed, decoder, |durations| total.merge(durations))?;
+    Ok(total)
+}

@@ -1,0 +1,323 @@
+//! What `watch` keeps: the requests of a running server, and where their time went.
+//!
+//! Wire types only; the verb fills them, `report` and `explain` read them.
+//!
+//! Its logs are [`RESPONSE`], [`SOCKET_QUEUE`], [`PREEMPTED`] and [`UNDISTURBED`], [`class_log`] for each class and
+//! [`part_log`] for each part. A part's log has a value for each request of the interval, zeros included: so its
+//! quantiles are those of requests, and its sum is that of the part.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::document::{Distribution, Kept};
+use crate::served::{Part, Protocol};
+
+/// Time at the server: read → done, of every request.
+pub const RESPONSE: &str = "response";
+
+/// Arrived in the kernel → read, of the requests with a stamp of their arrival.
+pub const SOCKET_QUEUE: &str = "socket_queue";
+
+/// Time at the server of the requests that were pre-empted; those that were not are in [`UNDISTURBED`].
+pub const PREEMPTED: &str = "preempted";
+
+pub const UNDISTURBED: &str = "undisturbed";
+
+/// The log of a part, without its `.hlog`.
+pub fn part_log(part: Part) -> String {
+    format!("part-{}", part.name())
+}
+
+/// The log of a class, without its `.hlog`: time at the server of its requests. Bytes that a file's name may not
+/// have become `_`, so of two classes that differ in these only, name one otherwise.
+pub fn class_log(class: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' };
+    let name: String = class.chars().take(80).map(fits).collect();
+    format!("response-class-{}", name.strip_suffix(".hlog").unwrap_or(&name))
+}
+
+/// What `watch` saw, over the whole record.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchResults {
+    pub subject: WatchSubject,
+    pub tier: Tier,
+    /// Requests whose answer was complete.
+    pub requests: u64,
+    /// Those of them that were pre-empted at least once.
+    pub preempted: u64,
+    /// Connections on which requests were seen.
+    pub connections: u64,
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+    /// Read → done. These four are absent while the record is under way.
+    pub response: Option<Distribution>,
+    /// Arrived → read; absent without stamps of the arrival too, and `missing` says why.
+    pub socket_queue: Option<Distribution>,
+    /// Of the requests that were pre-empted, and of those that were not.
+    pub preempted_response: Option<Distribution>,
+    pub undisturbed_response: Option<Distribution>,
+    /// Sums over all requests: together they are the sum of `response`.
+    pub parts_ns: PartsNs,
+    /// Requests by what `--class` makes of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassResult>,
+    /// Statements and routes; [`Served::digest`](crate::Served::digest) is a place in this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub digests: Vec<Digest>,
+    /// Who ran while requests that had been pre-empted waited for a CPU, the most time first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preemptors: Vec<Preemptor>,
+    /// What was not seen although it happened.
+    pub losses: Losses,
+    /// What watching cost, from the kernel's own statistics of its programs; empty where they were not kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub self_cost: Vec<ProgramCost>,
+    /// CPU time of the observer's own process; absent where it could not be read.
+    pub self_cpu_ns: Option<u64>,
+    /// What `served.parquet` holds, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<Kept>,
+}
+
+/// Which server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchSubject {
+    /// How it was named: `-p 4711`, `--port 80`, `--comm nginx`.
+    pub named: String,
+    /// Its processes at the end, at most the first thousand.
+    pub pids: Vec<u32>,
+    /// The ports that it listened on, as far as they were asked for or found.
+    pub ports: Vec<u16>,
+    pub comm: Option<String>,
+    /// What its connections carried, by requests, the most first.
+    pub protocols: Vec<ProtocolCount>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProtocolCount {
+    pub protocol: Protocol,
+    pub requests: u64,
+}
+
+/// How much of the kernel could be listened to. What a lower tier lacks is in `missing` of the record.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    /// One word, for people and programs.
+    pub name: String,
+    /// The places attached to, such as `tp_btf/sched_switch`.
+    pub attached: Vec<String>,
+}
+
+/// The requests of one class.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassResult {
+    /// Its name; where it has none, the value that the function returned.
+    pub class: String,
+    pub requests: u64,
+    pub preempted: u64,
+    /// Absent while the record is under way.
+    pub response: Option<Distribution>,
+    pub parts_ns: PartsNs,
+}
+
+/// Requests that differ in their values only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Digest {
+    /// The normalised statement, or method and route.
+    pub text: String,
+    pub protocol: Protocol,
+    pub count: u64,
+    /// Read → done, summed.
+    pub sum_ns: u64,
+    /// Arrived → read, summed over those with a stamp of their arrival.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_queue_ns: Option<u64>,
+    pub parts_ns: PartsNs,
+}
+
+/// One who ran on a CPU that requests waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Preemptor {
+    pub pid: u32,
+    pub comm: String,
+    /// Its path in the hierarchy; absent where it is not known.
+    pub cgroup: Option<String>,
+    /// For how long it ran meanwhile.
+    pub time_ns: u64,
+    /// How often it took the CPU away from a request.
+    pub count: u64,
+}
+
+/// What happened and was not seen, each a count. A figure of the record may be too small by as much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Losses {
+    /// Events for which the way to user space had no room.
+    pub ring_full: u64,
+    /// Threads, connections or requests for which a table of the kernel's programs had no room.
+    pub map_full: u64,
+    /// Events that the kernel left out because one of the programs ran already on that CPU.
+    pub recursion: u64,
+    /// Requests that were under way when watching began, and so have no begin.
+    pub mid_connection: u64,
+    /// Requests whose bytes were not understood; they are timed as turns where that is possible.
+    pub unparsed: u64,
+}
+
+impl Losses {
+    pub fn add(&mut self, other: &Losses) {
+        let Losses { ring_full, map_full, recursion, mid_connection, unparsed } = *other;
+        let all = [
+            (&mut self.ring_full, ring_full),
+            (&mut self.map_full, map_full),
+            (&mut self.recursion, recursion),
+            (&mut self.mid_connection, mid_connection),
+            (&mut self.unparsed, unparsed),
+        ];
+        all.into_iter().for_each(|(sum, count)| *sum = sum.saturating_add(count));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        *self == Losses::default()
+    }
+}
+
+/// What one of the kernel's programs cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramCost {
+    pub name: String,
+    pub runs: u64,
+    /// Time in it, the kernel's own measuring of it included.
+    pub ns: u64,
+}
+
+/// What `watch` says of one interval, beside the frame of the line. It counts the requests that were done in it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchLine {
+    pub requests: u64,
+    /// Of the response of the interval's sample, for plots; absent without a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_ns: Option<WatchQuantiles>,
+    /// Requests that were pre-empted at least once.
+    pub preempted: u64,
+    /// Sums over the interval's requests.
+    pub parts_ns: PartsNs,
+    /// Likewise; absent without stamps of the arrival.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_queue_ns: Option<u64>,
+    /// What was lost in this interval.
+    #[serde(default, skip_serializing_if = "Losses::is_empty")]
+    pub losses: Losses,
+    /// Requests by class, where classes are told apart.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub classes: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchQuantiles {
+    pub p50: u64,
+    pub p95: u64,
+    pub p99: u64,
+    pub max: u64,
+}
+
+/// A time for each [`Part`], in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartsNs {
+    pub on_cpu: u64,
+    pub stolen: u64,
+    pub run_queue: u64,
+    pub yielded: u64,
+    pub throttled: u64,
+    pub disk: u64,
+    pub lock: u64,
+    pub network: u64,
+    pub other: u64,
+    pub loop_wait: u64,
+}
+
+impl From<[Nanos; Part::COUNT]> for PartsNs {
+    fn from(parts: [Nanos; Part::COUNT]) -> PartsNs {
+        let [on_cpu, stolen, run_queue, yielded, throttled, disk, lock, network, other, loop_wait] =
+            parts.map(|part| part.0);
+        PartsNs { on_cpu, stolen, run_queue, yielded, throttled, disk, lock, network, other, loop_wait }
+    }
+}
+
+impl From<PartsNs> for [Nanos; Part::COUNT] {
+    fn from(parts: PartsNs) -> [Nanos; Part::COUNT] {
+        let PartsNs { on_cpu, stolen, run_queue, yielded, throttled, disk, lock, network, other, loop_wait } =
+            parts;
+        [on_cpu, stolen, run_queue, yielded, throttled, disk, lock, network, other, loop_wait].map(Nanos)
+    }
+}
+
+impl PartsNs {
+    /// Adds those of a request; a sum stops at the end of a u64, 584 years.
+    pub fn add(&mut self, parts: &[Nanos; Part::COUNT]) {
+        let mut sums: [Nanos; Part::COUNT] = (*self).into();
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            *sum = Nanos(sum.0.saturating_add(part.0));
+        }
+        *self = sums.into();
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> u128 {
+        <[Nanos; Part::COUNT]>::from(*self).iter().map(|part| u128::from(part.0)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::is_log_name;
+
+    #[test]
+    fn each_part_has_its_field() {
+        for part in Part::ALL {
+            let mut parts = [Nanos::ZERO; Part::COUNT];
+            parts[part as usize] = Nanos(7);
+            let wire = PartsNs::from(parts);
+            assert_eq!(serde_json::to_value(wire).unwrap()[part.name()], 7);
+            assert_eq!((<[Nanos; Part::COUNT]>::from(wire), wire.total()), (parts, 7));
+            assert!(is_log_name(&part_log(part)));
+        }
+    }
+
+    #[test]
+    fn any_class_makes_a_log() {
+        for (class, log) in
+            [("hit", "response-class-hit"), ("../x", "response-class-.._x"), ("a.hlog", "response-class-a")]
+        {
+            assert_eq!(class_log(class), log);
+        }
+        for class in ["", "é", &"x".repeat(1_000), "-1"] {
+            assert!(is_log_name(&class_log(class)), "{class}");
+        }
+    }
+
+    #[test]
+    fn losses_add() {
+        let one = Losses { ring_full: 1, map_full: 2, recursion: 3, mid_connection: 4, unparsed: u64::MAX };
+        let mut sum = one;
+        sum.add(&one);
+        let expected =
+            Losses { ring_full: 2, map_full: 4, recursion: 6, mid_connection: 8, unparsed: u64::MAX };
+        assert_eq!((sum, sum.is_empty(), Losses::default().is_empty()), (expected, false, true));
+    }
+}

@@ -1,0 +1,236 @@
+//! One request as the server's kernel saw it: when it arrived, was read and was answered, and where the time went.
+//!
+//! It says nothing of how that was found out (`watch` does), nor of the way to the server. The observer of a server
+//! makes these, and `explain` joins them with the client's requests by the connection's two addresses.
+
+use std::net::SocketAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// Where the time of a request at the server went, from its read to the end of its answer. Exclusive, and
+/// together they are that time to the nanosecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Part {
+    /// A thread of the server ran for it.
+    OnCpu,
+    /// It had a CPU that did other work: interrupts, or the hypervisor's other guests.
+    Stolen,
+    /// Woken, or pre-empted: it waited for a CPU that others had.
+    RunQueue,
+    /// It gave the CPU away by itself.
+    Yielded,
+    /// Its group had used up its CPU quota.
+    Throttled,
+    /// Blocked on a block device.
+    Disk,
+    /// Blocked on a lock of another thread.
+    Lock,
+    /// Blocked on another connection.
+    Network,
+    /// Blocked otherwise: a sleep, a pipe, or nobody knows.
+    Other,
+    /// No thread worked on it: the server's event loop or pool served others.
+    LoopWait,
+}
+
+impl Part {
+    pub const COUNT: usize = 10;
+
+    /// In the order of [`Served::parts`].
+    pub const ALL: [Part; Part::COUNT] = [
+        Part::OnCpu,
+        Part::Stolen,
+        Part::RunQueue,
+        Part::Yielded,
+        Part::Throttled,
+        Part::Disk,
+        Part::Lock,
+        Part::Network,
+        Part::Other,
+        Part::LoopWait,
+    ];
+
+    /// The name used in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::OnCpu => "on_cpu",
+            Part::Stolen => "stolen",
+            Part::RunQueue => "run_queue",
+            Part::Yielded => "yielded",
+            Part::Throttled => "throttled",
+            Part::Disk => "disk",
+            Part::Lock => "lock",
+            Part::Network => "network",
+            Part::Other => "other",
+            Part::LoopWait => "loop_wait",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Part> {
+        Part::ALL.into_iter().find(|part| part.name() == name)
+    }
+}
+
+/// What the bytes of a connection were taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    Http1,
+    Postgres,
+    Mysql,
+    Redis,
+    /// Unknown: all that comes before the server writes is a request, and what it writes until more comes is its
+    /// answer.
+    Turns,
+    /// Encrypted, and so timed as turns.
+    Tls,
+}
+
+impl Protocol {
+    pub const ALL: [Protocol; 6] = [
+        Protocol::Http1,
+        Protocol::Postgres,
+        Protocol::Mysql,
+        Protocol::Redis,
+        Protocol::Turns,
+        Protocol::Tls,
+    ];
+
+    /// The name used in files, flags and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Protocol::Http1 => "http1",
+            Protocol::Postgres => "postgres",
+            Protocol::Mysql => "mysql",
+            Protocol::Redis => "redis",
+            Protocol::Turns => "turns",
+            Protocol::Tls => "tls",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Protocol> {
+        Protocol::ALL.into_iter().find(|protocol| protocol.name() == name)
+    }
+}
+
+/// Who ran most on the CPU that a request waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Culprit {
+    pub pid: u32,
+    pub comm: String,
+    /// For how long it ran while the request waited.
+    pub time: Nanos,
+}
+
+/// One request as the server's kernel saw it. All instants are on the monotonic clock of that host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// The observer's number of its connection.
+    pub connection: u64,
+    /// The client's end of the connection; `None` where the observer could not tell.
+    pub peer: Option<SocketAddr>,
+    /// The server's end.
+    pub local: Option<SocketAddr>,
+    /// Which request of its connection it is, from 0, since the observer saw the connection.
+    pub n: u64,
+    /// Its last byte is in the server's kernel; `None` where there was no stamp.
+    pub arrived: Option<Nanos>,
+    /// The return of the read that brought its last byte.
+    pub read: Nanos,
+    /// The completion of the first write of its answer.
+    pub first_sent: Nanos,
+    /// The completion of the last one.
+    pub done: Nanos,
+    /// In the order of [`Part::ALL`]; they sum to `done - read`.
+    pub parts: [Nanos; Part::COUNT],
+    /// How much of [`Part::RunQueue`] it was pre-empted for, not woken late.
+    pub preempted: Nanos,
+    pub preemptions: u32,
+    /// Absent where it never waited for a CPU.
+    pub culprit: Option<Culprit>,
+    /// Of the thread that wrote the answer's last byte.
+    pub pid: u32,
+    pub tid: u32,
+    /// How often another thread took it over.
+    pub hand_offs: u16,
+    pub protocol: Protocol,
+    /// Its place in the record's digests.
+    pub digest: u32,
+    /// HTTP status and the like.
+    pub status: Option<u16>,
+    /// What the function returned that `--class` names.
+    pub class: Option<i64>,
+    pub request_bytes: u64,
+    pub response_bytes: u64,
+}
+
+impl Served {
+    /// Its time at the server: read → done.
+    #[inline]
+    pub fn response(&self) -> Nanos {
+        self.done.saturating_sub(self.read)
+    }
+
+    /// Arrived in the kernel → read by the server; absent where there was no stamp.
+    #[inline]
+    pub fn socket_queue(&self) -> Option<Nanos> {
+        self.arrived.map(|arrived| self.read.saturating_sub(arrived))
+    }
+
+    #[inline]
+    pub fn part(&self, part: Part) -> Nanos {
+        self.parts[part as usize]
+    }
+
+    /// What the law of this type leaves over, as nanoseconds: `done - read` less all parts. 0, or the observer is
+    /// wrong.
+    pub fn residual(&self) -> i128 {
+        let parts: i128 = self.parts.iter().map(|part| i128::from(part.0)).sum();
+        i128::from(self.done.0) - i128::from(self.read.0) - parts
+    }
+
+    /// Its instants lie in order and its parts are its time.
+    pub fn is_lawful(&self) -> bool {
+        let in_order = self.arrived.is_none_or(|arrived| arrived <= self.read)
+            && self.read <= self.first_sent
+            && self.first_sent <= self.done;
+        in_order && self.residual() == 0 && self.preempted <= self.part(Part::RunQueue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for (i, part) in Part::ALL.into_iter().enumerate() {
+            assert_eq!((part as usize, Part::from_name(part.name())), (i, Some(part)));
+        }
+        for protocol in Protocol::ALL {
+            assert_eq!(Protocol::from_name(protocol.name()), Some(protocol));
+            assert_eq!(serde_json::to_value(protocol).unwrap(), protocol.name());
+        }
+    }
+
+    #[test]
+    fn a_residual_is_told_in_both_directions() {
+        let mut served = crate::fixture::served(1);
+        assert!(served.is_lawful());
+        served.parts[0] += Nanos(3);
+        assert_eq!((served.residual(), served.is_lawful()), (-3, false));
+        served.parts[0] = Nanos::ZERO;
+        assert!(served.residual() > 0);
+    }
+
+    #[test]
+    fn a_request_without_an_arrival_has_no_socket_queue() {
+        let mut served = crate::fixture::served(1);
+        assert_eq!(served.socket_queue(), Some(Nanos(40)));
+        served.arrived = None;
+        assert_eq!(served.socket_queue(), None);
+    }
+}
