@@ -17,24 +17,13 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* ---- what user space decides before loading ---------------------------------------------------------------- */
-
-/* By number of a system call: what a thread waits for that sleeps in it (enum call). */
-const volatile u8 calls[CALLS];
-/* By number of a system call: where the bytes are that it moves (enum move). */
-const volatile u8 moves[CALLS];
-/* Most bytes to copy of one read or write. */
-const volatile u32 capture = 1024;
-/* The number of sched_yield. */
-const volatile s32 yield_call = -1;
-
-/* ---- what user space may change while it runs --------------------------------------------------------------- */
-
+/* What user space decides before loading. */
+const volatile struct settings settings SEC(".rodata.settings");
 /* The one process that is watched, or 0 when there are more: then `processes` says. */
-u32 only_process = 0;
+u32 only_process SEC(".bss.process");
 /* Local ports whose connections are the server's, by number. */
-u8 ports[65536];
-struct losses losses;
+u8 ports[65536] SEC(".bss.ports");
+struct losses losses SEC(".bss.losses");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -259,7 +248,7 @@ static __always_inline u8 reason_to_sleep(struct task_struct *task)
 		return DISK;
 	if (call < 0 || call >= CALLS)
 		return OTHER;
-	switch (calls[call & (CALLS - 1)]) {
+	switch (settings.calls[call & (CALLS - 1)]) {
 	case CALL_LOCK:
 		return LOCK;
 	case CALL_DISK:
@@ -442,7 +431,7 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt, u
 		return;
 	}
 	regs = (struct pt_regs *)bpf_task_pt_regs(prev);
-	if (!preempt && CALL_NUMBER(regs) == yield_call) {
+	if (!preempt && CALL_NUMBER(regs) == settings.yield_call) {
 		thread->doing = YIELDED;
 		return;
 	}
@@ -676,7 +665,7 @@ static __always_inline u32 copy_moved(struct event *event, struct task_struct *t
 		return 0;
 	if (most > length)
 		most = length;
-	how = moves[call & (CALLS - 1)];
+	how = settings.moves[call & (CALLS - 1)];
 	if (how == MOVE_BUFFER) {
 		if (most > CAPTURE)
 			most = CAPTURE;
@@ -755,7 +744,7 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	}
 	if (kind == EVENT_READ)
 		take_arrivals(conn, sk, event, length);
-	most = conn->whole ? CAPTURE : capture;
+	most = conn->whole ? CAPTURE : settings.capture;
 	copied = copy_moved(event, task, length, most);
 	event->captured = copied;
 	if (kind == EVENT_READ && copied && event->bytes[0] == '*')

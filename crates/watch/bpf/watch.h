@@ -49,6 +49,17 @@ enum {
 	VECTORS = 8,
 };
 
+struct settings {
+	/* By number of a system call: what a thread waits for that sleeps in it (enum call). */
+	u8 calls[CALLS];
+	/* By number of a system call: where the bytes are that it moves (enum move). */
+	u8 moves[CALLS];
+	/* Most bytes to copy of one read or write. */
+	u32 capture;
+	/* The number of sched_yield. */
+	s32 yield_call;
+};
+
 enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED };
 enum event_flags { EVENT_NEW = 1 };
 
@@ -92,6 +103,11 @@ struct event {
 	struct arrival arrived[ARRIVALS];
 	u8 bytes[2 * CAPTURE];
 };
+
+_Static_assert(__builtin_offsetof(struct event, parts) == 48, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct event, woken_parts) == 144, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct event, arrived) == 296, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct event, bytes) == 424, "as in event.rs");
 
 #define EVENT_HEAD (__builtin_offsetof(struct event, bytes))
 

@@ -1,0 +1,234 @@
+//! What the kernel's side tells, as it lies in the ring: the layout of `bpf/watch.h`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use units::Nanos;
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+/// How many parts an account has: those of a request, and [`IDLE`].
+pub const PARTS: usize = 10;
+
+/// The last part: it polled for whatever comes next.
+pub const IDLE: usize = 9;
+
+const ARRIVALS: usize = 8;
+
+/// A thread's time by part since its previous event, in nanoseconds; sums to the time between the two.
+pub type Account = [u64; PARTS];
+
+/// What a thread did at the instant of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// Its read of a connection returned.
+    Read,
+    /// Its write to a connection was completed.
+    Write,
+    /// It began to poll.
+    Idle,
+    /// The connection is gone; no thread's doing.
+    Closed,
+}
+
+/// When bytes that were read had come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Arrival {
+    pub at: u64,
+    /// One past its last byte, counted from the first byte of the read.
+    pub end: u32,
+    pad: u32,
+}
+
+/// Who ran longest while a thread waited for a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Culprit {
+    pub pid: u32,
+    pub comm: [u8; 16],
+    pub time: Nanos,
+}
+
+/// Where a connection leads, told with its first event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// Absent for Unix sockets.
+    pub local: Option<SocketAddr>,
+    pub peer: Option<SocketAddr>,
+}
+
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Head {
+    at: u64,
+    socket: u64,
+    pid: u32,
+    tid: u32,
+    kind: u8,
+    flags: u8,
+    arrivals: u8,
+    classified: u8,
+    length: u32,
+    captured: u32,
+    preemptions: u32,
+    class: i64,
+    parts: Account,
+    preempted_ns: u64,
+    woken_at: u64,
+    woken_parts: Account,
+    culprit_ns: u64,
+    culprit: u32,
+    local_port: u16,
+    peer_port: u16,
+    culprit_comm: [u8; 16],
+    family: u16,
+    pad: [u16; 3],
+    local: [u8; 16],
+    peer: [u8; 16],
+    arrived: [Arrival; ARRIVALS],
+}
+
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Gone {
+    at: u64,
+    socket: u64,
+    pid: u32,
+    tid: u32,
+    kind: u8,
+    pad: [u8; 7],
+}
+
+/// One event, read where it lies.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'a> {
+    pub at: Nanos,
+    pub edge: Edge,
+    /// The kernel's cookie of the connection; 0 where there is none.
+    pub socket: u64,
+    pub pid: u32,
+    pub tid: u32,
+    /// How many bytes the call moved.
+    pub length: u32,
+    /// The first of them; fewer than `length` where they were not copied.
+    pub bytes: &'a [u8],
+    pub parts: &'a Account,
+    /// Of the run queue: pushed off a CPU, for so long and so often.
+    pub preempted: Nanos,
+    pub preemptions: u32,
+    pub culprit: Option<Culprit>,
+    /// When the thread was last woken within the account, and the account until then.
+    pub woken: Option<(Nanos, &'a Account)>,
+    /// What the classifying function returned since the last read.
+    pub class: Option<i64>,
+    pub arrived: &'a [Arrival],
+    pub opened: Option<Opened>,
+}
+
+static NOTHING: Account = [0; PARTS];
+
+const NEW: u8 = 1;
+
+impl<'a> Event<'a> {
+    /// `None` for what is no event of this version: then the object and the binary do not belong together.
+    ///
+    /// # Cost
+    ///
+    /// Nothing is copied.
+    pub fn parse(raw: &'a [u8]) -> Option<Event<'a>> {
+        let kind = *raw.get(std::mem::offset_of!(Gone, kind))?;
+        let edge = match kind {
+            1 => Edge::Read,
+            2 => Edge::Write,
+            3 => Edge::Idle,
+            4 => return Event::gone(raw),
+            _ => return None,
+        };
+        let (head, bytes) = Head::ref_from_prefix(raw).ok()?;
+        Some(Event {
+            at: Nanos(head.at),
+            edge,
+            socket: head.socket,
+            pid: head.pid,
+            tid: head.tid,
+            length: head.length,
+            bytes: bytes.get(..head.captured as usize)?,
+            parts: &head.parts,
+            preempted: Nanos(head.preempted_ns),
+            preemptions: head.preemptions,
+            culprit: (head.culprit != 0).then_some(Culprit {
+                pid: head.culprit,
+                comm: head.culprit_comm,
+                time: Nanos(head.culprit_ns),
+            }),
+            woken: (head.woken_at != 0).then_some((Nanos(head.woken_at), &head.woken_parts)),
+            class: (head.classified != 0).then_some(head.class),
+            arrived: head.arrived.get(..usize::from(head.arrivals))?,
+            opened: (head.flags & NEW != 0).then(|| head.opened()),
+        })
+    }
+
+    fn gone(raw: &'a [u8]) -> Option<Event<'a>> {
+        let (gone, _) = Gone::ref_from_prefix(raw).ok()?;
+        Some(Event {
+            at: Nanos(gone.at),
+            edge: Edge::Closed,
+            socket: gone.socket,
+            pid: gone.pid,
+            tid: gone.tid,
+            length: 0,
+            bytes: &[],
+            parts: &NOTHING,
+            preempted: Nanos(0),
+            preemptions: 0,
+            culprit: None,
+            woken: None,
+            class: None,
+            arrived: &[],
+            opened: None,
+        })
+    }
+}
+
+impl Head {
+    fn opened(&self) -> Opened {
+        Opened {
+            local: address(self.family, self.local, self.local_port),
+            peer: address(self.family, self.peer, self.peer_port),
+        }
+    }
+}
+
+fn address(family: u16, bytes: [u8; 16], port: u16) -> Option<SocketAddr> {
+    let ip = match i32::from(family) {
+        libc::AF_INET => IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])),
+        // A listener for both families has callers of the old one under mapped addresses.
+        libc::AF_INET6 => Ipv6Addr::from(bytes).to_canonical(),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If this fails, every figure is read from the wrong place: `bpf/watch.h` and this file have parted.
+    #[test]
+    fn the_layout_is_that_of_the_kernels_side() {
+        // The header asserts the same numbers.
+        assert_eq!(std::mem::offset_of!(Head, parts), 48);
+        assert_eq!(std::mem::offset_of!(Head, woken_parts), 144);
+        assert_eq!(std::mem::offset_of!(Head, arrived), 296);
+        assert_eq!(size_of::<Head>(), 424);
+        assert_eq!(std::mem::offset_of!(Gone, kind), std::mem::offset_of!(Head, kind));
+    }
+
+    #[test]
+    fn bytes_that_are_no_event_are_none() {
+        assert!(Event::parse(&[]).is_none());
+        assert!(Event::parse(&[9; 64]).is_none());
+        let mut short = [0_u64; 8];
+        short[3] = 1;
+        let bytes: Vec<u8> = short.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert!(Event::parse(&bytes).is_none());
+    }
+}

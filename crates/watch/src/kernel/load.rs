@@ -1,0 +1,335 @@
+//! Loads the programs, attaches them, and reads what they tell.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
+
+use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
+use libbpf_rs::{
+    Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, Program, RingBuffer,
+    RingBufferBuilder, UprobeOpts,
+};
+use units::Nanos;
+
+use super::calls;
+use super::event::Event;
+
+/// What cannot be changed once it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Most bytes to copy of one read or write.
+    pub capture: u32,
+    /// The ring's size; a power of two.
+    pub ring_bytes: u32,
+    /// The function whose returned value is a request's class.
+    pub class: Option<ClassProbe>,
+}
+
+/// `uretprobe:BINARY:SYMBOL`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassProbe {
+    pub binary: PathBuf,
+    pub symbol: String,
+}
+
+/// Why the programs do not run.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(
+        "this needs the right to load eBPF programs: run it as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE"
+    )]
+    Privilege,
+    #[error(
+        "this kernel does not describe its types (no /sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF"
+    )]
+    NoTypes,
+    #[error("this kernel refused the eBPF program: {0}")]
+    Refused(String),
+    #[error("cannot probe `{symbol}` of {binary}: {why}")]
+    Class { binary: PathBuf, symbol: String, why: String },
+}
+
+/// What could not be told; each a count since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Events that found the ring full.
+    pub ring_full: u64,
+    /// Threads, connections, processes and culprits for which there was no memory.
+    pub map_full: u64,
+    /// Waits longer than the memory of who ran.
+    pub forgotten_slices: u64,
+    /// Lots of arrived bytes that were joined with later ones.
+    pub joined_arrivals: u64,
+    /// Runs of a program that the kernel skipped.
+    pub recursion: u64,
+    /// Records of the ring that are no event: never, unless the object is another version's.
+    pub unreadable: u64,
+}
+
+/// What one program cost so far, by the kernel's own account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cost {
+    pub program: String,
+    pub runs: u64,
+    pub time: Nanos,
+}
+
+/// Who ran while threads of a process waited for a CPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CulpritRow {
+    pub victim: u32,
+    pub pid: u32,
+    pub comm: [u8; 16],
+    pub time: Nanos,
+    pub count: u64,
+}
+
+/// The programs, attached until dropped.
+pub struct Kernel {
+    ring: RingBuffer<'static>,
+    object: Object,
+    _links: Vec<Link>,
+    /// While it is open the kernel keeps its account of programs.
+    statistics: Option<OwnedFd>,
+    unreadable: Rc<Cell<u64>>,
+}
+
+impl Kernel {
+    /// Loads and attaches everything; `tell` gets every event of the ring, in order, from within [`Kernel::drain`].
+    /// Nothing is watched yet.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`].
+    pub fn load(
+        settings: &Settings,
+        mut tell: impl FnMut(&Event<'_>) + 'static,
+    ) -> Result<Kernel, LoadError> {
+        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return Err(LoadError::NoTypes);
+        }
+        COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        libbpf_rs::set_print(Some((PrintLevel::Warn, complain)));
+        let mut open =
+            ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
+        prepare(&mut open, settings)?;
+        let object = open.load().map_err(|e| refused(&e))?;
+        let links = attach(&object, settings)?;
+        let unreadable = Rc::<Cell<u64>>::default();
+        let count = Rc::clone(&unreadable);
+        let mut builder = RingBufferBuilder::new();
+        let map = map(&object, "ring");
+        builder
+            .add(&map, move |raw| {
+                match Event::parse(raw) {
+                    Some(event) => tell(&event),
+                    None => count.set(count.get() + 1),
+                }
+                0
+            })
+            .map_err(|e| refused(&e))?;
+        let ring = builder.build().map_err(|e| refused(&e))?;
+        Ok(Kernel { ring, object, _links: links, statistics: None, unreadable })
+    }
+
+    /// Hands over every event that is in the ring.
+    pub fn drain(&mut self) {
+        // Only an error of the callback can come back, and ours has none.
+        let _ = self.ring.consume();
+    }
+
+    /// Says whose threads are the server's, and which local ports.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel takes no more processes.
+    pub fn watch(&mut self, processes: &[u32], ports: &[u16]) -> Result<(), LoadError> {
+        let known = map(&self.object, "processes");
+        for process in processes {
+            known.update(&process.to_ne_bytes(), &[1], MapFlags::ANY).map_err(|e| refused(&e))?;
+        }
+        let only = if let [only] = processes { *only } else { 0 };
+        let mut flags = vec![0; PORTS];
+        for &port in ports {
+            flags[usize::from(port)] = 1;
+        }
+        let zero = 0_u32.to_ne_bytes();
+        map(&self.object, ".bss.ports").update(&zero, &flags, MapFlags::ANY).map_err(|e| refused(&e))?;
+        map(&self.object, ".bss.process")
+            .update(&zero, &only.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| refused(&e))
+    }
+
+    /// The processes that are watched by now: those named, and their children since.
+    pub fn processes(&self) -> Vec<u32> {
+        map(&self.object, "processes").keys().filter_map(|key| word(&key)).collect()
+    }
+
+    /// Adds one more process.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kernel::watch`].
+    pub fn add(&mut self, process: u32) -> Result<(), LoadError> {
+        map(&self.object, "processes")
+            .update(&process.to_ne_bytes(), &[1], MapFlags::ANY)
+            .map_err(|e| refused(&e))
+    }
+
+    /// What could not be told so far.
+    pub fn losses(&self) -> Losses {
+        let zero = 0_u32.to_ne_bytes();
+        let raw = map(&self.object, ".bss.losses").lookup(&zero, MapFlags::ANY).ok().flatten();
+        let raw = raw.unwrap_or_default();
+        let at = |n: usize| {
+            raw.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+        };
+        Losses {
+            ring_full: at(0),
+            map_full: at(1) + at(2) + at(3) + at(4),
+            forgotten_slices: at(5),
+            joined_arrivals: at(6),
+            recursion: self.programs().iter().map(|program| program.recursion_misses).sum(),
+            unreadable: self.unreadable.get(),
+        }
+    }
+
+    /// Lets the kernel measure what the programs cost; a few per cent of that more.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel does not keep such an account.
+    pub fn measure_cost(&mut self) -> io::Result<()> {
+        // SAFETY: no argument but a number; the result is a descriptor of ours, or negative.
+        #[allow(unsafe_code)]
+        let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
+        if descriptor < 0 {
+            return Err(io::Error::from_raw_os_error(-descriptor));
+        }
+        // SAFETY: just made, and nobody else has it.
+        #[allow(unsafe_code)]
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        self.statistics = Some(descriptor);
+        Ok(())
+    }
+
+    /// What each program cost since [`Kernel::measure_cost`]; empty without it.
+    pub fn cost(&self) -> Vec<Cost> {
+        if self.statistics.is_none() {
+            return Vec::new();
+        }
+        let cost = |program: ProgramInfo| Cost {
+            program: program.name.to_string_lossy().into_owned(),
+            runs: program.run_cnt,
+            time: Nanos(program.run_time_ns),
+        };
+        self.programs().into_iter().map(cost).filter(|cost| cost.runs > 0).collect()
+    }
+
+    fn programs(&self) -> Vec<ProgramInfo> {
+        let ours = self.object.progs().filter_map(|program| Program::id_from_fd(program.as_fd()).ok());
+        let ours: Vec<u32> = ours.collect();
+        ProgInfoIter::default().filter(|program| ours.contains(&program.id)).collect()
+    }
+
+    /// Who took CPUs from the watched processes so far.
+    pub fn culprits(&self) -> Vec<CulpritRow> {
+        let culprits = map(&self.object, "culprits");
+        let row = |key: Vec<u8>| {
+            let value = culprits.lookup(&key, MapFlags::ANY).ok().flatten()?;
+            Some(CulpritRow {
+                victim: word(key.get(..4)?)?,
+                pid: word(key.get(4..8)?)?,
+                comm: key.get(8..24)?.try_into().ok()?,
+                time: Nanos(u64::from_ne_bytes(value.get(..8)?.try_into().ok()?)),
+                count: u64::from_ne_bytes(value.get(8..16)?.try_into().ok()?),
+            })
+        };
+        culprits.keys().filter_map(row).collect()
+    }
+}
+
+const PORTS: usize = 1 << 16;
+
+fn word(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+fn map<'o>(object: &'o Object, name: &str) -> Map<'o> {
+    object.maps().find(|map| map.name() == name).expect("the object has the maps that its source declares")
+}
+
+fn prepare(open: &mut OpenObject, settings: &Settings) -> Result<(), LoadError> {
+    let cpus = libbpf_rs::num_possible_cpus().map_err(|e| refused(&e))?;
+    let cpus = u32::try_from(cpus).expect("CPUs are counted in 32 bits");
+    for mut map in open.maps_mut() {
+        match map.name().to_str() {
+            Some("ran" | "scratch") => map.set_max_entries(cpus),
+            Some("ring") => map.set_max_entries(settings.ring_bytes),
+            Some(".rodata.settings") => map.set_initial_value(&settings_bytes(settings)),
+            _ => Ok(()),
+        }
+        .map_err(|e| refused(&e))?;
+    }
+    for mut program in open.progs_mut() {
+        if program.name() == CLASSIFIER {
+            program.set_autoload(settings.class.is_some());
+        }
+    }
+    Ok(())
+}
+
+/// `struct settings` of `bpf/watch.h`.
+fn settings_bytes(settings: &Settings) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(2 * calls::CALLS + 8);
+    bytes.extend_from_slice(&calls::waits());
+    bytes.extend_from_slice(&calls::moves());
+    bytes.extend_from_slice(&settings.capture.to_ne_bytes());
+    let yields = i32::try_from(libc::SYS_sched_yield).expect("numbers of system calls are small");
+    bytes.extend_from_slice(&yields.to_ne_bytes());
+    bytes
+}
+
+const CLASSIFIER: &str = "on_return";
+
+fn attach(object: &Object, settings: &Settings) -> Result<Vec<Link>, LoadError> {
+    let mut links = Vec::new();
+    for program in object.progs_mut() {
+        if program.name() != CLASSIFIER {
+            links.push(program.attach().map_err(|e| refused(&e))?);
+        } else if let Some(class) = &settings.class {
+            let options =
+                UprobeOpts { retprobe: true, func_name: Some(class.symbol.clone()), ..UprobeOpts::default() };
+            let link = program.attach_uprobe_with_opts(-1, &class.binary, 0, options);
+            links.push(link.map_err(|e| LoadError::Class {
+                binary: class.binary.clone(),
+                symbol: class.symbol.clone(),
+                why: e.to_string(),
+            })?);
+        }
+    }
+    Ok(links)
+}
+
+/// What libbpf has to say of a failure: its own error is a number only.
+static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
+
+#[expect(clippy::needless_pass_by_value, reason = "libbpf-rs wants a function of this shape")]
+fn complain(_: PrintLevel, text: String) {
+    let mut complaints = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if complaints.len() < 16 << 10 {
+        complaints.push_str(&text);
+    }
+}
+
+fn refused(error: &libbpf_rs::Error) -> LoadError {
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+        return LoadError::Privilege;
+    }
+    let complaints = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = complaints.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    LoadError::Refused(format!("{error:#}; {}", first.trim()))
+}

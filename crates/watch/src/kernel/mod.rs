@@ -1,0 +1,8 @@
+//! The kernel's side: the loaded programs, and what they tell.
+
+mod calls;
+mod event;
+mod load;
+
+pub use event::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS};
+pub use load::{ClassProbe, Cost, CulpritRow, Kernel, LoadError, Losses, Settings};
