@@ -12,7 +12,7 @@ mod pairing;
 mod sim;
 
 pub use pairing::{Pairing, Shift};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 pub use sim::SimClock;
 use units::Nanos;
 
@@ -52,6 +52,12 @@ pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 
+/// The period of this kernel's tick (1 / `CONFIG_HZ`): the coarse clock is the one that advances with it.
+pub fn tick() -> Nanos {
+    let period = clock_getres(ClockId::MonotonicCoarse);
+    Nanos(period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64)
+}
+
 /// Sleeps until `due` on the monotonic clock; returns at once when it has passed. Signals do not cut it short.
 pub fn sleep_until(due: Nanos) {
     let request = Timespec {
@@ -83,6 +89,11 @@ mod tests {
             assert!(next >= last);
             last = next;
         }
+    }
+
+    #[test]
+    fn a_tick_is_between_one_and_ten_milliseconds() {
+        assert!((Nanos::from_micros(900)..=Nanos::from_millis(11)).contains(&tick()), "{}", tick());
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod cpu;
 mod facts;
 mod hiccup;
 mod net;
+pub mod process;
 mod run_queue;
 
 pub use counters::{Counters, Missing, Reading, open_files_limit};

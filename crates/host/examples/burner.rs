@@ -1,0 +1,163 @@
+//! A load of known CPU use, for tests of instruments: it does what its standard input says, a line each, and then
+//! tells the CPU time it has used, and waits for the next line without using any.
+//!
+//! `spin MS` burns in user space, `kernel MS` in system calls. `evade-user MS` burns in user space and is in a system
+//! call whenever the kernel's tick comes by, `evade-kernel MS` the reverse: what samples at the tick sees the
+//! opposite of the truth. `threads N MS` starts N threads one after another that burn MS each, half of it in system
+//! calls; `last` does so and stays, and `end` ends them.
+//!
+//! Each answer is `TOTAL USER SYSTEM`, in nanoseconds: the process's CPU clock, and what of it lay in which mode
+//! by the CPU clocks of its threads.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{self, BufRead, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use rustix::time::ClockId;
+use units::Nanos;
+
+static USER: AtomicU64 = AtomicU64::new(0);
+static SYSTEM: AtomicU64 = AtomicU64::new(0);
+
+/// How long before and after a tick it is in the other mode. A tick comes to each CPU up to some 100 us after the
+/// coarse clock's.
+const BEFORE: Nanos = Nanos::from_micros(250);
+const AFTER: Nanos = Nanos::from_micros(250);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    User,
+    System,
+}
+
+fn main() -> io::Result<()> {
+    let mut kept: Vec<(SyncSender<()>, JoinHandle<()>)> = Vec::new();
+    answer()?;
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let mut words = line.split_ascii_whitespace();
+        let verb = words.next().unwrap_or_default();
+        let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+        match verb {
+            "spin" => burn(Mode::User, Nanos::from_millis(number()))?,
+            "kernel" => burn(Mode::System, Nanos::from_millis(number()))?,
+            "evade-user" => evade(Mode::User, Nanos::from_millis(number()))?,
+            "evade-kernel" => evade(Mode::System, Nanos::from_millis(number()))?,
+            "threads" => {
+                let (count, length) = (number(), Nanos::from_millis(number()));
+                for _ in 0..count {
+                    let _ = thread::spawn(move || half_and_half(length)).join();
+                }
+            }
+            "last" => {
+                let (count, length) = (number(), Nanos::from_millis(number()));
+                for _ in 0..count {
+                    let (sender, end) = sync_channel(0);
+                    let (done, is_done) = sync_channel(1);
+                    let stays = thread::spawn(move || {
+                        half_and_half(length);
+                        let _ = done.send(());
+                        let _ = end.recv();
+                    });
+                    let _ = is_done.recv();
+                    kept.push((sender, stays));
+                }
+            }
+            "end" => {
+                for (end, thread) in kept.drain(..) {
+                    let _ = end.send(());
+                    let _ = thread.join();
+                }
+            }
+            _ => return Err(io::Error::other(format!("`{line}` is nothing it can do"))),
+        }
+        answer()?;
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the truth must not come from the instrument")]
+fn answer() -> io::Result<()> {
+    let (user, system) = (USER.load(Ordering::Relaxed), SYSTEM.load(Ordering::Relaxed));
+    let mut out = io::stdout().lock();
+    let total = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
+    writeln!(out, "{} {user} {system}", total.tv_sec as u64 * 1_000_000_000 + total.tv_nsec as u64)?;
+    out.flush()
+}
+
+fn half_and_half(length: Nanos) {
+    let half = Nanos(length.0 / 2);
+    let _ = burn(Mode::User, half).and_then(|()| burn(Mode::System, half));
+}
+
+fn burn(mode: Mode, length: Nanos) -> io::Result<()> {
+    let mut work = Work::new()?;
+    let begin = clock::thread_cpu();
+    while clock::thread_cpu() < begin + length {
+        // Long enough for the clock's own system call not to matter.
+        (0..4).try_for_each(|_| work.some(mode))?;
+    }
+    note(mode, begin);
+    Ok(())
+}
+
+fn evade(mode: Mode, length: Nanos) -> io::Result<()> {
+    let mut work = Work::new()?;
+    let other = if mode == Mode::User { Mode::System } else { Mode::User };
+    let tick = clock::tick();
+    let begin = clock::thread_cpu();
+    let (mut now_in, mut since) = (mode, begin);
+    while clock::thread_cpu() < begin + length {
+        for _ in 0..4 {
+            let after = clock::now().saturating_sub(coarse());
+            let wanted = if after < AFTER || after + BEFORE > tick { other } else { mode };
+            if wanted != now_in {
+                note(now_in, since);
+                (now_in, since) = (wanted, clock::thread_cpu());
+            }
+            work.some(wanted)?;
+        }
+    }
+    note(now_in, since);
+    Ok(())
+}
+
+/// When the last tick was.
+#[expect(clippy::disallowed_methods, reason = "the phase of the tick is what this program plays with")]
+fn coarse() -> Nanos {
+    let time = rustix::time::clock_gettime(ClockId::MonotonicCoarse);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+fn note(mode: Mode, since: Nanos) {
+    let used = clock::thread_cpu() - since;
+    let of = if mode == Mode::User { &USER } else { &SYSTEM };
+    of.fetch_add(used.0, Ordering::Relaxed);
+}
+
+struct Work {
+    zeros: File,
+    buffer: Vec<u8>,
+}
+
+impl Work {
+    fn new() -> io::Result<Work> {
+        Ok(Work { zeros: File::open("/dev/zero")?, buffer: vec![1; 256 * 1_024] })
+    }
+
+    /// Some 20 us of it.
+    fn some(&mut self, mode: Mode) -> io::Result<()> {
+        match mode {
+            Mode::System => self.zeros.read_exact(&mut self.buffer),
+            Mode::User => {
+                (0..2_000u64).for_each(|n| {
+                    black_box(n * n);
+                });
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! One process at one instant.
+#![expect(unsafe_code, reason = "the CPU clock of another process has no safe wrapper")]
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::mem;
+
+use units::Nanos;
+
+use super::text::{self, SchedStat, Stat, Status};
+use super::usage::{Switches, Ticks};
+
+/// When something was read: the clock just before and just after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    pub before: Nanos,
+    pub after: Nanos,
+}
+
+impl Moment {
+    pub fn middle(self) -> Nanos {
+        Nanos(self.before.0 + self.width().0 / 2)
+    }
+
+    /// By how much the instant is uncertain.
+    pub fn width(self) -> Nanos {
+        self.after.saturating_sub(self.before)
+    }
+}
+
+/// How much is read of each process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    Processes,
+    /// Also user, system and name of each thread: one more file a thread.
+    Threads,
+}
+
+/// What the kernel says of a process at an instant. All counts are since it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProcessReading {
+    pub pid: u32,
+    pub started: u64,
+    pub name: String,
+    pub uid: u32,
+    /// When [`run`](Self::run) was read.
+    pub at: Moment,
+    /// CPU time of all threads, those that have ended included.
+    pub run: Nanos,
+    /// At most so much more it had used: of a thread that is on a CPU the kernel knows up to its last tick.
+    pub hidden: Nanos,
+    /// All threads have ended; the parent has not yet asked for its exit status.
+    pub has_ended: bool,
+    pub ticks: Ticks,
+    pub threads: BTreeMap<u32, ThreadReading>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ThreadReading {
+    pub at: Moment,
+    pub run: Nanos,
+    pub hidden: Nanos,
+    pub wait: Nanos,
+    pub slices: u64,
+    pub switches: Option<Switches>,
+    /// With [`Detail::Threads`].
+    pub named: Option<Named>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub name: String,
+    pub started: u64,
+    pub ticks: Ticks,
+}
+
+/// Reads processes, into one buffer.
+#[derive(Debug)]
+pub(super) struct Reader {
+    detail: Detail,
+    tick: Nanos,
+    cpus: u64,
+    buffer: Vec<u8>,
+}
+
+impl Reader {
+    pub(super) fn new(detail: Detail) -> Reader {
+        Reader { detail, tick: clock::tick(), cpus: cpus_online().unwrap_or(1), buffer: Vec::with_capacity(4_096) }
+    }
+
+    pub(super) fn tick(&self) -> Nanos {
+        self.tick
+    }
+
+    pub(super) fn cpus(&self) -> u64 {
+        self.cpus
+    }
+
+    /// The name of a process, and whether it is one of the kernel's own.
+    pub(super) fn name(&mut self, pid: u32) -> io::Result<(String, bool)> {
+        let text = self.read(&format!("/proc/{pid}/stat"))?;
+        let stat = text::stat(&text).ok_or_else(not_of_form)?;
+        Ok((stat.name.to_owned(), stat.kernel_thread))
+    }
+
+    /// # Errors
+    ///
+    /// When it is not there, or not to be seen.
+    ///
+    /// # Cost
+    ///
+    /// Three system calls, and about eight and 20 us a thread more: /proc makes each of its texts when it is read.
+    pub(super) fn process(&mut self, pid: u32) -> io::Result<ProcessReading> {
+        let stat_text = self.read(&format!("/proc/{pid}/stat"))?;
+        let stat = text::stat(&stat_text).ok_or_else(not_of_form)?;
+        let before = clock::now();
+        let run = process_clock(pid)?;
+        let at = Moment { before, after: clock::now() };
+        let mut process = ProcessReading {
+            pid,
+            started: stat.started,
+            name: stat.name.to_owned(),
+            uid: 0,
+            at,
+            run,
+            hidden: Nanos::ZERO,
+            has_ended: false,
+            ticks: stat.ticks,
+            threads: BTreeMap::new(),
+        };
+        let running = self.threads(&mut process)?;
+        // A thread that ran when the clock was read and is found asleep has been switched off its CPU since, and
+        // its account was brought up to date by that: the clock shows it now.
+        let since = process_clock(pid)?.saturating_sub(run);
+        process.hidden = Nanos(running.min(self.cpus) * self.tick.0) + since;
+        Ok(process)
+    }
+
+    /// How many of its threads run or want to.
+    fn threads(&mut self, process: &mut ProcessReading) -> io::Result<u64> {
+        let mut running = 0;
+        let mut alive = false;
+        for tid in numbered(&format!("/proc/{}/task", process.pid))? {
+            // Threads end at any moment; what this one used is in the clock of the process.
+            let Ok((status, thread)) = self.thread(process.pid, tid) else { continue };
+            if tid == process.pid {
+                process.uid = status.uid;
+            }
+            running += u64::from(status.state == 'R');
+            alive |= !matches!(status.state, 'Z' | 'X' | 'x');
+            process.threads.insert(tid, thread);
+        }
+        process.has_ended = !alive;
+        Ok(running)
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> io::Result<(Status, ThreadReading)> {
+        let folder = format!("/proc/{pid}/task/{tid}");
+        let named = match self.detail {
+            Detail::Processes => None,
+            Detail::Threads => Some(self.named(&folder)?),
+        };
+        let looked = clock::now();
+        let status = text::status(&self.read(&format!("{folder}/status"))?).ok_or_else(not_of_form)?;
+        let before = clock::now();
+        let account = self.read(&format!("{folder}/schedstat"))?;
+        let at = Moment { before, after: clock::now() };
+        let SchedStat { run, wait, slices } = text::sched_stat(&account).ok_or_else(not_of_form)?;
+        // The state is read first: a thread that was asleep then can have run only since.
+        let unseen = if status.state == 'R' { self.tick } else { Nanos::ZERO };
+        let hidden = unseen + (at.after - looked);
+        Ok((status, ThreadReading { at, run, hidden, wait, slices, switches: status.switches, named }))
+    }
+
+    fn named(&mut self, folder: &str) -> io::Result<Named> {
+        let text = self.read(&format!("{folder}/stat"))?;
+        let Stat { name, started, ticks, .. } = text::stat(&text).ok_or_else(not_of_form)?;
+        Ok(Named { name: name.to_owned(), started, ticks })
+    }
+
+    /// The kernel writes a page at most into each of these files.
+    fn read(&mut self, path: &str) -> io::Result<String> {
+        self.buffer.clear();
+        File::open(path)?.take(MOST_TEXT).read_to_end(&mut self.buffer)?;
+        Ok(String::from_utf8_lossy(&self.buffer).into_owned())
+    }
+
+    /// The id of the process that a thread belongs to.
+    pub(super) fn group(&mut self, tid: u32) -> io::Result<u32> {
+        let text = self.read(&format!("/proc/{tid}/status"))?;
+        text::status(&text).map(|status| status.group).ok_or_else(not_of_form)
+    }
+}
+
+const MOST_TEXT: u64 = 64 * 1024;
+
+/// The ids in a folder of /proc.
+pub(super) fn numbered(folder: &str) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(folder)?;
+    let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(ids.collect())
+}
+
+/// CPUs of this host that are switched on; `None` when the kernel does not tell.
+pub fn cpus_online() -> Option<u64> {
+    text::cpu_count(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
+}
+
+/// Whether a process of user space has this id now.
+pub fn is_process(pid: u32) -> bool {
+    let mut reader = Reader::new(Detail::Processes);
+    reader.name(pid).is_ok_and(|(_, kernel_thread)| !kernel_thread)
+}
+
+/// The command line of a process; `None` where it has none, or has ended.
+pub(super) fn command_line(pid: u32) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(format!("/proc/{pid}/cmdline")).ok()?.take(MOST_COMMAND).read_to_end(&mut bytes).ok()?;
+    text::command_line(&bytes)
+}
+
+/// As much as a line of a table can use.
+const MOST_COMMAND: u64 = 512;
+
+/// The scheduler's account of all threads of a process, those that have ended included.
+///
+/// For another process than our own it is up to date to the last tick or switch of each thread: see
+/// `posix-cpu-timers.c` of the kernel.
+fn process_clock(pid: u32) -> io::Result<Nanos> {
+    let pid = i32::try_from(pid).map_err(|_| not_of_form())?;
+    // As clock_getcpuclockid(3) makes it, without the check that costs another call.
+    let id: libc::clockid_t = (!pid << 3) | CPUCLOCK_SCHED;
+    // SAFETY: all-zero is a valid timespec.
+    let mut time: libc::timespec = unsafe { mem::zeroed() };
+    // SAFETY: `time` outlives the call; an id of no process is refused by the kernel.
+    #[expect(clippy::disallowed_methods, reason = "this is no time but an account: the CPU use of a process")]
+    let result = unsafe { libc::clock_gettime(id, &raw mut time) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
+}
+
+/// `include/linux/posix-timers_types.h`: part of the kernel's interface, glibc builds on it.
+const CPUCLOCK_SCHED: libc::clockid_t = 2;
+
+fn not_of_form() -> io::Error {
+    io::Error::other("does not have the form of proc(5)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_a_process_is_the_sum_of_its_threads() {
+        let mut reader = Reader::new(Detail::Threads);
+        let own = reader.process(std::process::id()).unwrap();
+        assert!(own.threads.len() >= 2 && !own.has_ended, "the tests have a thread each");
+        let sum: u64 = own.threads.values().map(|thread| thread.run.0).sum();
+        // Threads of tests that have ended are in the clock alone; those that run go on between the two readings.
+        assert!(sum <= (own.run + own.hidden).0, "{sum} of {} + {}", own.run, own.hidden);
+    }
+
+    #[test]
+    fn no_process_is_an_error() {
+        let mut reader = Reader::new(Detail::Processes);
+        assert!(reader.process(u32::MAX).is_err());
+        assert!(process_clock(u32::MAX).is_err());
+        assert!(!is_process(u32::MAX) && is_process(std::process::id()));
+    }
+}

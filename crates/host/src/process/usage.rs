@@ -1,0 +1,361 @@
+//! What happened between readings, added up. Pure: readings in, use out.
+
+use std::collections::BTreeMap;
+
+use units::Nanos;
+
+use super::reading::{Moment, Named, ProcessReading, ThreadReading};
+
+/// User and system time as /proc divides it, in hundredths of a second (`USER_HZ`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticks {
+    pub user: u64,
+    pub system: u64,
+}
+
+/// How often it left a CPU: of itself, because it waited for something; or against its will, because others had to
+/// run, or by `sched_yield`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Switches {
+    pub voluntary: u64,
+    pub involuntary: u64,
+}
+
+/// What a process, or one thread of it, used within a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// When it was first looked at. For one that began within the span: when the span did.
+    pub from: Moment,
+    pub to: Moment,
+    /// Time on a CPU, by the scheduler's account.
+    pub run: Nanos,
+    /// The true time on a CPU between the two moments differs from `run` by at most this, where ticks come in time:
+    /// a hypervisor may hold one back.
+    pub error: Nanos,
+    /// Ready to run and without a CPU. Of a process: of its threads as long as they were seen.
+    pub wait: Nanos,
+    /// How often it was put on a CPU.
+    pub slices: u64,
+    pub switches: Option<Switches>,
+    /// Absent where it was not read.
+    pub ticks: Option<Ticks>,
+}
+
+impl Usage {
+    /// Between the two moments.
+    pub fn elapsed(&self) -> Nanos {
+        self.to.middle().saturating_sub(self.from.middle())
+    }
+
+    /// By how much [`elapsed`](Self::elapsed) is uncertain: the account was read somewhere within each moment.
+    pub fn elapsed_error(&self) -> Nanos {
+        Nanos((self.from.width() + self.to.width()).0.div_ceil(2))
+    }
+
+    /// [`run`](Self::run) by what the kernel saw at its ticks; `None` where it saw nothing.
+    pub fn split(&self, tick: Nanos) -> Option<Split> {
+        Split::of(self.run, self.ticks?, tick)
+    }
+}
+
+/// User and system time as sampled at the ticks of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    pub user: Nanos,
+    pub system: Nanos,
+    /// How many ticks could fall into it: the kernel does not tell how many did.
+    pub ticks: u64,
+    /// 95 % of splits are right to this, if the program does not keep step with the ticks. One that does may be
+    /// wrong by all of it.
+    pub error: Nanos,
+}
+
+impl Split {
+    /// `None` when the counts of /proc did not move: it has not seen the process at all.
+    fn of(run: Nanos, ticks: Ticks, tick: Nanos) -> Option<Split> {
+        let counted = ticks.user.checked_add(ticks.system).filter(|&sum| sum > 0)? as f64;
+        let user_share = ticks.user as f64 / counted;
+        let fell = (run.0 / tick.0.max(1)).max(1);
+        // /proc cuts both counts to whole hundredths of a second, at the start and at the end.
+        let error = wilson(user_share, fell as f64) + 1.0 / counted;
+        let user = Nanos((run.0 as f64 * user_share).round() as u64).min(run);
+        let error = Nanos((run.0 as f64 * error.min(1.0)) as u64);
+        Some(Split { user, system: run - user, ticks: fell, error })
+    }
+
+    /// Whether it says more than that time passed: its error is at most a quarter of the whole. That takes some
+    /// 15 ticks at even shares.
+    pub fn is_reliable(&self) -> bool {
+        self.error.0 <= (self.user + self.system).0 / 4
+    }
+}
+
+/// How far the ends of the 95 % interval of a share by Wilson lie from it, at most. The textbook interval would be
+/// of no width at shares of 0 and 1, on however few samples.
+fn wilson(share: f64, samples: f64) -> f64 {
+    const Z: f64 = 1.96;
+    let z2 = Z * Z;
+    let centre = (share + z2 / (2.0 * samples)) / (1.0 + z2 / samples);
+    let half = Z / (1.0 + z2 / samples)
+        * (share * (1.0 - share) / samples + z2 / (4.0 * samples * samples)).sqrt();
+    (centre + half - share).max(share - (centre - half))
+}
+
+/// How a process that was looked at fared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It was there at the end of the span.
+    Alive,
+    /// It ended, and was seen once more after its last instruction: nothing is missing.
+    Whole,
+    /// It ended; what it used after the last look at it is missing.
+    Cut,
+    /// As [`End::Cut`], and another process has its id by now, which is not looked at.
+    Reused,
+}
+
+/// What one process used within a span.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessUse {
+    pub pid: u32,
+    /// Hundredths of a second after the start of the host; with the id it names a process for good.
+    pub started: u64,
+    pub name: String,
+    pub uid: u32,
+    /// Absent for threads of the kernel, and for what ended at once.
+    pub command: Option<String>,
+    /// It began within the span.
+    pub began: bool,
+    pub end: End,
+    pub usage: Usage,
+    /// By thread id, those that ended within the span included, as far as they were seen.
+    pub threads: BTreeMap<u32, ThreadUse>,
+    /// Threads of an id that came to be used again.
+    pub replaced: Vec<(u32, ThreadUse)>,
+    /// At the first look.
+    hidden: Nanos,
+}
+
+/// What one thread used within a span.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// With [`Detail::Threads`](super::Detail::Threads).
+    pub name: Option<String>,
+    pub began: bool,
+    /// It ended; what it used after the last look at it is in its process alone.
+    pub ended: bool,
+    pub usage: Usage,
+    started: Option<u64>,
+    last: Counts,
+    hidden: Nanos,
+}
+
+/// What has been counted so far, since a thread began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Counts {
+    run: Nanos,
+    wait: Nanos,
+    slices: u64,
+    switches: Option<Switches>,
+    ticks: Option<Ticks>,
+}
+
+impl ProcessUse {
+    /// A span begins with `first`.
+    pub(super) fn from(first: &ProcessReading) -> ProcessUse {
+        let threads = first.threads.iter().map(|(&tid, thread)| (tid, ThreadUse::from(thread)));
+        let usage = Usage {
+            from: first.at,
+            to: first.at,
+            error: first.hidden,
+            switches: Some(Switches::default()),
+            ticks: Some(Ticks::default()),
+            ..Usage::default()
+        };
+        ProcessUse {
+            pid: first.pid,
+            started: first.started,
+            name: first.name.clone(),
+            uid: first.uid,
+            command: None,
+            began: false,
+            end: End::Alive,
+            usage,
+            threads: threads.collect(),
+            replaced: Vec::new(),
+            hidden: first.hidden,
+        }
+    }
+
+    /// It began after `begin`, the span's: all that it has used is of the span.
+    pub(super) fn of_new(first: &ProcessReading, begin: Moment) -> ProcessUse {
+        let nothing = ProcessReading {
+            at: begin,
+            run: Nanos::ZERO,
+            hidden: Nanos::ZERO,
+            ticks: Ticks::default(),
+            threads: BTreeMap::new(),
+            ..first.clone()
+        };
+        let mut process = ProcessUse { began: true, ..ProcessUse::from(&nothing) };
+        process.add(&nothing, first);
+        process
+    }
+
+    /// Adds what happened from `before` to `now`.
+    pub(super) fn add(&mut self, before: &ProcessReading, now: &ProcessReading) {
+        let usage = &mut self.usage;
+        usage.to = now.at;
+        usage.run += now.run.saturating_sub(before.run);
+        self.name.clone_from(&now.name);
+        self.uid = now.uid;
+        if let Some(ticks) = &mut usage.ticks {
+            ticks.user += now.ticks.user.saturating_sub(before.ticks.user);
+            ticks.system += now.ticks.system.saturating_sub(before.ticks.system);
+        }
+        // Hidden at the start: counted here although used before. Hidden at the end: used and not counted.
+        usage.error = self.hidden.max(now.hidden);
+        for thread in self.threads.values_mut() {
+            thread.ended = true;
+        }
+        let begin = before.at;
+        for (&tid, thread) in &now.threads {
+            self.add_thread(tid, thread, begin);
+        }
+        if now.has_ended {
+            self.end = End::Whole;
+        }
+        self.sum_threads();
+    }
+
+    fn add_thread(&mut self, tid: u32, reading: &ThreadReading, begin: Moment) {
+        if let Some(known) = self.threads.get_mut(&tid) {
+            if known.is(reading) {
+                known.add(reading);
+                return;
+            }
+            self.replaced.extend(self.threads.remove(&tid).map(|old| (tid, old)));
+        }
+        self.threads.insert(tid, ThreadUse::of_new(reading, begin));
+    }
+
+    fn sum_threads(&mut self) {
+        let (mut wait, mut slices, mut switches) = (Nanos::ZERO, 0, Some(Switches::default()));
+        for thread in self.all_threads() {
+            wait += thread.usage.wait;
+            slices += thread.usage.slices;
+            switches = switches.zip(thread.usage.switches).map(|(sum, one)| sum.plus(one));
+        }
+        (self.usage.wait, self.usage.slices, self.usage.switches) = (wait, slices, switches);
+    }
+
+    fn all_threads(&self) -> impl Iterator<Item = &ThreadUse> {
+        self.threads.values().chain(self.replaced.iter().map(|(_, thread)| thread))
+    }
+
+    /// What threads used that were not looked at any more: they ended, and some began and ended unseen. Their
+    /// waits and switches are in no count.
+    pub fn unseen(&self) -> Nanos {
+        let seen: u64 = self.all_threads().map(|thread| thread.usage.run.0).sum();
+        self.usage.run.saturating_sub(Nanos(seen))
+    }
+
+    /// Whether waits and switches are of all threads for all of the span. Where threads ended they are of what was
+    /// seen of them: at least so much.
+    pub fn counts_all(&self) -> bool {
+        let gone = self.all_threads().any(|thread| thread.ended);
+        self.end != End::Cut && self.end != End::Reused && !gone && self.unseen() <= self.usage.error
+    }
+}
+
+impl ThreadUse {
+    fn from(first: &ThreadReading) -> ThreadUse {
+        let counts = Counts::of(first);
+        let usage = Usage {
+            from: first.at,
+            to: first.at,
+            error: first.hidden,
+            switches: counts.switches.map(|_| Switches::default()),
+            ticks: counts.ticks.map(|_| Ticks::default()),
+            ..Usage::default()
+        };
+        ThreadUse {
+            name: first.named.as_ref().map(|named| named.name.clone()),
+            began: false,
+            ended: false,
+            usage,
+            started: first.named.as_ref().map(|named| named.started),
+            last: counts,
+            hidden: first.hidden,
+        }
+    }
+
+    fn of_new(reading: &ThreadReading, begin: Moment) -> ThreadUse {
+        let mut thread = ThreadUse::from(reading);
+        thread.began = true;
+        thread.usage.from = begin;
+        thread.last = Counts {
+            switches: thread.last.switches.map(|_| Switches::default()),
+            ticks: thread.last.ticks.map(|_| Ticks::default()),
+            ..Counts::default()
+        };
+        thread.add(reading);
+        thread
+    }
+
+    /// Whether a reading is of this thread, not of another that has its id by now.
+    fn is(&self, reading: &ThreadReading) -> bool {
+        let started = reading.named.as_ref().map(|named: &Named| named.started);
+        started == self.started && reading.run >= self.last.run && reading.slices >= self.last.slices
+    }
+
+    fn add(&mut self, reading: &ThreadReading) {
+        let now = Counts::of(reading);
+        let before = std::mem::replace(&mut self.last, now);
+        let usage = &mut self.usage;
+        usage.to = reading.at;
+        usage.run += now.run.saturating_sub(before.run);
+        usage.wait += now.wait.saturating_sub(before.wait);
+        usage.slices += now.slices.saturating_sub(before.slices);
+        usage.error = self.hidden.max(reading.hidden);
+        let switches = now.switches.zip(before.switches).map(|(now, before)| now.minus(before));
+        usage.switches = usage.switches.zip(switches).map(|(sum, more)| sum.plus(more));
+        let ticks = now.ticks.zip(before.ticks);
+        usage.ticks = usage.ticks.zip(ticks).map(|(sum, (now, before))| Ticks {
+            user: sum.user + now.user.saturating_sub(before.user),
+            system: sum.system + now.system.saturating_sub(before.system),
+        });
+        self.ended = false;
+    }
+}
+
+impl Counts {
+    fn of(reading: &ThreadReading) -> Counts {
+        Counts {
+            run: reading.run,
+            wait: reading.wait,
+            slices: reading.slices,
+            switches: reading.switches,
+            ticks: reading.named.as_ref().map(|named| named.ticks),
+        }
+    }
+}
+
+impl Switches {
+    fn plus(self, more: Switches) -> Switches {
+        Switches {
+            voluntary: self.voluntary.saturating_add(more.voluntary),
+            involuntary: self.involuntary.saturating_add(more.involuntary),
+        }
+    }
+
+    fn minus(self, before: Switches) -> Switches {
+        Switches {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
