@@ -1,12 +1,14 @@
 //! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
 
 mod convert_verb;
+mod cpu;
 mod demo;
 mod drive;
 mod exit;
 mod hints;
 mod import_verb;
 mod live;
+mod observing;
 mod report_verb;
 mod scenario_verb;
 mod search;
@@ -35,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Drive(Box<drive::Args>),
+    Cpu(cpu::Args),
     Serve(serve::Args),
     Demo(demo::Args),
     Report(report_verb::Args),
@@ -60,6 +63,7 @@ fn run(matches: &clap::ArgMatches) -> Exit {
     let (_, verb_matches) = matches.subcommand().expect("clap requires a verb");
     let result = match cli.verb {
         Verb::Drive(args) => drive::run(&args, verb_matches),
+        Verb::Cpu(args) => cpu::run(&args, verb_matches),
         Verb::Serve(args) => serve::run(&args),
         Verb::Demo(args) => demo::run(&args),
         Verb::Report(args) => report_verb::run(&args),

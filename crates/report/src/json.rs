@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use record::document::Document;
+use serde::Serialize;
 
 /// Writes `document` indented, with a line end behind it.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn json(document: &Document, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(document: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, document)?;
     writeln!(out)
 }

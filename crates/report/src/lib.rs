@@ -6,6 +6,7 @@
 mod advice;
 mod chart;
 mod condition;
+mod cpu;
 mod distribution;
 mod import;
 mod json;
@@ -22,6 +23,7 @@ mod words;
 
 pub use advice::{Advice, advice};
 pub use condition::{Answer, Condition, ConditionError, Figures, Judgement, Metric, Of, Operator, Statistic};
+pub use cpu::{CpuTable, CpuUnit, cpu_notes, cpu_table};
 pub use distribution::QUANTILES;
 pub use import::{import_text, import_thresholds};
 pub use json::json;

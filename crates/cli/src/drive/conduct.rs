@@ -150,7 +150,7 @@ fn journeys(prepared: &Prepared) -> Vec<JourneyFacts> {
     scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named())).unwrap_or_default()
 }
 
-fn host_facts() -> Host {
+pub fn host_facts() -> Host {
     let facts = host::Facts::read();
     Host {
         name: facts.name,

@@ -29,10 +29,10 @@ use record::document::EffectiveOption;
 use report::{Report, Style};
 
 pub use self::args::{Args, ArrivalsArg};
-pub use self::conduct::{Conducted, conduct, opening_document, timestamp};
+pub use self::conduct::{Conducted, conduct, host_facts, opening_document, timestamp};
 pub use self::folder::{Claim, new_folder};
 pub use self::load::{effective_seed, seed};
-pub use self::options::{Options, effective};
+pub use self::options::{Options, effective, typed};
 pub use self::plan::{Prepared, prepare, prepare_scenario};
 use crate::exit::Exit;
 use crate::live::{Live, Progress};

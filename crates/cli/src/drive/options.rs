@@ -85,7 +85,7 @@ const NONE_BY_DEFAULT: [&str; 27] = [
 ];
 
 /// As typed, or clap's default; empty where there is neither, and for a flag that is off.
-fn typed(matches: &ArgMatches, argument: &Arg) -> EffectiveOption {
+pub fn typed(matches: &ArgMatches, argument: &Arg) -> EffectiveOption {
     let id = argument.get_id().as_str();
     let given = matches.value_source(id) == Some(ValueSource::CommandLine);
     let is_flag = matches!(argument.get_action(), ArgAction::SetTrue);

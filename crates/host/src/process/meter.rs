@@ -46,10 +46,32 @@ pub struct CpuSpan {
     /// When the readings at its begin were taken, the first of them to the last; each process has its own moment.
     pub begin: Moment,
     pub end: Moment,
-    /// By id.
+    /// By id and start.
     pub processes: Vec<ProcessUse>,
     /// How often each process was looked at, the begin included.
     pub readings: u64,
+}
+
+impl CpuSpan {
+    /// Adds the span that began where this one ended.
+    pub fn join(&mut self, later: CpuSpan) {
+        self.end = later.end;
+        // The begin of the later span is the end of this one.
+        self.readings += later.readings - 1;
+        let key = |process: &ProcessUse| (process.pid, process.started);
+        for mut process in later.processes {
+            match self.processes.binary_search_by_key(&key(&process), key) {
+                Ok(known) => self.processes[known].join(process),
+                Err(place) => {
+                    if process.began {
+                        // Before that it used nothing.
+                        process.usage.from = self.begin;
+                    }
+                    self.processes.insert(place, process);
+                }
+            }
+        }
+    }
 }
 
 /// Why nothing can be measured.
@@ -172,7 +194,12 @@ impl CpuMeter {
         self.end.width()
     }
 
-    /// Whether anything is left to look at.
+    /// When the span under way began.
+    pub fn begin(&self) -> Moment {
+        self.begin
+    }
+
+    /// Whether nothing is left to look at.
     pub fn is_over(&self) -> bool {
         self.wanted != Wanted::All && self.last.values().all(|process| process.has_ended)
     }

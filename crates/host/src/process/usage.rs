@@ -47,6 +47,21 @@ impl Usage {
         self.to.middle().saturating_sub(self.from.middle())
     }
 
+    /// Adds what was used in a span that began where this one ended.
+    fn join(&mut self, later: &Usage) {
+        self.to = later.to;
+        self.run += later.run;
+        // What lay hidden between the two is no error of the whole.
+        self.error = self.error.max(later.error);
+        self.wait += later.wait;
+        self.slices += later.slices;
+        self.switches = self.switches.zip(later.switches).map(|(sum, more)| sum.plus(more));
+        self.ticks = self.ticks.zip(later.ticks).map(|(sum, more)| Ticks {
+            user: sum.user + more.user,
+            system: sum.system + more.system,
+        });
+    }
+
     /// By how much [`elapsed`](Self::elapsed) is uncertain: the account was read somewhere within each moment.
     pub fn elapsed_error(&self) -> Nanos {
         Nanos((self.from.width() + self.to.width()).0.div_ceil(2))
@@ -251,6 +266,23 @@ impl ProcessUse {
 
     fn all_threads(&self) -> impl Iterator<Item = &ThreadUse> {
         self.threads.values().chain(self.replaced.iter().map(|(_, thread)| thread))
+    }
+
+    /// Adds what the same process used in a span that began where this one ended.
+    pub(super) fn join(&mut self, later: ProcessUse) {
+        self.usage.join(&later.usage);
+        (self.name, self.uid, self.end) = (later.name, later.uid, later.end);
+        self.command = later.command.or(self.command.take());
+        self.replaced.extend(later.replaced);
+        for (tid, thread) in later.threads {
+            match self.threads.get_mut(&tid) {
+                Some(known) if !thread.began => {
+                    known.usage.join(&thread.usage);
+                    known.ended = thread.ended;
+                }
+                _ => self.replaced.extend(self.threads.insert(tid, thread).map(|old| (tid, old))),
+            }
+        }
     }
 
     /// What threads used that were not looked at any more: they ended, and some began and ended unseen. Their

@@ -1,6 +1,7 @@
-//! What `cpu` keeps: CPU time between two instants, over the whole record.
+//! What `cpu` keeps: CPU time between two instants, over the whole record and for each interval of it.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them.
+//! Wire types only; the verb fills them, `report` and `explain` read them. Command lines are not kept: people write
+//! passwords there.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,9 +9,158 @@ use serde::{Deserialize, Serialize};
 /// What `cpu` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CpuResults {}
+pub struct CpuResults {
+    /// CPUs of the host that are switched on: the whole of a share of the machine.
+    pub cpus: u64,
+    /// The kernel's tick: what a thread that runs may have used unseen.
+    pub tick_ns: u64,
+    /// CPU time that the observer itself used, first reading to last. Absent while it goes on.
+    pub observer_ns: Option<u64>,
+    /// How often each process was looked at, the begin included.
+    pub readings: u64,
+    /// By pid.
+    pub processes: Vec<CpuProcess>,
+}
 
 /// What `cpu` says of one interval, beside the frame of the line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CpuLine {}
+pub struct CpuLine {
+    pub readings: u64,
+    /// By pid. Of all processes of a host: those that used CPU time, began or ended.
+    pub processes: Vec<CpuProcess>,
+    /// How many others were there and used nothing.
+    #[serde(default)]
+    pub idle: u64,
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuProcess {
+    pub pid: u32,
+    /// When it began, in hundredths of a second after the start of the host: with the pid it names a process for
+    /// good.
+    pub started: u64,
+    /// As in /proc/PID/comm.
+    pub name: String,
+    pub uid: u32,
+    /// The user's name; absent where /etc/passwd has none.
+    pub user: Option<String>,
+    /// It began meanwhile.
+    pub began: bool,
+    pub end: CpuEnd,
+    pub used: CpuUse,
+    pub threads_began: u64,
+    pub threads_ended: u64,
+    /// What threads used that ended between two looks. It is in `used.run_ns`; their waits and switches are in no
+    /// count.
+    pub unseen_ns: u64,
+    /// Whether waits and switches are those of all threads for all of the time. Where threads ended they are lower
+    /// bounds.
+    pub counts_all: bool,
+    /// With `--threads`, by tid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<CpuThread>,
+}
+
+/// How a process fared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuEnd {
+    /// It was there at the end.
+    Alive,
+    /// It ended, and all that it used was seen.
+    Whole,
+    /// It ended; what it used after the last look at it is missing.
+    Cut,
+    /// As `cut`, and its pid is another process's by now, which was not looked at.
+    Reused,
+}
+
+/// One thread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuThread {
+    pub tid: u32,
+    pub name: String,
+    pub began: bool,
+    /// It ended; what it used after the last look at it is in its process alone.
+    pub ended: bool,
+    pub used: CpuUse,
+}
+
+/// What was used between two instants, which are those of this process or thread.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuUse {
+    /// The two instants, on the monotonic clock.
+    pub from_ns: u64,
+    pub to_ns: u64,
+    /// By how much the time between them is uncertain: the account was read within so much of them.
+    pub elapsed_error_ns: u64,
+    /// Time on a CPU, by the scheduler's account.
+    pub run_ns: u64,
+    /// The truth differs from `run_ns` by at most this, where ticks come in time.
+    pub error_ns: u64,
+    /// Ready to run and without a CPU.
+    pub wait_ns: u64,
+    /// How often it was put on a CPU.
+    pub slices: u64,
+    /// Off the CPU of itself, to wait for something. Absent where the kernel does not tell.
+    pub voluntary: Option<u64>,
+    /// Off the CPU against its will, or by `sched_yield`. Absent where the kernel does not tell.
+    pub involuntary: Option<u64>,
+    /// User and system. Absent where nothing is known of it: no tick was counted, or it was not asked for.
+    pub split: Option<CpuSplit>,
+}
+
+impl CpuUse {
+    pub fn elapsed_ns(&self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// User and system time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuSplit {
+    pub method: SplitMethod,
+    pub user_ns: u64,
+    pub system_ns: u64,
+    /// Of either. By ticks: for 95 % of splits, if the program does not keep step with the ticks. By eBPF: at most.
+    pub error_ns: u64,
+    /// Whether `error_ns` is at most a quarter of the whole.
+    pub reliable: bool,
+    /// How many ticks could fall into the time; with [`SplitMethod::Ticks`].
+    pub ticks: Option<u64>,
+    /// What the boundaries of system calls and interrupts told; with [`SplitMethod::Ebpf`].
+    pub boundary: Option<CpuBoundary>,
+}
+
+/// How user and system were told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SplitMethod {
+    /// By the mode that the kernel saw at each of its ticks.
+    Ticks,
+    /// By programs at the boundaries of system calls.
+    Ebpf,
+}
+
+/// What programs at the boundaries saw. `user_ns + system_ns + interrupt_ns = wall_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuBoundary {
+    /// On a CPU by the clock on the wall, switch to switch.
+    pub wall_ns: u64,
+    /// Of which: in interrupts that came meanwhile.
+    pub interrupt_ns: u64,
+    /// `wall_ns` less what the scheduler booked for the same slices: what the hypervisor took, and interrupts where
+    /// the kernel accounts for them.
+    pub stolen_ns: i64,
+    pub system_calls: u64,
+    /// Page faults from user space: the time that the kernel took for them is in `user_ns`.
+    pub faults: u64,
+    pub preemptions: u64,
+}

@@ -110,5 +110,13 @@ proptest! {
         };
         let ends = [readings[0].clone(), readings[readings.len() - 1].clone()];
         prop_assert_eq!(whole(&readings), whole(&ends));
+        let mut joined = ProcessUse::from(&readings[0]);
+        for pair in readings.windows(2) {
+            let mut span = ProcessUse::from(&pair[0]);
+            span.add(&pair[0], &pair[1]);
+            joined.join(span);
+        }
+        let joined = (joined.usage.run, joined.usage.wait, joined.usage.slices, joined.unseen());
+        prop_assert_eq!(whole(&readings), joined);
     }
 }

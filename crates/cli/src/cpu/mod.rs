@@ -1,0 +1,331 @@
+//! `parallax cpu`: the CPU time of processes between two instants.
+
+mod order;
+mod tell;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use clap::{ArgMatches, ValueEnum, ValueHint};
+use host::process::{CpuMeter, CpuSpan, Detail};
+use record::document::{EffectiveOption, MissingFact, OptionSource, State};
+use record::observation::cpu::{CpuLine, CpuResults};
+use record::observation::{Observation, ObservationBody, ObservationWriter};
+use report::{CpuTable, CpuUnit, Style};
+use units::Nanos;
+
+use self::order::Order;
+use crate::drive::Claim;
+use crate::exit::Exit;
+use crate::under_way::UnderWay;
+use crate::{observing, printed, say, signals, terminal};
+
+/// Measure the CPU time of processes between two exact instants.
+///
+/// The total is the scheduler's account in nanoseconds: all threads, those that begin or end meanwhile included. No
+/// privilege is needed. `parallax cpu 10 PID` measures 10 s of one process; `cpu 5 2 PID` two intervals of 5 s;
+/// `cpu 5 -- $(pgrep NAME)` all of a name that run now.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
+                            parallax cpu [OPTIONS] [SECONDS [COUNT]] --all | --comm NAME | -p PID,…")]
+pub struct Args {
+    /// How long an interval is [default: 5], how many [default: 1; 0 until Ctrl-C], and which processes.
+    #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
+    numbers: Vec<String>,
+
+    /// The processes, where numbers before `--` are SECONDS and COUNT.
+    #[arg(last = true, value_name = "PID", value_parser = pid)]
+    pids: Vec<u32>,
+
+    /// The processes.
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = pid)]
+    pid: Vec<u32>,
+
+    /// All processes that can be seen, those that begin meanwhile included.
+    #[arg(short, long)]
+    all: bool,
+
+    /// The processes of this name, those that begin meanwhile included.
+    #[arg(short = 'C', long, value_name = "NAME")]
+    comm: Option<String>,
+
+    /// Each thread, too.
+    #[arg(short, long)]
+    threads: bool,
+
+    /// What figures are of.
+    #[arg(short, long, value_name = "UNIT", default_value = "machine")]
+    unit: Unit,
+
+    /// Keep a record in this folder, with a line an interval.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    output: Option<PathBuf>,
+
+    /// At the end, print the record's document as JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+
+    /// No colours.
+    #[arg(long)]
+    no_color: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Unit {
+    /// Percent of all CPUs of this host.
+    Machine,
+    /// Percent of one CPU.
+    Core,
+    /// CPU seconds.
+    Seconds,
+}
+
+fn pid(text: &str) -> Result<u32, String> {
+    // The kernel's own ids are below 2^22.
+    match text.parse() {
+        Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
+        _ => Err(format!("`{text}` is no process id; `pgrep NAME` finds the ids of a name, --all takes all")),
+    }
+}
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each; nothing has been measured then.
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    let order = Order::of(args)?;
+    let stop = signals::stop_flag()?;
+    let claim = args.output.as_deref().map(Claim::make).transpose()?;
+    let detail = if args.threads { Detail::Threads } else { Detail::Processes };
+    let meter = match CpuMeter::start(order.wanted.clone(), detail) {
+        Ok(meter) => meter,
+        Err(error) => {
+            claim.into_iter().for_each(Claim::release);
+            return Err(error.into());
+        }
+    };
+    let own = host::process_cpu();
+    let options = options(&order, matches);
+    let mut watch = Watch::begin(args, &order, meter, options)?;
+    watch.run(&order, &stop)?;
+    let used = host::process_cpu().zip(own).map(|(now, before)| now.saturating_sub(before));
+    watch.end(used, stop.load(Ordering::Relaxed))
+}
+
+fn options(order: &Order, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
+    let mut options = observing::effective("cpu", matches);
+    let count = order.count.map_or("until stopped".to_owned(), |count| count.to_string());
+    for (name, value) in [("interval", order.interval.written()), ("count", count)] {
+        options.insert(name.to_owned(), EffectiveOption { value, source: OptionSource::Derived });
+    }
+    options
+}
+
+/// A measurement under way.
+struct Watch<'a> {
+    args: &'a Args,
+    meter: CpuMeter,
+    document: Observation,
+    folder: Option<(ObservationWriter, Option<UnderWay>)>,
+    /// From the first reading on.
+    total: Option<CpuSpan>,
+    spans: u64,
+    /// Of all that was seen.
+    commands: BTreeMap<(u32, u64), String>,
+    style: Style,
+}
+
+impl<'a> Watch<'a> {
+    fn begin(
+        args: &'a Args,
+        order: &Order,
+        meter: CpuMeter,
+        options: BTreeMap<String, EffectiveOption>,
+    ) -> anyhow::Result<Watch<'a>> {
+        let results = CpuResults { cpus: meter.cpus(), tick_ns: meter.tick().0, ..CpuResults::default() };
+        let document = observing::opening(ObservationBody::Cpu(results), options, meter.begin().before);
+        let make = |path: &PathBuf| -> anyhow::Result<_> {
+            let writer = ObservationWriter::create(path, &document)?;
+            let mark = UnderWay::mark(path);
+            Ok((writer, mark))
+        };
+        let folder = args.output.as_ref().map(make).transpose()?;
+        let out = io::stdout();
+        let mut style = terminal::style(&out, args.no_color);
+        if !std::io::IsTerminal::is_terminal(&out) {
+            // Nobody's lines are cut in a file.
+            style.width = usize::MAX;
+        }
+        if !args.json && order.count != Some(1) {
+            let _ = writeln!(io::stderr(), "every {}; Ctrl-C ends it", order.interval);
+        }
+        let (total, spans, commands) = (None, 0, BTreeMap::new());
+        Ok(Watch { args, meter, document, folder, total, spans, commands, style })
+    }
+
+    fn run(&mut self, order: &Order, stop: &AtomicBool) -> anyhow::Result<()> {
+        let begin = self.meter.begin().middle();
+        while order.count.is_none_or(|count| self.spans < count) {
+            let end = begin + Nanos(order.interval.0.saturating_mul(self.spans + 1));
+            self.observe_until(end, stop);
+            let span = self.meter.take();
+            self.spans += 1;
+            self.tell(&span, order)?;
+            match &mut self.total {
+                Some(total) => total.join(span),
+                None => self.total = Some(span),
+            }
+            if self.meter.is_over() || stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads at `end`, and before as often as costs next to nothing, so that something is known of what ends early.
+    fn observe_until(&mut self, end: Nanos, stop: &AtomicBool) {
+        loop {
+            let gap = LEAST_GAP.max(Nanos(self.meter.cost().0.saturating_mul(COST_DIVISOR)));
+            let due = clock::now() + gap;
+            // No reading so late that the last one would have to wait for it.
+            let due = if due + self.meter.cost() + LEAST_GAP >= end { end } else { due };
+            let stopped = sleep_until(due, stop);
+            self.meter.read();
+            if stopped || due == end || self.meter.is_over() {
+                return;
+            }
+        }
+    }
+
+    fn tell(&mut self, span: &CpuSpan, order: &Order) -> anyhow::Result<()> {
+        let line = self.line_of(span);
+        if let Some((writer, _)) = &mut self.folder {
+            let zero = Nanos(self.document.time.started_monotonic_ns);
+            let start = span.begin.middle().saturating_sub(zero);
+            writer.append(&line, start, tell::length(span), &[]).context("the record is incomplete")?;
+        }
+        for process in &span.processes {
+            if let Some(command) = &process.command {
+                self.commands.insert((process.pid, process.started), command.clone());
+            }
+        }
+        let several = order.count != Some(1);
+        let head = several.then(|| format!("interval {}: {:.3} s", self.spans, tell::length(span).as_secs_f64()));
+        if self.args.json { Ok(()) } else { self.print(head, &line, Notes::Later) }
+    }
+
+    fn line_of(&self, span: &CpuSpan) -> CpuLine {
+        let mut line = tell::line(span, self.meter.tick());
+        if self.args.all {
+            tell::set_idle_apart(&mut line);
+        }
+        line
+    }
+
+    fn print(&self, head: Option<String>, line: &CpuLine, notes: Notes) -> anyhow::Result<()> {
+        let mut processes = line.processes.clone();
+        if self.args.all {
+            processes.sort_by_key(|process| std::cmp::Reverse(process.used.run_ns));
+        }
+        let table = CpuTable {
+            processes: &processes,
+            idle: line.idle,
+            cpus: self.meter.cpus(),
+            tick: self.meter.tick(),
+            unit: self.args.unit.into(),
+            commands: &self.commands,
+        };
+        let mut out = io::stdout().lock();
+        let write = |out: &mut dyn Write| {
+            if let Some(head) = head {
+                writeln!(out, "{head}")?;
+            }
+            if notes != Notes::Alone {
+                report::cpu_table(&table, out, self.style)?;
+            }
+            if notes != Notes::Later {
+                report::cpu_notes(&table, out, self.style)?;
+            }
+            out.flush()
+        };
+        printed(write(&mut out))
+    }
+
+    /// Closes the record, and prints what is of the whole.
+    fn end(mut self, observer: Option<Nanos>, stopped: bool) -> anyhow::Result<Exit> {
+        let total = self.total.take().expect("at least one interval is measured");
+        let line = self.line_of(&total);
+        self.document.state = if stopped { State::Interrupted } else { State::Finished };
+        self.document.time.elapsed_ns = Some(tell::length(&total).0);
+        if !line.processes.iter().any(|process| process.used.voluntary.is_some()) {
+            let why = "/proc/PID/task/TID/status has no counts of them".to_owned();
+            self.document.missing.push(MissingFact { what: "switches".to_owned(), why });
+        }
+        self.document.body = ObservationBody::Cpu(CpuResults {
+            cpus: self.meter.cpus(),
+            tick_ns: self.meter.tick().0,
+            observer_ns: observer.map(|used| used.0),
+            readings: line.readings,
+            processes: line.processes.clone(),
+        });
+        if self.args.json {
+            printed(report::json(&self.document, &mut io::stdout()))?;
+        } else if self.spans > 1 {
+            let seconds = tell::length(&total).as_secs_f64();
+            let head = format!("all {} intervals: {seconds:.3} s", self.spans);
+            self.print(Some(head), &line, Notes::Below)?;
+        } else {
+            self.print(None, &line, Notes::Alone)?;
+        }
+        if let Some((writer, _)) = &mut self.folder {
+            writer.finish(&self.document).context("the record is incomplete")?;
+        }
+        for process in &total.processes {
+            if let Some(told) = tell::ended(process).filter(|_| !self.args.all) {
+                say(told);
+            }
+        }
+        Ok(if stopped { Exit::Interrupted } else { Exit::Done })
+    }
+}
+
+/// Where the notes of a table stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Notes {
+    Later,
+    Below,
+    Alone,
+}
+
+impl From<Unit> for CpuUnit {
+    fn from(unit: Unit) -> CpuUnit {
+        match unit {
+            Unit::Machine => CpuUnit::Machine,
+            Unit::Core => CpuUnit::Core,
+            Unit::Seconds => CpuUnit::Seconds,
+        }
+    }
+}
+
+/// Threads that come and go are seen if they live longer.
+const LEAST_GAP: Nanos = Nanos::from_millis(100);
+/// Readings within an interval take a hundredth of one CPU at most.
+const COST_DIVISOR: u64 = 100;
+
+/// How often the stop flag is looked at.
+const STOP_EVERY: Nanos = Nanos::from_millis(50);
+
+/// True when it was stopped before.
+fn sleep_until(due: Nanos, stop: &AtomicBool) -> bool {
+    while clock::now() < due {
+        if stop.load(Ordering::Relaxed) {
+            return true;
+        }
+        clock::sleep_until(due.min(clock::now() + STOP_EVERY));
+    }
+    false
+}

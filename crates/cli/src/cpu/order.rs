@@ -1,0 +1,165 @@
+//! What the numbers of the command line mean: how long, how often, and which processes.
+
+use anyhow::{bail, ensure};
+use host::process::{Wanted, is_process};
+use units::Nanos;
+
+use super::Args;
+
+/// What is to be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    pub interval: Nanos,
+    /// How many intervals; `None` until Ctrl-C.
+    pub count: Option<u64>,
+    pub wanted: Wanted,
+}
+
+/// As long as people wait for a table, and a thousand ticks of the slowest kernel.
+const INTERVAL: Nanos = Nanos::from_secs(5);
+/// Some ticks: of less nothing is known.
+const SHORTEST: Nanos = Nanos::from_millis(10);
+const LONGEST: Nanos = Nanos::from_secs(7 * 24 * 3_600);
+
+impl Order {
+    /// # Errors
+    ///
+    /// What does not make sense, or could mean two things.
+    pub fn of(args: &Args) -> anyhow::Result<Order> {
+        Order::read(args, is_process)
+    }
+
+    fn read(args: &Args, is_process: impl Fn(u32) -> bool) -> anyhow::Result<Order> {
+        let mut times: Vec<&str> = args.numbers.iter().map(String::as_str).collect();
+        let mut pids = args.pid.clone();
+        let ways = [args.all, args.comm.is_some(), !pids.is_empty(), !args.pids.is_empty()];
+        let ways = ways.into_iter().filter(|&way| way).count();
+        ensure!(ways <= 1, "name processes in one way: PID…, -p PID, --comm NAME or --all");
+        pids.extend(&args.pids);
+        if ways == 0 {
+            let from = first_pid(&times, is_process)?;
+            pids = times.split_off(from).into_iter().map(super::pid).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
+        }
+        ensure!(times.len() <= 2, "`{}` is one number too many; SECONDS and COUNT come before the processes", times[2]);
+        let wanted = match &args.comm {
+            Some(name) => Wanted::Comm(name.clone()),
+            None if args.all => Wanted::All,
+            None => Wanted::Pids(once(pids)),
+        };
+        let interval = times.first().map_or(Ok(INTERVAL), |text| interval(text))?;
+        let count = times.get(1).map_or(Ok(Some(1)), |text| count(text))?;
+        Ok(Order { interval, count, wanted })
+    }
+}
+
+/// Where the ids begin among bare numbers, `[SECONDS [COUNT]] PID…`.
+fn first_pid(numbers: &[&str], is_process: impl Fn(u32) -> bool) -> anyhow::Result<usize> {
+    match numbers {
+        [] => bail!("which processes? Name them, PID…, by --comm NAME, or write --all"),
+        [one] if one.parse::<u64>().is_err() => {
+            bail!("which processes? Write `parallax cpu {one} PID…`, or --all")
+        }
+        [_] => Ok(0),
+        [_, _] => Ok(1),
+        // `cpu 10 $(pgrep NAME)` and `cpu 5 2 PID` look the same: ids and counts are not told apart by guessing.
+        [first, second, rest @ ..] => match second.parse() {
+            Ok(number) if is_process(number) => bail!(
+                "is `{second}` a count or a process? Write `{first} {second} -- {rest}` or `{first} -- {second} {rest}`",
+                rest = rest.join(" ")
+            ),
+            _ => Ok(2),
+        },
+    }
+}
+
+fn interval(text: &str) -> anyhow::Result<Nanos> {
+    let with_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
+    let written = if with_unit { text.to_owned() } else { format!("{text}s") };
+    let interval: Nanos = match written.parse() {
+        Ok(interval) => interval,
+        Err(_) => bail!("`{text}` is no time; SECONDS is for example 5, 0.5 or 500ms"),
+    };
+    ensure!(
+        (SHORTEST..=LONGEST).contains(&interval),
+        "`{text}` is out of range; SECONDS is from {SHORTEST} to {} hours",
+        LONGEST.0 / Nanos::from_secs(3_600).0
+    );
+    Ok(interval)
+}
+
+fn count(text: &str) -> anyhow::Result<Option<u64>> {
+    match text.parse() {
+        Ok(0) => Ok(None),
+        Ok(count) => Ok(Some(count)),
+        Err(_) => bail!("`{text}` is no count; COUNT is a whole number of intervals, 0 until Ctrl-C"),
+    }
+}
+
+/// Each once, in the order in which they were named.
+fn once(pids: Vec<u32>) -> Vec<u32> {
+    let mut seen = std::collections::BTreeSet::new();
+    pids.into_iter().filter(|&pid| seen.insert(pid)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn read(line: &str) -> anyhow::Result<Order> {
+        let line = ["cpu"].into_iter().chain(line.split_ascii_whitespace());
+        let args = Line::try_parse_from(line)?.args;
+        Order::read(&args, |pid| matches!(pid, 1 | 7141 | 19870))
+    }
+
+    #[track_caller]
+    fn means(line: &str, seconds: u64, count: Option<u64>, wanted: Wanted) {
+        assert_eq!(read(line).unwrap(), Order { interval: Nanos::from_secs(seconds), count, wanted }, "{line}");
+    }
+
+    #[test]
+    fn numbers_are_read_as_pstime_prstat_and_pidstat_take_them() {
+        let pids = |pids: &[u32]| Wanted::Pids(pids.to_vec());
+        means("7141", 5, Some(1), pids(&[7141]));
+        means("10 7141", 10, Some(1), pids(&[7141]));
+        means("5 2 7141", 5, Some(2), pids(&[7141]));
+        means("5 0 7141 19870 7141", 5, None, pids(&[7141, 19870]));
+        means("10 -- 7141 19870", 10, Some(1), pids(&[7141, 19870]));
+        means("5 2 -- 7141", 5, Some(2), pids(&[7141]));
+        means("-p 7141 5 2", 5, Some(2), pids(&[7141]));
+        means("-p 7141,19870", 5, Some(1), pids(&[7141, 19870]));
+        means("2s 3 --all", 2, Some(3), Wanted::All);
+        means("--comm mariadbd 3000ms", 3, Some(1), Wanted::Comm("mariadbd".to_owned()));
+    }
+
+    /// If this fails, `cpu 10 $(pgrep NAME)` measures thousands of intervals of the wrong processes.
+    #[test]
+    fn a_count_that_may_be_a_process_is_asked_about() {
+        let error = read("10 7141 19870").unwrap_err().to_string();
+        assert_eq!(error, "is `7141` a count or a process? Write `10 7141 -- 19870` or `10 -- 7141 19870`");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told_in_one_line() {
+        for (line, told) in [
+            ("", "which processes? Name them, PID…, by --comm NAME, or write --all"),
+            ("5s", "which processes? Write `parallax cpu 5s PID…`, or --all"),
+            ("--all -p 7141", "name processes in one way: PID…, -p PID, --comm NAME or --all"),
+            ("--all 5 2 7141", "`7141` is one number too many; SECONDS and COUNT come before the processes"),
+            ("0 --all", "`0` is out of range; SECONDS is from 10.0 ms to 168 hours"),
+            ("five --all", "`five` is no time; SECONDS is for example 5, 0.5 or 500ms"),
+            ("5 2.5 --all", "`2.5` is no count; COUNT is a whole number of intervals, 0 until Ctrl-C"),
+            ("5 0x10", "`0x10` is no process id; `pgrep NAME` finds the ids of a name, --all takes all"),
+            ("5 0", "`0` is no process id; `pgrep NAME` finds the ids of a name, --all takes all"),
+        ] {
+            assert_eq!(read(line).unwrap_err().to_string(), told, "{line}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What the records of the observing verbs have in common: their opening, and the effective values of their options.
+
+use std::collections::BTreeMap;
+
+use clap::{ArgMatches, CommandFactory};
+use record::document::{EffectiveOption, SCHEMA_VERSION, State, Time};
+use record::observation::{Observation, ObservationBody};
+
+use crate::drive;
+
+/// The document of an observation that begins now, at the monotonic clock's `started`.
+pub fn opening(
+    body: ObservationBody,
+    options: BTreeMap<String, EffectiveOption>,
+    started: units::Nanos,
+) -> Observation {
+    // The wall clock is read later than the monotonic one that it dates.
+    let wall = clock::wall().saturating_sub(clock::now().saturating_sub(started));
+    Observation {
+        schema_version: SCHEMA_VERSION,
+        kind: body.kind(),
+        state: State::Running,
+        parallax_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect(),
+        options,
+        time: Time {
+            started: drive::timestamp(wall).to_string(),
+            started_monotonic_ns: started.0,
+            elapsed_ns: None,
+            window_ns: None,
+        },
+        host: drive::host_facts(),
+        missing: Vec::new(),
+        body,
+    }
+}
+
+/// All options of `verb`, by long name, as they were given or are by default.
+pub fn effective(verb: &str, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
+    let command = crate::Cli::command();
+    let command = command.find_subcommand(verb).expect("the verb is one of this program");
+    let arguments =
+        command.get_arguments().filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"));
+    let named = arguments.map(|argument| {
+        let name = argument.get_long().unwrap_or(argument.get_id().as_str());
+        (name.to_owned(), drive::typed(matches, argument))
+    });
+    named.collect()
+}
