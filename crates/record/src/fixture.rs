@@ -366,6 +366,8 @@ pub(crate) fn served(n: u64) -> Served {
         n,
         arrived: Some(Nanos(9_960)),
         read: Nanos(10_000),
+        socket_run_queue: Nanos(15),
+        socket_throttled: Nanos::ZERO,
         first_sent: Nanos(900_000),
         done: Nanos(1_010_000 + n),
         parts,

@@ -140,6 +140,10 @@ pub struct Served {
     pub arrived: Option<Nanos>,
     /// The return of the read that brought its last byte.
     pub read: Nanos,
+    /// Of the socket queue: the thread that read it was ready to, and waited for a CPU.
+    pub socket_run_queue: Nanos,
+    /// Of the socket queue: the quota of the reader's group was used up.
+    pub socket_throttled: Nanos,
     /// The completion of the first write of its answer.
     pub first_sent: Nanos,
     /// The completion of the last one.
@@ -197,7 +201,11 @@ impl Served {
         let in_order = self.arrived.is_none_or(|arrived| arrived <= self.read)
             && self.read <= self.first_sent
             && self.first_sent <= self.done;
-        in_order && self.residual() == 0 && self.preempted <= self.part(Part::RunQueue)
+        let queued = self.socket_queue().unwrap_or(Nanos::ZERO);
+        in_order
+            && self.residual() == 0
+            && self.preempted <= self.part(Part::RunQueue)
+            && self.socket_run_queue + self.socket_throttled <= queued
     }
 }
 

@@ -19,6 +19,7 @@ mod table;
 mod targets;
 mod text;
 mod trap;
+mod watch;
 mod words;
 
 pub use advice::{Advice, advice};
@@ -34,3 +35,4 @@ pub use style::{Style, count, percent, rate};
 pub use summary::{RunFacts, summarize};
 pub use text::{Report, text};
 pub use trap::{Trap, demo_text, trap};
+pub use watch::{WatchReport, summarize_watch, watch_cost, watch_line, watch_text};

@@ -89,7 +89,11 @@ struct conn {
 	u32 head;
 	u32 tail;
 	u8 told;
+	/* Everything it reads and writes is copied. */
 	u8 whole;
+	/* An event of it found the ring full. */
+	u8 missed;
+	u8 pad;
 	u16 family;
 };
 
@@ -728,8 +732,9 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	fill(event, thread, task, now, kind);
 	event->socket = conn->cookie;
 	event->length = length;
+	if (conn->missed)
+		event->flags |= EVENT_MISSED;
 	if (!conn->told) {
-		conn->told = 1;
 		event->flags |= EVENT_NEW;
 		event->family = conn->family;
 		event->local_port = sk->__sk_common.skc_num;
@@ -752,10 +757,15 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 		conn->whole = 1;
 	if (copied > CAPTURE)
 		copied = CAPTURE;
-	if (tell(event, EVENT_HEAD + copied)) {
-		close_account(thread);
-		thread->idle_told = 0;
+	if (!tell(event, EVENT_HEAD + copied)) {
+		/* Its bytes are lost, its time is not: that goes with the thread's next event. */
+		conn->missed = 1;
+		return;
 	}
+	close_account(thread);
+	thread->idle_told = 0;
+	conn->told = 1;
+	conn->missed = 0;
 }
 
 SEC("tp_btf/sock_recv_length")

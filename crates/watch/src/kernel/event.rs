@@ -121,11 +121,14 @@ pub struct Event<'a> {
     pub class: Option<i64>,
     pub arrived: &'a [Arrival],
     pub opened: Option<Opened>,
+    /// Events of this connection before this one were lost.
+    pub missed: bool,
 }
 
 static NOTHING: Account = [0; PARTS];
 
 const NEW: u8 = 1;
+const MISSED: u8 = 2;
 
 impl<'a> Event<'a> {
     /// `None` for what is no event of this version: then the object and the binary do not belong together.
@@ -163,6 +166,7 @@ impl<'a> Event<'a> {
             class: (head.classified != 0).then_some(head.class),
             arrived: head.arrived.get(..usize::from(head.arrivals))?,
             opened: (head.flags & NEW != 0).then(|| head.opened()),
+            missed: head.flags & MISSED != 0,
         })
     }
 
@@ -184,6 +188,7 @@ impl<'a> Event<'a> {
             class: None,
             arrived: &[],
             opened: None,
+            missed: false,
         })
     }
 }

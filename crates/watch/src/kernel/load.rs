@@ -152,31 +152,30 @@ impl Kernel {
             known.update(&process.to_ne_bytes(), &[1], MapFlags::ANY).map_err(|e| refused(&e))?;
         }
         let only = if let [only] = processes { *only } else { 0 };
+        self.set_ports(ports)?;
+        map(&self.object, ".bss.process")
+            .update(&0_u32.to_ne_bytes(), &only.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| refused(&e))
+    }
+
+    /// Says which local ports are the server's.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    pub fn set_ports(&mut self, ports: &[u16]) -> Result<(), LoadError> {
         let mut flags = vec![0; PORTS];
         for &port in ports {
             flags[usize::from(port)] = 1;
         }
-        let zero = 0_u32.to_ne_bytes();
-        map(&self.object, ".bss.ports").update(&zero, &flags, MapFlags::ANY).map_err(|e| refused(&e))?;
-        map(&self.object, ".bss.process")
-            .update(&zero, &only.to_ne_bytes(), MapFlags::ANY)
+        map(&self.object, ".bss.ports")
+            .update(&0_u32.to_ne_bytes(), &flags, MapFlags::ANY)
             .map_err(|e| refused(&e))
     }
 
     /// The processes that are watched by now: those named, and their children since.
     pub fn processes(&self) -> Vec<u32> {
         map(&self.object, "processes").keys().filter_map(|key| word(&key)).collect()
-    }
-
-    /// Adds one more process.
-    ///
-    /// # Errors
-    ///
-    /// As [`Kernel::watch`].
-    pub fn add(&mut self, process: u32) -> Result<(), LoadError> {
-        map(&self.object, "processes")
-            .update(&process.to_ne_bytes(), &[1], MapFlags::ANY)
-            .map_err(|e| refused(&e))
     }
 
     /// What could not be told so far.

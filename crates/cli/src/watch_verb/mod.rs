@@ -1,0 +1,44 @@
+//! `parallax watch`: a running server, from its kernel.
+
+mod args;
+mod class;
+mod keep;
+mod observe;
+
+use std::io::{self, Write};
+
+use clap::ArgMatches;
+
+pub use args::Args;
+
+use crate::drive::{Claim, new_folder};
+use crate::exit::Exit;
+use crate::{say, signals, terminal};
+
+/// Runs the verb. A watch that was ended by Ctrl-C is a watch that went well.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each; nothing is attached then.
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    let plan = args.plan()?;
+    let stop = signals::stop_flag()?;
+    let folder = args.output.clone().unwrap_or_else(new_folder);
+    let claim = Claim::make(&folder)?;
+    let out = io::stdout();
+    let style = terminal::style(&out, args.no_color);
+    let observing = match observe::Observing::begin(&plan, args, matches, &folder) {
+        Ok(observing) => observing,
+        Err(error) => {
+            claim.release();
+            return Err(error);
+        }
+    };
+    let watched = observing.run(&plan, &stop, style)?;
+    watched.print(args, &mut out.lock(), style)?;
+    let _ = writeln!(io::stderr());
+    if !args.json {
+        say(format_args!("record: {}", folder.display()));
+    }
+    Ok(Exit::Valid)
+}

@@ -1,0 +1,201 @@
+//! Puts requests together from what the kernel's side tells: events in, [`Served`] out.
+//!
+//! Pure: no kernel, no clock. An event's account covers its thread's time since the thread's previous event; here it
+//! is added to the connection that the thread worked for. A request is what the dissector finds in the bytes of a
+//! connection; its stamps are those of the read that brought its last byte and of the write that sent its answer's
+//! last byte, its parts what was added to its connection between the two, and the rest is `loop_wait`. So the parts
+//! sum to the response whatever happens.
+
+mod account;
+mod connection;
+mod thread;
+
+use std::collections::HashMap;
+
+use dissect::{Digests, Direction, Dissector, Event as Found, Piece};
+use record::{Protocol, Served};
+use rustc_hash::FxBuildHasher;
+use units::Nanos;
+
+use crate::kernel::{Edge, Event};
+
+pub use account::comm;
+use connection::Connection;
+use thread::{Step, Threads};
+
+/// Connections that are remembered at once. Beyond, those that were silent for longest are forgotten.
+const CONNECTIONS: usize = 262_144;
+
+/// The requests of one server.
+pub struct Assembler {
+    threads: Threads,
+    connections: HashMap<u64, (Dissector, Connection), FxBuildHasher>,
+    opened: u64,
+    digests: Digests,
+    found: Vec<Found>,
+    answers: Vec<dissect::Answered>,
+    /// Of the connections that are gone.
+    counts: dissect::Counts,
+    given_up: u64,
+    hint: Option<dissect::Protocol>,
+}
+
+impl Assembler {
+    /// `hint`: what the server speaks, where the user says so.
+    pub fn new(hint: Option<dissect::Protocol>) -> Assembler {
+        Assembler {
+            threads: Threads::default(),
+            connections: HashMap::default(),
+            opened: 0,
+            digests: Digests::default(),
+            found: Vec::new(),
+            answers: Vec::new(),
+            counts: dissect::Counts::default(),
+            given_up: 0,
+            hint,
+        }
+    }
+
+    /// Takes one event in; `give` gets the requests that it completes.
+    ///
+    /// # Cost
+    ///
+    /// A lookup or two in a table, and what the dissector takes for the bytes.
+    pub fn take(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
+        if event.edge == Edge::Closed {
+            self.close(event, give);
+            return;
+        }
+        let step = self.threads.step(event);
+        if let Some((_, owner)) = step.owner.and_then(|owner| self.connections.get_mut(&owner)) {
+            owner.add_work(&step.worked, event.culprit);
+        }
+        match event.edge {
+            Edge::Read => self.moved(event, &step, Direction::FromClient, give),
+            Edge::Write => self.moved(event, &step, Direction::FromServer, give),
+            Edge::Idle | Edge::Closed => {}
+        }
+    }
+    fn moved(&mut self, event: &Event<'_>, step: &Step, direction: Direction, give: &mut dyn FnMut(Served)) {
+        if !self.connections.contains_key(&event.socket) {
+            self.open(event);
+        }
+        let (dissector, connection) = self.connections.get_mut(&event.socket).expect("made above");
+        connection.last_seen = event.at;
+        if connection.peer.is_none() {
+            connection.peer = event.opened.and_then(|opened| opened.peer);
+            connection.local = event.opened.and_then(|opened| opened.local);
+        }
+        let piece =
+            Piece { direction, length: u64::from(event.length), captured: event.bytes, missed: event.missed };
+        // What the dissector says of earlier bytes is settled by earlier marks; so the mark of this piece comes first.
+        match direction {
+            Direction::FromClient => connection.add_read(event, step),
+            Direction::FromServer => connection.add_write(event, step),
+        }
+        dissector.feed(&piece, &mut self.digests, &mut self.found);
+        settle(connection, &mut self.found, &mut self.answers, give);
+    }
+
+    fn open(&mut self, event: &Event<'_>) {
+        if self.connections.len() >= CONNECTIONS {
+            self.forget_idle();
+        }
+        let connection = Connection::new(self.opened, event);
+        self.opened += 1;
+        self.connections.insert(event.socket, (Dissector::new(self.hint), connection));
+    }
+
+    fn close(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
+        if let Some(mut gone) = self.connections.remove(&event.socket) {
+            self.end(&mut gone, give);
+        }
+    }
+
+    /// Ends every connection: what was written last was the answer.
+    pub fn finish(&mut self, give: &mut dyn FnMut(Served)) {
+        let connections = std::mem::take(&mut self.connections);
+        for mut one in connections.into_values() {
+            self.end(&mut one, give);
+        }
+    }
+
+    fn end(&mut self, (dissector, connection): &mut (Dissector, Connection), give: &mut dyn FnMut(Served)) {
+        dissector.finish(&mut self.digests, &mut self.found);
+        settle(connection, &mut self.found, &mut self.answers, give);
+        self.counts.add(&dissector.counts());
+        self.given_up += connection.given_up;
+    }
+
+    /// The half that was silent for longest.
+    fn forget_idle(&mut self) {
+        let mut seen: Vec<Nanos> = self.connections.values().map(|(_, connection)| connection.last_seen).collect();
+        let middle = seen.len() / 2;
+        let (_, &mut median, _) = seen.select_nth_unstable(middle);
+        let counts = &mut self.counts;
+        let given_up = &mut self.given_up;
+        self.connections.retain(|_, (dissector, connection)| {
+            let stays = connection.last_seen >= median;
+            if !stays {
+                counts.add(&dissector.counts());
+                *given_up += connection.given_up;
+            }
+            stays
+        });
+    }
+
+    /// Forgets threads that have not been heard of since `before`.
+    pub fn forget_threads(&mut self, before: Nanos) {
+        self.threads.forget(before);
+    }
+
+    /// What could not be told so far.
+    pub fn counts(&self) -> dissect::Counts {
+        let mut counts = self.counts;
+        for (dissector, _) in self.connections.values() {
+            counts.add(&dissector.counts());
+        }
+        counts
+    }
+
+    /// Connections seen so far.
+    pub fn connections(&self) -> u64 {
+        self.opened
+    }
+
+    pub fn digests(&self) -> &Digests {
+        &self.digests
+    }
+}
+
+/// Hands what the dissector found in one piece to its connection.
+fn settle(
+    connection: &mut Connection,
+    found: &mut Vec<Found>,
+    answers: &mut Vec<dissect::Answered>,
+    give: &mut dyn FnMut(Served),
+) {
+    for found in found.drain(..) {
+        match found {
+            Found::Spoken(protocol) => connection.protocol = protocol_of(protocol),
+            Found::Asked(asked) => connection.ask(asked),
+            Found::Answered(answer) => answers.push(answer),
+            Found::Dropped { n } => connection.drop_request(n),
+        }
+    }
+    if !answers.is_empty() {
+        connection.answer(answers, give);
+        answers.clear();
+    }
+}
+
+fn protocol_of(protocol: dissect::Protocol) -> Protocol {
+    match protocol {
+        dissect::Protocol::Http1 => Protocol::Http1,
+        dissect::Protocol::Postgres => Protocol::Postgres,
+        dissect::Protocol::MySql => Protocol::Mysql,
+        dissect::Protocol::Redis => Protocol::Redis,
+        dissect::Protocol::Tls => Protocol::Tls,
+        dissect::Protocol::Http2 | dissect::Protocol::Upgraded | dissect::Protocol::Unknown => Protocol::Turns,
+    }
+}

@@ -1,0 +1,228 @@
+//! Which processes are a server, and which ports are theirs: from /proc.
+//!
+//! Sources: proc(5); the tables of sockets as the kernel's Documentation/networking/proc_net_tcp.rst has them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    Pids(Vec<u32>),
+    /// Whoever listens on it.
+    Port(u16),
+    /// Every process of this name, as the kernel keeps it: 15 bytes.
+    Comm(String),
+}
+
+/// A server that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    pub processes: Vec<u32>,
+    pub ports: Vec<u16>,
+    /// The name of the first of them.
+    pub comm: Option<String>,
+}
+
+/// Why nothing can be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    #[error("there is no process {0}")]
+    NoProcess(u32),
+    #[error("nobody listens on port {0}")]
+    NoListener(u16),
+    #[error("somebody listens on port {0}, but whose it is cannot be seen; run this as root")]
+    Hidden(u16),
+    #[error("there is no process named `{0}`; names are those of `ps -o comm`, 15 bytes")]
+    NoName(String),
+    #[error("cannot read {what}: {source}")]
+    Read { what: String, source: io::Error },
+}
+
+/// Finds the processes, their children included, and the ports that they listen on.
+///
+/// # Errors
+///
+/// [`FindError`].
+pub fn find(named: &Named) -> Result<Found, FindError> {
+    let roots = match named {
+        Named::Pids(pids) => {
+            let gone = pids.iter().find(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+            gone.map_or(Ok(()), |&pid| Err(FindError::NoProcess(pid)))?;
+            pids.clone()
+        }
+        Named::Port(port) => listeners(*port)?,
+        Named::Comm(name) => {
+            let pids: Vec<u32> = pids()?.into_iter().filter(|&pid| comm(pid).as_ref() == Some(name)).collect();
+            if pids.is_empty() {
+                return Err(FindError::NoName(name.clone()));
+            }
+            pids
+        }
+    };
+    let processes = with_children(&roots)?;
+    let ports = match named {
+        Named::Port(port) => vec![*port],
+        _ => ports_of(&processes)?,
+    };
+    let comm = roots.first().copied().and_then(comm);
+    Ok(Found { processes, ports, comm })
+}
+
+/// The ports that any of these processes listens on.
+///
+/// # Errors
+///
+/// When the kernel's tables cannot be read. A process that is gone has none.
+pub fn ports_of(processes: &[u32]) -> Result<Vec<u16>, FindError> {
+    let mut sockets = BTreeSet::new();
+    for &process in processes {
+        sockets.extend(sockets_of(process));
+    }
+    let mut ports: Vec<u16> = Vec::new();
+    // A server in a network namespace of its own has tables of its own.
+    let first = processes.first().map_or_else(|| "self".to_owned(), u32::to_string);
+    for listener in listening(&first)? {
+        if sockets.contains(&listener.socket) && !ports.contains(&listener.port) {
+            ports.push(listener.port);
+        }
+    }
+    ports.sort_unstable();
+    Ok(ports)
+}
+
+/// These and everybody below them.
+fn with_children(roots: &[u32]) -> Result<Vec<u32>, FindError> {
+    let parents: Vec<(u32, u32)> = pids()?.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut all = roots.to_vec();
+    let mut next = 0;
+    while let Some(&root) = all.get(next) {
+        for &(pid, parent) in &parents {
+            if parent == root && !all.contains(&pid) {
+                all.push(pid);
+            }
+        }
+        next += 1;
+    }
+    Ok(all)
+}
+
+fn listeners(port: u16) -> Result<Vec<u32>, FindError> {
+    let sockets: Vec<u64> =
+        listening("self")?.into_iter().filter(|listener| listener.port == port).map(|l| l.socket).collect();
+    if sockets.is_empty() {
+        return Err(FindError::NoListener(port));
+    }
+    let owns = |pid: &u32| sockets_of(*pid).iter().any(|socket| sockets.contains(socket));
+    let mut pids: Vec<u32> = pids()?.into_iter().filter(owns).collect();
+    // Of a family that shares the socket only the eldest: the others are its children.
+    let all = pids.clone();
+    pids.retain(|&pid| parent(pid).is_none_or(|parent| !all.contains(&parent)));
+    if pids.is_empty() { Err(FindError::Hidden(port)) } else { Ok(pids) }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Listener {
+    port: u16,
+    socket: u64,
+}
+
+fn listening(process: &str) -> Result<Vec<Listener>, FindError> {
+    let mut listeners = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let what = format!("/proc/{process}/net/{table}");
+        match fs::read_to_string(&what) {
+            Ok(text) => listeners.extend(text.lines().filter_map(listener)),
+            // A host without IPv6 has no such table; a process may be gone by now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(FindError::Read { what, source }),
+        }
+    }
+    Ok(listeners)
+}
+
+/// `  0: 0100007F:0CEA 00000000:0000 0A … uid timeout inode …`: one that listens.
+fn listener(line: &str) -> Option<Listener> {
+    let mut words = line.split_ascii_whitespace();
+    let local = words.nth(1)?;
+    let state = words.nth(1)?;
+    let socket = words.nth(5)?.parse().ok()?;
+    let (_, port) = local.rsplit_once(':')?;
+    (state == "0A").then_some(Listener { port: u16::from_str_radix(port, 16).ok()?, socket })
+}
+
+fn sockets_of(process: u32) -> Vec<u64> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
+    let inode = |entry: fs::DirEntry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+    };
+    entries.flatten().filter_map(inode).collect()
+}
+
+fn pids() -> Result<Vec<u32>, FindError> {
+    let read = |source| FindError::Read { what: "/proc".to_owned(), source };
+    let names = fs::read_dir("/proc").map_err(read)?.flatten();
+    Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Its name; `None` when it is gone.
+pub fn comm(pid: u32) -> Option<String> {
+    Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end_matches('\n').to_owned())
+}
+
+/// Its path in the hierarchy of control groups; `None` when it is gone.
+pub fn cgroup(pid: u32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let of = |controller: &str| {
+        text.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            controllers.split(',').any(|one| one == controller).then(|| path.to_owned())
+        })
+    };
+    of("cpu").or_else(|| of(""))
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // A name may hold anything, spaces and parentheses included.
+    let (_, rest) = text.rsplit_once(')')?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_table_is_read() {
+        let line = "   0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000   107        0 21543 1 0 100 0 0 10 0";
+        assert_eq!(listener(line), Some(Listener { port: 3306, socket: 21543 }));
+        assert_eq!(listener(&line.replace(" 0A ", " 01 ")), None);
+        assert_eq!(listener("  sl  local_address rem_address   st tx_queue"), None);
+    }
+
+    #[test]
+    fn this_process_is_found_by_its_port_and_has_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let found = find(&Named::Port(port)).unwrap();
+        assert!(found.processes.contains(&std::process::id()));
+        let found = find(&Named::Pids(vec![std::process::id()])).unwrap();
+        assert!(found.ports.contains(&port));
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let error = find(&Named::Pids(vec![u32::MAX])).unwrap_err();
+        assert_eq!(error.to_string(), "there is no process 4294967295");
+        let error = find(&Named::Port(1)).unwrap_err();
+        assert_eq!(error.to_string(), "nobody listens on port 1");
+        assert!(matches!(find(&Named::Comm("no such name".to_owned())), Err(FindError::NoName(_))));
+    }
+}

@@ -1,0 +1,143 @@
+//! A server under watch: the kernel's side, the assembler, and the server's processes as they come and go.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+
+use record::Served;
+use units::Nanos;
+
+use crate::assemble::Assembler;
+use crate::find::{self, FindError, Found, Named};
+use crate::kernel::{Cost, CulpritRow, Kernel, LoadError, Losses, Settings};
+
+/// Watches until dropped. Nothing of the server is changed.
+pub struct Session {
+    kernel: Kernel,
+    assembling: Rc<RefCell<Assembling>>,
+    named: Named,
+    found: Found,
+}
+
+struct Assembling {
+    assembler: Assembler,
+    done: Vec<Served>,
+}
+
+/// Why a server cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+impl Session {
+    /// Finds the server and attaches to it. From here on its requests are seen.
+    ///
+    /// # Errors
+    ///
+    /// [`WatchError`].
+    pub fn start(
+        named: Named,
+        settings: &Settings,
+        hint: Option<dissect::Protocol>,
+    ) -> Result<Session, WatchError> {
+        let found = find::find(&named)?;
+        let assembling =
+            Rc::new(RefCell::new(Assembling { assembler: Assembler::new(hint), done: Vec::new() }));
+        let told = Rc::clone(&assembling);
+        let mut kernel = Kernel::load(settings, move |event| {
+            let Assembling { assembler, done } = &mut *told.borrow_mut();
+            assembler.take(event, &mut |served| done.push(served));
+        })?;
+        kernel.watch(&found.processes, &found.ports)?;
+        Ok(Session { kernel, assembling, named, found })
+    }
+
+    /// The requests that were completed since the last call, in the order of their ends as far as threads allow.
+    ///
+    /// # Cost
+    ///
+    /// Costs the server nothing. Called every few milliseconds, so that the ring does not fill.
+    pub fn take(&mut self) -> Vec<Served> {
+        self.kernel.drain();
+        std::mem::take(&mut self.assembling.borrow_mut().done)
+    }
+
+    /// Ends every connection: what was written last on it was the answer.
+    pub fn finish(&mut self) -> Vec<Served> {
+        self.kernel.drain();
+        let Assembling { assembler, done } = &mut *self.assembling.borrow_mut();
+        assembler.finish(&mut |served| done.push(served));
+        std::mem::take(done)
+    }
+
+    /// Looks for ports and processes that the server has taken meanwhile, and forgets threads that ended. Called
+    /// once an interval. False when no process of it is left.
+    ///
+    /// # Errors
+    ///
+    /// When /proc cannot be read or the kernel takes no more.
+    pub fn refresh(&mut self, now: Nanos) -> Result<bool, WatchError> {
+        self.assembling.borrow_mut().assembler.forget_threads(Nanos(now.0.saturating_sub(SILENT.0)));
+        let mut processes = self.kernel.processes();
+        processes.retain(|pid| Path::new(&format!("/proc/{pid}")).exists());
+        if processes.is_empty() {
+            return Ok(false);
+        }
+        let ports = match self.named {
+            Named::Port(port) => vec![port],
+            _ => find::ports_of(&processes)?,
+        };
+        if ports != self.found.ports {
+            self.kernel.set_ports(&ports)?;
+            self.found.ports = ports;
+        }
+        self.found.processes = processes;
+        Ok(true)
+    }
+
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    pub fn losses(&self) -> Losses {
+        self.kernel.losses()
+    }
+
+    /// What could not be told from the bytes of connections.
+    pub fn counts(&self) -> dissect::Counts {
+        self.assembling.borrow().assembler.counts()
+    }
+
+    pub fn connections(&self) -> u64 {
+        self.assembling.borrow().assembler.connections()
+    }
+
+    /// The digests by their ids, as texts.
+    pub fn with_digests<T>(&self, look: impl FnOnce(&dissect::Digests) -> T) -> T {
+        look(self.assembling.borrow().assembler.digests())
+    }
+
+    /// See [`Kernel::measure_cost`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn measure_cost(&mut self) -> std::io::Result<()> {
+        self.kernel.measure_cost()
+    }
+
+    pub fn cost(&self) -> Vec<Cost> {
+        self.kernel.cost()
+    }
+
+    pub fn culprits(&self) -> Vec<CulpritRow> {
+        self.kernel.culprits()
+    }
+}
+
+/// A thread that has not been heard of for so long is taken for ended.
+const SILENT: Nanos = Nanos::from_secs(600);
