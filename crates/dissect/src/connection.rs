@@ -1,0 +1,434 @@
+//! One connection of a server: from pieces to events.
+//!
+//! ```text
+//!   Fresh ─► Sniffing ────────────────────────┐
+//!                                             ▼
+//!   Joined ─► Seeking ── a request behind ─► Proving ── its turn fits ─► Live
+//!               ▲          an answer            │                          │
+//!               └───────── it does not ─────────┘      pieces missed ──────┤
+//!               └──────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! A connection that is joined, or found again after a loss, is followed in silence for one turn: only when every
+//! request of it had its answer, to the byte, is the next one told. What goes by until then is counted.
+
+use crate::digest::Digests;
+use crate::event::{Counts, EndBy, Event, Protocol};
+use crate::exchanges::{Events, Exchanges};
+use crate::piece::{Direction, Piece};
+use crate::sniff::{self, Guess};
+use crate::speaker::{Context, Speaker};
+use crate::tap::{Fed, Tap};
+
+/// What is known of a connection before its first piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settings {
+    pub start: Start,
+    /// What the server's port is known for, or the user has said. Bytes that are clearly of another protocol win.
+    pub hint: Option<Protocol>,
+}
+
+/// Which piece of a connection is the first that is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// The very first.
+    #[default]
+    Fresh,
+    /// Any one: the connection was there before.
+    Joined,
+}
+
+/// The reader of one connection.
+#[derive(Debug)]
+pub struct Dissector {
+    settings: Settings,
+    stage: Stage,
+    speaker: Option<Speaker>,
+    client: Tap,
+    server: Tap,
+    exchanges: Exchanges,
+    /// The server has written since the client was last read.
+    server_spoke: bool,
+    /// Where the server's bytes since then begin.
+    turn_began: u64,
+    /// Pieces that could begin a request and were of no known protocol.
+    strange: u32,
+    /// The number of the first request that will be told.
+    number: u64,
+    told_protocol: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Sniffing { held: Vec<u8>, from: Direction },
+    Seeking,
+    Proving,
+    Live,
+}
+
+impl Dissector {
+    pub fn new(settings: Settings) -> Dissector {
+        let stage = match settings.start {
+            Start::Fresh => Stage::Sniffing { held: Vec::new(), from: Direction::FromClient },
+            Start::Joined => Stage::Seeking,
+        };
+        Dissector {
+            settings,
+            stage,
+            speaker: None,
+            client: Tap::default(),
+            server: Tap::default(),
+            exchanges: Exchanges::default(),
+            server_spoke: false,
+            turn_began: 0,
+            strange: 0,
+            number: 0,
+            told_protocol: false,
+        }
+    }
+
+    /// What is spoken, once it is known.
+    pub fn protocol(&self) -> Option<Protocol> {
+        self.speaker.as_ref().map(Speaker::protocol)
+    }
+
+    /// What could not be told so far.
+    pub fn counts(&self) -> &Counts {
+        &self.exchanges.counts
+    }
+
+    /// The lowest positions, of the client's bytes and of the server's, that events to come may name: marks of what
+    /// ends before them can go.
+    pub fn named_from(&self) -> (u64, u64) {
+        let held = self.turn_began.min(self.server.position());
+        // The last write before the next read may end an answer.
+        let server = self.server.position().saturating_sub(1).min(held);
+        self.exchanges.named_from(self.client.frame_began(), server)
+    }
+
+    /// Takes the next piece, and appends what it tells.
+    ///
+    /// # Cost
+    ///
+    /// Hot path: no allocation for requests that are whole in their piece and whose digest is known, once the
+    /// buffers have grown.
+    pub fn handle_piece(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Vec<Event>) {
+        if piece.missed {
+            self.lose(events);
+        }
+        if piece.length == 0 {
+            return;
+        }
+        match &self.stage {
+            Stage::Live => self.run(piece, digests, events),
+            Stage::Sniffing { .. } => self.sniff(piece, digests, events),
+            Stage::Seeking => self.seek(piece, digests, events),
+            Stage::Proving => self.prove(piece, digests, events),
+        }
+    }
+
+    /// The connection has ended: so have answers that only its end ends, and the last turn.
+    pub fn handle_close(&mut self, events: &mut Vec<Event>) {
+        let written = (self.turn_began, self.server.position());
+        if matches!(self.stage, Stage::Live) {
+            let turns = matches!(self.speaker, Some(Speaker::Turns(_))) || self.server.is_lost();
+            if self.server_spoke && turns {
+                self.exchanges.end_all(written, EndBy::Close, events);
+            } else if self.exchanges.is_answering() {
+                self.exchanges.end(written.1, EndBy::Close, events);
+            }
+            self.exchanges.drop_all(events);
+        }
+        self.exchanges.forget(self.exchanges.next());
+        self.stage = Stage::Seeking;
+    }
+
+    /// Pieces were lost: nothing under way is certain any longer.
+    fn lose(&mut self, events: &mut Events) {
+        self.exchanges.counts.missed += 1;
+        match self.stage {
+            Stage::Live => self.exchanges.drop_all(events),
+            _ => self.exchanges.forget(self.number),
+        }
+        self.give_up();
+    }
+
+    /// Back to looking for a request behind an answer.
+    fn give_up(&mut self) {
+        if matches!(self.stage, Stage::Live) {
+            self.number = self.exchanges.next();
+        }
+        self.exchanges.forget(self.number);
+        self.stage = Stage::Seeking;
+        self.server_spoke = false;
+    }
+
+    fn sniff(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
+        let Stage::Sniffing { held, from } = &mut self.stage else { return };
+        let seen = piece.bytes();
+        let cut = (seen.len() as u64) < piece.length;
+        let turned = !held.is_empty() && *from != piece.direction;
+        if !turned {
+            *from = piece.direction;
+            held.extend_from_slice(&seen[..seen.len().min(SNIFF_BYTES)]);
+        }
+        let guess = match from {
+            Direction::FromClient => sniff::client(held, self.settings.hint),
+            Direction::FromServer => sniff::server(held, self.settings.hint),
+        };
+        let full = cut || turned || held.len() >= SNIFF_BYTES;
+        let of_piece = if turned { 0 } else { seen.len().min(SNIFF_BYTES) };
+        let before = held.len() - of_piece;
+        let protocol = match guess {
+            Guess::Need if !full => return,
+            Guess::Is(protocol) => protocol,
+            // Nothing was captured: the hint is all there is.
+            _ if held.is_empty() => self.settings.hint.unwrap_or(Protocol::Unknown),
+            _ if turned || *from == Direction::FromClient => Protocol::Unknown,
+            // The server speaks first, and not MySQL: what it answers to shows the protocol.
+            _ => {
+                held.clear();
+                return self.server.pass(before as u64 + piece.length);
+            }
+        };
+        let (held, from) = (std::mem::take(held), *from);
+        self.begin(Speaker::fresh(protocol), events);
+        if before > 0 {
+            self.run(&Piece::whole(from, &held[..before]), digests, events);
+        }
+        self.run(piece, digests, events);
+    }
+
+    fn seek(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
+        if piece.direction == Direction::FromClient && self.server_spoke && self.choose(piece, events) {
+            self.client.restart();
+            self.server.restart();
+            self.server_spoke = false;
+            if let Some(speaker) = &mut self.speaker {
+                speaker.restart_client();
+                speaker.restart_server();
+            }
+            // Turns fit by themselves.
+            if self.protocol().is_some_and(|protocol| !protocol.is_framed()) {
+                self.stage = Stage::Live;
+                return self.run(piece, digests, events);
+            }
+            self.stage = Stage::Proving;
+            return self.prove(piece, digests, events);
+        }
+        self.exchanges.counts.mid_connection += 1;
+        match piece.direction {
+            Direction::FromClient => {
+                self.client.pass(piece.length);
+                self.server_spoke = false;
+            }
+            Direction::FromServer => {
+                self.server.pass(piece.length);
+                self.server_spoke = true;
+            }
+        }
+        self.exchanges.client_at = self.client.position();
+    }
+
+    /// Whether the protocol is known by this piece of the client, or was before.
+    fn choose(&mut self, piece: &Piece<'_>, events: &mut Events) -> bool {
+        if self.speaker.is_some() {
+            return true;
+        }
+        let seen = sniff::joined(piece.bytes(), piece.length);
+        let hint = self.settings.hint.filter(|_| !piece.bytes().is_empty());
+        let protocol = match (seen, hint) {
+            (Some(Protocol::Tls), _) => Protocol::Tls,
+            (_, Some(hint)) => hint,
+            (Some(seen), None) => seen,
+            (None, None) => {
+                self.strange += 1;
+                if self.strange < STRANGE_MOST {
+                    return false;
+                }
+                Protocol::Unknown
+            }
+        };
+        let speaker = Speaker::joined(protocol);
+        if protocol.is_framed() {
+            self.speaker = Some(speaker);
+        } else {
+            self.begin(speaker, events);
+        }
+        true
+    }
+
+    /// Follows one turn in silence.
+    fn prove(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
+        let told = events.len();
+        let next_turn = piece.direction == Direction::FromClient && self.server_spoke;
+        if next_turn {
+            let requests = self.exchanges.next() - self.number;
+            self.turn(events);
+            events.truncate(told);
+            self.exchanges.counts.mid_connection_requests += requests;
+            let fits = self.exchanges.is_empty() && requests > 0 && !self.client.is_lost();
+            self.exchanges.forget(self.number);
+            if fits {
+                self.stage = Stage::Live;
+                if let Some(speaker) = self.speaker.take() {
+                    self.begin(speaker, events);
+                }
+                return self.run(piece, digests, events);
+            }
+            self.give_up();
+            self.server_spoke = true;
+            // The piece may begin the turn that fits.
+            return self.seek(piece, digests, events);
+        }
+        self.exchanges.counts.mid_connection += 1;
+        let unparsed = self.exchanges.counts.unparsed;
+        self.run(piece, digests, events);
+        events.truncate(told);
+        if self.exchanges.counts.unparsed > unparsed {
+            let spoke = piece.direction == Direction::FromServer;
+            self.exchanges.counts.mid_connection_requests += self.exchanges.next() - self.number;
+            self.give_up();
+            self.server_spoke = spoke;
+            if !self.told_protocol {
+                self.strange += 1;
+                self.speaker = None;
+                if self.strange >= STRANGE_MOST {
+                    self.begin(Speaker::joined(Protocol::Unknown), events);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, speaker: Speaker, events: &mut Events) {
+        if !self.told_protocol {
+            self.told_protocol = true;
+            events.push(Event::Spoken(speaker.protocol()));
+        }
+        self.speaker = Some(speaker);
+        if matches!(self.stage, Stage::Sniffing { .. }) {
+            self.stage = Stage::Live;
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
+        match piece.direction {
+            Direction::FromClient => self.run_client(piece, digests, events),
+            Direction::FromServer => self.run_server(piece, digests, events),
+        }
+    }
+
+    fn run_client(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
+        if self.server_spoke {
+            self.turn(events);
+        }
+        let began = self.client.position();
+        let Some(speaker) = &mut self.speaker else { return };
+        let mut switch = None;
+        let exchanges = &mut self.exchanges;
+        exchanges.client_at = began.saturating_add(piece.length);
+        let mut context = Context { exchanges, digests, events, switch: &mut switch };
+        let fed = match &mut *speaker {
+            Speaker::Turns(turns) if turns.protocol() != Protocol::Tls => {
+                turns.begin(began, &mut context);
+                self.client.pass(piece.length);
+                Fed::InStep
+            }
+            speaker => self.client.feed(piece, |view| speaker.client_frame(view, &mut context)),
+        };
+        match fed {
+            Fed::InStep => {}
+            Fed::Cut => {
+                context.exchanges.counts.cut += 1;
+                speaker.client_cut(&mut context);
+            }
+            Fed::Bad => context.exchanges.counts.unparsed += 1,
+            Fed::Lost => context.exchanges.counts.unframed += 1,
+        }
+        if self.client.is_lost() {
+            self.client_lost(began, digests, events);
+        }
+        self.exchanges.settle_client(self.client.position(), events);
+        self.switch_to(switch, events);
+    }
+
+    /// The client's bytes are not framed: there may be requests in them.
+    fn client_lost(&mut self, began: u64, digests: &mut Digests, events: &mut Events) {
+        let Some(speaker) = &mut self.speaker else { return };
+        let end = self.client.position();
+        if let Speaker::Turns(turns) = speaker {
+            // Records that were not captured belong to the turn, too.
+            let exchanges = &mut self.exchanges;
+            let mut context = Context { exchanges, digests, events, switch: &mut None };
+            return turns.begin(began, &mut context);
+        }
+        if self.exchanges.is_full() {
+            self.exchanges.drop_all(events);
+        }
+        self.exchanges.unseen(began, end, || speaker.unseen(digests));
+    }
+
+    fn run_server(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
+        if !self.server_spoke {
+            self.server_spoke = true;
+            self.turn_began = self.server.position();
+            self.exchanges.server_turn(events);
+        }
+        let Some(speaker) = &mut self.speaker else { return };
+        let mut switch = None;
+        let exchanges = &mut self.exchanges;
+        let mut context = Context { exchanges, digests, events, switch: &mut switch };
+        let fed = match &mut *speaker {
+            Speaker::Turns(turns) => {
+                turns.answer(self.server.position(), &mut context);
+                self.server.pass(piece.length);
+                Fed::InStep
+            }
+            speaker => self.server.feed(piece, |view| speaker.server_frame(view, &mut context)),
+        };
+        match fed {
+            Fed::InStep => {}
+            Fed::Cut => self.exchanges.counts.cut += 1,
+            Fed::Bad => self.exchanges.counts.unparsed += 1,
+            Fed::Lost => self.exchanges.counts.unframed += 1,
+        }
+        self.exchanges.settle_server(self.server.position(), events);
+        self.switch_to(switch, events);
+    }
+
+    /// The server reads again after it wrote: where framing was lost, it begins anew.
+    fn turn(&mut self, events: &mut Events) {
+        self.server_spoke = false;
+        let written = (self.turn_began, self.server.position());
+        let Some(speaker) = &mut self.speaker else { return };
+        if let Speaker::Turns(turns) = speaker {
+            turns.end();
+            self.exchanges.end_all(written, EndBy::Turn, events);
+        } else if self.server.is_lost() {
+            self.exchanges.end_all(written, EndBy::Turn, events);
+            self.server.restart();
+            speaker.restart_server();
+        }
+        if self.client.is_lost() {
+            self.client.restart();
+            speaker.restart_client();
+            self.exchanges.forget_unseen();
+        }
+    }
+
+    fn switch_to(&mut self, protocol: Option<Protocol>, events: &mut Events) {
+        let Some(protocol) = protocol else { return };
+        self.exchanges.settle_server(u64::MAX, events);
+        self.exchanges.drop_all(events);
+        self.client.restart();
+        self.server.restart();
+        self.speaker = Some(Speaker::fresh(protocol));
+        events.push(Event::Spoken(protocol));
+    }
+}
+
+/// What may have to be held before the protocol is known: the longest line of an inline command, or a method.
+const SNIFF_BYTES: usize = 64;
+/// So many pieces that could begin a request and do not: the protocol is not one of ours.
+const STRANGE_MOST: u32 = 8;

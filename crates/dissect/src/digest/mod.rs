@@ -1,0 +1,188 @@
+//! Digests: requests that differ only in their values have one text, and that has a number.
+//!
+//! The table is shared by all connections of a thread. It is bounded: once it is full, what is new counts as
+//! [`DigestId::OTHER`], so the sum over all digests stays that of all requests.
+
+mod path;
+mod sql;
+
+use std::collections::HashMap;
+
+use crate::event::Protocol;
+pub use sql::Dialect;
+
+/// The number of a digest in its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DigestId(pub u32);
+
+impl DigestId {
+    /// All requests whose digest the table had no room for.
+    pub const OTHER: DigestId = DigestId(0);
+}
+
+/// How much a table of digests may hold.
+#[derive(Debug, Clone, Copy)]
+pub struct DigestLimits {
+    /// Digests, besides the other row.
+    pub count: usize,
+    /// Bytes of one text; a longer one ends in `…` and stands for all that begin alike.
+    pub text_bytes: usize,
+}
+
+impl Default for DigestLimits {
+    /// At most 4 MiB of texts, held twice; `pg_stat_statements` keeps 5,000 statements.
+    fn default() -> DigestLimits {
+        DigestLimits { count: 4_096, text_bytes: 1_024 }
+    }
+}
+
+/// The table of digests.
+///
+/// Memory: at most `count` × (2 × `text_bytes` + 100) bytes.
+#[derive(Debug)]
+pub struct Digests {
+    limits: DigestLimits,
+    /// By protocol (one byte) and text.
+    ids: HashMap<Box<[u8]>, DigestId>,
+    rows: Vec<(Protocol, Box<str>)>,
+    folded: u64,
+    scratch: Vec<u8>,
+}
+
+impl Digests {
+    pub fn new(limits: DigestLimits) -> Digests {
+        Digests {
+            limits,
+            ids: HashMap::new(),
+            rows: vec![(Protocol::Unknown, "other".into())],
+            folded: 0,
+            scratch: Vec::with_capacity(limits.text_bytes + 64),
+        }
+    }
+
+    /// Digests held, with the other row.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Never: the other row is always there.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Texts that were asked for and had no room. Prepared statements ask once, when they are prepared.
+    pub fn folded(&self) -> u64 {
+        self.folded
+    }
+
+    /// The text of a digest, or of the other row when the table never gave that number.
+    pub fn text(&self, id: DigestId) -> &str {
+        &self.row(id).1
+    }
+
+    /// The protocol of a digest. [`Protocol::Unknown`] for the other row.
+    pub fn protocol(&self, id: DigestId) -> Protocol {
+        self.row(id).0
+    }
+
+    fn row(&self, id: DigestId) -> &(Protocol, Box<str>) {
+        self.rows.get(id.0 as usize).unwrap_or(&self.rows[0])
+    }
+
+    /// The digest of a statement, `cut` when more of it was not captured.
+    ///
+    /// # Cost
+    ///
+    /// One pass over the text and one lookup; allocates for a new digest only.
+    pub fn statement(&mut self, dialect: Dialect, text: &[u8], cut: bool) -> DigestId {
+        let protocol = match dialect {
+            Dialect::Postgres => Protocol::Postgres,
+            Dialect::MySql => Protocol::MySql,
+        };
+        self.start(protocol);
+        sql::normalise(dialect, text, cut, self.limits.text_bytes, &mut self.scratch);
+        self.find(protocol)
+    }
+
+    /// The digest of a request of HTTP: method and route. `target` may be cut.
+    pub fn route(&mut self, method: &[u8], target: &[u8]) -> DigestId {
+        self.start(Protocol::Http1);
+        self.scratch.extend_from_slice(method);
+        self.scratch.push(b' ');
+        path::route(target, self.limits.text_bytes, &mut self.scratch);
+        self.find(Protocol::Http1)
+    }
+
+    /// The digest of a command of Redis: its name in capitals, and the pattern of its key or its subcommand.
+    pub(crate) fn command(&mut self, name: &[u8], key: Option<&[u8]>) -> DigestId {
+        self.start(Protocol::Redis);
+        self.scratch.extend_from_slice(name);
+        if let Some(key) = key {
+            self.scratch.push(b' ');
+            path::pattern(key, self.limits.text_bytes, &mut self.scratch);
+        }
+        self.find(Protocol::Redis)
+    }
+
+    /// A text as it stands.
+    pub(crate) fn named(&mut self, protocol: Protocol, text: &str) -> DigestId {
+        self.start(protocol);
+        self.scratch.extend_from_slice(text.as_bytes());
+        self.find(protocol)
+    }
+
+    fn start(&mut self, protocol: Protocol) {
+        self.scratch.clear();
+        self.scratch.push(protocol as u8);
+    }
+
+    fn find(&mut self, protocol: Protocol) -> DigestId {
+        if let Some(id) = self.ids.get(self.scratch.as_slice()) {
+            return *id;
+        }
+        if self.rows.len() > self.limits.count {
+            self.folded += 1;
+            return DigestId::OTHER;
+        }
+        let id = DigestId(u32::try_from(self.rows.len()).unwrap_or(0));
+        self.rows.push((protocol, String::from_utf8_lossy(&self.scratch[1..]).into()));
+        self.ids.insert(self.scratch.as_slice().into(), id);
+        id
+    }
+}
+
+impl Default for Digests {
+    fn default() -> Digests {
+        Digests::new(DigestLimits::default())
+    }
+}
+
+/// Ends a text that was cut.
+pub(crate) const CUT_MARK: &str = "…";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_folds_what_is_new_into_the_other_row() {
+        let mut digests = Digests::new(DigestLimits { count: 2, text_bytes: 64 });
+        let ids: Vec<u32> = ["a", "b", "c", "a", "d"]
+            .map(|text| digests.statement(Dialect::MySql, text.as_bytes(), false).0)
+            .to_vec();
+        assert_eq!(ids, [1, 2, 0, 1, 0]);
+        assert_eq!((digests.len(), digests.folded()), (3, 2));
+        assert_eq!(digests.text(DigestId(2)), "b");
+        assert_eq!(digests.text(DigestId::OTHER), "other");
+        assert_eq!(digests.text(DigestId(99)), "other");
+    }
+
+    #[test]
+    fn one_text_in_two_protocols_is_two_digests() {
+        let mut digests = Digests::default();
+        let one = digests.statement(Dialect::MySql, b"select 1", false);
+        let other = digests.statement(Dialect::Postgres, b"select 1", false);
+        assert_ne!(one, other);
+        assert_eq!(digests.protocol(one), Protocol::MySql);
+    }
+}

@@ -1,0 +1,58 @@
+//! What is to be known of the commands of Redis: what their digest shows, and what answers them.
+
+/// What of a command its digest shows, besides the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Digested {
+    /// The pattern of its first argument, which is a key.
+    Key,
+    /// Its first argument as it is.
+    Subcommand,
+    /// Nothing: what follows is no key, or is secret.
+    Name,
+}
+
+pub(super) fn digested(name: &[u8]) -> Digested {
+    match name {
+        b"CLIENT" | b"CONFIG" | b"CLUSTER" | b"COMMAND" | b"SCRIPT" | b"FUNCTION" | b"ACL" | b"LATENCY"
+        | b"SLOWLOG" | b"MODULE" | b"PUBSUB" | b"MEMORY" | b"OBJECT" | b"XINFO" | b"XGROUP" | b"DEBUG"
+        | b"SENTINEL" => Digested::Subcommand,
+        b"AUTH" | b"HELLO" | b"PING" | b"ECHO" | b"SELECT" | b"QUIT" | b"EVAL" | b"EVALSHA" | b"EVAL_RO"
+        | b"EVALSHA_RO" | b"FCALL" | b"FCALL_RO" | b"SCAN" | b"KEYS" | b"INFO" | b"MULTI" | b"EXEC"
+        | b"DISCARD" | b"UNWATCH" | b"MONITOR" | b"SAVE" | b"BGSAVE" | b"BGREWRITEAOF" | b"DBSIZE"
+        | b"FLUSHALL" | b"FLUSHDB" | b"SHUTDOWN" | b"SWAPDB" | b"TIME" | b"ROLE" | b"WAIT" | b"WAITAOF"
+        | b"RESET" | b"REPLICAOF" | b"SLAVEOF" | b"REPLCONF" | b"PSYNC" | b"SYNC" | b"MIGRATE" | b"XREAD"
+        | b"XREADGROUP" | b"LOLWUT" | b"ASKING" | b"READONLY" | b"READWRITE" | b"FAILOVER" => Digested::Name,
+        _ => Digested::Key,
+    }
+}
+
+/// What answers a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answers {
+    One,
+    /// A message for each channel.
+    Subscription,
+    /// One, and then lines without end.
+    Monitor,
+    /// What is no answer any longer: replication.
+    Stream,
+    ReplyOn,
+    ReplyOff,
+    ReplySkip,
+}
+
+pub(super) fn answers(name: &[u8], first: &[u8], second: &[u8]) -> Answers {
+    match name {
+        b"SUBSCRIBE" | b"PSUBSCRIBE" | b"SSUBSCRIBE" | b"UNSUBSCRIBE" | b"PUNSUBSCRIBE" | b"SUNSUBSCRIBE" => {
+            Answers::Subscription
+        }
+        b"MONITOR" => Answers::Monitor,
+        b"PSYNC" | b"SYNC" => Answers::Stream,
+        b"CLIENT" if first.eq_ignore_ascii_case(b"reply") => match second.to_ascii_uppercase().as_slice() {
+            b"OFF" => Answers::ReplyOff,
+            b"SKIP" => Answers::ReplySkip,
+            _ => Answers::ReplyOn,
+        },
+        _ => Answers::One,
+    }
+}

@@ -1,0 +1,151 @@
+//! One direction of a connection: from pieces to frames.
+//!
+//! A frame is whatever its protocol reads at once: a message, a head, a line. A tap hands it on where it stands when
+//! it is whole in the piece, keeps the beginning of one that the end of a piece cuts, and passes over the rest of
+//! one whose length is known by the true lengths of pieces, captured or not. It knows no protocol.
+
+use crate::piece::Piece;
+
+#[derive(Debug, Default)]
+pub(crate) struct Tap {
+    /// Bytes of this direction so far.
+    position: u64,
+    /// Bytes of the frame being passed over that are still to come.
+    skip: u64,
+    /// The beginning of a frame whose header is not whole.
+    held: Vec<u8>,
+    lost: bool,
+}
+
+/// What is seen of a frame, from its first byte on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub bytes: &'a [u8],
+    /// Where they begin.
+    pub at: u64,
+    /// What follows them was not captured, so that more will not be seen.
+    pub cut: bool,
+}
+
+/// What a protocol made of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A frame of so many bytes, in view or not.
+    Taken(u64),
+    /// Its header is not whole.
+    Need,
+    /// Not of this protocol.
+    Bad,
+}
+
+/// How a tap stands after a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fed {
+    InStep,
+    /// Just now a header lay in bytes that were not captured.
+    Cut,
+    /// Just now bytes were not of the protocol.
+    Bad,
+    /// Framing was lost before.
+    Lost,
+}
+
+impl Tap {
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Where the beginning that is held begins; the position when none is.
+    pub(crate) fn frame_began(&self) -> u64 {
+        self.position.saturating_sub(self.held.len() as u64)
+    }
+
+    /// The next piece begins with a frame.
+    pub(crate) fn restart(&mut self) {
+        self.lost = false;
+        self.skip = 0;
+        self.release();
+    }
+
+    /// Passes by a piece without reading it.
+    pub(crate) fn pass(&mut self, length: u64) {
+        self.position = self.position.saturating_add(length);
+    }
+
+    /// Hands each frame that begins in `piece` to `frame`, once all of it that is wanted is in view.
+    pub(crate) fn feed(&mut self, piece: &Piece<'_>, mut frame: impl FnMut(View<'_>) -> Step) -> Fed {
+        let start = self.position;
+        self.pass(piece.length);
+        if self.lost {
+            return Fed::Lost;
+        }
+        let seen = piece.bytes();
+        let unseen = piece.length - seen.len() as u64;
+        let mut next = 0;
+        loop {
+            let rest = &seen[next..];
+            let passed = usize::try_from(self.skip).unwrap_or(usize::MAX).min(rest.len());
+            self.skip -= passed as u64;
+            next += passed;
+            if next == seen.len() {
+                return self.pass_unseen(unseen);
+            }
+            let rest = &seen[next..];
+            let at = start + next as u64;
+            let had = self.held.len();
+            let step = if had == 0 {
+                frame(View { bytes: rest, at, cut: unseen > 0 })
+            } else {
+                self.held.extend_from_slice(&rest[..rest.len().min(HELD_BYTES)]);
+                frame(View { bytes: &self.held, at: at.saturating_sub(had as u64), cut: unseen > 0 })
+            };
+            match step {
+                // What is held was not enough to tell the frame's length, so the frame is longer.
+                Step::Taken(length) if length > had as u64 => {
+                    self.skip = length - had as u64;
+                    self.release();
+                }
+                Step::Need if unseen > 0 => return self.lose(Fed::Cut),
+                Step::Need if had + rest.len() <= HELD_BYTES => {
+                    if had == 0 {
+                        self.held.extend_from_slice(rest);
+                    }
+                    return Fed::InStep;
+                }
+                Step::Need | Step::Bad | Step::Taken(_) => return self.lose(Fed::Bad),
+            }
+        }
+    }
+
+    fn pass_unseen(&mut self, unseen: u64) -> Fed {
+        let passed = self.skip.min(unseen);
+        self.skip -= passed;
+        if passed == unseen { Fed::InStep } else { self.lose(Fed::Cut) }
+    }
+
+    fn lose(&mut self, why: Fed) -> Fed {
+        self.lost = true;
+        self.skip = 0;
+        self.release();
+        why
+    }
+
+    fn release(&mut self) {
+        if self.held.capacity() > KEPT_BYTES {
+            self.held = Vec::new();
+        } else {
+            self.held.clear();
+        }
+    }
+}
+
+/// The longest beginning of a frame that is kept: a head of HTTP is at most 8 KiB for most servers, and the text of
+/// a statement is read up to 4 KiB.
+pub(crate) const HELD_BYTES: usize = 16 << 10;
+
+/// More than this is given back when it is not needed any longer: thousands of idle connections each keep it.
+const KEPT_BYTES: usize = 1 << 10;

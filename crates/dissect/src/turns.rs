@@ -1,0 +1,80 @@
+//! Connections that are not read: who speaks in turn is all that is known.
+//!
+//! A turn is all that the server reads until it writes; its answer ends with the last write before the next read.
+//! Of TLS the record headers are read, so that handshakes are no requests.
+
+use crate::digest::DigestId;
+use crate::event::{Kind, Protocol};
+use crate::exchanges::Until;
+use crate::speaker::Context;
+use crate::tap::{Step, View};
+
+#[derive(Debug)]
+pub(crate) struct Turns {
+    protocol: Protocol,
+    digest: Option<DigestId>,
+    /// Handshake records of the client, up to two; what matters is none, one or more.
+    handshakes: u8,
+    /// In TLS 1.3 the first encrypted record of the client ends the handshake.
+    finished_due: bool,
+    open: bool,
+}
+
+impl Turns {
+    pub(crate) fn new(protocol: Protocol, fresh: bool) -> Turns {
+        let finished_due = protocol == Protocol::Tls && fresh;
+        Turns { protocol, digest: None, handshakes: 0, finished_due, open: false }
+    }
+
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Reads the header of a TLS record.
+    pub(crate) fn client_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
+        let [kind, major, _, high, low, ..] = *view.bytes else { return Step::Need };
+        let length = 5 + u64::from(u16::from_be_bytes([high, low]));
+        if !(HANDSHAKE_KINDS.contains(&kind) || kind == APPLICATION_DATA) || major != 3 {
+            return Step::Bad;
+        }
+        if kind == HANDSHAKE {
+            self.handshakes = (self.handshakes + 1).min(2);
+        }
+        if kind == APPLICATION_DATA {
+            // TLS 1.2 has sent a second handshake record by now.
+            let finished = self.finished_due && self.handshakes == 1;
+            self.finished_due = false;
+            if !finished {
+                self.begin(view.at, context);
+            }
+        }
+        Step::Taken(length)
+    }
+
+    /// The client's bytes cannot be read: they belong to the turn.
+    pub(crate) fn begin(&mut self, at: u64, context: &mut Context<'_>) {
+        if !self.open {
+            let protocol = self.protocol;
+            let digest = *self.digest.get_or_insert_with(|| context.digests.named(protocol, "turn"));
+            self.open = context.exchanges.begin(at, Kind::Turn, digest, Until::Answer);
+            context.exchanges.open_end();
+        }
+    }
+
+    /// The server has begun to write at `at`.
+    pub(crate) fn answer(&mut self, at: u64, context: &mut Context<'_>) {
+        if let Some(oldest) = context.exchanges.oldest() {
+            oldest.begin_answer(at);
+        }
+    }
+
+    /// The server reads again: the turn has ended.
+    pub(crate) fn end(&mut self) {
+        self.open = false;
+    }
+}
+
+const HANDSHAKE: u8 = 22;
+const APPLICATION_DATA: u8 = 23;
+/// Change of cipher, alert, handshake.
+const HANDSHAKE_KINDS: [u8; 3] = [20, 21, HANDSHAKE];
