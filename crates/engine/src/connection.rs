@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use codec::{Encoded, Key, Origin, Route, Session};
-use record::{Edge, Phase, Request, Timeline};
+use reactor::Ends;
+use record::{Carried, Edge, Phase, Request, Timeline};
 use units::Nanos;
 
 use crate::pool::Waiting;
@@ -14,6 +15,10 @@ pub(crate) struct Connection<S: Session> {
     pub origin: Origin,
     pub state: State,
     pub session: S,
+    /// Of a connection that stands, in a run that keeps requests one by one.
+    pub ends: Option<Ends>,
+    /// Requests put into `out` since it was opened.
+    encoded: u64,
     /// Requests assigned and not ended, in the order in which they were assigned. The first `sent` of them are
     /// wholly with the kernel, and perhaps others.
     pub exchanges: VecDeque<Exchange<S::Journey>>,
@@ -83,6 +88,8 @@ pub(crate) struct Exchange<J> {
     pub out_end: usize,
     /// How many bytes of its connection go up to its last one, once the kernel has taken that.
     pub end: u64,
+    /// Where on the wire it is, in a run that keeps requests one by one.
+    pub carried: Option<Carried>,
     /// How much of it is in `out`; `None` until its connection takes requests.
     pub encoded: Option<Encoded>,
     /// The connection was opened for it.
@@ -105,6 +112,8 @@ impl<S: Session> Connection<S> {
             origin,
             state: State::Closed,
             session,
+            ends: None,
+            encoded: 0,
             exchanges: VecDeque::new(),
             sent: 0,
             out: Vec::new(),
@@ -143,6 +152,8 @@ impl<S: Session> Connection<S> {
     pub(crate) fn reset(&mut self, session: S) {
         self.state = State::Closed;
         self.session = session;
+        self.ends = None;
+        self.encoded = 0;
         self.exchanges.clear();
         self.sent = 0;
         self.out.clear();
@@ -163,6 +174,9 @@ impl<S: Session> Connection<S> {
     pub(crate) fn encode(&mut self, index: usize) {
         let exchange = &mut self.exchanges[index];
         exchange.out_begin = self.out.len();
+        let nth = self.encoded;
+        exchange.carried = self.ends.map(|Ends { local, peer }| Carried { local, server: peer, nth });
+        self.encoded += 1;
         exchange.encoded = Some(self.session.request(&exchange.journey, exchange.key(), &mut self.out));
         exchange.out_end = self.out.len();
     }
@@ -290,6 +304,7 @@ impl<J> Exchange<J> {
             out_begin: 0,
             out_end: 0,
             end: 0,
+            carried: None,
             encoded: None,
             opens: false,
             immediate: taken_up == TakenUp::WhenSent,
@@ -326,6 +341,7 @@ impl<J> Exchange<J> {
             n: self.n,
             kind: self.route.kind,
             connection: Some(connection),
+            carried: self.carried,
             timeline: self.timeline,
             ended: at,
             failure: None,

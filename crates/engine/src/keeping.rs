@@ -26,7 +26,7 @@ pub struct Keeping {
     pub to: SyncSender<Batch>,
 }
 
-/// How many requests are handed over at once: half a megabyte.
+/// How many requests are handed over at once: under a megabyte.
 const BATCH: usize = 4_096;
 
 /// How many batches a worker has, in its hands and on the way: what bounds its memory.
@@ -89,7 +89,7 @@ impl Keeper {
 
     /// # Cost
     ///
-    /// For one that is not kept, a hash or a comparison; for one that is, a copy of 140 bytes, and every 4,096 of
+    /// For one that is not kept, a hash or a comparison; for one that is, a copy of 210 bytes, and every 4,096 of
     /// them a message.
     #[inline]
     pub(crate) fn offer(&mut self, request: &Request) {
@@ -149,7 +149,16 @@ mod tests {
 
     fn request(n: u64, age: u64) -> Request {
         let timeline = Timeline::due(Nanos(1));
-        Request { n, kind: 0, connection: None, timeline, ended: Nanos(1 + age), failure: None, code: None }
+        Request {
+            n,
+            kind: 0,
+            connection: None,
+            carried: None,
+            timeline,
+            ended: Nanos(1 + age),
+            failure: None,
+            code: None,
+        }
     }
 
     /// If this fails, a slow disk makes a worker wait or take memory without end, or requests vanish uncounted.

@@ -27,7 +27,7 @@ impl<J> Waiting<J> {
     /// It ended at `at`, still waiting.
     pub(crate) fn ended(&self, at: Nanos) -> Request {
         let (n, kind, timeline) = (self.n, self.route.kind, self.timeline());
-        Request { n, kind, connection: None, timeline, ended: at, failure: None, code: None }
+        Request { n, kind, connection: None, carried: None, timeline, ended: at, failure: None, code: None }
     }
 }
 

@@ -119,6 +119,11 @@ impl Recorder {
         }
     }
 
+    /// Whether requests are kept one by one.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeper.is_some()
+    }
+
     /// The number in the run of this worker's connection `slot`; `workers` share them.
     #[inline]
     pub(crate) fn connection(&self, slot: u32, workers: u64) -> u32 {

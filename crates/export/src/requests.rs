@@ -4,24 +4,22 @@
 //! group, so memory does not grow with their number.
 
 use std::io::Write;
-use std::sync::Arc;
 
-use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::ColumnPath;
+use parquet::file::writer::SerializedFileWriter;
 use record::{Phase, Request};
 use units::Nanos;
 
-/// Rows that wait for their row group: nine megabytes.
-const GROUP: usize = 65_536;
+use crate::columns::{GROUP, begin, optional, required};
+
+mod reader;
+
+pub(crate) use reader::address;
+pub use reader::{Row, Rows, read};
 
 /// Few distinct texts, so each is written once a row group.
-const TEXTS: [&str; 4] = ["target", "outcome", "failed_in", "blame"];
+const TEXTS: [&str; 6] = ["target", "local", "server", "outcome", "failed_in", "blame"];
 
 /// What holds for all rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,19 +48,8 @@ impl<W: Write + Send> Writer<W> {
     ///
     /// Those of `out`.
     pub fn new(out: W, run: &Run) -> Result<Writer<W>, ParquetError> {
-        let schema = Arc::new(parse_message_type(&schema())?);
-        let fact = |key: &str, value: &str| KeyValue::new(format!("parallax.{key}"), value.to_owned());
-        let facts = vec![fact("started", &run.started), fact("kept", &run.kept)];
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            // Times hardly repeat.
-            .set_dictionary_enabled(false)
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_key_value_metadata(Some(facts));
-        let properties = TEXTS.into_iter().fold(properties, |properties: WriterPropertiesBuilder, column| {
-            properties.set_column_dictionary_enabled(ColumnPath::from(column), true)
-        });
-        let file = SerializedFileWriter::new(out, schema, Arc::new(properties.build()))?;
+        let facts = [("started", run.started.as_str()), ("kept", &run.kept)];
+        let file = begin(out, &schema(), &facts, &TEXTS)?;
         let targets = run.targets.iter().map(|name| ByteArray::from(name.as_str())).collect();
         Ok(Writer { file, zero: run.zero, targets, pending: Vec::with_capacity(GROUP), rows: 0 })
     }
@@ -102,22 +89,26 @@ impl<W: Write + Send> Writer<W> {
         let mut group = self.file.next_row_group()?;
         let zero = self.zero.0;
         let text = |text: &'static str| ByteArray::from(text);
-        required::<_, Int64Type>(&mut group, rows, |row| row.n.cast_signed())?;
-        required::<_, ByteArrayType>(&mut group, rows, |row| target(&self.targets, row.kind))?;
-        optional::<_, Int32Type>(&mut group, rows, |row| row.connection.map(u32::cast_signed))?;
-        required::<_, ByteArrayType>(&mut group, rows, |row| text(row.outcome().name()))?;
-        optional::<_, ByteArrayType>(&mut group, rows, |row| Some(text(row.failure?.phase.name())))?;
-        optional::<_, ByteArrayType>(&mut group, rows, |row| Some(text(row.failure?.blame.name())))?;
-        optional::<_, Int32Type>(&mut group, rows, |row| row.code.map(i32::from))?;
-        required::<_, Int64Type>(&mut group, rows, |row| {
+        required::<_, Int64Type, _>(&mut group, rows, |row| row.n.cast_signed())?;
+        required::<_, ByteArrayType, _>(&mut group, rows, |row| target(&self.targets, row.kind))?;
+        optional::<_, Int32Type, _>(&mut group, rows, |row| row.connection.map(u32::cast_signed))?;
+        let address = |address: std::net::SocketAddr| ByteArray::from(address.to_string().as_str());
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(address(row.carried?.local)))?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(address(row.carried?.server)))?;
+        optional::<_, Int64Type, _>(&mut group, rows, |row| Some(row.carried?.nth.cast_signed()))?;
+        required::<_, ByteArrayType, _>(&mut group, rows, |row| text(row.outcome().name()))?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(text(row.failure?.phase.name())))?;
+        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(text(row.failure?.blame.name())))?;
+        optional::<_, Int32Type, _>(&mut group, rows, |row| row.code.map(i32::from))?;
+        required::<_, Int64Type, _>(&mut group, rows, |row| {
             row.timeline.due_at().0.wrapping_sub(zero).cast_signed()
         })?;
-        required::<_, Int64Type>(&mut group, rows, |row| row.age().0.cast_signed())?;
-        optional::<_, Int64Type>(&mut group, rows, |row| {
+        required::<_, Int64Type, _>(&mut group, rows, |row| row.age().0.cast_signed())?;
+        optional::<_, Int64Type, _>(&mut group, rows, |row| {
             row.timeline.is_complete().then(|| row.timeline.service().0.cast_signed())
         })?;
         for phase in Phase::ALL {
-            optional::<_, Int64Type>(&mut group, rows, |row| {
+            optional::<_, Int64Type, _>(&mut group, rows, |row| {
                 row.phase(phase).map(|length| length.0.cast_signed())
             })?;
         }
@@ -139,6 +130,9 @@ fn schema() -> String {
             required int64 n;
             required binary target (STRING);
             optional int32 connection;
+            optional binary local (STRING);
+            optional binary server (STRING);
+            optional int64 nth;
             required binary outcome (STRING);
             optional binary failed_in (STRING);
             optional binary blame (STRING);
@@ -151,47 +145,15 @@ fn schema() -> String {
     )
 }
 
-/// Writes the next column, in which every row has a value.
-fn required<W: Write + Send, D: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Request],
-    value: impl Fn(&Request) -> D::T,
-) -> Result<(), ParquetError> {
-    let values: Vec<D::T> = rows.iter().map(value).collect();
-    let mut column = next(group)?;
-    column.typed::<D>().write_batch(&values, None, None)?;
-    column.close()
-}
-
-/// Writes the next column, in which some rows have none.
-fn optional<W: Write + Send, D: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Request],
-    value: impl Fn(&Request) -> Option<D::T>,
-) -> Result<(), ParquetError> {
-    let all: Vec<Option<D::T>> = rows.iter().map(value).collect();
-    let there: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
-    let values: Vec<D::T> = all.into_iter().flatten().collect();
-    let mut column = next(group)?;
-    column.typed::<D>().write_batch(&values, Some(&there), None)?;
-    column.close()
-}
-
-fn next<'a, W: Write + Send>(
-    group: &'a mut SerializedRowGroupWriter<'_, W>,
-) -> Result<parquet::file::writer::SerializedColumnWriter<'a>, ParquetError> {
-    group.next_column()?.ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Row;
-    use record::{Failure, Outcome, Timeline};
+    use record::{Carried, Failure, Outcome, Timeline};
 
     use super::*;
 
-    fn answered(n: u64) -> Request {
+    pub(crate) fn answered(n: u64) -> Request {
         let mut timeline = Timeline::due(Nanos(1_000 + n));
         for (phase, at) in [
             (Phase::ScheduleLag, 1_010),
@@ -204,17 +166,32 @@ mod tests {
             timeline.end(phase, Nanos(at + n));
         }
         let ended = timeline.last();
-        Request { n, kind: 1, connection: Some(3), timeline, ended, failure: None, code: Some(200) }
+        let carried = Carried {
+            local: "127.0.0.1:41000".parse().unwrap(),
+            server: "[::1]:80".parse().unwrap(),
+            nth: n / 2,
+        };
+        Request {
+            n,
+            kind: 1,
+            connection: Some(3),
+            carried: Some(carried),
+            timeline,
+            ended,
+            failure: None,
+            code: Some(200),
+        }
     }
 
-    fn given_up(n: u64) -> Request {
+    pub(crate) fn given_up(n: u64) -> Request {
         let mut timeline = Timeline::due(Nanos(1_000));
         timeline.end(Phase::ScheduleLag, Nanos(1_001));
         let failure = Some(Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait));
-        Request { n, kind: 0, connection: None, timeline, ended: Nanos(1_500), failure, code: None }
+        let ended = Nanos(1_500);
+        Request { n, kind: 0, connection: None, carried: None, timeline, ended, failure, code: None }
     }
 
-    fn rows(requests: &[Request]) -> Vec<Row> {
+    pub(super) fn file(requests: &[Request]) -> std::fs::File {
         let targets = ["GET /a".to_owned(), "GET /b".to_owned()].to_vec();
         let started = "2026-11-22T00:00:00Z".to_owned();
         let run = Run { zero: Nanos(900), started, kept: "all".to_owned(), targets };
@@ -222,6 +199,11 @@ mod tests {
         let mut writer = Writer::new(&mut file, &run).unwrap();
         writer.write(requests).unwrap();
         assert_eq!(writer.finish().unwrap(), requests.len() as u64);
+        file
+    }
+
+    fn rows(requests: &[Request]) -> Vec<Row> {
+        let file = file(requests);
         let reader = SerializedFileReader::new(file).unwrap();
         let facts = reader.metadata().file_metadata().key_value_metadata().unwrap();
         assert!(facts.iter().any(|fact| fact.key == "parallax.kept" && fact.value.as_deref() == Some("all")));
@@ -235,10 +217,12 @@ mod tests {
         let of = |row: &Row| -> Vec<String> {
             row.get_column_iter().map(|(name, value)| format!("{name}={value}")).collect()
         };
-        let answered = "n=5 target=\"GET /b\" connection=3 outcome=\"ok\" failed_in=null blame=null code=200 \
+        let answered = "n=5 target=\"GET /b\" connection=3 local=\"127.0.0.1:41000\" \
+            server=\"[::1]:80\" nth=2 outcome=\"ok\" failed_in=null blame=null code=200 \
             intended_ns=105 response_ns=100 service_ns=45 schedule_lag_ns=10 pool_wait_ns=5 resolve_ns=null \
             connect_ns=null tls_ns=null auth_ns=null send_ns=5 wait_ns=30 receive_ns=10 client_lag_ns=40";
-        let given_up = "n=6 target=\"GET /a\" connection=null outcome=\"checkout_timeout\" \
+        let given_up = "n=6 target=\"GET /a\" connection=null local=null server=null nth=null \
+            outcome=\"checkout_timeout\" \
             failed_in=\"pool_wait\" blame=\"pool\" code=null intended_ns=100 response_ns=500 service_ns=null \
             schedule_lag_ns=1 pool_wait_ns=499 resolve_ns=null connect_ns=null tls_ns=null auth_ns=null \
             send_ns=null wait_ns=null receive_ns=null client_lag_ns=null";

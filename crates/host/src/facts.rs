@@ -14,6 +14,8 @@ pub struct Facts {
     pub clock_source: Option<String>,
     /// `none` when the CPU does not say that it is a guest.
     pub hypervisor: Option<String>,
+    /// Told anew at each boot: two processes with the same one share their monotonic clock.
+    pub boot_id: Option<String>,
 }
 
 impl Facts {
@@ -34,6 +36,7 @@ impl Facts {
             memory_bytes: field(&memory, "MemTotal").and_then(|text| kibibytes(&text)),
             clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             hypervisor: hypervisor(&cpu_info),
+            boot_id: line("/proc/sys/kernel/random/boot_id"),
         }
     }
 }

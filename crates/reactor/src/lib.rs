@@ -45,6 +45,13 @@ impl fmt::Display for Address {
     }
 }
 
+/// The two ends of a TCP connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    pub local: SocketAddr,
+    pub peer: SocketAddr,
+}
+
 /// Time and a set of connections, one a [`Slot`]. Owned by one worker; nothing in it is shared.
 pub trait Reactor {
     /// The monotonic clock.
@@ -82,6 +89,9 @@ pub trait Reactor {
 
     /// Bytes handed to the kernel that the peer's kernel has not acknowledged, where that can be known.
     fn unacknowledged(&self, slot: Slot) -> Option<u64>;
+
+    /// The two ends of the connection of `slot`, which stands; `None` where it is none of TCP.
+    fn ends(&self, slot: Slot) -> Option<Ends>;
 
     /// Closes the connection of `slot`, if any. Events of it that were under way are not delivered.
     fn close(&mut self, slot: Slot);

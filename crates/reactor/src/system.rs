@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, ipproto, sockopt};
 use units::Nanos;
 
-use crate::{Address, Reactor, Ready, Received, Slot, WaitMode, source, stamp};
+use crate::{Address, Ends, Reactor, Ready, Received, Slot, WaitMode, source, stamp};
 
 /// How many events one wait takes at most. The rest come with the next.
 const EVENTS_PER_WAIT: usize = 1_024;
@@ -248,6 +248,13 @@ impl Reactor for SystemReactor {
         stamp::unacknowledged(self.socket(slot).ok()?)
     }
 
+    fn ends(&self, slot: Slot) -> Option<Ends> {
+        let socket = self.socket(slot).ok()?;
+        let local = rustix::net::getsockname(socket).ok()?;
+        let peer = rustix::net::getpeername(socket).ok()??;
+        Some(Ends { local: SocketAddr::try_from(local).ok()?, peer: SocketAddr::try_from(peer).ok()? })
+    }
+
     fn close(&mut self, slot: Slot) {
         // Closing the only descriptor of a socket takes it out of the epoll set too.
         self.entry(slot).socket = None;
@@ -324,6 +331,15 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    /// If this fails, a request is looked for on a connection of somebody else.
+    #[test]
+    fn a_connection_has_the_ends_that_its_peer_sees() {
+        let (reactor, peer) = connected();
+        let ends = reactor.ends(SLOT).unwrap();
+        assert_eq!((ends.local, ends.peer), (peer.peer_addr().unwrap(), peer.local_addr().unwrap()));
+        assert_eq!(reactor.ends(Slot(7)), None);
+    }
 
     /// A reactor with one connection that stands, and its peer.
     fn connected() -> (SystemReactor, TcpStream) {

@@ -291,6 +291,9 @@ pub struct Host {
     pub clock_source: Option<String>,
     /// `none` on bare metal; else what the CPU says it runs under.
     pub hypervisor: Option<String>,
+    /// The kernel's name for this boot: the monotonic stamps of records with the same one are on one clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// What this client may take from its host, as far as the audit needs it.
     #[serde(default)]
     pub limits: HostLimits,

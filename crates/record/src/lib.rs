@@ -42,7 +42,7 @@ pub use interval::{Counts, Interval, Kind, Lag, Reason, Series, TargetSeries};
 pub use observation::{Observation, ObservationWriter, Observed, read_observation};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
-pub use request::{Request, Slowest};
+pub use request::{Carried, Request, Slowest};
 pub use series::{ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
 pub use surroundings::{HostSecond, LATE, WorkerSecond};

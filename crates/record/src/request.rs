@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::net::SocketAddr;
 
 use units::Nanos;
 
@@ -18,6 +19,8 @@ pub struct Request {
     pub kind: u16,
     /// Its connection's number in the run; `None` if it never had one.
     pub connection: Option<u32>,
+    /// `None` if it never came to be written, or its connection is none of TCP.
+    pub carried: Option<Carried>,
     pub timeline: Timeline,
     /// When it ended, on the clock of the timeline: the read of a whole answer, or when it was given up.
     pub ended: Nanos,
@@ -25,6 +28,17 @@ pub struct Request {
     pub failure: Option<Failure>,
     /// What the application said of it: HTTP status and the like.
     pub code: Option<u16>,
+}
+
+/// Which TCP connection carried a request, and where in it: what an observer at the server sees too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carried {
+    /// The client's end.
+    pub local: SocketAddr,
+    /// The server's end, as the client knows it.
+    pub server: SocketAddr,
+    /// How many requests were written to this connection before it, since it was opened.
+    pub nth: u64,
 }
 
 impl Request {
@@ -71,7 +85,7 @@ pub struct Slowest {
 struct ByAge(Request);
 
 impl Slowest {
-    /// The slowest `most`. Takes all its memory at once, about 140 bytes each.
+    /// The slowest `most`. Takes all its memory at once, about 210 bytes each.
     pub fn new(most: usize) -> Slowest {
         Slowest { most, kept: BinaryHeap::with_capacity(most) }
     }
@@ -135,7 +149,16 @@ mod tests {
     use super::*;
 
     fn request(n: u64, timeline: Timeline, ended: u64, failure: Option<Failure>) -> Request {
-        Request { n, kind: 0, connection: None, timeline, ended: Nanos(ended), failure, code: None }
+        Request {
+            n,
+            kind: 0,
+            connection: None,
+            carried: None,
+            timeline,
+            ended: Nanos(ended),
+            failure,
+            code: None,
+        }
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use clock::{Clock, SimClock};
-use reactor::{Address, Reactor, Ready, Received, Slot, WaitMode};
+use reactor::{Address, Ends, Reactor, Ready, Received, Slot, WaitMode};
 use units::Nanos;
 
 use self::link::{Dialed, Edge, Link, Surroundings};
@@ -254,6 +254,10 @@ impl Reactor for SimReactor {
 
     fn unacknowledged(&self, slot: Slot) -> Option<u64> {
         self.places.get(slot.0 as usize)?.link.as_ref()?.unacknowledged(self.clock.now())
+    }
+
+    fn ends(&self, _slot: Slot) -> Option<Ends> {
+        None
     }
 
     fn close(&mut self, slot: Slot) {

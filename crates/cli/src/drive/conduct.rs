@@ -160,6 +160,7 @@ pub fn host_facts() -> Host {
         memory_bytes: facts.memory_bytes,
         clock_source: facts.clock_source,
         hypervisor: facts.hypervisor,
+        boot_id: facts.boot_id,
         ..Host::default()
     }
 }

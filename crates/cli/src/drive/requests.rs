@@ -22,7 +22,7 @@ const FILE: &str = "requests.parquet";
 /// As long as it has no footer.
 const UNFINISHED: &str = "requests.parquet.unfinished";
 
-/// Each worker holds so many, of 140 bytes.
+/// Each worker holds so many, of 210 bytes.
 const MOST_SLOWEST: u64 = 1_000_000;
 
 /// Batches on the way: a second of 150,000 requests.

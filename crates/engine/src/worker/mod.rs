@@ -69,6 +69,7 @@ impl<J> Due<J> {
             n: self.n,
             kind: route.kind,
             connection: None,
+            carried: None,
             timeline,
             ended: at,
             failure: None,

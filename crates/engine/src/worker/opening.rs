@@ -127,6 +127,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn begin_session(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         let State::Connecting { since, .. } = connection.state else { return };
+        if self.recorder.keeps() {
+            connection.ends = self.reactor.ends(slot);
+        }
         let phase = match connection.session.open(&mut connection.out) {
             Opening::Ready => {
                 connection.opened_by = Phase::Connect;

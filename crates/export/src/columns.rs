@@ -1,0 +1,244 @@
+//! Columns of a Parquet file, written from rows and read back into rows. The files' own modules say which.
+//!
+//! A file may be a stranger's: the rows of a group are bounded before memory is taken for them, a column that is of
+//! another type than ours is refused, and one that is missing is told from one that is empty.
+
+use std::fs::File;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, Type};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
+use thiserror::Error;
+
+/// Rows that wait for their row group: at about 200 bytes each, 13 megabytes.
+pub(crate) const GROUP: usize = 65_536;
+
+/// Ours have [`GROUP`] rows.
+const LONGEST_GROUP: i64 = 1 << 20;
+
+/// What a column of a group may take when unpacked: 64 bytes a row.
+const LARGEST_COLUMN: i64 = 64 * LONGEST_GROUP;
+
+/// Why a file of rows cannot be read. Each a line: what, and what to do; the file is named by who opened it.
+#[derive(Debug, Error)]
+pub enum RowsError {
+    #[error("is not a Parquet file that can be read: {0}; copy it anew from where it was made")]
+    Parquet(#[from] ParquetError),
+    #[error("{what}; copy it anew from where it was made")]
+    Damaged { what: String },
+}
+
+pub(crate) fn damaged(what: impl Into<String>) -> RowsError {
+    RowsError::Damaged { what: what.into() }
+}
+
+/// Begins a file with `schema`. Of the columns `texts` each distinct text is written once a group.
+pub(crate) fn begin<W: Write + Send>(
+    out: W,
+    schema: &str,
+    facts: &[(&str, &str)],
+    texts: &[&'static str],
+) -> Result<SerializedFileWriter<W>, ParquetError> {
+    let schema = Arc::new(parse_message_type(schema)?);
+    let fact = |&(key, value): &(&str, &str)| KeyValue::new(format!("parallax.{key}"), value.to_owned());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        // Times hardly repeat.
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_key_value_metadata(Some(facts.iter().map(fact).collect()));
+    let properties = texts.iter().fold(properties, |properties: WriterPropertiesBuilder, column| {
+        properties.set_column_dictionary_enabled(ColumnPath::from(*column), true)
+    });
+    SerializedFileWriter::new(out, schema, Arc::new(properties.build()))
+}
+
+/// Writes the next column, in which every row has a value.
+pub(crate) fn required<W: Write + Send, D: DataType, R>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[R],
+    value: impl Fn(&R) -> D::T,
+) -> Result<(), ParquetError> {
+    let values: Vec<D::T> = rows.iter().map(value).collect();
+    let mut column = next(group)?;
+    column.typed::<D>().write_batch(&values, None, None)?;
+    column.close()
+}
+
+/// Writes the next column, in which some rows have none.
+pub(crate) fn optional<W: Write + Send, D: DataType, R>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    rows: &[R],
+    value: impl Fn(&R) -> Option<D::T>,
+) -> Result<(), ParquetError> {
+    let all: Vec<Option<D::T>> = rows.iter().map(value).collect();
+    let there: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
+    let values: Vec<D::T> = all.into_iter().flatten().collect();
+    let mut column = next(group)?;
+    column.typed::<D>().write_batch(&values, Some(&there), None)?;
+    column.close()
+}
+
+fn next<'a, W: Write + Send>(
+    group: &'a mut SerializedRowGroupWriter<'_, W>,
+) -> Result<parquet::file::writer::SerializedColumnWriter<'a>, ParquetError> {
+    group.next_column()?.ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))
+}
+
+/// A file open for reading.
+pub(crate) struct RowsFile {
+    reader: SerializedFileReader<File>,
+    length: u64,
+}
+
+impl RowsFile {
+    pub(crate) fn open(file: File) -> Result<RowsFile, RowsError> {
+        let length = file.metadata().map_err(|error| ParquetError::External(error.into()))?.len();
+        let reader = contained(|| Ok(SerializedFileReader::new(file)?))?;
+        Ok(RowsFile { reader, length })
+    }
+
+    /// What stands in the file's metadata under `parallax.<key>`.
+    pub(crate) fn fact(&self, key: &str) -> Option<&str> {
+        let facts = self.reader.metadata().file_metadata().key_value_metadata()?;
+        let fact = facts.iter().find(|fact| fact.key.strip_prefix("parallax.") == Some(key))?;
+        fact.value.as_deref()
+    }
+
+    /// Whether the column lies within the file: the library takes that for granted.
+    fn holds(&self, column: &ColumnChunkMetaData) -> bool {
+        let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let begin = u64::try_from(begin.min(column.data_page_offset())).ok();
+        let end = begin.zip(u64::try_from(column.compressed_size()).ok());
+        end.and_then(|(begin, length)| begin.checked_add(length)).is_some_and(|end| end <= self.length)
+    }
+
+    /// Each row group in turn.
+    pub(crate) fn each_group(
+        &self,
+        mut take: impl FnMut(&Group<'_>) -> Result<(), RowsError>,
+    ) -> Result<(), RowsError> {
+        for index in 0..self.reader.num_row_groups() {
+            let metadata = self.reader.metadata().row_group(index);
+            let rows = metadata.num_rows();
+            if !(0..=LONGEST_GROUP).contains(&rows) {
+                return Err(damaged(format!("a group of {rows} rows is not ours")));
+            }
+            for column in metadata.columns() {
+                let (values, bytes) = (column.num_values(), column.uncompressed_size());
+                if values != rows || !(0..=LARGEST_COLUMN).contains(&bytes) || !self.holds(column) {
+                    let name = column.column_path().string();
+                    return Err(damaged(format!(
+                        "{name} has {values} values in {bytes} bytes for {rows} rows"
+                    )));
+                }
+            }
+            let reader = contained(|| Ok(self.reader.get_row_group(index)?))?;
+            let group = Group { reader, rows: rows as usize };
+            take(&group)?;
+        }
+        Ok(())
+    }
+}
+
+/// One row group of a file.
+pub(crate) struct Group<'a> {
+    reader: Box<dyn RowGroupReader + 'a>,
+    pub(crate) rows: usize,
+}
+
+impl Group<'_> {
+    /// The column `name`, a value a row; `None` where the file has no such column.
+    pub(crate) fn column<D: DataType>(&self, name: &str) -> Result<Option<Vec<Option<D::T>>>, RowsError> {
+        let metadata = self.reader.metadata();
+        let schema = metadata.schema_descr();
+        let Some(index) = schema.columns().iter().position(|column| column.path().string() == name) else {
+            return Ok(None);
+        };
+        let column = schema.column(index);
+        if column.physical_type() != D::get_physical_type()
+            || column.max_rep_level() > 0
+            || column.max_def_level() > 1
+        {
+            let found: Type = column.physical_type();
+            return Err(damaged(format!("{name} is a column of {found}, and not as this program writes it")));
+        }
+        let is_optional = column.max_def_level() == 1;
+        let (values, there) = contained(|| self.decode::<D>(index, name, is_optional))?;
+        let held = if is_optional { there.iter().filter(|&&level| level == 1).count() } else { self.rows };
+        if held != values.len() || (is_optional && there.len() != self.rows) {
+            return Err(damaged(format!("{name} has {} values for {held}", values.len())));
+        }
+        let mut values = values.into_iter();
+        if is_optional {
+            return Ok(Some(
+                there.iter().map(|&level| if level == 1 { values.next() } else { None }).collect(),
+            ));
+        }
+        Ok(Some(values.map(Some).collect()))
+    }
+
+    /// The values that there are, and of an optional column for each row whether there is one.
+    fn decode<D: DataType>(
+        &self,
+        index: usize,
+        name: &str,
+        is_optional: bool,
+    ) -> Result<(Vec<D::T>, Vec<i16>), RowsError> {
+        let mut reader = get_typed_column_reader::<D>(self.reader.get_column_reader(index)?);
+        let (mut values, mut there) = (Vec::new(), Vec::new());
+        let mut read = 0;
+        while read < self.rows {
+            let levels = is_optional.then_some(&mut there);
+            let (rows, _, _) = reader.read_records(self.rows - read, levels, None, &mut values)?;
+            if rows == 0 {
+                return Err(damaged(format!("{name} ends before its rows do")));
+            }
+            read += rows;
+        }
+        Ok((values, there))
+    }
+
+    /// The column `name`; where the file has none, no row has a value.
+    pub(crate) fn optional<D: DataType>(&self, name: &str) -> Result<Vec<Option<D::T>>, RowsError> {
+        Ok(self.column::<D>(name)?.unwrap_or_else(|| vec![None; self.rows]))
+    }
+
+    /// The column `name`, in which every row has a value.
+    pub(crate) fn required<D: DataType>(&self, name: &str) -> Result<Vec<D::T>, RowsError> {
+        let values = self.column::<D>(name)?.ok_or_else(|| damaged(format!("it has no column {name}")))?;
+        let all: Option<Vec<D::T>> = values.into_iter().collect();
+        all.ok_or_else(|| damaged(format!("a row has no {name}")))
+    }
+}
+
+/// What `read` gives; where the library panics on pages that no writer makes, an error.
+///
+/// The library (parquet 60) asserts what a page's header says of its bytes. It leaves nothing behind that is used
+/// again: the reader of a column dies with the panic.
+fn contained<T>(read: impl FnOnce() -> Result<T, RowsError>) -> Result<T, RowsError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(damaged("a page of it holds no page")))
+}
+
+/// A text of a column. Ours are short.
+pub(crate) fn text<'a>(bytes: &'a ByteArray, name: &str) -> Result<&'a str, RowsError> {
+    match bytes.as_utf8() {
+        Ok(text) if text.len() <= 4_096 => Ok(text),
+        _ => Err(damaged(format!("{name} has a text that is not ours"))),
+    }
+}
+
+/// A number that is never below zero.
+pub(crate) fn unsigned(value: i64, name: &str) -> Result<u64, RowsError> {
+    u64::try_from(value).map_err(|_| damaged(format!("{name} is {value}")))
+}

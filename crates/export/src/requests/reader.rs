@@ -1,0 +1,245 @@
+//! Reads `requests.parquet` back, a row at a time, as a stranger's file: what does not add up is an error.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use record::{Blame, Carried, Failure, Outcome, Phase, escape_text};
+use units::Nanos;
+
+use crate::columns::{Group, RowsError, RowsFile, damaged, text, unsigned};
+
+/// One request of the file. Its times count from the run's zero.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub n: u64,
+    /// Escaped.
+    pub target: Rc<str>,
+    pub connection: Option<u32>,
+    pub carried: Option<Carried>,
+    /// `None`: it was answered, and every check passed.
+    pub failure: Option<Failure>,
+    pub code: Option<u16>,
+    /// A request that was due before the run's zero is due at it.
+    pub intended: Nanos,
+    /// Intended → read, or until it was given up: the sum of `phases`.
+    pub response: Nanos,
+    /// First byte sent → last byte arrived; absent without a whole answer.
+    pub service: Option<Nanos>,
+    /// In the order of [`Phase::ALL`]; absent where one did not take place.
+    pub phases: [Option<Nanos>; Phase::COUNT],
+}
+
+impl Row {
+    /// The end of `phase`, from the run's zero; the begin of the next one.
+    pub fn end_of(&self, phase: Phase) -> Nanos {
+        let until: u64 = self.phases[..=phase as usize].iter().flatten().map(|length| length.0).sum();
+        Nanos(self.intended.0.saturating_add(until))
+    }
+
+    pub fn phase(&self, phase: Phase) -> Option<Nanos> {
+        self.phases[phase as usize]
+    }
+}
+
+/// What the file says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rows {
+    /// Which requests these are, as it was asked for: `all`, `slowest=100`, `sample=1%`.
+    pub kept: String,
+    pub rows: u64,
+}
+
+/// Hands each row of `file` to `take`, in the file's order.
+///
+/// # Errors
+///
+/// [`RowsError`] when it is not such a file, or its rows do not add up.
+///
+/// # Cost
+///
+/// One pass; the memory of one row group, about 20 MB.
+pub fn read(file: File, mut take: impl FnMut(Row)) -> Result<Rows, RowsError> {
+    let file = RowsFile::open(file)?;
+    let kept = file.fact("kept").unwrap_or_default();
+    let mut rows = Rows { kept: escape_text(&kept.chars().take(100).collect::<String>()), rows: 0 };
+    file.each_group(|group| {
+        let columns = Columns::of(group)?;
+        for at in 0..group.rows {
+            take(columns.row(at)?);
+        }
+        rows.rows += group.rows as u64;
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+struct Columns {
+    n: Vec<i64>,
+    target: Vec<Rc<str>>,
+    connection: Vec<Option<i32>>,
+    local: Vec<Option<ByteArray>>,
+    server: Vec<Option<ByteArray>>,
+    nth: Vec<Option<i64>>,
+    outcome: Vec<ByteArray>,
+    failed_in: Vec<Option<ByteArray>>,
+    blame: Vec<Option<ByteArray>>,
+    code: Vec<Option<i32>>,
+    intended: Vec<i64>,
+    response: Vec<i64>,
+    service: Vec<Option<i64>>,
+    phases: [Vec<Option<i64>>; Phase::COUNT],
+}
+
+impl Columns {
+    fn of(group: &Group<'_>) -> Result<Columns, RowsError> {
+        let mut phases = [const { Vec::new() }; Phase::COUNT];
+        for (phase, column) in Phase::ALL.into_iter().zip(&mut phases) {
+            *column = group.optional::<Int64Type>(&format!("{}_ns", phase.name()))?;
+        }
+        let mut last: Rc<str> = "".into();
+        let targets = group.required::<ByteArrayType>("target")?;
+        let targets = targets.iter().map(|target| {
+            let target = escape_text(text(target, "target")?);
+            if *last != *target {
+                last = target.into();
+            }
+            Ok(Rc::clone(&last))
+        });
+        Ok(Columns {
+            target: targets.collect::<Result<_, RowsError>>()?,
+            n: group.required::<Int64Type>("n")?,
+            connection: group.optional::<Int32Type>("connection")?,
+            local: group.optional::<ByteArrayType>("local")?,
+            server: group.optional::<ByteArrayType>("server")?,
+            nth: group.optional::<Int64Type>("nth")?,
+            outcome: group.required::<ByteArrayType>("outcome")?,
+            failed_in: group.optional::<ByteArrayType>("failed_in")?,
+            blame: group.optional::<ByteArrayType>("blame")?,
+            code: group.optional::<Int32Type>("code")?,
+            intended: group.required::<Int64Type>("intended_ns")?,
+            response: group.required::<Int64Type>("response_ns")?,
+            service: group.optional::<Int64Type>("service_ns")?,
+            phases,
+        })
+    }
+
+    fn row(&self, at: usize) -> Result<Row, RowsError> {
+        let mut phases = [None; Phase::COUNT];
+        let mut sum = 0u64;
+        for (phase, (into, column)) in Phase::ALL.into_iter().zip(phases.iter_mut().zip(&self.phases)) {
+            let Some(length) = column[at] else { continue };
+            let length = unsigned(length, phase.name())?;
+            sum = sum.checked_add(length).ok_or_else(|| damaged("the phases of a row overflow"))?;
+            *into = Some(Nanos(length));
+        }
+        let response = unsigned(self.response[at], "response_ns")?;
+        if sum != response {
+            let n = self.n[at];
+            return Err(damaged(format!(
+                "the phases of request {n} are {sum} ns and its response {response} ns"
+            )));
+        }
+        Ok(Row {
+            n: self.n[at].cast_unsigned(),
+            target: Rc::clone(&self.target[at]),
+            connection: self.connection[at].map(i32::cast_unsigned),
+            carried: self.carried(at)?,
+            failure: self.failure(at)?,
+            code: self.code[at].and_then(|code| u16::try_from(code).ok()),
+            intended: Nanos(u64::try_from(self.intended[at]).unwrap_or(0)),
+            response: Nanos(response),
+            service: self.service[at].map(|service| unsigned(service, "service_ns")).transpose()?.map(Nanos),
+            phases,
+        })
+    }
+
+    fn carried(&self, at: usize) -> Result<Option<Carried>, RowsError> {
+        let (Some(local), Some(server), Some(nth)) = (&self.local[at], &self.server[at], self.nth[at]) else {
+            return Ok(None);
+        };
+        Ok(Some(Carried {
+            local: address(local, "local")?,
+            server: address(server, "server")?,
+            nth: unsigned(nth, "nth")?,
+        }))
+    }
+
+    fn failure(&self, at: usize) -> Result<Option<Failure>, RowsError> {
+        let outcome = known(&self.outcome[at], "outcome", Outcome::from_name)?;
+        let (phase, blame) = (&self.failed_in[at], &self.blame[at]);
+        match (outcome, phase, blame) {
+            (Outcome::Ok, None, None) => Ok(None),
+            (outcome, Some(phase), Some(blame)) if outcome != Outcome::Ok => Ok(Some(Failure {
+                outcome,
+                phase: known(phase, "failed_in", Phase::from_name)?,
+                blame: known(blame, "blame", Blame::from_name)?,
+            })),
+            _ => Err(damaged(format!("request {} is half ok", self.n[at]))),
+        }
+    }
+}
+
+fn known<T>(bytes: &ByteArray, name: &str, of: impl Fn(&str) -> Option<T>) -> Result<T, RowsError> {
+    let text = text(bytes, name)?;
+    of(text).ok_or_else(|| damaged(format!("`{}` is not known as {name}", escape_text(text))))
+}
+
+pub(crate) fn address(bytes: &ByteArray, name: &str) -> Result<SocketAddr, RowsError> {
+    let text = text(bytes, name)?;
+    text.parse().map_err(|_| damaged(format!("`{}` is no address for {name}", escape_text(text))))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, SeekFrom, Write};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::requests::tests::{answered, file, given_up};
+
+    /// The rows of a file that the writer made, read from its start.
+    fn rewound(mut file: File) -> File {
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file
+    }
+
+    #[test]
+    fn rows_read_back_as_they_were_written() {
+        let requests: Vec<_> =
+            (0..100_000).map(|n| if n % 3 == 0 { given_up(n) } else { answered(n) }).collect();
+        let mut rows = Vec::new();
+        let facts = read(rewound(file(&requests)), |row| rows.push(row)).unwrap();
+        assert_eq!((facts.kept.as_str(), facts.rows), ("all", 100_000));
+        for (row, request) in rows.iter().zip(&requests) {
+            assert_eq!((row.n, row.carried, row.failure), (request.n, request.carried, request.failure));
+            assert_eq!(row.intended, request.timeline.due_at() - Nanos(900));
+            assert_eq!(row.response, request.age());
+            assert_eq!(row.phases, Phase::ALL.map(|phase| request.phase(phase)));
+            assert_eq!(&*row.target, ["GET /a", "GET /b"][usize::from(request.kind)]);
+            assert_eq!(row.end_of(Phase::ClientLag), row.intended + row.response);
+        }
+    }
+
+    proptest! {
+        /// Any damage to a file is an error or a lawful row, never a panic.
+        #[test]
+        fn a_damaged_file_is_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+            let mut good = rewound(file(&[answered(1), given_up(2), answered(3)]));
+            let mut bytes = Vec::new();
+            good.read_to_end(&mut bytes).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            if cut {
+                bytes.truncate(at);
+            }
+            let mut damaged = tempfile::tempfile().unwrap();
+            damaged.write_all(&bytes).unwrap();
+            let _ = read(rewound(damaged), |row| {
+                assert_eq!(row.phases.iter().flatten().map(|length| length.0).sum::<u64>(), row.response.0);
+            });
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! `served.parquet`: a row for each request that an observer of a server kept, with where its time went.
+//!
+//! The columns are described in formats/record.md. `watch` writes it through `cli`, `explain` reads it.
+
+use std::fs::File;
+use std::io::Write;
+use std::net::SocketAddr;
+
+use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::writer::SerializedFileWriter;
+use record::{Culprit, Part, Protocol, Served, escape_text};
+use units::Nanos;
+
+use crate::columns::{GROUP, Group, RowsError, RowsFile, begin, damaged, optional, required, text, unsigned};
+use crate::requests::address;
+
+/// Few distinct texts, so each is written once a row group.
+const TEXTS: [&str; 4] = ["peer", "local", "protocol", "culprit_comm"];
+
+/// What holds for all rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The record's zero, on the clock of the requests' stamps.
+    pub zero: Nanos,
+    /// The same by the wall clock, RFC 3339.
+    pub started: String,
+    /// Which requests these are: `all`, `slowest=100`, `sample=1%`.
+    pub kept: String,
+}
+
+/// Writes the file to `W` as rows come.
+pub struct Writer<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    zero: Nanos,
+    pending: Vec<Served>,
+    rows: u64,
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn new(out: W, record: &Record) -> Result<Writer<W>, ParquetError> {
+        let facts = [("started", record.started.as_str()), ("kept", &record.kept)];
+        let file = begin(out, &schema(), &facts, &TEXTS)?;
+        Ok(Writer { file, zero: record.zero, pending: Vec::new(), rows: 0 })
+    }
+
+    /// # Errors
+    ///
+    /// Those of the writer it was given. The file cannot be finished after one.
+    pub fn write(&mut self, requests: impl IntoIterator<Item = Served>) -> Result<(), ParquetError> {
+        for request in requests {
+            self.pending.push(request);
+            if self.pending.len() == GROUP {
+                self.write_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer it was given.
+    pub fn finish(mut self) -> Result<u64, ParquetError> {
+        if !self.pending.is_empty() {
+            self.write_group()?;
+        }
+        self.file.finish()?;
+        self.file.inner_mut().flush()?;
+        Ok(self.rows)
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let rows = &self.pending;
+        let mut open = self.file.next_row_group()?;
+        let group = &mut open;
+        let zero = self.zero.0;
+        let at = |at: Nanos| at.0.wrapping_sub(zero).cast_signed();
+        let length = |length: Nanos| length.0.cast_signed();
+        let end = |end: Option<SocketAddr>| Some(ByteArray::from(end?.to_string().as_str()));
+        let culprit = |row: &Served, of: fn(&Culprit) -> u64| Some(of(row.culprit.as_ref()?).cast_signed());
+        required::<_, Int64Type, _>(group, rows, |row| row.connection.cast_signed())?;
+        optional::<_, ByteArrayType, _>(group, rows, |row| end(row.peer))?;
+        optional::<_, ByteArrayType, _>(group, rows, |row| end(row.local))?;
+        required::<_, Int64Type, _>(group, rows, |row| row.n.cast_signed())?;
+        required::<_, ByteArrayType, _>(group, rows, |row| ByteArray::from(row.protocol.name()))?;
+        required::<_, Int32Type, _>(group, rows, |row| row.digest.cast_signed())?;
+        optional::<_, Int32Type, _>(group, rows, |row| row.status.map(i32::from))?;
+        optional::<_, Int64Type, _>(group, rows, |row| row.class)?;
+        optional::<_, Int64Type, _>(group, rows, |row| row.arrived.map(at))?;
+        required::<_, Int64Type, _>(group, rows, |row| at(row.read))?;
+        required::<_, Int64Type, _>(group, rows, |row| at(row.first_sent))?;
+        required::<_, Int64Type, _>(group, rows, |row| at(row.done))?;
+        required::<_, Int64Type, _>(group, rows, |row| length(row.response()))?;
+        for part in Part::ALL {
+            required::<_, Int64Type, _>(group, rows, |row| length(row.part(part)))?;
+        }
+        required::<_, Int64Type, _>(group, rows, |row| length(row.preempted))?;
+        required::<_, Int32Type, _>(group, rows, |row| row.preemptions.cast_signed())?;
+        optional::<_, Int64Type, _>(group, rows, |row| culprit(row, |culprit| u64::from(culprit.pid)))?;
+        optional::<_, ByteArrayType, _>(group, rows, |row| {
+            Some(ByteArray::from(row.culprit.as_ref()?.comm.as_str()))
+        })?;
+        optional::<_, Int64Type, _>(group, rows, |row| culprit(row, |culprit| culprit.time.0))?;
+        required::<_, Int64Type, _>(group, rows, |row| i64::from(row.pid))?;
+        required::<_, Int64Type, _>(group, rows, |row| i64::from(row.tid))?;
+        required::<_, Int32Type, _>(group, rows, |row| i32::from(row.hand_offs))?;
+        required::<_, Int64Type, _>(group, rows, |row| row.request_bytes.cast_signed())?;
+        required::<_, Int64Type, _>(group, rows, |row| row.response_bytes.cast_signed())?;
+        open.close()?;
+        self.rows += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+fn schema() -> String {
+    let parts = Part::ALL.map(|part| format!("required int64 {}_ns;", part.name())).join("\n");
+    format!(
+        "message served {{
+            required int64 connection;
+            optional binary peer (STRING);
+            optional binary local (STRING);
+            required int64 n;
+            required binary protocol (STRING);
+            required int32 digest;
+            optional int32 status;
+            optional int64 class;
+            optional int64 arrived_ns;
+            required int64 read_ns;
+            required int64 first_sent_ns;
+            required int64 done_ns;
+            required int64 response_ns;
+            {parts}
+            required int64 preempted_ns;
+            required int32 preemptions;
+            optional int64 culprit_pid;
+            optional binary culprit_comm (STRING);
+            optional int64 culprit_ns;
+            required int64 pid;
+            required int64 tid;
+            required int32 hand_offs;
+            required int64 request_bytes;
+            required int64 response_bytes;
+        }}"
+    )
+}
+
+/// Hands each request of `file` to `take`, in the file's order; `zero` is the record's on the monotonic clock.
+///
+/// # Errors
+///
+/// [`RowsError`] when it is not such a file, or a row breaks the law of [`Served`].
+///
+/// # Cost
+///
+/// One pass; the memory of one row group, about 30 MB.
+pub fn read(file: File, zero: Nanos, mut take: impl FnMut(Served)) -> Result<u64, RowsError> {
+    let file = RowsFile::open(file)?;
+    let mut rows = 0;
+    file.each_group(|group| {
+        let columns = Columns::of(group)?;
+        for at in 0..group.rows {
+            take(columns.row(at, zero)?);
+        }
+        rows += group.rows as u64;
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// The columns of numbers by name, those of texts by themselves.
+struct Columns {
+    long: Vec<(&'static str, Vec<i64>)>,
+    long_optional: Vec<(&'static str, Vec<Option<i64>>)>,
+    short: Vec<(&'static str, Vec<i32>)>,
+    status: Vec<Option<i32>>,
+    parts: [Vec<i64>; Part::COUNT],
+    peer: Vec<Option<ByteArray>>,
+    local: Vec<Option<ByteArray>>,
+    protocol: Vec<ByteArray>,
+    culprit_comm: Vec<Option<ByteArray>>,
+}
+
+const LONG: [&str; 10] = [
+    "connection",
+    "n",
+    "read_ns",
+    "first_sent_ns",
+    "done_ns",
+    "preempted_ns",
+    "pid",
+    "tid",
+    "request_bytes",
+    "response_bytes",
+];
+
+const LONG_OPTIONAL: [&str; 4] = ["class", "arrived_ns", "culprit_pid", "culprit_ns"];
+
+const SHORT: [&str; 3] = ["digest", "preemptions", "hand_offs"];
+
+impl Columns {
+    fn of(group: &Group<'_>) -> Result<Columns, RowsError> {
+        let mut parts = [const { Vec::new() }; Part::COUNT];
+        for (part, column) in Part::ALL.into_iter().zip(&mut parts) {
+            *column = group.required::<Int64Type>(&format!("{}_ns", part.name()))?;
+        }
+        let long = LONG.into_iter().map(|name| Ok((name, group.required::<Int64Type>(name)?)));
+        let long_optional =
+            LONG_OPTIONAL.into_iter().map(|name| Ok((name, group.optional::<Int64Type>(name)?)));
+        let short = SHORT.into_iter().map(|name| Ok((name, group.required::<Int32Type>(name)?)));
+        Ok(Columns {
+            long: long.collect::<Result<_, RowsError>>()?,
+            long_optional: long_optional.collect::<Result<_, RowsError>>()?,
+            short: short.collect::<Result<_, RowsError>>()?,
+            status: group.optional::<Int32Type>("status")?,
+            parts,
+            peer: group.optional::<ByteArrayType>("peer")?,
+            local: group.optional::<ByteArrayType>("local")?,
+            protocol: group.required::<ByteArrayType>("protocol")?,
+            culprit_comm: group.optional::<ByteArrayType>("culprit_comm")?,
+        })
+    }
+
+    fn row(&self, at: usize, zero: Nanos) -> Result<Served, RowsError> {
+        let long = |name: &str| find(&self.long, name)[at];
+        let short = |name: &str| find(&self.short, name)[at].cast_unsigned();
+        let number = |name: &str| unsigned(long(name), name);
+        let instant = |ns: i64| Nanos(zero.0.wrapping_add(ns.cast_unsigned()));
+        let mut parts = [Nanos::ZERO; Part::COUNT];
+        for (into, (part, column)) in parts.iter_mut().zip(Part::ALL.into_iter().zip(&self.parts)) {
+            *into = Nanos(unsigned(column[at], part.name())?);
+        }
+        let end =
+            |bytes: &Option<ByteArray>, name| bytes.as_ref().map(|bytes| address(bytes, name)).transpose();
+        let protocol = text(&self.protocol[at], "protocol")?;
+        let served = Served {
+            connection: number("connection")?,
+            peer: end(&self.peer[at], "peer")?,
+            local: end(&self.local[at], "local")?,
+            n: number("n")?,
+            arrived: find(&self.long_optional, "arrived_ns")[at].map(instant),
+            read: instant(long("read_ns")),
+            first_sent: instant(long("first_sent_ns")),
+            done: instant(long("done_ns")),
+            parts,
+            preempted: Nanos(number("preempted_ns")?),
+            preemptions: short("preemptions"),
+            culprit: self.culprit(at)?,
+            pid: narrow(long("pid"), "pid")?,
+            tid: narrow(long("tid"), "tid")?,
+            hand_offs: narrow(i64::from(short("hand_offs")), "hand_offs")?,
+            protocol: Protocol::from_name(protocol)
+                .ok_or_else(|| damaged(format!("`{}` is not known as a protocol", escape_text(protocol))))?,
+            digest: short("digest"),
+            status: self.status[at].map(|status| narrow(i64::from(status), "status")).transpose()?,
+            class: find(&self.long_optional, "class")[at],
+            request_bytes: number("request_bytes")?,
+            response_bytes: number("response_bytes")?,
+        };
+        if !served.is_lawful() {
+            let (connection, n) = (served.connection, served.n);
+            return Err(damaged(format!(
+                "the parts of request {n} of connection {connection} are not its time"
+            )));
+        }
+        Ok(served)
+    }
+
+    fn culprit(&self, at: usize) -> Result<Option<Culprit>, RowsError> {
+        let optional = |name: &str| find(&self.long_optional, name)[at];
+        let (Some(pid), Some(time), Some(comm)) =
+            (optional("culprit_pid"), optional("culprit_ns"), &self.culprit_comm[at])
+        else {
+            return Ok(None);
+        };
+        let (pid, time) = (narrow(pid, "culprit_pid")?, Nanos(unsigned(time, "culprit_ns")?));
+        Ok(Some(Culprit { pid, comm: escape_text(text(comm, "culprit_comm")?), time }))
+    }
+}
+
+fn find<'a, T>(columns: &'a [(&'static str, Vec<T>)], name: &str) -> &'a [T] {
+    let column = columns.iter().find(|(of, _)| *of == name);
+    &column.expect("every name asked for is in the lists above").1
+}
+
+fn narrow<T: TryFrom<i64>>(value: i64, name: &str) -> Result<T, RowsError> {
+    T::try_from(value).map_err(|_| damaged(format!("{name} is {value}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, SeekFrom};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn served(n: u64) -> Served {
+        let mut parts = [Nanos::ZERO; Part::COUNT];
+        parts[Part::OnCpu as usize] = Nanos(600 + n);
+        parts[Part::RunQueue as usize] = Nanos(400);
+        Served {
+            connection: 7,
+            peer: Some("10.0.0.2:41000".parse().unwrap()),
+            local: (n % 2 == 0).then(|| "[::1]:80".parse().unwrap()),
+            n,
+            arrived: (n % 3 == 0).then_some(Nanos(1_900)),
+            read: Nanos(2_000),
+            first_sent: Nanos(2_500),
+            done: Nanos(3_000 + n),
+            parts,
+            preempted: Nanos(400),
+            preemptions: 3,
+            culprit: (n % 5 == 0).then(|| Culprit { pid: u32::MAX, comm: "hog".to_owned(), time: Nanos(9) }),
+            pid: 10,
+            tid: 11,
+            hand_offs: u16::MAX,
+            protocol: Protocol::ALL[(n % 6) as usize],
+            digest: u32::MAX,
+            status: (n % 2 == 1).then_some(503),
+            class: (n % 7 == 0).then_some(-1),
+            request_bytes: 100,
+            response_bytes: 200,
+        }
+    }
+
+    fn file(requests: &[Served]) -> File {
+        let started = "2026-11-22T00:00:00Z".to_owned();
+        let record = Record { zero: Nanos(2_200), started, kept: "all".to_owned() };
+        let mut file = tempfile::tempfile().unwrap();
+        let mut writer = Writer::new(&mut file, &record).unwrap();
+        writer.write(requests.iter().cloned()).unwrap();
+        assert_eq!(writer.finish().unwrap(), requests.len() as u64);
+        file.seek(SeekFrom::Start(0)).unwrap();
+        file
+    }
+
+    /// Stamps before the record's zero are kept too: a request may be under way when it begins.
+    #[test]
+    fn requests_read_back_as_they_were() {
+        let requests: Vec<_> = (0..GROUP as u64 + 100).map(served).collect();
+        let mut read_back = Vec::new();
+        let rows = read(file(&requests), Nanos(2_200), |request| read_back.push(request)).unwrap();
+        assert_eq!((rows, read_back == requests), (requests.len() as u64, true));
+    }
+
+    /// If this fails, a wrong decomposition is drawn as if it were measured.
+    #[test]
+    fn a_row_whose_parts_are_not_its_time_is_refused() {
+        let mut wrong = served(1);
+        wrong.parts[0] += Nanos(1);
+        let error = read(file(&[wrong]), Nanos(2_200), drop).unwrap_err().to_string();
+        assert!(error.starts_with("the parts of request 1 of connection 7 are not its time;"), "{error}");
+    }
+
+    proptest! {
+        /// Any damage to a file is an error or a lawful request, never a panic.
+        #[test]
+        fn a_damaged_file_is_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+            let mut bytes = Vec::new();
+            file(&[served(1), served(10)]).read_to_end(&mut bytes).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let mut damaged = tempfile::tempfile().unwrap();
+            damaged.write_all(&bytes).unwrap();
+            damaged.seek(SeekFrom::Start(0)).unwrap();
+            let _ = read(damaged, Nanos(2_200), |request| assert!(request.is_lawful()));
+        }
+    }
+}
