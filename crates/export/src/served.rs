@@ -93,6 +93,8 @@ impl<W: Write + Send> Writer<W> {
         optional::<_, Int64Type, _>(group, rows, |row| row.class)?;
         optional::<_, Int64Type, _>(group, rows, |row| row.arrived.map(at))?;
         required::<_, Int64Type, _>(group, rows, |row| at(row.read))?;
+        required::<_, Int64Type, _>(group, rows, |row| length(row.socket_run_queue))?;
+        required::<_, Int64Type, _>(group, rows, |row| length(row.socket_throttled))?;
         required::<_, Int64Type, _>(group, rows, |row| at(row.first_sent))?;
         required::<_, Int64Type, _>(group, rows, |row| at(row.done))?;
         required::<_, Int64Type, _>(group, rows, |row| length(row.response()))?;
@@ -132,6 +134,8 @@ fn schema() -> String {
             optional int64 class;
             optional int64 arrived_ns;
             required int64 read_ns;
+            required int64 socket_run_queue_ns;
+            required int64 socket_throttled_ns;
             required int64 first_sent_ns;
             required int64 done_ns;
             required int64 response_ns;
@@ -186,10 +190,12 @@ struct Columns {
     culprit_comm: Vec<Option<ByteArray>>,
 }
 
-const LONG: [&str; 10] = [
+const LONG: [&str; 12] = [
     "connection",
     "n",
     "read_ns",
+    "socket_run_queue_ns",
+    "socket_throttled_ns",
     "first_sent_ns",
     "done_ns",
     "preempted_ns",
@@ -245,6 +251,8 @@ impl Columns {
             n: number("n")?,
             arrived: find(&self.long_optional, "arrived_ns")[at].map(instant),
             read: instant(long("read_ns")),
+            socket_run_queue: Nanos(number("socket_run_queue_ns")?),
+            socket_throttled: Nanos(number("socket_throttled_ns")?),
             first_sent: instant(long("first_sent_ns")),
             done: instant(long("done_ns")),
             parts,
@@ -311,6 +319,8 @@ mod tests {
             n,
             arrived: (n % 3 == 0).then_some(Nanos(1_900)),
             read: Nanos(2_000),
+            socket_run_queue: Nanos::ZERO,
+            socket_throttled: Nanos::ZERO,
             first_sent: Nanos(2_500),
             done: Nanos(3_000 + n),
             parts,

@@ -93,7 +93,8 @@ struct conn {
 	u8 whole;
 	/* An event of it found the ring full. */
 	u8 missed;
-	u8 pad;
+	/* It was accepted under watch. */
+	u8 fresh;
 	u16 family;
 };
 
@@ -735,7 +736,7 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	if (conn->missed)
 		event->flags |= EVENT_MISSED;
 	if (!conn->told) {
-		event->flags |= EVENT_NEW;
+		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;
 		event->family = conn->family;
 		event->local_port = sk->__sk_common.skc_num;
 		event->peer_port = __builtin_bswap16(sk->__sk_common.skc_dport);
@@ -790,6 +791,12 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 	struct gone gone = {};
 	struct conn *conn;
 
+	if (new == TCP_ESTABLISHED && ports[sk->__sk_common.skc_num]) {
+		conn = conn_of(sk);
+		if (conn)
+			conn->fresh = 1;
+		return 0;
+	}
 	if (new != TCP_CLOSE)
 		return 0;
 	conn = bpf_sk_storage_get(&conns, sk, 0, 0);

@@ -61,7 +61,7 @@ struct settings {
 };
 
 enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED };
-enum event_flags { EVENT_NEW = 1, EVENT_MISSED = 2 };
+enum event_flags { EVENT_NEW = 1, EVENT_MISSED = 2, EVENT_FRESH = 4 };
 
 struct arrival {
 	u64 at;

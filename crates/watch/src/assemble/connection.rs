@@ -187,7 +187,6 @@ impl Connection {
             self.given_up += 1;
         }
         self.pending.push_back(Pending { asked, read, arrived, begun: asked.began });
-        self.forget_reads();
     }
 
     /// No answer to request `n` will be known.
@@ -215,7 +214,6 @@ impl Connection {
             first += together;
         }
         self.class = None;
-        self.forget_writes();
     }
 
     fn serve(
@@ -262,7 +260,7 @@ impl Connection {
             tid: write.tid,
             hand_offs: u16::from(write.tid != read.tid),
             protocol: self.protocol,
-            digest: pending.asked.digest.index(),
+            digest: pending.asked.digest.0,
             status: answer.status.number(),
             class: self.class,
             request_bytes: pending.asked.complete - pending.begun,
@@ -292,21 +290,17 @@ impl Connection {
         (worked.share(share.n, share.among), polled / share.among)
     }
 
-    fn forget_reads(&mut self) {
-        // The latest is kept: a request may yet be told to have ended with it.
-        while self.reads.len() > 1 && self.pending.back().is_some_and(|last| self.reads[0].end <= last.begun) {
-            self.reads.pop_front();
-        }
-        let begun = self.reads.front().map_or(0, |read| read.end);
-        while self.lots.len() > 1 && self.lots[0].end < begun {
-            self.lots.pop_front();
-        }
+    /// Forgets the marks of bytes before these: nothing will name them.
+    pub fn forget(&mut self, (client, server): (u64, u64)) {
+        forget(&mut self.reads, client, |read| read.end);
+        forget(&mut self.lots, client, |lot| lot.end);
+        forget(&mut self.writes, server, |write| write.end);
     }
+}
 
-    fn forget_writes(&mut self) {
-        if self.pending.is_empty() {
-            self.writes.clear();
-        }
+fn forget<T>(marks: &mut VecDeque<T>, before: u64, reach: impl Fn(&T) -> u64) {
+    while marks.front().is_some_and(|mark| reach(mark) <= before) {
+        marks.pop_front();
     }
 }
 

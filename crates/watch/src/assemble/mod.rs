@@ -12,7 +12,7 @@ mod thread;
 
 use std::collections::HashMap;
 
-use dissect::{Digests, Direction, Dissector, Event as Found, Piece};
+use dissect::{DigestLimits, Digests, Direction, Dissector, Event as Found, Piece, Start};
 use record::{Protocol, Served};
 use rustc_hash::FxBuildHasher;
 use units::Nanos;
@@ -47,7 +47,7 @@ impl Assembler {
             threads: Threads::default(),
             connections: HashMap::default(),
             opened: 0,
-            digests: Digests::default(),
+            digests: Digests::new(DigestLimits::default()),
             found: Vec::new(),
             answers: Vec::new(),
             counts: dissect::Counts::default(),
@@ -93,8 +93,9 @@ impl Assembler {
             Direction::FromClient => connection.add_read(event, step),
             Direction::FromServer => connection.add_write(event, step),
         }
-        dissector.feed(&piece, &mut self.digests, &mut self.found);
+        dissector.handle_piece(&piece, &mut self.digests, &mut self.found);
         settle(connection, &mut self.found, &mut self.answers, give);
+        connection.forget(dissector.named_from());
     }
 
     fn open(&mut self, event: &Event<'_>) {
@@ -103,7 +104,9 @@ impl Assembler {
         }
         let connection = Connection::new(self.opened, event);
         self.opened += 1;
-        self.connections.insert(event.socket, (Dissector::new(self.hint), connection));
+        let start = if event.opened.is_some_and(|opened| opened.fresh) { Start::Fresh } else { Start::Joined };
+        let dissector = Dissector::new(dissect::Settings { start, hint: self.hint });
+        self.connections.insert(event.socket, (dissector, connection));
     }
 
     fn close(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
@@ -121,9 +124,9 @@ impl Assembler {
     }
 
     fn end(&mut self, (dissector, connection): &mut (Dissector, Connection), give: &mut dyn FnMut(Served)) {
-        dissector.finish(&mut self.digests, &mut self.found);
+        dissector.handle_close(&mut self.found);
         settle(connection, &mut self.found, &mut self.answers, give);
-        self.counts.add(&dissector.counts());
+        self.counts.add(dissector.counts());
         self.given_up += connection.given_up;
     }
 
@@ -137,7 +140,7 @@ impl Assembler {
         self.connections.retain(|_, (dissector, connection)| {
             let stays = connection.last_seen >= median;
             if !stays {
-                counts.add(&dissector.counts());
+                counts.add(dissector.counts());
                 *given_up += connection.given_up;
             }
             stays
@@ -153,7 +156,7 @@ impl Assembler {
     pub fn counts(&self) -> dissect::Counts {
         let mut counts = self.counts;
         for (dissector, _) in self.connections.values() {
-            counts.add(&dissector.counts());
+            counts.add(dissector.counts());
         }
         counts
     }

@@ -53,6 +53,8 @@ pub struct Opened {
     /// Absent for Unix sockets.
     pub local: Option<SocketAddr>,
     pub peer: Option<SocketAddr>,
+    /// It was made under watch: nothing was read or written on it before.
+    pub fresh: bool,
 }
 
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -129,6 +131,7 @@ static NOTHING: Account = [0; PARTS];
 
 const NEW: u8 = 1;
 const MISSED: u8 = 2;
+const FRESH: u8 = 4;
 
 impl<'a> Event<'a> {
     /// `None` for what is no event of this version: then the object and the binary do not belong together.
@@ -198,6 +201,7 @@ impl Head {
         Opened {
             local: address(self.family, self.local, self.local_port),
             peer: address(self.family, self.peer, self.peer_port),
+            fresh: self.flags & FRESH != 0,
         }
     }
 }
