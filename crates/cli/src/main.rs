@@ -16,6 +16,8 @@ mod serve;
 mod signals;
 mod terminal;
 mod under_way;
+#[cfg(feature = "ebpf")]
+mod watch_verb;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -40,6 +42,8 @@ enum Verb {
     Cpu(cpu::Args),
     Serve(serve::Args),
     Demo(demo::Args),
+    #[cfg(feature = "ebpf")]
+    Watch(Box<watch_verb::Args>),
     Report(report_verb::Args),
     Scenario(scenario_verb::Args),
     Convert(convert_verb::Args),
@@ -66,6 +70,8 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Verb::Cpu(args) => cpu::run(&args, verb_matches),
         Verb::Serve(args) => serve::run(&args),
         Verb::Demo(args) => demo::run(&args),
+        #[cfg(feature = "ebpf")]
+        Verb::Watch(args) => watch_verb::run(&args, verb_matches),
         Verb::Report(args) => report_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),

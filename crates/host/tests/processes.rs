@@ -122,7 +122,8 @@ fn threads_that_come_and_go_are_all_counted() {
     agrees(&used, truth);
     assert!(!used.counts_all(), "the waits of those that ended are in no count");
     let began = used.threads.values().filter(|thread| thread.began && !thread.ended);
-    let (began, ended): (Vec<_>, _) = (began.collect(), used.threads.values().filter(|thread| thread.ended).count());
+    let (began, ended): (Vec<_>, _) =
+        (began.collect(), used.threads.values().filter(|thread| thread.ended).count());
     assert_eq!((began.len(), ended), (3, 2));
     for thread in began {
         assert!(thread.usage.run >= Nanos::from_millis(20) && thread.name.is_some(), "{thread:?}");
@@ -200,7 +201,8 @@ fn what_is_not_there_is_refused_in_one_line() {
     let mut burner = Burner::start();
     burner.does("last 1 1");
     let threads = std::fs::read_dir(format!("/proc/{}/task", burner.pid())).unwrap();
-    let thread = threads.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).max().unwrap();
+    let thread =
+        threads.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).max().unwrap();
     match refused(Wanted::Pids(vec![thread])) {
         CpuError::Thread { tid, process } => assert_eq!((tid, process), (thread, burner.pid())),
         other => panic!("{other}"),

@@ -80,7 +80,9 @@ pub fn cpu_notes(table: &CpuTable<'_>, out: &mut dyn Write, style: Style) -> io:
         told.push("? : that split is unreliable, its error is over a quarter of the whole".to_owned());
     }
     if table.processes.iter().any(|process| !process.counts_all) {
-        told.push("> : at least; threads ended meanwhile, whose waits and switches are in no count".to_owned());
+        told.push(
+            "> : at least; threads ended meanwhile, whose waits and switches are in no count".to_owned(),
+        );
     }
     if table.idle > 0 {
         told.push(format!("{} more used no CPU time", count(table.idle)));
@@ -175,9 +177,32 @@ impl Column {
     const ALL: [[Column; 12]; 2] = {
         use Column::*;
         [
-            [User, Pid, InUser, InSystem, SplitError, Ticks, Total, Error, Wait, Voluntary, Involuntary, Involuntary],
             [
-                User, Pid, InUser, InSystem, SplitError, Interrupts, Stolen, Total, Error, Wait, Voluntary,
+                User,
+                Pid,
+                InUser,
+                InSystem,
+                SplitError,
+                Ticks,
+                Total,
+                Error,
+                Wait,
+                Voluntary,
+                Involuntary,
+                Involuntary,
+            ],
+            [
+                User,
+                Pid,
+                InUser,
+                InSystem,
+                SplitError,
+                Interrupts,
+                Stolen,
+                Total,
+                Error,
+                Wait,
+                Voluntary,
                 Involuntary,
             ],
         ]
@@ -210,7 +235,10 @@ impl Layout {
     }
 
     fn line(self, cells: impl Iterator<Item = String>) -> String {
-        self.columns().zip(cells).map(|(column, cell)| format!("{cell:>width$}", width = column.title().2)).collect()
+        self.columns()
+            .zip(cells)
+            .map(|(column, cell)| format!("{cell:>width$}", width = column.title().2))
+            .collect()
     }
 
     fn head(self) -> String {

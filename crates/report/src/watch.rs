@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use record::document::Distribution;
-use record::observation::watch::{self, Digest, Losses, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults};
 use record::observation::Observation;
+use record::observation::watch::{
+    self, Digest, Losses, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults,
+};
 use record::{Durations, Part};
 use units::Nanos;
 
@@ -62,16 +64,27 @@ pub fn watch_text(report: &WatchReport<'_>, out: &mut dyn Write, style: Style) -
 /// # Errors
 ///
 /// Those of `out`.
-pub fn watch_cost(results: &WatchResults, elapsed: Nanos, out: &mut dyn Write, style: Style) -> io::Result<()> {
+pub fn watch_cost(
+    results: &WatchResults,
+    elapsed: Nanos,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
     writeln!(out, "\n{}", style.strong("what watching cost"))?;
     let total: u64 = results.self_cost.iter().map(|program| program.ns).sum();
-    if results.requests > 0 {
-        let each = Nanos(total / results.requests);
+    if let Some(each) = total.checked_div(results.requests) {
+        let each = Nanos(each);
         writeln!(out, "  {each} of kernel time a request, measured by the kernel")?;
     }
     for program in &results.self_cost {
         let each = program.ns / program.runs.max(1);
-        writeln!(out, "  {:<14} {:>14} runs {:>8} each", program.name, count(program.runs), Nanos(each).to_string())?;
+        writeln!(
+            out,
+            "  {:<14} {:>14} runs {:>8} each",
+            program.name,
+            count(program.runs),
+            Nanos(each).to_string()
+        )?;
     }
     match results.self_cpu_ns {
         Some(cpu) => {
@@ -84,7 +97,8 @@ pub fn watch_cost(results: &WatchResults, elapsed: Nanos, out: &mut dyn Write, s
 
 fn head(document: &Observation, results: &WatchResults, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let subject = &results.subject;
-    let name = subject.comm.as_deref().map_or(String::new(), |comm| format!("{} ", record::escape_text(comm)));
+    let name =
+        subject.comm.as_deref().map_or(String::new(), |comm| format!("{} ", record::escape_text(comm)));
     let elapsed = Nanos(document.time.elapsed_ns.unwrap_or(0));
     let per_s = results.requests as f64 * 1e9 / elapsed.0.max(1) as f64;
     let told = format!("{name}({})", record::escape_text(&subject.named));
@@ -120,7 +134,10 @@ fn head(document: &Observation, results: &WatchResults, out: &mut dyn Write, sty
 /// Each loss in words; none for one that did not happen.
 fn losses(losses: &Losses) -> Vec<String> {
     let lines = [
-        (losses.ring_full, "the way to user space was full: a larger --ring takes more; counts are too small by it"),
+        (
+            losses.ring_full,
+            "the way to user space was full: a larger --ring takes more; counts are too small by it",
+        ),
         (losses.map_full, "the kernel's side had no memory left for them"),
         (losses.recursion, "runs that the kernel skipped"),
         (losses.mid_connection, "pieces of requests that were under way when watching began"),
@@ -203,16 +220,18 @@ fn parts(results: &WatchResults, out: &mut dyn Write, style: Style) -> io::Resul
 }
 
 fn distributions(report: &WatchReport<'_>, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let all = report.logs.get(RESPONSE).into_iter().map(|log| ("time at the server, all requests".to_owned(), log));
+    let all =
+        report.logs.get(RESPONSE).into_iter().map(|log| ("time at the server, all requests".to_owned(), log));
     let classes = report.results.classes.iter().filter_map(|class| {
         let log = report.logs.get(&watch::class_log(&class.class))?;
         Some((format!("time at the server, class {}", record::escape_text(&class.class)), log))
     });
     let split = [(UNDISTURBED, "not pre-empted"), (PREEMPTED, "pre-empted")];
     let preempted = report.results.preempted > 0;
-    let split = split.into_iter().filter(|_| preempted).filter_map(|(name, words)| {
-        Some((format!("time at the server, {words}"), report.logs.get(name)?))
-    });
+    let split = split
+        .into_iter()
+        .filter(|_| preempted)
+        .filter_map(|(name, words)| Some((format!("time at the server, {words}"), report.logs.get(name)?)));
     for (title, log) in all.chain(classes).chain(split) {
         if !log.is_empty() {
             writeln!(out, "{}", style.strong(title))?;
@@ -231,7 +250,14 @@ fn preemptors(results: &WatchResults, out: &mut dyn Write, style: Style) -> io::
         return Ok(());
     }
     writeln!(out, "{}", style.strong("who ran while the server's threads waited for a CPU"))?;
-    writeln!(out, "  {}", style.faint(format!("{:>12} {:>10}  {:<16} {:>9}  {}", "time taken", "times", "name", "pid", "control group")))?;
+    writeln!(
+        out,
+        "  {}",
+        style.faint(format!(
+            "{:>12} {:>10}  {:<16} {:>9}  {}",
+            "time taken", "times", "name", "pid", "control group"
+        ))
+    )?;
     let (shown, rest) = results.preemptors.split_at(results.preemptors.len().min(PREEMPTORS));
     for one in shown {
         let cgroup = one.cgroup.as_deref().map_or(style.absent().to_owned(), record::escape_text);
@@ -245,7 +271,8 @@ fn preemptors(results: &WatchResults, out: &mut dyn Write, style: Style) -> io::
         )?;
     }
     if !rest.is_empty() {
-        let (time, times) = rest.iter().fold((0, 0), |(time, times), one| (time + one.time_ns, times + one.count));
+        let (time, times) =
+            rest.iter().fold((0, 0), |(time, times), one| (time + one.time_ns, times + one.count));
         writeln!(out, "  {:>12} {:>10}  {} others", aligned(Nanos(time)), count(times), rest.len())?;
     }
     writeln!(out)
@@ -261,13 +288,15 @@ fn digests(results: &WatchResults, out: &mut dyn Write, style: Style) -> io::Res
     rows.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
     let total: u64 = rows.iter().map(|digest| digest.sum_ns).sum();
     writeln!(out, "{}", style.strong("requests by their share of the time"))?;
-    let head = format!("{:>8} {:>10} {:>10}  {:>6} {:>6} {:>6} {:>6}  ", "share", "count", "mean", "CPU", "queue", "block", "loop");
+    let head = format!(
+        "{:>8} {:>10} {:>10}  {:>6} {:>6} {:>6} {:>6}  ",
+        "share", "count", "mean", "CPU", "queue", "block", "loop"
+    );
     writeln!(out, "  {}", style.faint(format!("{head}statement or route")))?;
     for digest in rows.iter().take(DIGESTS) {
         let share = digest.sum_ns as f64 / total.max(1) as f64;
-        let [cpu, queue, blocked, waited] = groups(&digest.parts_ns).map(|part| {
-            format!("{:.0} %", part as f64 * 100.0 / digest.sum_ns.max(1) as f64)
-        });
+        let [cpu, queue, blocked, waited] = groups(&digest.parts_ns)
+            .map(|part| format!("{:.0} %", part as f64 * 100.0 / digest.sum_ns.max(1) as f64));
         let mean = aligned(Nanos(digest.sum_ns / digest.count.max(1)));
         let line = format!(
             "{:>8} {:>10} {mean:>10}  {cpu:>6} {queue:>6} {blocked:>6} {waited:>6}  ",

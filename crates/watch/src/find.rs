@@ -55,7 +55,8 @@ pub fn find(named: &Named) -> Result<Found, FindError> {
         }
         Named::Port(port) => listeners(*port)?,
         Named::Comm(name) => {
-            let pids: Vec<u32> = pids()?.into_iter().filter(|&pid| comm(pid).as_ref() == Some(name)).collect();
+            let pids: Vec<u32> =
+                pids()?.into_iter().filter(|&pid| comm(pid).as_ref() == Some(name)).collect();
             if pids.is_empty() {
                 return Err(FindError::NoName(name.clone()));
             }

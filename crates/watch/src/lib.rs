@@ -9,7 +9,11 @@ pub mod kernel;
 mod object;
 mod session;
 mod sums;
+mod symbol;
 
-pub use find::{FindError, Found, Named, cgroup, comm};
+pub use assemble::comm as comm_text;
+pub use find::{FindError, Found, Named, cgroup, comm, find};
+pub use kernel::ATTACHED;
 pub use session::{Session, WatchError};
-pub use sums::{DigestSums, Sums};
+pub use sums::{DigestSums, OTHER_CLASSES, Sums};
+pub use symbol::{SymbolError, function};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::watch::{self, ClassResult, Digest, Losses, ProtocolCount, WatchLine, WatchQuantiles};
+use record::observation::watch::{
+    self, ClassResult, Digest, Losses, ProtocolCount, WatchLine, WatchQuantiles,
+};
 use record::{Durations, Part, Protocol, Served};
 use units::Nanos;
 
@@ -34,6 +36,9 @@ struct ClassSums {
     parts_ns: PartsNs,
 }
 
+/// The class of all that are not told apart.
+pub const OTHER_CLASSES: i64 = i64::MIN;
+
 /// Classes beyond these are not told apart: a function that returns a pointer would make one of each request.
 const CLASSES: usize = 64;
 
@@ -63,7 +68,7 @@ impl Sums {
         *self.protocols.entry(served.protocol).or_default() += 1;
         if let Some(class) = served.class {
             let is_new = !self.classes.contains_key(&class);
-            let class = if is_new && self.classes.len() >= CLASSES { i64::MIN } else { class };
+            let class = if is_new && self.classes.len() >= CLASSES { OTHER_CLASSES } else { class };
             let sums = self.classes.entry(class).or_default();
             sums.preempted += u64::from(served.preemptions > 0);
             sums.response.record(response);
@@ -137,14 +142,19 @@ impl Sums {
             parts_ns: self.parts_ns,
             socket_queue_ns: has_stamps.then(|| whole(self.socket_queue.sum_ns())),
             losses,
-            classes: self.classes.iter().map(|(&class, sums)| (class_name(class), sums.response.count())).collect(),
+            classes: self
+                .classes
+                .iter()
+                .map(|(&class, sums)| (class_name(class), sums.response.count()))
+                .collect(),
         }
     }
 
     /// For plots and live lines; `None` without a request.
     pub fn quantiles(&self) -> Option<WatchQuantiles> {
         let count = self.response.count();
-        let at = |percent: u64| self.response.at_rank((count * percent).div_ceil(100).max(1)).map(|value| value.0);
+        let at =
+            |percent: u64| self.response.at_rank((count * percent).div_ceil(100).max(1)).map(|value| value.0);
         Some(WatchQuantiles { p50: at(50)?, p95: at(95)?, p99: at(99)?, max: self.response.max()?.0 })
     }
 

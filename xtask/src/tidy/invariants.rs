@@ -12,7 +12,7 @@ use crate::tree::Tree;
 const MESSAGE_LEAST: usize = 15;
 
 /// The crates that meet the kernel.
-const MAY_BE_UNSAFE: &[&str] = &["crates/reactor/", "crates/host/"];
+const MAY_BE_UNSAFE: &[&str] = &["crates/reactor/", "crates/host/", "crates/watch/"];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".rs").flat_map(|(path, text)| check_file(path, text)).collect()
@@ -41,7 +41,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
                 findings.push(Finding::new(path, line, what));
             }
             if !may_be_unsafe && rust::is_ident(&level[at], "unsafe") {
-                let what = "`unsafe` belongs in reactor and host only; use what they offer";
+                let what = "`unsafe` belongs in reactor, host and watch only; use what they offer";
                 findings.push(Finding::new(path, line, what));
             }
         }

@@ -214,7 +214,8 @@ impl<'a> Watch<'a> {
             }
         }
         let several = order.count != Some(1);
-        let head = several.then(|| format!("interval {}: {:.3} s", self.spans, tell::length(span).as_secs_f64()));
+        let head =
+            several.then(|| format!("interval {}: {:.3} s", self.spans, tell::length(span).as_secs_f64()));
         if self.args.json { Ok(()) } else { self.print(head, &line, Notes::Later) }
     }
 

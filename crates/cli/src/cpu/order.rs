@@ -38,9 +38,18 @@ impl Order {
         pids.extend(&args.pids);
         if ways == 0 {
             let from = first_pid(&times, is_process)?;
-            pids = times.split_off(from).into_iter().map(super::pid).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
+            pids = times
+                .split_off(from)
+                .into_iter()
+                .map(super::pid)
+                .collect::<Result<_, _>>()
+                .map_err(anyhow::Error::msg)?;
         }
-        ensure!(times.len() <= 2, "`{}` is one number too many; SECONDS and COUNT come before the processes", times[2]);
+        ensure!(
+            times.len() <= 2,
+            "`{}` is one number too many; SECONDS and COUNT come before the processes",
+            times[2]
+        );
         let wanted = match &args.comm {
             Some(name) => Wanted::Comm(name.clone()),
             None if args.all => Wanted::All,
@@ -121,7 +130,11 @@ mod tests {
 
     #[track_caller]
     fn means(line: &str, seconds: u64, count: Option<u64>, wanted: Wanted) {
-        assert_eq!(read(line).unwrap(), Order { interval: Nanos::from_secs(seconds), count, wanted }, "{line}");
+        assert_eq!(
+            read(line).unwrap(),
+            Order { interval: Nanos::from_secs(seconds), count, wanted },
+            "{line}"
+        );
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub fn ended(process: &ProcessUse) -> Option<String> {
     match process.end {
         End::Alive => None,
         End::Whole => Some(format!("{name} ended after {seen}; all that it used is counted")),
-        End::Cut => Some(format!("{name} ended; what it used after the last look at it, at {seen}, is missing")),
+        End::Cut => {
+            Some(format!("{name} ended; what it used after the last look at it, at {seen}, is missing"))
+        }
         End::Reused => Some(format!(
             "{name} ended, and its pid is another process's by now; what it used after {seen} is missing"
         )),
@@ -116,7 +118,11 @@ mod tests {
 
     #[test]
     fn users_have_the_first_name_of_their_id() {
-        let users = users("root:x:0:0::/root:/bin/sh\n# no user\ntoor:x:0:0::/:\nmysql:x:117:122:M:/:/bin/false\n");
-        assert_eq!(users.into_iter().collect::<Vec<_>>(), [(0, "root".to_owned()), (117, "mysql".to_owned())]);
+        let users =
+            users("root:x:0:0::/root:/bin/sh\n# no user\ntoor:x:0:0::/:\nmysql:x:117:122:M:/:/bin/false\n");
+        assert_eq!(
+            users.into_iter().collect::<Vec<_>>(),
+            [(0, "root".to_owned()), (117, "mysql".to_owned())]
+        );
     }
 }

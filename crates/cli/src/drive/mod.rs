@@ -34,6 +34,8 @@ pub use self::folder::{Claim, new_folder};
 pub use self::load::{effective_seed, seed};
 pub use self::options::{Options, effective, typed};
 pub use self::plan::{Prepared, prepare, prepare_scenario};
+#[cfg(feature = "ebpf")]
+pub use self::requests::KeepArg;
 use crate::exit::Exit;
 use crate::live::{Live, Progress};
 use crate::{printed, say, search, signals, terminal};

@@ -76,7 +76,8 @@ impl KeepArg {
         }
     }
 
-    fn words(self) -> String {
+    /// As it is said.
+    pub fn words(self) -> String {
         match self {
             KeepArg::All => "all".to_owned(),
             KeepArg::Slowest(most) => format!("slowest={most}"),

@@ -5,7 +5,7 @@ mod class;
 mod keep;
 mod observe;
 
-use std::io::{self, Write};
+use std::io;
 
 use clap::ArgMatches;
 
@@ -36,9 +36,8 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     };
     let watched = observing.run(&plan, &stop, style)?;
     watched.print(args, &mut out.lock(), style)?;
-    let _ = writeln!(io::stderr());
     if !args.json {
         say(format_args!("record: {}", folder.display()));
     }
-    Ok(Exit::Valid)
+    Ok(Exit::Done)
 }

@@ -77,11 +77,21 @@ impl CpuSpan {
 /// Why nothing can be measured.
 #[derive(Debug)]
 pub enum CpuError {
-    NoProcess { pid: u32 },
+    NoProcess {
+        pid: u32,
+    },
     /// It is a thread of this process.
-    Thread { tid: u32, process: u32 },
-    NoneNamed { name: String },
-    Unreadable { what: String, source: io::Error },
+    Thread {
+        tid: u32,
+        process: u32,
+    },
+    NoneNamed {
+        name: String,
+    },
+    Unreadable {
+        what: String,
+        source: io::Error,
+    },
 }
 
 impl CpuMeter {
@@ -167,11 +177,8 @@ impl CpuMeter {
             }
             // One that took the wanted name only now, or could not be read before, used its time earlier.
             let is_young = self.looked.is_some_and(|looked| reading.started >= looked);
-            let used = if is_young {
-                ProcessUse::of_new(reading, self.begin)
-            } else {
-                ProcessUse::from(reading)
-            };
+            let used =
+                if is_young { ProcessUse::of_new(reading, self.begin) } else { ProcessUse::from(reading) };
             self.uses.entry(key(reading)).or_insert(used);
         }
     }
@@ -288,13 +295,22 @@ impl fmt::Display for CpuError {
                 write!(f, "no process has the id {pid}; `pgrep NAME` finds the ids of a name")
             }
             CpuError::Thread { tid, process } => {
-                write!(f, "{tid} is a thread of process {process}; name that one, and --threads shows each thread")
+                write!(
+                    f,
+                    "{tid} is a thread of process {process}; name that one, and --threads shows each thread"
+                )
             }
             CpuError::NoneNamed { name } => {
-                write!(f, "no process is named `{name}`; a name is that of /proc/PID/comm, without path or arguments")
+                write!(
+                    f,
+                    "no process is named `{name}`; a name is that of /proc/PID/comm, without path or arguments"
+                )
             }
             CpuError::Unreadable { what, source } => {
-                write!(f, "cannot read {what}: {source}; /proc must be there, and show other users' processes")
+                write!(
+                    f,
+                    "cannot read {what}: {source}; /proc must be there, and show other users' processes"
+                )
             }
         }
     }

@@ -86,7 +86,12 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(detail: Detail) -> Reader {
-        Reader { detail, tick: clock::tick(), cpus: cpus_online().unwrap_or(1), buffer: Vec::with_capacity(4_096) }
+        Reader {
+            detail,
+            tick: clock::tick(),
+            cpus: cpus_online().unwrap_or(1),
+            buffer: Vec::with_capacity(4_096),
+        }
     }
 
     pub(super) fn tick(&self) -> Nanos {

@@ -134,7 +134,9 @@ mod tests {
 
     #[test]
     fn cpus_are_counted() {
-        for (text, count) in [("0\n", Some(1)), ("0-1\n", Some(2)), ("0-3,7,9-10", Some(7)), ("", None), ("3-1", None)] {
+        for (text, count) in
+            [("0\n", Some(1)), ("0-1\n", Some(2)), ("0-3,7,9-10", Some(7)), ("", None), ("3-1", None)]
+        {
             assert_eq!(cpu_count(text), count, "{text}");
         }
     }

@@ -56,10 +56,10 @@ impl Usage {
         self.wait += later.wait;
         self.slices += later.slices;
         self.switches = self.switches.zip(later.switches).map(|(sum, more)| sum.plus(more));
-        self.ticks = self.ticks.zip(later.ticks).map(|(sum, more)| Ticks {
-            user: sum.user + more.user,
-            system: sum.system + more.system,
-        });
+        self.ticks = self
+            .ticks
+            .zip(later.ticks)
+            .map(|(sum, more)| Ticks { user: sum.user + more.user, system: sum.system + more.system });
     }
 
     /// By how much [`elapsed`](Self::elapsed) is uncertain: the account was read somewhere within each moment.
@@ -111,8 +111,8 @@ fn wilson(share: f64, samples: f64) -> f64 {
     const Z: f64 = 1.96;
     let z2 = Z * Z;
     let centre = (share + z2 / (2.0 * samples)) / (1.0 + z2 / samples);
-    let half = Z / (1.0 + z2 / samples)
-        * (share * (1.0 - share) / samples + z2 / (4.0 * samples * samples)).sqrt();
+    let half =
+        Z / (1.0 + z2 / samples) * (share * (1.0 - share) / samples + z2 / (4.0 * samples * samples)).sqrt();
     (centre + half - share).max(share - (centre - half))
 }
 

@@ -173,7 +173,8 @@ fn writer_on(journal: &Journal) -> ObservationWriter {
 fn a_name_that_is_no_file_s_is_refused_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer =
-        ObservationWriter::create(folder.path(), &started(ObservationBody::Cpu(CpuResults::default()))).unwrap();
+        ObservationWriter::create(folder.path(), &started(ObservationBody::Cpu(CpuResults::default())))
+            .unwrap();
     let one = durations([1]);
     for name in ["", "../x", ".x", "a/b", "a.hlog", "ä", &"x".repeat(101)] {
         let error = writer.append(&line(0), Nanos(0), Nanos(1), &[("response", &one), (name, &one)]);

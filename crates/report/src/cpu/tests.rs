@@ -69,7 +69,10 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
     let mut shell = process(19_869, "sh\u{1b}[2J", idle);
     (shell.user, shell.end, shell.counts_all) = (None, CpuEnd::Cut, false);
     let few = process(19_870, "sysbench", used(8, Some(ticks(8, 0, 2, 8))));
-    check(&[server, few, shell], CpuUnit::Machine, &expect![[r#"
+    check(
+        &[server, few, shell],
+        CpuUnit::Machine,
+        &expect![[r#"
              UID     PID     %USR     %SYS +-SPLIT  TICKS     %CPU   +-CPU   %WAIT    VCSW   NVCSW  COMMAND
            mysql    7141    44.17    3.390    0.60   2378    47.56   0.021   1.203  12 000     345  /usr/sbin/mariadbd --default
            mysql   19870 0.04000?   0.000?   0.040      2  0.04000   0.021   1.203  12 000     345  [sysbench]
@@ -81,7 +84,8 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
           ? : that split is unreliable, its error is over a quarter of the whole
           > : at least; threads ended meanwhile, whose waits and switches are in no count
           3 more used no CPU time
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -97,7 +101,10 @@ fn threads_stand_under_their_process() {
         used: used(4_500, None),
     };
     server.threads = vec![thread(7_142, false), thread(7_150, true)];
-    check(&[server], CpuUnit::Seconds, &expect![[r#"
+    check(
+        &[server],
+        CpuUnit::Seconds,
+        &expect![[r#"
              UID     PID      USR      SYS +-SPLIT  TICKS      CPU   +-CPU    WAIT    VCSW   NVCSW  COMMAND
            mysql    7141    8.834   0.6780    0.12   2378    9.512  0.0041 >0.2406 >12 000    >345  /usr/sbin/mariadbd --default
                     7142        –        –       –      –    4.500  0.0041  0.2406  12 000     345  |__worker
@@ -109,7 +116,8 @@ fn threads_stand_under_their_process() {
           does not keep step with the tick; for one that does, the split may be all wrong
           > : at least; threads ended meanwhile, whose waits and switches are in no count
           3 more used no CPU time
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -131,14 +139,18 @@ fn a_split_at_boundaries_says_what_was_stolen() {
         ticks: None,
         boundary: Some(boundary),
     };
-    check(&[process(7141, "mariadbd", used(10_000, Some(split)))], CpuUnit::Core, &expect![[r#"
+    check(
+        &[process(7141, "mariadbd", used(10_000, Some(split)))],
+        CpuUnit::Core,
+        &expect![[r#"
              UID     PID     %USR     %SYS +-SPLIT    %IRQ  %STOLEN     %CPU   +-CPU   %WAIT    VCSW   NVCSW  COMMAND
            mysql    7141    90.00    10.00   0.010   2.000    2.000    100.0   0.041   2.406  12 000     345  /usr/sbin/mariadbd -
           % of one CPU; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
           (4.00 ms), and the time that reading took
           user and system are seen at the boundaries of system calls and interrupts; user + system + interrupts = CPU + stolen
           3 more used no CPU time
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -157,7 +169,9 @@ fn figures_have_four_digits_and_errors_are_rounded_up() {
     ] {
         assert_eq!(four_digits(value), text);
     }
-    for (value, text) in [(0.0, "0"), (0.0401, "0.041"), (0.04, "0.040"), (1.21, "1.3"), (12.1, "13"), (1e-9, "0.000001")] {
+    for (value, text) in
+        [(0.0, "0"), (0.0401, "0.041"), (0.04, "0.040"), (1.21, "1.3"), (12.1, "13"), (1e-9, "0.000001")]
+    {
         assert_eq!(bound(value), text, "{value}");
     }
 }

@@ -44,6 +44,9 @@ mod tests {
         }
         let rows = rows(&durations);
         assert_eq!(rows.iter().map(|&(_, n)| n).sum::<u64>(), 6);
-        assert_eq!((rows[0], rows[1], rows[9], rows[10], rows[16]), ((1, 1), (2, 2), (512, 1), (1024, 1), (65536, 1)));
+        assert_eq!(
+            (rows[0], rows[1], rows[9], rows[10], rows[16]),
+            ((1, 1), (2, 2), (512, 1), (1024, 1), (65536, 1))
+        );
     }
 }

@@ -1,10 +1,17 @@
+//! The texts of a watch, from values alone.
+
 use super::*;
 
 #[test]
 fn a_line_says_what_there_was() {
     let line = watch::WatchLine {
         requests: 1_000,
-        response_ns: Some(watch::WatchQuantiles { p50: 73_000, p95: 127_000, p99: 1_000_000, max: 2_000_000 }),
+        response_ns: Some(watch::WatchQuantiles {
+            p50: 73_000,
+            p95: 127_000,
+            p99: 1_000_000,
+            max: 2_000_000,
+        }),
         preempted: 31,
         ..watch::WatchLine::default()
     };

@@ -19,7 +19,8 @@ pub struct Worked {
 impl Worked {
     /// All of an event's account.
     pub fn of(event: &Event<'_>) -> Worked {
-        let mut worked = Worked { preempted: event.preempted.0, preemptions: event.preemptions, ..Worked::default() };
+        let mut worked =
+            Worked { preempted: event.preempted.0, preemptions: event.preemptions, ..Worked::default() };
         worked.parts.copy_from_slice(&event.parts[..WORKED]);
         worked
     }
@@ -66,7 +67,11 @@ impl Worked {
             let scaled = u128::from(part) * u128::from(most) / u128::from(total);
             u64::try_from(scaled).expect("no part is larger than the total")
         };
-        Worked { parts: self.parts.map(scale), preempted: scale(self.preempted), preemptions: self.preemptions }
+        Worked {
+            parts: self.parts.map(scale),
+            preempted: scale(self.preempted),
+            preemptions: self.preemptions,
+        }
     }
 }
 

@@ -202,7 +202,8 @@ impl Connection {
                 first += 1;
                 continue;
             };
-            let together = answers[first..].iter().take_while(|answer| answer.end <= write.end).count().max(1);
+            let together =
+                answers[first..].iter().take_while(|answer| answer.end <= write.end).count().max(1);
             let culprit = self.culprit.take();
             for (n, answer) in answers[first..first + together].iter().enumerate() {
                 let share = Share { n: n as u64, among: together as u64 };
@@ -229,7 +230,8 @@ impl Connection {
         // An answer that was sent before the request was read to its end: an early refusal. It took no time then.
         let done = write.at.max(read.at);
         let response = done - read.at;
-        let first = covering(&self.writes, answer.began + 1, |write| write.end).map_or(done, |first| first.at);
+        let first =
+            covering(&self.writes, answer.began + 1, |write| write.end).map_or(done, |first| first.at);
         let (worked, polled) = self.time_of(&read, write, response, share);
         let mut parts = [Nanos::ZERO; Part::COUNT];
         for (part, worked) in parts.iter_mut().zip(worked.parts) {

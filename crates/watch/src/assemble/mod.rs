@@ -80,7 +80,8 @@ impl Assembler {
         if !self.connections.contains_key(&event.socket) {
             self.open(event);
         }
-        let (dissector, connection) = self.connections.get_mut(&event.socket).expect("made above");
+        let (dissector, connection) =
+            self.connections.get_mut(&event.socket).expect("a connection is opened with its first event");
         connection.last_seen = event.at;
         if connection.peer.is_none() {
             connection.peer = event.opened.and_then(|opened| opened.peer);
@@ -104,7 +105,8 @@ impl Assembler {
         }
         let connection = Connection::new(self.opened, event);
         self.opened += 1;
-        let start = if event.opened.is_some_and(|opened| opened.fresh) { Start::Fresh } else { Start::Joined };
+        let start =
+            if event.opened.is_some_and(|opened| opened.fresh) { Start::Fresh } else { Start::Joined };
         let dissector = Dissector::new(dissect::Settings { start, hint: self.hint });
         self.connections.insert(event.socket, (dissector, connection));
     }
@@ -132,7 +134,8 @@ impl Assembler {
 
     /// The half that was silent for longest.
     fn forget_idle(&mut self) {
-        let mut seen: Vec<Nanos> = self.connections.values().map(|(_, connection)| connection.last_seen).collect();
+        let mut seen: Vec<Nanos> =
+            self.connections.values().map(|(_, connection)| connection.last_seen).collect();
         let middle = seen.len() / 2;
         let (_, &mut median, _) = seen.select_nth_unstable(middle);
         let counts = &mut self.counts;
@@ -199,6 +202,8 @@ fn protocol_of(protocol: dissect::Protocol) -> Protocol {
         dissect::Protocol::MySql => Protocol::Mysql,
         dissect::Protocol::Redis => Protocol::Redis,
         dissect::Protocol::Tls => Protocol::Tls,
-        dissect::Protocol::Http2 | dissect::Protocol::Upgraded | dissect::Protocol::Unknown => Protocol::Turns,
+        dissect::Protocol::Http2 | dissect::Protocol::Upgraded | dissect::Protocol::Unknown => {
+            Protocol::Turns
+        }
     }
 }

@@ -203,13 +203,13 @@ impl Kernel {
     /// When the kernel does not keep such an account.
     pub fn measure_cost(&mut self) -> io::Result<()> {
         // SAFETY: no argument but a number; the result is a descriptor of ours, or negative.
-        #[allow(unsafe_code)]
+        #[expect(unsafe_code, reason = "libbpf-rs has no call for it")]
         let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
         if descriptor < 0 {
             return Err(io::Error::from_raw_os_error(-descriptor));
         }
         // SAFETY: just made, and nobody else has it.
-        #[allow(unsafe_code)]
+        #[expect(unsafe_code, reason = "a raw descriptor becomes an owned one")]
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         self.statistics = Some(descriptor);
         Ok(())
@@ -291,6 +291,18 @@ fn settings_bytes(settings: &Settings) -> Vec<u8> {
     bytes.extend_from_slice(&yields.to_ne_bytes());
     bytes
 }
+
+/// Where the programs are attached, a probe for classes apart.
+pub const ATTACHED: [&str; 8] = [
+    "tp_btf/sched_switch",
+    "tp_btf/sched_waking",
+    "tp_btf/sched_wakeup",
+    "tp_btf/sched_process_fork",
+    "tp_btf/sk_data_ready",
+    "tp_btf/sock_recv_length",
+    "tp_btf/sock_send_length",
+    "tp_btf/inet_sock_set_state",
+];
 
 const CLASSIFIER: &str = "on_return";
 

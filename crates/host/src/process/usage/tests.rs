@@ -67,7 +67,10 @@ fn only_the_ends_of_a_span_hide_anything() {
     used.add(&readings[0], &readings[1]);
     assert_eq!(used.usage.error, Nanos(9));
     used.add(&readings[1], &readings[2]);
-    assert_eq!((used.usage.run, used.usage.error, used.usage.elapsed_error()), (Nanos(90), Nanos(4), Nanos(2)));
+    assert_eq!(
+        (used.usage.run, used.usage.error, used.usage.elapsed_error()),
+        (Nanos(90), Nanos(4), Nanos(2))
+    );
 }
 
 const TICK: Nanos = Nanos::from_millis(4);

@@ -1,0 +1,119 @@
+//! `--class`: which function of the server says what class a request is of.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, anyhow};
+use watch::Named;
+use watch::kernel::ClassProbe;
+
+/// As it was said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassArg {
+    from: From,
+    returns: Returns,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum From {
+    Function { binary: PathBuf, symbol: String },
+    MariadbQueryCache,
+}
+
+/// What the function returns: of a register only as many bits are its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Returns {
+    Bool,
+    I32,
+    I64,
+}
+
+/// The function of MariaDB that answers from its query cache: 1 when it did, 0 when it could not, -1 when the user
+/// may not see the answer. Its name ends in its argument types, which differ between versions.
+const MARIADB_QUERY_CACHE: &str = "Query_cache21send_result_to_client";
+
+impl FromStr for ClassArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ClassArg, String> {
+        if text == "mariadb-query-cache" {
+            return Ok(ClassArg { from: From::MariadbQueryCache, returns: Returns::I32 });
+        }
+        let form = "is uretprobe:BINARY:SYMBOL[:bool|i32|i64], or mariadb-query-cache";
+        let mut words = text.strip_prefix("uretprobe:").ok_or(form)?.split(':');
+        let binary = words.next().filter(|binary| !binary.is_empty()).ok_or(form)?;
+        let symbol = words.next().filter(|symbol| !symbol.is_empty()).ok_or(form)?;
+        let returns = match words.next() {
+            None | Some("i32") => Returns::I32,
+            Some("bool") => Returns::Bool,
+            Some("i64") => Returns::I64,
+            Some(_) => return Err(form.to_owned()),
+        };
+        if words.next().is_some() {
+            return Err(form.to_owned());
+        }
+        Ok(ClassArg { from: From::Function { binary: binary.into(), symbol: symbol.to_owned() }, returns })
+    }
+}
+
+impl ClassArg {
+    /// Where to attach.
+    ///
+    /// # Errors
+    ///
+    /// When the server is not found, or its program has no such function.
+    pub fn probe(&self, named: &Named) -> anyhow::Result<ClassProbe> {
+        match &self.from {
+            From::Function { binary, symbol } => {
+                let symbol = watch::function(binary, symbol)?;
+                Ok(ClassProbe { binary: binary.clone(), symbol })
+            }
+            From::MariadbQueryCache => {
+                let found = watch::find(named)?;
+                let pid = *found.processes.first().context("a server that is found has a process")?;
+                let binary = Path::new("/proc").join(pid.to_string()).join("exe");
+                let symbol = watch::function(&binary, MARIADB_QUERY_CACHE).map_err(|error| {
+                    anyhow!("{error}; --class mariadb-query-cache needs a MariaDB with a query cache and its symbols")
+                })?;
+                Ok(ClassProbe { binary, symbol })
+            }
+        }
+    }
+
+    /// What a returned register means.
+    pub fn name(&self, register: i64) -> String {
+        if register == watch::OTHER_CLASSES {
+            return "others".to_owned();
+        }
+        let value = match self.returns {
+            Returns::Bool => register & 0xff,
+            // The upper half of the register is whatever was there.
+            Returns::I32 => i64::from(register as i32),
+            Returns::I64 => register,
+        };
+        match (&self.from, value) {
+            (From::MariadbQueryCache, 1) => "hit".to_owned(),
+            (From::MariadbQueryCache, 0) => "miss".to_owned(),
+            (From::MariadbQueryCache, -1) => "refused".to_owned(),
+            (_, value) => value.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_is_read_or_refused() {
+        let class: ClassArg = "uretprobe:/usr/sbin/x:is_hit:bool".parse().unwrap();
+        assert_eq!(class.name(0xffff_ff01), "1");
+        let class: ClassArg = "uretprobe:/usr/sbin/x:f".parse().unwrap();
+        assert_eq!(class.name(0xffff_ffff), "-1");
+        let class: ClassArg = "mariadb-query-cache".parse().unwrap();
+        assert_eq!((class.name(1), class.name(0)), ("hit".to_owned(), "miss".to_owned()));
+        for nonsense in ["", "hit", "uretprobe:", "uretprobe:x", "uretprobe:x:y:u8", "uretprobe:x:y:i32:z"] {
+            assert!(nonsense.parse::<ClassArg>().is_err(), "{nonsense}");
+        }
+    }
+}

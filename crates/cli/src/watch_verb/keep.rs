@@ -1,0 +1,80 @@
+//! Which requests are kept one by one, in `served.parquet`.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use export::served::{Record, Writer};
+use record::Served;
+use record::document::Kept;
+use units::Nanos;
+
+pub use crate::drive::KeepArg;
+
+const FILE: &str = "served.parquet";
+
+/// As long as it has no footer, nobody can read it.
+const UNFINISHED: &str = "served.parquet.unfinished";
+
+/// The file while it is written.
+pub struct ServedFile {
+    keep: KeepArg,
+    folder: PathBuf,
+    writer: Writer<BufWriter<File>>,
+    /// By response, then in order of coming.
+    slowest: BTreeMap<(Nanos, Reverse<u64>), Served>,
+    seen: u64,
+    sample: schedule::Sample,
+}
+
+impl ServedFile {
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub fn begin(keep: KeepArg, folder: &Path, zero: Nanos, started: &str) -> anyhow::Result<ServedFile> {
+        let path = folder.join(UNFINISHED);
+        let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let record = Record { zero, started: started.to_owned(), kept: keep.words() };
+        let writer = Writer::new(BufWriter::new(file), &record)?;
+        let share = if let KeepArg::Sample(share) = keep { share } else { 1.0 };
+        let sample = schedule::Sample::new(share, 1);
+        Ok(ServedFile { keep, folder: folder.to_owned(), writer, slowest: BTreeMap::new(), seen: 0, sample })
+    }
+
+    /// # Errors
+    ///
+    /// When the disk is full, say; the file cannot be finished then.
+    pub fn take(&mut self, served: Served) -> anyhow::Result<()> {
+        let n = self.seen;
+        self.seen += 1;
+        match self.keep {
+            KeepArg::All => self.writer.write([served])?,
+            KeepArg::Sample(_) if self.sample.has(n) => self.writer.write([served])?,
+            KeepArg::Sample(_) => {}
+            KeepArg::Slowest(most) => {
+                let key = (served.response(), Reverse(n));
+                if self.slowest.len() < most {
+                    self.slowest.insert(key, served);
+                } else if self.slowest.first_key_value().is_some_and(|(least, _)| *least < key) {
+                    self.slowest.pop_first();
+                    self.slowest.insert(key, served);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    ///
+    /// As [`ServedFile::take`].
+    pub fn finish(mut self) -> anyhow::Result<Kept> {
+        self.writer.write(std::mem::take(&mut self.slowest).into_values().rev())?;
+        let rows = self.writer.finish()?;
+        let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(FILE));
+        fs::rename(&unfinished, &path).with_context(|| format!("cannot name {}", path.display()))?;
+        Ok(Kept { requests: self.keep.words(), rows, lost: 0 })
+    }
+}
