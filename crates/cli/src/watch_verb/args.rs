@@ -26,7 +26,7 @@ use super::keep::KeepArg;
   parallax watch -p 4711 --class mariadb-query-cache
 
 Exit codes: 0 done; 1 usage or environment.")]
-#[group(id = "server", required = true, multiple = false, args = ["pid", "port", "comm"])]
+#[command(group = clap::ArgGroup::new("server").required(true).args(["pid", "port", "comm"]))]
 pub struct Args {
     /// The server's process; its children count, too. May be given again.
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
