@@ -50,8 +50,7 @@ struct thread {
 	u8 preempted;
 	u8 classified;
 	u8 idle_told;
-	/* The queue it runs from, and what was taken of that CPU so far. */
-	struct rq *queue;
+	/* What was taken of its CPU when it was put on it, and since counted. */
 	u64 taken;
 	u64 wait_began;
 	u64 throttled_before;
@@ -141,6 +140,13 @@ struct {
 	__type(value, struct event);
 } scratch SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* as many as there are CPUs: set before loading */
+	__type(key, u32);
+	__type(value, struct note);
+} notes SEC(".maps");
+
 /* ---- accounts of threads ------------------------------------------------------------------------------------ */
 
 static __always_inline bool is_watched(u32 tgid)
@@ -152,42 +158,38 @@ static __always_inline bool is_watched(u32 tgid)
 	return bpf_map_lookup_elem(&processes, &tgid) != NULL;
 }
 
-/* The scheduler's account of this thread's CPU. Of real-time threads, too: every thread has a place in a fair queue. */
-static __always_inline struct rq *queue_of(struct task_struct *task)
-{
-	struct cfs_rq *fair = BPF_CORE_READ(task, se.cfs_rq);
-
-	if (!fair || !bpf_core_field_exists(fair->rq))
-		return NULL;
-	return BPF_CORE_READ(fair, rq);
-}
-
 /*
- * What the hypervisor and, where the kernel counts it, interrupts took of a CPU so far. Kept by the kernel up to its
- * last tick, switch or wake-up on that CPU.
+ * What the hypervisor and, where the kernel counts it, interrupts took so far of the CPU that a thread runs on. Kept
+ * by the kernel up to its last tick, switch or wake-up on that CPU. Every thread has a place in a fair queue, real-time
+ * ones too.
  */
-static __always_inline u64 taken_of(struct rq *queue)
+static __always_inline u64 taken_of(struct task_struct *task)
 {
+	struct cfs_rq *fair = task->se.cfs_rq;
+	struct rq *queue;
 	u64 taken = 0;
 
+	if (!fair || !bpf_core_field_exists(fair->rq))
+		return 0;
+	queue = fair->rq;
 	if (!queue)
 		return 0;
 	if (bpf_core_field_exists(queue->prev_steal_time_rq))
-		taken += BPF_CORE_READ(queue, prev_steal_time_rq);
+		taken += queue->prev_steal_time_rq;
 	if (bpf_core_field_exists(queue->prev_irq_time))
-		taken += BPF_CORE_READ(queue, prev_irq_time);
+		taken += queue->prev_irq_time;
 	return taken;
 }
 
 /* Puts the time until `now` where it belongs. The only place that adds to `parts`. */
-static __always_inline void advance(struct thread *thread, u64 now)
+static __always_inline void advance(struct thread *thread, struct task_struct *task, u64 now)
 {
 	u64 passed = now > thread->at ? now - thread->at : 0;
 	u32 doing = thread->doing;
 
 	thread->at += passed;
 	if (doing == ON_CPU) {
-		u64 taken = taken_of(thread->queue);
+		u64 taken = taken_of(task);
 		u64 stolen = taken > thread->taken ? taken - thread->taken : 0;
 
 		/* More than passed was taken before the kernel counted it: the rest goes to what comes next. */
@@ -205,8 +207,7 @@ static __always_inline void advance(struct thread *thread, u64 now)
 static __always_inline void set_going(struct thread *thread, struct task_struct *task)
 {
 	thread->doing = ON_CPU;
-	thread->queue = queue_of(task);
-	thread->taken = taken_of(thread->queue);
+	thread->taken = taken_of(task);
 }
 
 static __always_inline struct thread *this_thread(struct task_struct *task, u64 now)
@@ -303,23 +304,38 @@ static __always_inline void fill(struct event *event, struct thread *thread, str
 	event->arrivals = 0;
 	event->length = 0;
 	event->captured = 0;
-	event->classified = thread->classified;
-	event->class = thread->class;
-	event->preempted_ns = thread->preempted_ns;
 	event->preemptions = thread->preemptions;
-	event->culprit = thread->culprit;
-	event->culprit_ns = thread->culprit_ns;
-	__builtin_memcpy(event->culprit_comm, thread->culprit_comm, 16);
+	event->preempted_ns = thread->preempted_ns;
 	__builtin_memcpy(event->parts, thread->parts, sizeof(event->parts));
-	event->woken_at = thread->woken_at;
-	__builtin_memcpy(event->woken_parts, thread->woken_parts, sizeof(event->woken_parts));
+}
+
+/* Whether a thread has more to say than an event holds. */
+static __always_inline bool has_note(struct thread *thread)
+{
+	return thread->culprit || thread->woken_at || thread->classified;
+}
+
+static __always_inline void fill_note(struct note *note, struct event *event, struct thread *thread)
+{
+	note->at = event->at;
+	note->socket = event->socket;
+	note->pid = event->pid;
+	note->tid = event->tid;
+	note->kind = EVENT_NOTE;
+	note->classified = thread->classified;
+	note->class = thread->class;
+	note->culprit = thread->culprit;
+	note->culprit_ns = thread->culprit_ns;
+	__builtin_memcpy(note->culprit_comm, thread->culprit_comm, 16);
+	note->woken_at = thread->woken_at;
+	__builtin_memcpy(note->woken_parts, thread->woken_parts, sizeof(note->woken_parts));
+	note->family = 0;
 }
 
 /* What was told is told: the account starts anew. */
 static __always_inline void close_account(struct thread *thread)
 {
 	__builtin_memset(thread->parts, 0, sizeof(thread->parts));
-	__builtin_memset(thread->woken_parts, 0, sizeof(thread->woken_parts));
 	thread->woken_at = 0;
 	thread->preempted_ns = 0;
 	thread->preemptions = 0;
@@ -328,7 +344,7 @@ static __always_inline void close_account(struct thread *thread)
 }
 
 /* Never wakes the reader: that would cost the server ten times as much as the event. */
-static __always_inline bool tell(struct event *event, u32 size)
+static __always_inline bool tell(void *event, u32 size)
 {
 	if (bpf_ringbuf_output(&ring, event, size, BPF_RB_NO_WAKEUP) == 0)
 		return true;
@@ -340,10 +356,17 @@ static __always_inline void tell_idle(struct thread *thread, struct task_struct 
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct event *event = bpf_map_lookup_elem(&scratch, &cpu);
+	struct note *note = bpf_map_lookup_elem(&notes, &cpu);
 
-	if (!event)
+	if (!event || !note)
 		return;
 	fill(event, thread, task, now, EVENT_IDLE);
+	if (has_note(thread)) {
+		fill_note(note, event, thread);
+		if (!tell(note, sizeof(*note)))
+			return;
+		event->flags |= EVENT_NOTED;
+	}
 	if (tell(event, EVENT_HEAD)) {
 		close_account(thread);
 		thread->idle_told = 1;
@@ -416,7 +439,7 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt, u
 
 	if (!thread)
 		return;
-	advance(thread, now);
+	advance(thread, prev, now);
 	thread->wait_began = now;
 	thread->preempted = 0;
 	if (!preempt && prev_state != 0) {
@@ -458,14 +481,14 @@ static __always_inline void switch_in(struct task_struct *next, struct slices *s
 		u64 held = throttled_so_far(next) - thread->throttled_before;
 
 		if (held > 0 && began + held < now) {
-			advance(thread, began + held);
+			advance(thread, next, began + held);
 			thread->doing = RUN_QUEUE;
 			began += held;
 		}
 	}
 	if (thread->doing == DISK)
 		thread->disk_ended = now;
-	advance(thread, now);
+	advance(thread, next, now);
 	if (thread->doing == RUN_QUEUE) {
 		if (thread->preempted)
 			thread->preempted_ns += now - began;
@@ -492,7 +515,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 }
 
 /* A thread that waited for one that slept on a disk waited for the disk: a follower of a group commit, say. */
-static __always_inline void blame_disk(struct thread *thread, u64 now)
+static __always_inline void blame_disk(struct thread *thread, struct task_struct *task, u64 now)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	struct thread *other;
@@ -507,7 +530,7 @@ static __always_inline void blame_disk(struct thread *thread, u64 now)
 	to = other->disk_ended < now ? other->disk_ended : now;
 	if (to <= from)
 		return;
-	advance(thread, from);
+	advance(thread, task, from);
 	thread->parts[DISK] += to - from;
 	thread->at = to;
 }
@@ -525,10 +548,10 @@ static __always_inline void woken(struct task_struct *task)
 	    thread->doing == THROTTLED)
 		return;
 	now = bpf_ktime_get_ns();
-	blame_disk(thread, now);
+	blame_disk(thread, task, now);
 	if (thread->doing == DISK)
 		thread->disk_ended = now;
-	advance(thread, now);
+	advance(thread, task, now);
 	thread->doing = RUN_QUEUE;
 	thread->wait_began = now;
 	thread->woken_at = now;
@@ -602,6 +625,7 @@ SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_arrival, struct sock *sk)
 {
 	u16 family = sk->__sk_common.skc_family;
+	struct tcp_sock *tcp;
 	struct waiting *last;
 	struct conn *conn;
 	u32 end = 0;
@@ -610,7 +634,8 @@ int BPF_PROG(on_arrival, struct sock *sk)
 		if (!ports[sk->__sk_common.skc_num] || sk->__sk_common.skc_state == TCP_LISTEN)
 			return 0;
 		conn = conn_of(sk);
-		end = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
+		tcp = (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+		end = tcp ? tcp->rcv_nxt : 0;
 	} else {
 		/* Known from its first read on: before, nobody can tell whose it is. */
 		conn = bpf_sk_storage_get(&conns, sk, 0, 0);
@@ -629,11 +654,20 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	return 0;
 }
 
-/* Moves what was read from the connection's lots to the event. */
-static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, struct event *event, u32 length)
+/* Where the reader of a TCP connection stands, and how far its bytes have come. */
+static __always_inline u32 read_up_to(struct sock *sk)
+{
+	struct tcp_sock *tcp = (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+
+	return tcp ? tcp->copied_seq : 0;
+}
+
+/* Moves what was read from the connection's lots to the note; of one lot only, to the event. */
+static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, struct event *event, struct note *note,
+					  u32 length)
 {
 	bool has_bytes = conn->family != AF_UNIX;
-	u32 read_to = has_bytes ? BPF_CORE_READ((struct tcp_sock *)sk, copied_seq) : 0;
+	u32 read_to = has_bytes ? read_up_to(sk) : 0;
 	u32 began = read_to - length;
 	u32 n = 0, i;
 
@@ -644,7 +678,7 @@ static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, st
 		if (conn->head == conn->tail)
 			break;
 		lot = &conn->waiting[conn->head & (ARRIVALS - 1)];
-		arrival = &event->arrived[n & (ARRIVALS - 1)];
+		arrival = &note->arrived[n & (ARRIVALS - 1)];
 		arrival->at = lot->at;
 		arrival->end = has_bytes ? lot->end - began : length;
 		/* A lot that ends before this read began was read before the watch did, or by another way. */
@@ -655,6 +689,7 @@ static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, st
 		conn->head++;
 	}
 	event->arrivals = n;
+	event->arrived = note->arrived[0];
 }
 
 /* Copies what the current system call moved, as far as it lies in memory that the caller named. */
@@ -706,13 +741,52 @@ static __always_inline u32 copy_moved(struct event *event, struct task_struct *t
 	return copied;
 }
 
+/* Where a connection leads. */
+static __always_inline void fill_ends(struct note *note, struct conn *conn, struct sock *sk)
+{
+	note->family = conn->family;
+	note->local_port = sk->__sk_common.skc_num;
+	note->peer_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+	if (conn->family == AF_INET) {
+		BPF_CORE_READ_INTO(&note->local, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO(&note->peer, sk, __sk_common.skc_daddr);
+	} else if (conn->family == AF_INET6) {
+		BPF_CORE_READ_INTO(&note->local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&note->peer, sk, __sk_common.skc_v6_daddr);
+	}
+}
+
+/* Tells of a read or a write; false when the ring has no room for it. */
+static __always_inline bool tell_moved(struct event *event, struct note *note, struct thread *thread,
+				       struct conn *conn, struct sock *sk)
+{
+	u32 copied = event->captured;
+
+	if (conn->missed)
+		event->flags |= EVENT_MISSED;
+	if (!conn->told)
+		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;
+	if (!conn->told || event->arrivals > 1 || has_note(thread)) {
+		fill_note(note, event, thread);
+		if (!conn->told)
+			fill_ends(note, conn, sk);
+		if (!tell(note, sizeof(*note)))
+			return false;
+		event->flags |= EVENT_NOTED;
+	}
+	if (copied > CAPTURE)
+		copied = CAPTURE;
+	return tell(event, EVENT_HEAD + copied);
+}
+
 static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	u32 cpu = bpf_get_smp_processor_id();
 	struct thread *thread;
 	struct event *event;
 	struct conn *conn;
-	u32 cpu = bpf_get_smp_processor_id(), most, copied;
+	struct note *note;
 	u64 now;
 
 	if (!is_watched(task->tgid))
@@ -723,42 +797,23 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	now = bpf_ktime_get_ns();
 	thread = this_thread(task, now);
 	event = bpf_map_lookup_elem(&scratch, &cpu);
-	if (!thread || !event)
+	note = bpf_map_lookup_elem(&notes, &cpu);
+	if (!thread || !event || !note)
 		return;
-	advance(thread, now);
-	if (kind == EVENT_READ) {
+	advance(thread, task, now);
+	if (kind == EVENT_READ)
 		/* What a function returned for the request before says nothing of this one. */
 		thread->classified = 0;
-	}
 	fill(event, thread, task, now, kind);
 	event->socket = conn->cookie;
 	event->length = length;
-	if (conn->missed)
-		event->flags |= EVENT_MISSED;
-	if (!conn->told) {
-		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;
-		event->family = conn->family;
-		event->local_port = sk->__sk_common.skc_num;
-		event->peer_port = __builtin_bswap16(sk->__sk_common.skc_dport);
-		if (conn->family == AF_INET) {
-			BPF_CORE_READ_INTO(&event->local, sk, __sk_common.skc_rcv_saddr);
-			BPF_CORE_READ_INTO(&event->peer, sk, __sk_common.skc_daddr);
-		} else if (conn->family == AF_INET6) {
-			BPF_CORE_READ_INTO(&event->local, sk, __sk_common.skc_v6_rcv_saddr);
-			BPF_CORE_READ_INTO(&event->peer, sk, __sk_common.skc_v6_daddr);
-		}
-	}
 	if (kind == EVENT_READ)
-		take_arrivals(conn, sk, event, length);
-	most = conn->whole ? CAPTURE : settings.capture;
-	copied = copy_moved(event, task, length, most);
-	event->captured = copied;
-	if (kind == EVENT_READ && copied && event->bytes[0] == '*')
+		take_arrivals(conn, sk, event, note, length);
+	event->captured = copy_moved(event, task, length, conn->whole ? CAPTURE : settings.capture);
+	if (kind == EVENT_READ && event->captured && event->bytes[0] == '*')
 		/* A list of Redis commands must be seen to its end to be counted. */
 		conn->whole = 1;
-	if (copied > CAPTURE)
-		copied = CAPTURE;
-	if (!tell(event, EVENT_HEAD + copied)) {
+	if (!tell_moved(event, note, thread, conn, sk)) {
 		/* Its bytes are lost, its time is not: that goes with the thread's next event. */
 		conn->missed = 1;
 		return;

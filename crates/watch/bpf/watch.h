@@ -60,8 +60,17 @@ struct settings {
 	s32 yield_call;
 };
 
-enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED };
-enum event_flags { EVENT_NEW = 1, EVENT_MISSED = 2, EVENT_FRESH = 4 };
+enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED, EVENT_NOTE };
+enum event_flags {
+	/* The first event of its connection: its note says where it leads. */
+	EVENT_NEW = 1,
+	/* Events of its connection before it are lost. */
+	EVENT_MISSED = 2,
+	/* The connection was accepted under watch. */
+	EVENT_FRESH = 4,
+	/* A note of the same thread came before it. */
+	EVENT_NOTED = 8,
+};
 
 struct arrival {
 	u64 at;
@@ -70,7 +79,7 @@ struct arrival {
 	u32 pad;
 };
 
-/* A thread reached an edge. */
+/* A thread reached an edge. Small: there are two of them for each request of a busy server. */
 struct event {
 	u64 at;
 	u64 socket;
@@ -78,38 +87,51 @@ struct event {
 	u32 tid;
 	u8 kind;
 	u8 flags;
+	/* How many lots of bytes a read took: one is here, several are in the note. */
 	u8 arrivals;
-	u8 classified;
+	u8 pad;
 	/* Bytes that the call moved, and how many of them are here. */
 	u32 length;
 	u32 captured;
 	u32 preemptions;
-	s64 class;
+	u64 preempted_ns;
 	/* Since the thread's previous event. */
 	u64 parts[PARTS];
-	u64 preempted_ns;
-	/* When the thread was last woken since its previous event, or 0; and `parts` then. */
-	u64 woken_at;
-	u64 woken_parts[PARTS];
-	u64 culprit_ns;
-	u32 culprit;
-	u16 local_port;
-	u16 peer_port;
-	char culprit_comm[16];
-	u16 family;
-	u16 pad[3];
-	u8 local[16];
-	u8 peer[16];
-	struct arrival arrived[ARRIVALS];
+	struct arrival arrived;
 	u8 bytes[2 * CAPTURE];
 };
 
-_Static_assert(__builtin_offsetof(struct event, parts) == 48, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct event, woken_parts) == 144, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct event, arrived) == 296, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct event, bytes) == 424, "as in event.rs");
-
 #define EVENT_HEAD (__builtin_offsetof(struct event, bytes))
+
+/* What only some events have to say; told before them. */
+struct note {
+	u64 at;
+	u64 socket;
+	u32 pid;
+	u32 tid;
+	u8 kind;
+	u8 classified;
+	u16 family;
+	/* Who ran longest while the thread waited, or 0. */
+	u32 culprit;
+	u64 culprit_ns;
+	char culprit_comm[16];
+	s64 class;
+	/* When the thread was last woken since its previous event, or 0; and its parts until then. */
+	u64 woken_at;
+	u64 woken_parts[PARTS];
+	u16 local_port;
+	u16 peer_port;
+	u32 pad;
+	u8 local[16];
+	u8 peer[16];
+	struct arrival arrived[ARRIVALS];
+};
+
+_Static_assert(__builtin_offsetof(struct event, parts) == 48, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct event, bytes) == 144, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct note, woken_parts) == 72, "as in event.rs");
+_Static_assert(sizeof(struct note) == 320, "as in event.rs");
 
 /* A connection is gone. The first fields are those of an event. */
 struct gone {

@@ -70,7 +70,7 @@ pub struct Args {
     capture: u32,
 
     /// Room for events on the way from the kernel, in MiB; a power of two.
-    #[arg(long, value_name = "MIB", default_value_t = 64)]
+    #[arg(long, value_name = "MIB", default_value_t = 8)]
     ring: u32,
 
     /// Measure what watching costs, and say it.

@@ -67,22 +67,35 @@ struct Head {
     kind: u8,
     flags: u8,
     arrivals: u8,
-    classified: u8,
+    pad: u8,
     length: u32,
     captured: u32,
     preemptions: u32,
-    class: i64,
-    parts: Account,
     preempted_ns: u64,
+    parts: Account,
+    arrived: Arrival,
+}
+
+/// What only some events have to say; it comes before them.
+#[derive(FromBytes, Immutable, KnownLayout, Clone)]
+#[repr(C)]
+pub struct Note {
+    at: u64,
+    socket: u64,
+    pid: u32,
+    tid: u32,
+    kind: u8,
+    classified: u8,
+    family: u16,
+    culprit: u32,
+    culprit_ns: u64,
+    culprit_comm: [u8; 16],
+    class: i64,
     woken_at: u64,
     woken_parts: Account,
-    culprit_ns: u64,
-    culprit: u32,
     local_port: u16,
     peer_port: u16,
-    culprit_comm: [u8; 16],
-    family: u16,
-    pad: [u16; 3],
+    pad: u32,
     local: [u8; 16],
     peer: [u8; 16],
     arrived: [Arrival; ARRIVALS],
@@ -132,14 +145,55 @@ static NOTHING: Account = [0; PARTS];
 const NEW: u8 = 1;
 const MISSED: u8 = 2;
 const FRESH: u8 = 4;
+const NOTED: u8 = 8;
+
+/// What lies in the ring.
+pub enum Told<'a> {
+    Note(&'a Note),
+    /// An edge, and whether a note of the same thread belongs to it.
+    Edge {
+        tid: u32,
+        noted: bool,
+    },
+}
+
+/// Looks at what lies in the ring; `None` for what is of no known kind: then the object and the binary do not belong
+/// together.
+pub fn told(raw: &[u8]) -> Option<Told<'_>> {
+    let (gone, _) = Gone::ref_from_prefix(raw).ok()?;
+    match gone.kind {
+        1..=4 => Some(Told::Edge { tid: gone.tid, noted: gone.kind < 4 && gone.pad[0] & NOTED != 0 }),
+        5 => Some(Told::Note(Note::ref_from_prefix(raw).ok()?.0)),
+        _ => None,
+    }
+}
+
+impl Note {
+    pub fn tid(&self) -> u32 {
+        self.tid
+    }
+
+    fn culprit(&self) -> Option<Culprit> {
+        let time = Nanos(self.culprit_ns);
+        (self.culprit != 0).then_some(Culprit { pid: self.culprit, comm: self.culprit_comm, time })
+    }
+
+    fn opened(&self, fresh: bool) -> Opened {
+        Opened {
+            local: address(self.family, self.local, self.local_port),
+            peer: address(self.family, self.peer, self.peer_port),
+            fresh,
+        }
+    }
+}
 
 impl<'a> Event<'a> {
-    /// `None` for what is no event of this version: then the object and the binary do not belong together.
+    /// An edge, with its note where it has one. `None` for what is no event of this version.
     ///
     /// # Cost
     ///
     /// Nothing is copied.
-    pub fn parse(raw: &'a [u8]) -> Option<Event<'a>> {
+    pub fn parse(raw: &'a [u8], note: Option<&'a Note>) -> Option<Event<'a>> {
         let kind = *raw.get(std::mem::offset_of!(Gone, kind))?;
         let edge = match kind {
             1 => Edge::Read,
@@ -149,6 +203,7 @@ impl<'a> Event<'a> {
             _ => return None,
         };
         let (head, bytes) = Head::ref_from_prefix(raw).ok()?;
+        let is_new = head.flags & NEW != 0;
         Some(Event {
             at: Nanos(head.at),
             edge,
@@ -160,15 +215,17 @@ impl<'a> Event<'a> {
             parts: &head.parts,
             preempted: Nanos(head.preempted_ns),
             preemptions: head.preemptions,
-            culprit: (head.culprit != 0).then_some(Culprit {
-                pid: head.culprit,
-                comm: head.culprit_comm,
-                time: Nanos(head.culprit_ns),
-            }),
-            woken: (head.woken_at != 0).then_some((Nanos(head.woken_at), &head.woken_parts)),
-            class: (head.classified != 0).then_some(head.class),
-            arrived: head.arrived.get(..usize::from(head.arrivals))?,
-            opened: (head.flags & NEW != 0).then(|| head.opened()),
+            culprit: note.and_then(Note::culprit),
+            woken: note
+                .filter(|note| note.woken_at != 0)
+                .map(|note| (Nanos(note.woken_at), &note.woken_parts)),
+            class: note.filter(|note| note.classified != 0).map(|note| note.class),
+            arrived: match head.arrivals {
+                0 => &[],
+                1 => std::slice::from_ref(&head.arrived),
+                several => note?.arrived.get(..usize::from(several))?,
+            },
+            opened: note.filter(|_| is_new).map(|note| note.opened(head.flags & FRESH != 0)),
             missed: head.flags & MISSED != 0,
         })
     }
@@ -196,16 +253,6 @@ impl<'a> Event<'a> {
     }
 }
 
-impl Head {
-    fn opened(&self) -> Opened {
-        Opened {
-            local: address(self.family, self.local, self.local_port),
-            peer: address(self.family, self.peer, self.peer_port),
-            fresh: self.flags & FRESH != 0,
-        }
-    }
-}
-
 fn address(family: u16, bytes: [u8; 16], port: u16) -> Option<SocketAddr> {
     let ip = match i32::from(family) {
         libc::AF_INET => IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])),
@@ -225,19 +272,19 @@ mod tests {
     fn the_layout_is_that_of_the_kernels_side() {
         // The header asserts the same numbers.
         assert_eq!(std::mem::offset_of!(Head, parts), 48);
-        assert_eq!(std::mem::offset_of!(Head, woken_parts), 144);
-        assert_eq!(std::mem::offset_of!(Head, arrived), 296);
-        assert_eq!(size_of::<Head>(), 424);
+        assert_eq!(size_of::<Head>(), 144);
+        assert_eq!(std::mem::offset_of!(Note, woken_parts), 72);
+        assert_eq!(size_of::<Note>(), 320);
         assert_eq!(std::mem::offset_of!(Gone, kind), std::mem::offset_of!(Head, kind));
     }
 
     #[test]
     fn bytes_that_are_no_event_are_none() {
-        assert!(Event::parse(&[]).is_none());
-        assert!(Event::parse(&[9; 64]).is_none());
+        assert!(told(&[]).is_none() && Event::parse(&[], None).is_none());
+        assert!(told(&[9; 64]).is_none());
         let mut short = [0_u64; 8];
         short[3] = 1;
         let bytes: Vec<u8> = short.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        assert!(Event::parse(&bytes).is_none());
+        assert!(Event::parse(&bytes, None).is_none());
     }
 }

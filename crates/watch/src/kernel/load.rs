@@ -1,6 +1,7 @@
 //! Loads the programs, attaches them, and reads what they tell.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -12,10 +13,11 @@ use libbpf_rs::{
     Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, Program, RingBuffer,
     RingBufferBuilder, UprobeOpts,
 };
+use rustc_hash::FxBuildHasher;
 use units::Nanos;
 
 use super::calls;
-use super::event::Event;
+use super::event::{self, Event, Note, Told};
 
 /// What cannot be changed once it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,13 +122,13 @@ impl Kernel {
         let links = attach(&object, settings)?;
         let unreadable = Rc::<Cell<u64>>::default();
         let count = Rc::clone(&unreadable);
+        let mut notes = Notes::default();
         let mut builder = RingBufferBuilder::new();
         let map = map(&object, "ring");
         builder
             .add(&map, move |raw| {
-                match Event::parse(raw) {
-                    Some(event) => tell(&event),
-                    None => count.set(count.get() + 1),
+                if !hand_on(raw, &mut notes, &mut tell) {
+                    count.set(count.get() + 1);
                 }
                 0
             })
@@ -251,6 +253,24 @@ impl Kernel {
     }
 }
 
+/// The latest note of each thread; its event comes behind it, with those of other CPUs in between.
+type Notes = HashMap<u32, Note, FxBuildHasher>;
+
+/// False for what cannot be read.
+fn hand_on(raw: &[u8], notes: &mut Notes, tell: &mut impl FnMut(&Event<'_>)) -> bool {
+    match event::told(raw) {
+        Some(Told::Note(note)) => {
+            notes.insert(note.tid(), note.clone());
+            true
+        }
+        Some(Told::Edge { tid, noted }) => {
+            let note = if noted { notes.remove(&tid) } else { None };
+            Event::parse(raw, note.as_ref()).map(|event| tell(&event)).is_some()
+        }
+        None => false,
+    }
+}
+
 const PORTS: usize = 1 << 16;
 
 fn word(bytes: &[u8]) -> Option<u32> {
@@ -266,7 +286,7 @@ fn prepare(open: &mut OpenObject, settings: &Settings) -> Result<(), LoadError> 
     let cpus = u32::try_from(cpus).expect("CPUs are counted in 32 bits");
     for mut map in open.maps_mut() {
         match map.name().to_str() {
-            Some("ran" | "scratch") => map.set_max_entries(cpus),
+            Some("ran" | "scratch" | "notes") => map.set_max_entries(cpus),
             Some("ring") => map.set_max_entries(settings.ring_bytes),
             Some(".rodata.settings") => map.set_initial_value(&settings_bytes(settings)),
             _ => Ok(()),
