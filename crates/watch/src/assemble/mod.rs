@@ -207,3 +207,6 @@ fn protocol_of(protocol: dissect::Protocol) -> Protocol {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

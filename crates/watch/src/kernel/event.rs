@@ -39,6 +39,13 @@ pub struct Arrival {
     pad: u32,
 }
 
+#[cfg(test)]
+impl Arrival {
+    pub(crate) fn new(at: u64, end: u32) -> Arrival {
+        Arrival { at, end, pad: 0 }
+    }
+}
+
 /// Who ran longest while a thread waited for a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Culprit {

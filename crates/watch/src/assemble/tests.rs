@@ -1,0 +1,217 @@
+//! Requests from events that threads could have told, with known truth.
+
+use proptest::prelude::*;
+use record::{Part, Served};
+use units::Nanos;
+
+use super::Assembler;
+use crate::kernel::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS};
+
+/// A server of several threads in simulated time: every nanosecond of a thread lies in its account.
+struct Server {
+    assembler: Assembler,
+    accounts: Vec<Account>,
+    /// When each thread's account was told last.
+    told: Vec<u64>,
+    woken: Vec<Option<(u64, Account)>>,
+    now: u64,
+    seen: Vec<u64>,
+    done: Vec<Served>,
+}
+
+const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+
+impl Server {
+    fn new(threads: usize) -> Server {
+        Server {
+            assembler: Assembler::new(None),
+            accounts: vec![[0; PARTS]; threads],
+            told: vec![1_000; threads],
+            woken: vec![None; threads],
+            now: 1_000,
+            seen: Vec::new(),
+            done: Vec::new(),
+        }
+    }
+
+    /// `thread` spends `time` in a part; all others poll meanwhile.
+    fn spend(&mut self, thread: usize, part: usize, time: u64) {
+        self.now += time;
+        for (n, account) in self.accounts.iter_mut().enumerate() {
+            account[if n == thread { part } else { IDLE }] += time;
+        }
+    }
+
+    fn wake(&mut self, thread: usize) {
+        self.woken[thread] = Some((self.now, self.accounts[thread]));
+    }
+
+    fn read(&mut self, thread: usize, socket: u64, bytes: &[u8], arrived: u64) {
+        let arrival = [Arrival::new(arrived, bytes.len() as u32)];
+        self.tell(thread, Edge::Read, socket, bytes, &arrival);
+    }
+
+    fn write(&mut self, thread: usize, socket: u64, bytes: &[u8]) {
+        self.tell(thread, Edge::Write, socket, bytes, &[]);
+    }
+
+    fn idle(&mut self, thread: usize) {
+        self.tell(thread, Edge::Idle, 0, &[], &[]);
+    }
+
+    fn tell(&mut self, thread: usize, edge: Edge, socket: u64, bytes: &[u8], arrived: &[Arrival]) {
+        let account = std::mem::take(&mut self.accounts[thread]);
+        assert_eq!(account.iter().sum::<u64>(), self.now - self.told[thread], "the test's own books");
+        self.told[thread] = self.now;
+        let woken = self.woken[thread].take();
+        let is_new = socket != 0 && !self.seen.contains(&socket);
+        let opened = is_new.then_some(Opened { local: None, peer: None, fresh: true });
+        self.seen.push(socket);
+        let tid = 100 + thread as u32;
+        let culprit = Culprit { pid: 7, comm: *b"hog\0\0\0\0\0\0\0\0\0\0\0\0\0", time: Nanos(account[2]) };
+        let event = Event {
+            at: Nanos(self.now),
+            edge,
+            socket,
+            pid: 100,
+            tid,
+            length: bytes.len() as u32,
+            bytes,
+            parts: &account,
+            preempted: Nanos(account[Part::RunQueue as usize]),
+            preemptions: u32::from(account[Part::RunQueue as usize] > 0),
+            culprit: (account[Part::RunQueue as usize] > 0).then_some(culprit),
+            woken: woken.as_ref().map(|(at, until_then)| (Nanos(*at), until_then)),
+            class: None,
+            arrived,
+            opened,
+            missed: false,
+        };
+        let done = &mut self.done;
+        self.assembler.take(&event, &mut |served| done.push(served));
+    }
+
+    fn finish(mut self) -> Vec<Served> {
+        let done = &mut self.done;
+        self.assembler.finish(&mut |served| done.push(served));
+        assert!(self.done.iter().all(Served::is_lawful), "{:?}", self.done);
+        self.done
+    }
+}
+
+fn parts(served: &Served) -> Vec<(&'static str, u64)> {
+    let named = Part::ALL.into_iter().map(|part| (part.name(), served.part(part).0));
+    named.filter(|&(_, time)| time > 0).collect()
+}
+
+#[test]
+fn a_thread_of_its_own_connection_gives_all_its_time() {
+    let mut server = Server::new(1);
+    server.spend(0, IDLE, 500);
+    server.read(0, 1, GET, 1_400);
+    server.spend(0, Part::OnCpu as usize, 40);
+    server.spend(0, Part::Disk as usize, 300);
+    server.spend(0, Part::RunQueue as usize, 60);
+    server.write(0, 1, OK);
+    let [served] = &server.finish()[..] else { panic!("one request") };
+    assert_eq!(parts(served), [("on_cpu", 40), ("run_queue", 60), ("disk", 300)]);
+    assert_eq!((served.arrived, served.read, served.done), (Some(Nanos(1_400)), Nanos(1_500), Nanos(1_900)));
+    assert_eq!((served.status, served.preemptions, served.preempted), (Some(200), 1, Nanos(60)));
+    assert_eq!(served.culprit.as_ref().map(|culprit| culprit.comm.as_str()), Some("hog"));
+}
+
+/// If this fails, a request is told to have been blocked while the loop served others.
+#[test]
+fn while_the_loop_serves_others_a_request_waits_for_it() {
+    let mut server = Server::new(1);
+    server.read(0, 1, GET, 1_000);
+    server.spend(0, Part::OnCpu as usize, 10);
+    server.read(0, 2, GET, 1_000);
+    server.spend(0, Part::OnCpu as usize, 700);
+    server.write(0, 2, OK);
+    server.spend(0, Part::OnCpu as usize, 5);
+    server.write(0, 1, OK);
+    let served = server.finish();
+    assert_eq!(parts(&served[0]), [("on_cpu", 700)]);
+    assert_eq!(parts(&served[1]), [("on_cpu", 15), ("loop_wait", 700)]);
+}
+
+#[test]
+fn what_a_loop_polls_for_on_behalf_of_a_request_is_network() {
+    let mut server = Server::new(1);
+    server.read(0, 1, GET, 1_000);
+    server.spend(0, Part::OnCpu as usize, 10);
+    server.idle(0);
+    server.spend(0, IDLE, 2_000);
+    server.spend(0, Part::OnCpu as usize, 20);
+    server.write(0, 1, OK);
+    let served = server.finish();
+    assert_eq!(parts(&served[0]), [("on_cpu", 30), ("network", 2_000)]);
+}
+
+#[test]
+fn requests_of_one_write_share_its_time_and_lose_none() {
+    let mut server = Server::new(1);
+    let three = [GET, GET, GET].concat();
+    server.read(0, 1, &three, 1_000);
+    server.spend(0, Part::OnCpu as usize, 100);
+    server.write(0, 1, &[OK, OK, OK].concat());
+    let served = server.finish();
+    assert_eq!(served.len(), 3);
+    assert_eq!(served.iter().map(|one| one.part(Part::OnCpu).0).sum::<u64>(), 100);
+    assert!(served.iter().all(|one| one.response() == Nanos(100)));
+}
+
+#[test]
+fn pipelined_requests_answered_one_by_one_have_each_their_own_time() {
+    let mut server = Server::new(1);
+    server.read(0, 1, &[GET, GET].concat(), 1_000);
+    server.spend(0, Part::OnCpu as usize, 100);
+    server.write(0, 1, OK);
+    server.spend(0, Part::OnCpu as usize, 40);
+    server.write(0, 1, OK);
+    let served = server.finish();
+    assert_eq!(parts(&served[0]), [("on_cpu", 100)]);
+    assert_eq!(parts(&served[1]), [("on_cpu", 40), ("loop_wait", 100)]);
+}
+
+#[test]
+fn a_thread_that_takes_over_gives_its_time_since_it_was_woken() {
+    let mut server = Server::new(2);
+    server.spend(0, Part::OnCpu as usize, 5);
+    server.read(0, 1, GET, 1_000);
+    server.spend(0, Part::OnCpu as usize, 30);
+    server.idle(0);
+    server.spend(2, 0, 50);
+    server.wake(1);
+    server.spend(1, Part::OnCpu as usize, 400);
+    server.write(1, 1, OK);
+    let served = server.finish();
+    assert_eq!(parts(&served[0]), [("on_cpu", 430), ("loop_wait", 50)]);
+    assert_eq!(served[0].hand_offs, 1);
+}
+
+proptest! {
+    /// Promise 1 for the server's side: whatever threads do, the parts of a request are its time.
+    #[test]
+    fn parts_sum_to_the_response(
+        steps in proptest::collection::vec((0usize..3, 0usize..5, 1u64..4, 0usize..PARTS, 0u64..1_000), 1..200)
+    ) {
+        let mut server = Server::new(3);
+        for (thread, what, socket, part, time) in steps {
+            server.spend(thread, part, time);
+            let arrived = server.now;
+            match what {
+                0 | 1 => server.read(thread, socket, GET, arrived),
+                2 | 3 => server.write(thread, socket, OK),
+                _ => server.idle(thread),
+            }
+            if part == 2 {
+                server.wake(thread);
+            }
+        }
+        let served = server.finish();
+        prop_assert!(served.iter().all(|one| one.residual() == 0));
+    }
+}
