@@ -53,10 +53,9 @@ pub fn watch_text(report: &WatchReport<'_>, out: &mut dyn Write, style: Style) -
     writeln!(out)?;
     parts(results, out, style)?;
     writeln!(out)?;
-    distributions(report, out, style)?;
     preemptors(results, out, style)?;
     digests(results, out, style)?;
-    Ok(())
+    distributions(report, out, style)
 }
 
 /// What watching cost the server, by the kernel's own account.
@@ -234,9 +233,8 @@ fn distributions(report: &WatchReport<'_>, out: &mut dyn Write, style: Style) ->
         .filter_map(|(name, words)| Some((format!("time at the server, {words}"), report.logs.get(name)?)));
     for (title, log) in all.chain(classes).chain(split) {
         if !log.is_empty() {
-            writeln!(out, "{}", style.strong(title))?;
+            writeln!(out, "\n{}", style.strong(title))?;
             powers::draw(log, out, style)?;
-            writeln!(out)?;
         }
     }
     Ok(())

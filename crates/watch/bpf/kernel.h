@@ -76,6 +76,7 @@ struct sched_entity {
 
 struct inode {
 	u16 i_mode;
+	unsigned long i_ino;
 };
 
 struct file {
@@ -122,8 +123,17 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+struct socket;
+
 struct sock {
 	struct sock_common __sk_common;
+	struct socket *sk_socket;
+};
+
+struct file;
+
+struct socket {
+	struct file *file;
 };
 
 struct tcp_sock {

@@ -23,6 +23,8 @@ const volatile struct settings settings SEC(".rodata.settings");
 u32 only_process SEC(".bss.process");
 /* Local ports whose connections are the server's, by number. */
 u8 ports[65536] SEC(".bss.ports");
+/* Set when `old_sockets` is complete: from then on a socket that is not in it was made under watch. */
+u32 knows_old SEC(".bss.old");
 struct losses losses SEC(".bss.losses");
 
 struct {
@@ -31,6 +33,15 @@ struct {
 	__type(key, u32);
 	__type(value, u8);
 } processes SEC(".maps");
+
+/* By inode: the server's Unix sockets that were there before. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, u8);
+} old_sockets SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -604,6 +615,17 @@ static __always_inline bool is_served(struct sock *sk)
 	return false;
 }
 
+/* Whether a Unix socket was made under watch; of TCP the change of state says it. */
+static __always_inline bool is_fresh(struct sock *sk)
+{
+	u64 inode;
+
+	if (sk->__sk_common.skc_family != AF_UNIX || !knows_old)
+		return false;
+	inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
+	return inode && !bpf_map_lookup_elem(&old_sockets, &inode);
+}
+
 static __always_inline struct conn *conn_of(struct sock *sk)
 {
 	struct conn *conn = bpf_sk_storage_get(&conns, sk, 0, 0);
@@ -617,6 +639,7 @@ static __always_inline struct conn *conn_of(struct sock *sk)
 	}
 	conn->cookie = bpf_get_socket_cookie(sk);
 	conn->family = sk->__sk_common.skc_family;
+	conn->fresh = is_fresh(sk);
 	return conn;
 }
 

@@ -154,6 +154,11 @@ fn listener(line: &str) -> Option<Listener> {
     (state == "0A").then_some(Listener { port: u16::from_str_radix(port, 16).ok()?, socket })
 }
 
+/// The inodes of all sockets that these processes have.
+pub fn sockets_of_all(processes: &[u32]) -> Vec<u64> {
+    processes.iter().flat_map(|&process| sockets_of(process)).collect()
+}
+
 fn sockets_of(process: u32) -> Vec<u64> {
     let Ok(entries) = fs::read_dir(format!("/proc/{process}/fd")) else { return Vec::new() };
     let inode = |entry: fs::DirEntry| {

@@ -13,7 +13,6 @@ mod symbol;
 
 pub use assemble::comm as comm_text;
 pub use find::{FindError, Found, Named, cgroup, comm, find};
-pub use kernel::ATTACHED;
 pub use session::{Session, WatchError};
 pub use sums::{DigestSums, OTHER_CLASSES, Sums};
 pub use symbol::{SymbolError, function};

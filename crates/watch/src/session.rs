@@ -53,6 +53,8 @@ impl Session {
             assembler.take(event, &mut |served| done.push(served));
         })?;
         kernel.watch(&found.processes, &found.ports)?;
+        // After the programs run: what is made meanwhile counts as old at worst.
+        kernel.set_old_sockets(&find::sockets_of_all(&found.processes))?;
         Ok(Session { kernel, assembling, named, found })
     }
 
@@ -101,6 +103,16 @@ impl Session {
 
     pub fn found(&self) -> &Found {
         &self.found
+    }
+
+    /// What this kernel does not tell.
+    pub fn missing(&self) -> &[&'static str] {
+        self.kernel.missing()
+    }
+
+    /// The places where programs are attached.
+    pub fn attached(&self) -> Vec<String> {
+        self.kernel.attached()
     }
 
     pub fn losses(&self) -> Losses {

@@ -67,9 +67,16 @@ impl<'a> Observing<'a> {
                 why: format!("the kernel keeps no account of programs: {error}"),
             });
         }
+        missing.extend(session.missing().iter().map(|what| {
+            let (what, why) = what.split_once(": ").unwrap_or((what, ""));
+            MissingFact { what: what.to_owned(), why: why.to_owned() }
+        }));
         let zero = clock::now();
-        let results =
-            WatchResults { subject: subject(plan, &session), tier: tier(), ..WatchResults::default() };
+        let results = WatchResults {
+            subject: subject(plan, &session),
+            tier: tier(&session),
+            ..WatchResults::default()
+        };
         let options = observing::effective("watch", matches);
         let mut document =
             observing::opening(ObservationBody::Watch(Box::new(results.clone())), options, zero);
@@ -264,8 +271,8 @@ fn subject(plan: &Plan, session: &Session) -> WatchSubject {
     }
 }
 
-fn tier() -> Tier {
-    Tier { name: "btf_tracepoints".to_owned(), attached: watch::ATTACHED.map(str::to_owned).to_vec() }
+fn tier(session: &Session) -> Tier {
+    Tier { name: "btf_tracepoints".to_owned(), attached: session.attached() }
 }
 
 /// Who took CPUs, one row for each process and name, the most time first.

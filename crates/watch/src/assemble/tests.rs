@@ -49,18 +49,18 @@ impl Server {
 
     fn read(&mut self, thread: usize, socket: u64, bytes: &[u8], arrived: u64) {
         let arrival = [Arrival::new(arrived, bytes.len() as u32)];
-        self.tell(thread, Edge::Read, socket, bytes, &arrival);
+        self.tell(thread, (Edge::Read, socket), bytes, &arrival);
     }
 
     fn write(&mut self, thread: usize, socket: u64, bytes: &[u8]) {
-        self.tell(thread, Edge::Write, socket, bytes, &[]);
+        self.tell(thread, (Edge::Write, socket), bytes, &[]);
     }
 
     fn idle(&mut self, thread: usize) {
-        self.tell(thread, Edge::Idle, 0, &[], &[]);
+        self.tell(thread, (Edge::Idle, 0), &[], &[]);
     }
 
-    fn tell(&mut self, thread: usize, edge: Edge, socket: u64, bytes: &[u8], arrived: &[Arrival]) {
+    fn tell(&mut self, thread: usize, (edge, socket): (Edge, u64), bytes: &[u8], arrived: &[Arrival]) {
         let account = std::mem::take(&mut self.accounts[thread]);
         assert_eq!(account.iter().sum::<u64>(), self.now - self.told[thread], "the test's own books");
         self.told[thread] = self.now;

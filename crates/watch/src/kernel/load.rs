@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Typedef;
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use libbpf_rs::{
-    Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel, Program, RingBuffer,
-    RingBufferBuilder, UprobeOpts,
+    Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, OpenProgramMut, PrintLevel, Program,
+    RingBuffer, RingBufferBuilder, UprobeOpts,
 };
 use rustc_hash::FxBuildHasher;
 use units::Nanos;
@@ -48,6 +50,8 @@ pub enum LoadError {
         "this kernel does not describe its types (no /sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF"
     )]
     NoTypes,
+    #[error("this kernel has no tracepoint {tracepoint}; watching needs Linux 6.3 or later")]
+    NoTracepoint { tracepoint: String },
     #[error("this kernel refused the eBPF program: {0}")]
     Refused(String),
     #[error("cannot probe `{symbol}` of {binary}: {why}")]
@@ -97,6 +101,7 @@ pub struct Kernel {
     /// While it is open the kernel keeps its account of programs.
     statistics: Option<OwnedFd>,
     unreadable: Rc<Cell<u64>>,
+    missing: Vec<&'static str>,
 }
 
 impl Kernel {
@@ -117,7 +122,7 @@ impl Kernel {
         libbpf_rs::set_print(Some((PrintLevel::Warn, complain)));
         let mut open =
             ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
-        prepare(&mut open, settings)?;
+        let missing = prepare(&mut open, settings)?;
         let object = open.load().map_err(|e| refused(&e))?;
         let links = attach(&object, settings)?;
         let unreadable = Rc::<Cell<u64>>::default();
@@ -134,7 +139,18 @@ impl Kernel {
             })
             .map_err(|e| refused(&e))?;
         let ring = builder.build().map_err(|e| refused(&e))?;
-        Ok(Kernel { ring, object, _links: links, statistics: None, unreadable })
+        Ok(Kernel { ring, object, _links: links, statistics: None, unreadable, missing })
+    }
+
+    /// What this kernel does not tell.
+    pub fn missing(&self) -> &[&'static str] {
+        &self.missing
+    }
+
+    /// The places where the programs are attached.
+    pub fn attached(&self) -> Vec<String> {
+        let loaded = self.object.progs().filter(|program| program.autoload());
+        loaded.map(|program| program.section().to_string_lossy().into_owned()).collect()
     }
 
     /// Hands over every event that is in the ring.
@@ -157,6 +173,22 @@ impl Kernel {
         self.set_ports(ports)?;
         map(&self.object, ".bss.process")
             .update(&0_u32.to_ne_bytes(), &only.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| refused(&e))
+    }
+
+    /// Says which sockets, by inode, the server had before it was watched. What it has beside them is new, and will be
+    /// understood from its first byte on.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses. Where there is no room for all, none counts as new.
+    pub fn set_old_sockets(&mut self, inodes: &[u64]) -> Result<(), LoadError> {
+        let old = map(&self.object, "old_sockets");
+        if inodes.iter().any(|inode| old.update(&inode.to_ne_bytes(), &[1], MapFlags::ANY).is_err()) {
+            return Ok(());
+        }
+        map(&self.object, ".bss.old")
+            .update(&0_u32.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY)
             .map_err(|e| refused(&e))
     }
 
@@ -281,7 +313,9 @@ fn map<'o>(object: &'o Object, name: &str) -> Map<'o> {
     object.maps().find(|map| map.name() == name).expect("the object has the maps that its source declares")
 }
 
-fn prepare(open: &mut OpenObject, settings: &Settings) -> Result<(), LoadError> {
+/// What will not be seen.
+fn prepare(open: &mut OpenObject, settings: &Settings) -> Result<Vec<&'static str>, LoadError> {
+    let mut missing = Vec::new();
     let cpus = libbpf_rs::num_possible_cpus().map_err(|e| refused(&e))?;
     let cpus = u32::try_from(cpus).expect("CPUs are counted in 32 bits");
     for mut map in open.maps_mut() {
@@ -293,13 +327,36 @@ fn prepare(open: &mut OpenObject, settings: &Settings) -> Result<(), LoadError> 
         }
         .map_err(|e| refused(&e))?;
     }
+    let types = Btf::from_vmlinux().map_err(|e| refused(&e))?;
     for mut program in open.progs_mut() {
         if program.name() == CLASSIFIER {
             program.set_autoload(settings.class.is_some());
+        } else if let Some(tracepoint) = tracepoint_of(&program)
+            && types.type_by_name::<Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_none()
+        {
+            let Some(&(_, lacking)) = OPTIONAL.iter().find(|(optional, _)| *optional == tracepoint) else {
+                return Err(LoadError::NoTracepoint { tracepoint });
+            };
+            program.set_autoload(false);
+            missing.push(lacking);
         }
     }
-    Ok(())
+    Ok(missing)
 }
+
+/// The tracepoint that a program is for.
+fn tracepoint_of(program: &OpenProgramMut<'_>) -> Option<String> {
+    Some(program.section().to_str()?.strip_prefix("tp_btf/")?.to_owned())
+}
+
+/// Tracepoints without which something is not seen, and what.
+const OPTIONAL: [(&str, &str); 2] = [
+    ("sk_data_ready", "when requests arrived: this kernel has no tracepoint sk_data_ready (since 6.3)"),
+    (
+        "inet_sock_set_state",
+        "when connections end: this kernel has no tracepoint inet_sock_set_state (since 4.16)",
+    ),
+];
 
 /// `struct settings` of `bpf/watch.h`.
 fn settings_bytes(settings: &Settings) -> Vec<u8> {
@@ -312,23 +369,11 @@ fn settings_bytes(settings: &Settings) -> Vec<u8> {
     bytes
 }
 
-/// Where the programs are attached, a probe for classes apart.
-pub const ATTACHED: [&str; 8] = [
-    "tp_btf/sched_switch",
-    "tp_btf/sched_waking",
-    "tp_btf/sched_wakeup",
-    "tp_btf/sched_process_fork",
-    "tp_btf/sk_data_ready",
-    "tp_btf/sock_recv_length",
-    "tp_btf/sock_send_length",
-    "tp_btf/inet_sock_set_state",
-];
-
 const CLASSIFIER: &str = "on_return";
 
 fn attach(object: &Object, settings: &Settings) -> Result<Vec<Link>, LoadError> {
     let mut links = Vec::new();
-    for program in object.progs_mut() {
+    for program in object.progs_mut().filter(|program| program.autoload()) {
         if program.name() != CLASSIFIER {
             links.push(program.attach().map_err(|e| refused(&e))?);
         } else if let Some(class) = &settings.class {

@@ -5,4 +5,4 @@ mod event;
 mod load;
 
 pub use event::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS};
-pub use load::{ATTACHED, ClassProbe, Cost, CulpritRow, Kernel, LoadError, Losses, Settings};
+pub use load::{ClassProbe, Cost, CulpritRow, Kernel, LoadError, Losses, Settings};
