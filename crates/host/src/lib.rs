@@ -1,10 +1,11 @@
 //! What this host is, what this process has used of it, and what the host took from it.
 //!
-//! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Nothing here changes the host.
+//! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Only [`disturb`] changes anything on the host.
 
 mod cgroup;
 mod counters;
 mod cpu;
+pub mod disturb;
 mod facts;
 mod hiccup;
 mod net;
