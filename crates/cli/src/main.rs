@@ -3,6 +3,7 @@
 mod convert_verb;
 mod cpu;
 mod demo;
+mod disturb_verb;
 mod drive;
 mod exit;
 mod hints;
@@ -48,6 +49,7 @@ enum Verb {
     Scenario(scenario_verb::Args),
     Convert(convert_verb::Args),
     Import(import_verb::Args),
+    Disturb(disturb_verb::Args),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +78,7 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),
         Verb::Import(args) => import_verb::run(&args),
+        Verb::Disturb(args) => disturb_verb::run(&args, verb_matches),
     };
     result.unwrap_or_else(|error| failed(&error))
 }
