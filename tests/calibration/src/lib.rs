@@ -15,6 +15,8 @@ mod connecting;
 #[cfg(test)]
 mod crowd;
 #[cfg(test)]
+mod disturb;
+#[cfg(test)]
 mod drive;
 #[cfg(test)]
 mod expect;

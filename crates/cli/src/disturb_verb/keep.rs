@@ -44,8 +44,7 @@ impl Keeper {
         options: BTreeMap<String, EffectiveOption>,
         zero: Nanos,
     ) -> anyhow::Result<Keeper> {
-        let document =
-            observing::opening(ObservationBody::Disturb(results.clone()), options, zero);
+        let document = observing::opening(ObservationBody::Disturb(results.clone()), options, zero);
         let writer = ObservationWriter::create(folder, &document)?;
         let under_way = UnderWay::mark(writer.path());
         Ok(Keeper { writer, document, results, zero, damage: None, _under_way: under_way })

@@ -201,5 +201,6 @@ fn conclude(over: Over, body: &record::observation::ObservationBody, out: &mut d
         skipped => format!(", {skipped} of them not done"),
     };
     let total = Nanos(results.disturbed_ns);
-    writeln!(out, "{why}: {} disturbances{skipped}, {total} in all; everything is undone", results.episodes)
+    let plural = if results.episodes == 1 { "disturbance" } else { "disturbances" };
+    writeln!(out, "{why}: {} {plural}{skipped}, {total} in all; everything is undone", results.episodes)
 }

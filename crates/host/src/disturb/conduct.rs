@@ -11,6 +11,15 @@ use super::guard::Guard;
 
 /// Something that can be done and undone again and again.
 pub trait Deed {
+    /// Shortly before the begin: what takes time and disturbs nobody. Undone by [`Deed::begin`] where that skips.
+    ///
+    /// # Errors
+    ///
+    /// As [`Deed::begin`].
+    fn ready(&mut self, _end: Option<Nanos>, _guard: &mut Guard) -> Result<(), DisturbError> {
+        Ok(())
+    }
+
     /// Does it. `end` is when it will be undone, on the monotonic clock, where that is known.
     ///
     /// # Errors
@@ -94,16 +103,23 @@ pub fn conduct(
     // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     for episode in (0..).map_while(|n| episodes.nth(n)) {
-        if wait(Some(zero + episode.begin), stop) == Wait::Stopped {
+        let (begin, end) = (zero + episode.begin, episode.end.map(|end| zero + end));
+        if wait(Some(begin.saturating_sub(LEAD)), stop) == Wait::Stopped {
             return Ok(Over::Stopped);
         }
         guard.check()?;
-        let end = episode.end.map(|end| zero + end);
         if end.is_some_and(|end| clock::now() >= end) {
             let note = Some("missed: this process did not run at that time".to_owned());
             told(Told { episode, done: None, note });
             continue;
         }
+        match deed.ready(end, guard) {
+            Ok(()) => {}
+            Err(DisturbError::Gone { .. }) => return Ok(Over::VictimGone),
+            Err(error) => return Err(error),
+        }
+        // So short that the wish to stop can wait.
+        clock::sleep_until(begin);
         let stopped = match deed.begin(end, guard) {
             Ok(Began::At(_)) => wait(end, stop),
             Ok(Began::Skipped(why)) => {
@@ -143,6 +159,9 @@ fn wait(due: Option<Nanos>, stop: &AtomicBool) -> Wait {
         clock::sleep_until(due.min(now + SLICE));
     }
 }
+
+/// The guard is told in some tenths of a millisecond, on a busy host in a few.
+const LEAD: Nanos = Nanos::from_millis(3);
 
 /// Nobody sees that Ctrl-C takes so long.
 const SLICE: Nanos = Nanos::from_millis(20);

@@ -25,7 +25,9 @@ pub struct Pause {
     victim: Victim,
     /// Absent where signals do it.
     freezer: Option<Freezer>,
-    under_way: Option<(Armed, Nanos)>,
+    armed: Option<Armed>,
+    /// Since when it stands still.
+    since: Option<Nanos>,
 }
 
 impl Pause {
@@ -39,7 +41,11 @@ impl Pause {
             Means::Signal => None,
             Means::Freezer { scope, version } => Some(Freezer::prepare(&victim, scope, version, guard)?),
         };
-        Ok(Pause { victim, freezer, under_way: None })
+        Ok(Pause { victim, freezer, armed: None, since: None })
+    }
+
+    fn disarm(&mut self, guard: &mut Guard) -> Result<(), DisturbError> {
+        self.armed.take().map_or(Ok(()), |armed| guard.disarm(&armed))
     }
 
     fn undo(&self) -> Undo {
@@ -60,41 +66,45 @@ impl Pause {
 }
 
 impl Deed for Pause {
-    fn begin(&mut self, end: Option<Nanos>, guard: &mut Guard) -> Result<Began, DisturbError> {
+    fn ready(&mut self, end: Option<Nanos>, guard: &mut Guard) -> Result<(), DisturbError> {
         if self.victim.has_ended() {
             return Err(DisturbError::Gone { pid: self.victim.pid() });
         }
+        self.armed = Some(guard.arm(&self.undo(), end)?);
+        Ok(())
+    }
+
+    fn begin(&mut self, end: Option<Nanos>, guard: &mut Guard) -> Result<Began, DisturbError> {
         // To wake it afterwards would undo what somebody else did.
         if self.stands_still() {
+            self.disarm(guard)?;
             return Ok(Began::Skipped("it stood still already, by somebody else's doing".to_owned()));
         }
-        let armed = guard.arm(&self.undo(), end)?;
         let stopped = match &self.freezer {
             None => self.victim.signal(Signal::STOP).map(|()| Some(clock::now())),
             Some(freezer) => freezer.freeze(end),
         };
         match stopped {
             Ok(begin) => {
-                let from = begin.unwrap_or_else(clock::now);
-                self.under_way = Some((armed, from));
-                Ok(Began::At(from))
+                let begin = begin.unwrap_or_else(clock::now);
+                self.since = Some(begin);
+                Ok(Began::At(begin))
             }
             Err(error) => {
                 let _ = self.release();
-                guard.disarm(&armed)?;
+                self.disarm(guard)?;
                 Err(error)
             }
         }
     }
 
     fn end(&mut self, guard: &mut Guard) -> Result<Done, DisturbError> {
-        let (armed, begin) = self.under_way.take().expect("only an episode that has begun is ended");
+        let begin = self.since.take().expect("only an episode that has begun is ended");
         let stood = self.stands_still();
         let end = clock::now();
         let released = self.release();
-        guard.disarm(&armed)?;
-        let gone = self.victim.has_ended();
-        let note = match (stood, gone) {
+        self.disarm(guard)?;
+        let note = match (stood, self.victim.has_ended()) {
             (_, true) => Some("it ended meanwhile".to_owned()),
             (false, _) => Some("it did not stand still at the end: somebody else woke it".to_owned()),
             (true, _) => None,
@@ -108,7 +118,7 @@ impl Deed for Pause {
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        if self.under_way.is_some() {
+        if self.since.is_some() {
             let _ = self.release();
         }
     }
