@@ -47,6 +47,8 @@ pub struct Wake {
     /// How long it was ready to run since it had slept, and others ran; `None` where the kernel does not tell, or was
     /// not asked.
     pub queued: Option<Nanos>,
+    /// The rest of a wake whose begin was taken before: no stall of its own.
+    pub is_rest: bool,
 }
 
 impl Wake {
@@ -149,7 +151,7 @@ impl HiccupMeter {
             let before = (end - last.due).0.div_ceil(last.every.0).min(last.ticks);
             if before < last.ticks {
                 let due = last.due + Nanos(last.every.0 * before);
-                wakes.insert(0, Wake { due, ticks: last.ticks - before, ..*last });
+                wakes.insert(0, Wake { due, ticks: last.ticks - before, is_rest: true, ..*last });
                 last.ticks = before;
             }
         }
@@ -223,7 +225,7 @@ impl Shared {
 /// The wake of a thread that wanted to run at `due` and did at `now`.
 fn wake(due: Nanos, now: Nanos, every: Nanos, queued: Option<Nanos>) -> Wake {
     let ticks = now.saturating_sub(due).0 / every.0 + 1;
-    Wake { due, at: now.max(due), every, ticks, queued }
+    Wake { due, at: now.max(due), every, ticks, queued, is_rest: false }
 }
 
 #[cfg(test)]
@@ -272,6 +274,7 @@ mod tests {
         let first = meter.take_before(Nanos::from_millis(20));
         assert_eq!(ticks(&first).len(), 10);
         let second = meter.take_before(Nanos::from_millis(100));
+        assert!(!first[0].is_rest && second[0].is_rest);
         assert_eq!(ticks(&[first, second].concat()), stall.ticks().collect::<Vec<_>>());
     }
 

@@ -14,7 +14,7 @@ pub mod process;
 mod run_queue;
 
 pub use counters::{Counters, Missing, Reading, open_files_limit};
-pub use cpu::process_cpu;
+pub use cpu::{children_cpu, process_cpu};
 pub use facts::Facts;
 pub use hiccup::{Accounts, Causes, HiccupMeter, Priority, Sample, Settings, Tick, Wake, explain};
 pub use net::{local_ports, ports_towards};

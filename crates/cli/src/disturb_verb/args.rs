@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use units::{Bytes, Nanos, Rate, parse_count};
 
+use crate::cpu_list::{CpuList, cpu_list};
+
 /// Disturb a process, a CPU, memory, a disk or a network on a known schedule, and write down what really was.
 ///
 /// With --every, one disturbance of --for each time; without, one as long as --for, or until -d or Ctrl-C. The
@@ -291,10 +293,6 @@ impl Means {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ppm(pub u64);
 
-/// CPUs by number, each once, in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CpuList(pub Vec<usize>);
-
 fn share(text: &str) -> Result<Ppm, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match number {
@@ -302,27 +300,6 @@ fn share(text: &str) -> Result<Ppm, String> {
         _ => Err("not a share; write it in percent, from 0% to 100%".to_owned()),
     }
 }
-
-/// `0,2-3`.
-pub fn cpu_list(text: &str) -> Result<CpuList, String> {
-    let wrong = || format!("`{text}` is no list of CPUs; write it like 0,2-3");
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last || last >= CPUS_MAX {
-            return Err(wrong());
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(CpuList(cpus))
-}
-
-/// What a set of the kernel's interface holds.
-const CPUS_MAX: usize = 1_024;
 
 fn bytes_per_s(text: &str) -> Result<u64, String> {
     let bytes = text.strip_suffix("/s").unwrap_or(text).trim().parse::<Bytes>();
@@ -370,11 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_and_shares_are_read_as_people_write_them() {
-        assert_eq!(cpu_list("3,0-1,1").unwrap(), CpuList(vec![0, 1, 3]));
-        for wrong in ["", "a", "3-1", "0-99999999", "-1"] {
-            assert!(cpu_list(wrong).is_err(), "{wrong}");
-        }
+    fn shares_and_rates_are_read_as_people_write_them() {
         assert_eq!(share("0.5%").unwrap(), Ppm(5_000));
         assert!(share("101%").is_err() && share("1").is_err() && share("nan%").is_err());
         assert_eq!(bytes_per_s("10MiB/s").unwrap(), 10 << 20);

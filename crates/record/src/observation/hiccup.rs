@@ -62,20 +62,51 @@ pub struct Meter {
     pub saw: Hiccups,
 }
 
-/// What stalls were made of; the parts sum to their length.
+/// What stalls were made of; the parts sum to their length. One that the kernel does not tell is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CausesNs {
     /// Ready to run, while others ran.
-    pub run_queue: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_queue: Option<u64>,
     /// The control group was out of its CPU quota.
-    pub throttled: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<u64>,
     /// A hypervisor gave the CPU to others; the kernel tells it in steps of 10 ms.
-    pub stolen: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen: Option<u64>,
     /// The process was stopped (SIGSTOP, or a terminal) and then continued.
     pub stopped: u64,
     /// The kernel tells of none of these: interrupts, the kernel itself, a hypervisor that keeps no account.
     pub unknown: u64,
+}
+
+impl CausesNs {
+    /// Adds those of another stall.
+    pub fn add(&mut self, other: &CausesNs) {
+        let sum = |ours: &mut Option<u64>, other: Option<u64>| {
+            if let Some(other) = other {
+                *ours = Some(ours.unwrap_or(0).saturating_add(other));
+            }
+        };
+        sum(&mut self.run_queue, other.run_queue);
+        sum(&mut self.throttled, other.throttled);
+        sum(&mut self.stolen, other.stolen);
+        self.stopped = self.stopped.saturating_add(other.stopped);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+    }
+
+    /// Name and time of each that is told, in the order in which they are found out.
+    pub fn named(&self) -> Vec<(&'static str, u64)> {
+        let parts = [
+            ("throttled", self.throttled),
+            ("run queue", self.run_queue),
+            ("stolen", self.stolen),
+            ("stopped", Some(self.stopped)),
+            ("unknown", Some(self.unknown)),
+        ];
+        parts.into_iter().filter_map(|(name, part)| Some((name, part?))).collect()
+    }
 }
 
 /// One stall of one meter.
