@@ -27,6 +27,8 @@ mod freeze;
 #[cfg(test)]
 mod giving_up;
 #[cfg(test)]
+mod hiccup;
+#[cfg(test)]
 mod http2_faults;
 #[cfg(test)]
 mod pacing;
