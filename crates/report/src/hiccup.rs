@@ -241,7 +241,9 @@ mod tests {
         };
         let mut text = Vec::new();
         hiccup_text(&results, &ticks, &mut text, Style::PLAIN).unwrap();
-        check(&String::from_utf8(text).unwrap(), &expect![[r#"
+        check(
+            &String::from_utf8(text).unwrap(),
+            &expect![[r#"
             how late a tick each 1.00 ms was (all meters)
                32.8 us – ████████████████████████████████████████████          990
                65.5 us –                                                         0
@@ -265,6 +267,7 @@ mod tests {
                with it       1000   60.0 us   60.0 us         -         -   42.1 ms      1      1       0
             `make all` ran for 3.00 s, used 2.90 s of CPU, exit code 0
             against the idle host before it: p50 +10.0 us, p99 +10.0 us
-        "#]]);
+        "#]],
+        );
     }
 }

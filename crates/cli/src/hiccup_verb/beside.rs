@@ -31,7 +31,11 @@ pub fn check(command: &[OsString]) -> anyhow::Result<()> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&folders).any(|folder| is_program(&folder.join(path)))
     };
-    ensure!(found, "there is no program `{}` that could be run; is it installed and in PATH?", path.display());
+    ensure!(
+        found,
+        "there is no program `{}` that could be run; is it installed and in PATH?",
+        path.display()
+    );
     Ok(())
 }
 

@@ -114,6 +114,11 @@ pub fn work(arguments: &[OsString]) -> io::Result<()> {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     // Where memory runs out, this is the one to go.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    // Why it cannot is told to the first process, which has the terminal.
+    toil(work).or_else(|error| say(&format!("refused {error}")))
+}
+
+fn toil(work: Work) -> io::Result<()> {
     let mut doing = Doing::prepare(work)?;
     let window = listen()?;
     say("ready")?;

@@ -188,11 +188,13 @@ impl Worker {
         let mut line = String::new();
         let came = self.answers.buffer().contains(&b'\n')
             || poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0);
-        if came
-            && self.answers.read_line(&mut line).is_ok_and(|length| length > 0)
-            && let Some(rest) = line.trim_end().strip_prefix(word)
-        {
-            return Ok(rest.to_owned());
+        if came && self.answers.read_line(&mut line).is_ok_and(|length| length > 0) {
+            if let Some(rest) = line.trim_end().strip_prefix(word) {
+                return Ok(rest.to_owned());
+            }
+            if let Some(why) = line.trim_end().strip_prefix("refused ") {
+                return Err(DisturbError::Unwise(why.to_owned()));
+            }
         }
         Err(self.gone())
     }
