@@ -22,6 +22,8 @@ pub enum Exit {
     Unreachable,
     /// Ended by the user; the partial record is kept.
     Interrupted,
+    /// As the command that ran beside a measurement ended.
+    Command(u8),
 }
 
 impl Exit {
@@ -92,6 +94,7 @@ impl From<Exit> for ExitCode {
             Exit::Invalid => 3,
             Exit::Unreachable => 4,
             Exit::Interrupted => 130,
+            Exit::Command(code) => code,
         })
     }
 }

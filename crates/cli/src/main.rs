@@ -2,9 +2,12 @@
 
 mod convert_verb;
 mod cpu;
+mod cpu_list;
 mod demo;
+mod disturb_verb;
 mod drive;
 mod exit;
+mod hiccup_verb;
 mod hints;
 mod import_verb;
 mod live;
@@ -48,6 +51,8 @@ enum Verb {
     Scenario(scenario_verb::Args),
     Convert(convert_verb::Args),
     Import(import_verb::Args),
+    Hiccup(hiccup_verb::Args),
+    Disturb(disturb_verb::Args),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +81,8 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),
         Verb::Import(args) => import_verb::run(&args),
+        Verb::Hiccup(args) => hiccup_verb::run(&args, verb_matches),
+        Verb::Disturb(args) => disturb_verb::run(&args, verb_matches),
     };
     result.unwrap_or_else(|error| failed(&error))
 }

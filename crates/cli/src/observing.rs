@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, CommandFactory};
-use record::document::{EffectiveOption, SCHEMA_VERSION, State, Time};
+use clap::{ArgMatches, Command, CommandFactory};
+use record::document::{EffectiveOption, OptionSource, SCHEMA_VERSION, State, Time};
 use record::observation::{Observation, ObservationBody};
 
 use crate::drive;
@@ -38,7 +38,11 @@ pub fn opening(
 /// All options of `verb`, by long name, as they were given or are by default.
 pub fn effective(verb: &str, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
     let command = crate::Cli::command();
-    let command = command.find_subcommand(verb).expect("the verb is one of this program");
+    effective_of(command.find_subcommand(verb).expect("the verb is one of this program"), matches)
+}
+
+/// The same, of a verb's own verb.
+pub fn effective_of(command: &Command, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
     let arguments =
         command.get_arguments().filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"));
     let named = arguments.map(|argument| {
@@ -46,4 +50,11 @@ pub fn effective(verb: &str, matches: &ArgMatches) -> BTreeMap<String, Effective
         (name.to_owned(), drive::typed(matches, argument))
     });
     named.collect()
+}
+
+/// Puts in what was worked out for an option that was not given.
+pub fn derive(options: &mut BTreeMap<String, EffectiveOption>, name: &str, value: String) {
+    if let Some(option) = options.get_mut(name).filter(|option| option.source != OptionSource::Given) {
+        *option = EffectiveOption { value, source: OptionSource::Derived };
+    }
 }

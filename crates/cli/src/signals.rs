@@ -1,14 +1,15 @@
 //! Ctrl-C, a termination and a lost terminal end the run well: the first one stops it and keeps the record, the second one is for good.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use anyhow::Context;
 use rustix::process::getpid;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
+use units::Nanos;
 
 use crate::live::screen;
 
@@ -38,6 +39,31 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(take).context(context)?;
     Ok(stop)
+}
+
+/// When this process was told to continue (SIGCONT), the latest thousand times, noted as they come.
+///
+/// # Errors
+///
+/// As [`stop_flag`].
+pub fn continuations() -> anyhow::Result<Arc<Mutex<Vec<Nanos>>>> {
+    const KEPT: usize = 1_000;
+    let noted = Arc::<Mutex<Vec<Nanos>>>::default();
+    let ours = Arc::clone(&noted);
+    let context = "cannot handle signals, so stops by a signal would have no name";
+    let mut signals = Signals::new([SIGCONT]).context(context)?;
+    let note = move || {
+        for _ in signals.forever() {
+            let at = clock::now();
+            let mut noted = ours.lock().unwrap_or_else(PoisonError::into_inner);
+            if noted.len() == KEPT {
+                noted.remove(0);
+            }
+            noted.push(at);
+        }
+    };
+    thread::Builder::new().name("continued".to_owned()).spawn(note).context(context)?;
+    Ok(noted)
 }
 
 /// Whether this process was started with SIGHUP ignored (`SigIgn` in proc_pid_status(5): one bit a signal).

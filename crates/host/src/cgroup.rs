@@ -72,30 +72,61 @@ fn candidates(groups: &str, mounts: &str) -> Vec<PathBuf> {
         let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
             continue;
         };
-        let kind = match controllers {
-            "" => "cgroup2",
-            _ if controllers.split(',').any(|name| name == "cpu") => "cgroup",
+        let hierarchy = match controllers {
+            "" => Hierarchy::Two,
+            _ if controllers.split(',').any(|name| name == "cpu") => Hierarchy::One("cpu"),
             _ => continue,
         };
-        let Some((root, mounted)) = mount(mounts, kind) else { continue };
-        // In a container the mount may show only a part of the tree.
-        let inner = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path.trim_start_matches('/')));
-        all.extend(inner.ancestors().map(|group| Path::new(mounted).join(group).join("cpu.stat")));
+        let Some((mounted, inner)) = place(mounts, hierarchy, path) else { continue };
+        all.extend(inner.ancestors().map(|group| mounted.join(group).join("cpu.stat")));
     }
     all
 }
 
-/// Root and mount point of the hierarchy with the `cpu` controller in version 1, or of version 2.
-fn mount<'a>(mounts: &'a str, kind: &str) -> Option<(&'a str, &'a str)> {
+/// One tree of control groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hierarchy {
+    /// The one of version 1 that has this controller.
+    One(&'static str),
+    Two,
+}
+
+/// The folder of the group that a process is in. `groups` is its /proc/PID/cgroup, `mounts` /proc/self/mountinfo.
+pub(crate) fn group_of(groups: &str, mounts: &str, hierarchy: Hierarchy) -> Option<PathBuf> {
+    let path = groups.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let is_it = match hierarchy {
+            Hierarchy::Two => controllers.is_empty(),
+            Hierarchy::One(name) => controllers.split(',').any(|controller| controller == name),
+        };
+        is_it.then_some(path)
+    })?;
+    let (mounted, inner) = place(mounts, hierarchy, path)?;
+    Some(mounted.join(inner))
+}
+
+/// Where a hierarchy is mounted, and where in there the group `path` of /proc lies.
+fn place<'a>(mounts: &'a str, hierarchy: Hierarchy, path: &'a str) -> Option<(&'a Path, &'a Path)> {
+    let (root, mounted) = mount(mounts, hierarchy)?;
+    // In a container the mount may show only a part of the tree.
+    let inner = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path.trim_start_matches('/')));
+    Some((Path::new(mounted), inner))
+}
+
+/// Root and mount point of a hierarchy.
+fn mount(mounts: &str, hierarchy: Hierarchy) -> Option<(&str, &str)> {
     mounts.lines().find_map(|line| {
         // `32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu`
         let (own, filesystem) = line.split_once(" - ")?;
         let mut filesystem = filesystem.split(' ');
-        let is_kind = filesystem.next()? == kind;
+        let kind = filesystem.next()?;
         let options = filesystem.nth(1)?;
-        let has_cpu = kind == "cgroup2" || options.split(',').any(|option| option == "cpu");
+        let is_it = match hierarchy {
+            Hierarchy::Two => kind == "cgroup2",
+            Hierarchy::One(name) => kind == "cgroup" && options.split(',').any(|option| option == name),
+        };
         let mut own = own.split(' ').skip(3);
-        (is_kind && has_cpu).then_some((own.next()?, own.next()?))
+        is_it.then_some((own.next()?, own.next()?))
     })
 }
 
@@ -119,6 +150,22 @@ mod tests {
             paths,
             ["a/cpu.stat", "cpu.stat"].map(|path| Path::new("/sys/fs/cgroup/unified").join(path))
         );
+    }
+
+    #[test]
+    fn a_process_is_in_one_group_of_each_tree() {
+        let groups = "9:freezer:/\n4:cpu,cpuacct:/a/b\n0::/c\n";
+        let freezer = "33 31 0:30 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n";
+        let mounts = format!("{MOUNTS}{freezer}");
+        for (hierarchy, path) in [
+            (Hierarchy::One("cpu"), "/sys/fs/cgroup/cpu,cpuacct/a/b"),
+            (Hierarchy::One("freezer"), "/sys/fs/cgroup/freezer/"),
+            (Hierarchy::Two, "/sys/fs/cgroup/unified/c"),
+        ] {
+            assert_eq!(group_of(groups, &mounts, hierarchy).as_deref(), Some(Path::new(path)));
+        }
+        assert_eq!(group_of(groups, MOUNTS, Hierarchy::One("freezer")), None);
+        assert_eq!(group_of("", &mounts, Hierarchy::Two), None);
     }
 
     #[test]

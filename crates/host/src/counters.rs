@@ -143,16 +143,23 @@ fn steal() -> Result<Nanos, String> {
 
 /// `cpu0 user nice system idle iowait irq softirq steal guest guest_nice`, summed over the CPUs `of`.
 fn stolen(text: &str, of: impl Fn(usize) -> bool) -> Option<Nanos> {
+    let each: Vec<u64> =
+        stolen_of(text)?.into_iter().filter(|(cpu, _)| of(*cpu)).map(|(_, time)| time.0).collect();
+    (!each.is_empty()).then(|| Nanos(each.iter().sum()))
+}
+
+/// What was stolen from each CPU so far, by its number; `None` where the kernel does not tell.
+pub(crate) fn stolen_of(text: &str) -> Option<Vec<(usize, Nanos)>> {
     let each = text.lines().filter_map(|line| {
         let (cpu, numbers) = line.strip_prefix("cpu")?.split_once(' ')?;
         let cpu: usize = cpu.parse().ok()?;
-        of(cpu).then(|| numbers.split_ascii_whitespace().nth(7)?.parse::<u64>().ok())
+        let ticks = numbers.split_ascii_whitespace().nth(7).and_then(|ticks| ticks.parse::<u64>().ok());
+        Some(ticks.map(|ticks| (cpu, Nanos(ticks * TICK.0))))
     });
-    let ticks: Vec<u64> = each.collect::<Option<_>>()?;
-    (!ticks.is_empty()).then(|| Nanos(ticks.iter().sum::<u64>() * TICK.0))
+    each.collect()
 }
 
-fn cpu_pressure() -> Result<Nanos, String> {
+pub(crate) fn cpu_pressure() -> Result<Nanos, String> {
     const PATH: &str = "/proc/pressure/cpu";
     let text = fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
     pressure(&text).ok_or_else(|| format!("{PATH} has no total"))

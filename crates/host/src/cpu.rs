@@ -12,10 +12,23 @@ use units::Nanos;
 ///
 /// One system call: once an interval.
 pub fn process_cpu() -> Option<Nanos> {
+    used(libc::RUSAGE_SELF)
+}
+
+/// The same of children that have ended and were waited for, and of theirs.
+///
+/// # Cost
+///
+/// As [`process_cpu`].
+pub fn children_cpu() -> Option<Nanos> {
+    used(libc::RUSAGE_CHILDREN)
+}
+
+fn used(who: libc::c_int) -> Option<Nanos> {
     // SAFETY: all-zero is a valid rusage, and the kernel fills the one it is given.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: `usage` outlives the call.
-    if unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0 {
+    if unsafe { libc::getrusage(who, &raw mut usage) } != 0 {
         return None;
     }
     let nanos = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;

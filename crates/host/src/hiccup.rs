@@ -3,15 +3,28 @@
 //! A thread of this process sleeps from one tick to the next on an absolute schedule and notes how late each was.
 //! It has no work of its own, so its lateness is that of the host, or of this whole process: stopped, throttled,
 //! starved. On a core that it shares with a busy worker, the worker's time slices are in it, too.
+//!
+//! Why it was late is asked of the kernel's accounts: the thread's own run-queue wait at each tick, and what
+//! [`Accounts`] reads beside it.
+#![expect(unsafe_code, reason = "a real-time priority has no safe wrapper here")]
+
+mod accounts;
+mod causes;
 
 use std::io;
-use std::mem;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use units::Nanos;
+
+pub use accounts::{Accounts, Sample};
+pub use causes::{Causes, explain};
+
+use crate::run_queue::RunQueue;
 
 /// One tick of a meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +33,62 @@ pub struct Tick {
     pub due: Nanos,
     /// How much later it did.
     pub late: Nanos,
+}
+
+/// One time that the thread ran, and the ticks that it ran for: more than one, where it was late by more than a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// When the first of its ticks was due.
+    pub due: Nanos,
+    /// When it ran.
+    pub at: Nanos,
+    every: Nanos,
+    ticks: u64,
+    /// How long it was ready to run since it had slept, and others ran; `None` where the kernel does not tell, or was
+    /// not asked.
+    pub queued: Option<Nanos>,
+    /// The rest of a wake whose begin was taken before: no stall of its own.
+    pub is_rest: bool,
+}
+
+impl Wake {
+    /// Its ticks in order, each with its own lateness: to note but the first would count a stall of a second as one
+    /// late tick of a hundred.
+    pub fn ticks(&self) -> impl Iterator<Item = Tick> + use<> {
+        let wake = *self;
+        (0..wake.ticks).map(move |n| {
+            let due = wake.due + Nanos(wake.every.0 * n);
+            Tick { due, late: wake.at.saturating_sub(due) }
+        })
+    }
+
+    /// How long the host did not let it run: the lateness of its first tick.
+    pub fn late(&self) -> Nanos {
+        self.at.saturating_sub(self.due)
+    }
+}
+
+/// How a meter is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// From one tick to the next.
+    pub every: Nanos,
+    /// The CPU it is bound to; `None` leaves it to the scheduler.
+    pub cpu: Option<usize>,
+    pub priority: Priority,
+    /// Whether to ask the kernel at each tick how long it was ready to run: one more system call a tick.
+    pub asks: bool,
+}
+
+/// How the scheduler is to treat a meter. What ranks above it, it measures; what ranks below, it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Priority {
+    /// As every thread is: what a normal process feels.
+    #[default]
+    Normal,
+    Nice(i32),
+    /// Real time, from 1 to 99: what no normal process can cause.
+    Fifo(i32),
 }
 
 /// A meter that runs until it is dropped.
@@ -31,12 +100,12 @@ pub struct HiccupMeter {
 
 #[derive(Debug, Default)]
 struct Shared {
-    ticks: Mutex<Vec<Tick>>,
+    wakes: Mutex<Vec<Wake>>,
     stop: AtomicBool,
 }
 
 impl HiccupMeter {
-    /// Starts the thread, with a tick every `every`.
+    /// Starts a thread with a tick every `every`, where and how the scheduler likes.
     ///
     /// # Errors
     ///
@@ -46,18 +115,47 @@ impl HiccupMeter {
     ///
     /// A wake-up a tick; see [`HiccupMeter::TICK`].
     pub fn start(every: Nanos) -> io::Result<HiccupMeter> {
+        HiccupMeter::start_with(Settings { every, cpu: None, priority: Priority::Normal, asks: false })
+    }
+
+    /// Starts a thread as `settings` say.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no thread, no such CPU, or no such priority without a privilege.
+    pub fn start_with(settings: Settings) -> io::Result<HiccupMeter> {
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("hiccup".to_owned()).spawn(move || theirs.run(every))?;
+        let (tell, told) = sync_channel(1);
+        let run = move || {
+            let prepared = prepare(settings);
+            let ready = prepared.is_ok();
+            let _ = tell.send(prepared);
+            if ready {
+                theirs.run(settings);
+            }
+        };
+        let thread = thread::Builder::new().name("hiccup".to_owned()).spawn(run)?;
+        let gone = |_| io::Error::other("its thread has ended");
+        told.recv().map_err(gone)??;
         Ok(HiccupMeter { shared, thread: Some(thread) })
     }
 
-    /// Takes the ticks that were due before `end`, in order. Later ones stay for the next call.
-    pub fn take_before(&self, end: Nanos) -> Vec<Tick> {
-        let mut ticks = self.shared.ticks.lock().unwrap_or_else(PoisonError::into_inner);
-        let later = ticks.partition_point(|tick| tick.due < end);
-        let rest = ticks.split_off(later);
-        mem::replace(&mut *ticks, rest)
+    /// Takes the wakes whose ticks were due before `end`, in order; one that has ticks on both sides is parted. Later
+    /// ticks stay for the next call.
+    pub fn take_before(&self, end: Nanos) -> Vec<Wake> {
+        let mut wakes = self.shared.wakes.lock().unwrap_or_else(PoisonError::into_inner);
+        let later = wakes.partition_point(|wake| wake.due < end);
+        let mut taken = wakes.drain(..later).collect::<Vec<_>>();
+        if let Some(last) = taken.last_mut() {
+            let before = (end - last.due).0.div_ceil(last.every.0).min(last.ticks);
+            if before < last.ticks {
+                let due = last.due + Nanos(last.every.0 * before);
+                wakes.insert(0, Wake { due, ticks: last.ticks - before, is_rest: true, ..*last });
+                last.ticks = before;
+            }
+        }
+        taken
     }
 
     /// What a run uses. A tick takes 6.6 us of CPU (2026-11-22, a virtual machine with two cores, 500 ticks by the
@@ -75,61 +173,123 @@ impl Drop for HiccupMeter {
     }
 }
 
-impl Shared {
-    fn run(&self, every: Nanos) {
-        // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let mut due = clock::now() + every;
-        while !self.stop.load(Ordering::Relaxed) {
-            clock::sleep_until(due);
-            let now = clock::now();
-            let mut ticks = self.ticks.lock().unwrap_or_else(PoisonError::into_inner);
-            // A stall takes the ticks that were due within it, each with its own lateness: to note but the
-            // first would count a stall of a second as one late tick of a hundred.
-            while due <= now {
-                ticks.push(Tick { due, late: now - due });
-                due += every;
+/// Does to the calling thread what `settings` ask for.
+fn prepare(settings: Settings) -> io::Result<()> {
+    // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    if let Some(cpu) = settings.cpu {
+        let mut only = CpuSet::new();
+        only.set(cpu);
+        sched_setaffinity(None, &only)?;
+    }
+    match settings.priority {
+        Priority::Normal => Ok(()),
+        // The priority of one thread, though the call is named after processes.
+        Priority::Nice(nice) => Ok(rustix::process::setpriority_process(Some(gettid()), nice)?),
+        Priority::Fifo(priority) => {
+            let parameters = libc::sched_param { sched_priority: priority };
+            // SAFETY: the kernel reads the parameters within the call; 0 is the calling thread.
+            match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
             }
         }
     }
+}
+
+impl Shared {
+    fn run(&self, settings: Settings) {
+        let run_queue = settings.asks.then(RunQueue::of_this_thread).and_then(Result::ok);
+        let waited = || run_queue.as_ref().and_then(RunQueue::waited);
+        let every = settings.every;
+        let mut before = waited();
+        let mut due = clock::now() + every;
+        // While somebody takes the wakes, the thread does not wait for them: it would measure its own lock.
+        let mut own = Vec::with_capacity(64);
+        while !self.stop.load(Ordering::Relaxed) {
+            clock::sleep_until(due);
+            let now = clock::now();
+            let after = waited();
+            let queued = after.zip(before).map(|(after, before)| after.saturating_sub(before));
+            before = after;
+            let wake = wake(due, now, every, queued);
+            due = wake.due + Nanos(every.0 * wake.ticks);
+            own.push(wake);
+            if let Ok(mut wakes) = self.wakes.try_lock() {
+                wakes.append(&mut own);
+            }
+        }
+    }
+}
+
+/// The wake of a thread that wanted to run at `due` and did at `now`.
+fn wake(due: Nanos, now: Nanos, every: Nanos, queued: Option<Nanos>) -> Wake {
+    let ticks = now.saturating_sub(due).0 / every.0 + 1;
+    Wake { due, at: now.max(due), every, ticks, queued, is_rest: false }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MS: Nanos = Nanos::from_millis(1);
+
+    fn ticks(wakes: &[Wake]) -> Vec<Tick> {
+        wakes.iter().flat_map(Wake::ticks).collect()
+    }
+
     #[test]
     fn every_tick_is_there_once_and_none_is_early() {
         let begin = clock::now();
-        let every = Nanos::from_millis(1);
-        let meter = HiccupMeter::start(every).unwrap();
+        let meter = HiccupMeter::start(MS).unwrap();
         clock::sleep_until(begin + Nanos::from_millis(60));
         let middle = begin + Nanos::from_millis(30);
-        let mut ticks = meter.take_before(middle);
-        assert!(ticks.iter().all(|tick| tick.due < middle));
-        ticks.extend(meter.take_before(Nanos::MAX));
-        assert!(ticks.len() > 2, "{}", ticks.len());
-        assert!(ticks.windows(2).all(|pair| pair[1].due == pair[0].due + every));
+        let mut all = ticks(&meter.take_before(middle));
+        assert!(all.iter().all(|tick| tick.due < middle));
+        all.extend(ticks(&meter.take_before(Nanos::MAX)));
+        assert!(all.len() > 2, "{}", all.len());
+        assert!(all.windows(2).all(|pair| pair[1].due == pair[0].due + MS));
         assert!(meter.take_before(middle).is_empty());
     }
 
     /// If this fails, a stall of a second counts as much as one of a millisecond.
     #[test]
     fn a_stall_is_noted_by_every_tick_within_it() {
-        let shared = Shared::default();
-        let begin = clock::now();
-        thread::scope(|scope| {
-            scope.spawn(|| shared.run(Nanos::from_millis(1)));
-            clock::sleep_until(begin + Nanos::from_millis(10));
-            let held = shared.ticks.lock().unwrap();
-            // The meter waits for the lock as it would for a CPU, and finds the time gone.
-            clock::sleep_until(clock::now() + Nanos::from_millis(30));
-            drop(held);
-            clock::sleep_until(clock::now() + Nanos::from_millis(10));
-            shared.stop.store(true, Ordering::Relaxed);
-        });
-        let ticks = shared.ticks.into_inner().unwrap();
-        let late = ticks.iter().filter(|tick| tick.late > Nanos::from_millis(5)).count();
-        assert!(late >= 20, "{late} of {} ticks", ticks.len());
+        let stall = wake(Nanos::from_millis(10), Nanos(40_500_000), MS, None);
+        assert_eq!(stall.late(), Nanos(30_500_000));
+        let all: Vec<Tick> = stall.ticks().collect();
+        // Due at 10, 11 … 40 ms.
+        assert_eq!(all.len(), 31);
+        assert_eq!(all[30], Tick { due: Nanos::from_millis(40), late: Nanos(500_000) });
+        let on_time = wake(Nanos(100), Nanos(100), MS, None);
+        assert_eq!(on_time.ticks().collect::<Vec<_>>(), [Tick { due: Nanos(100), late: Nanos::ZERO }]);
+    }
+
+    /// If this fails, a stall over the end of a second is counted in one second alone, or twice.
+    #[test]
+    fn a_stall_over_the_end_of_an_interval_is_parted() {
+        let meter = HiccupMeter { shared: Arc::default(), thread: None };
+        let stall = wake(Nanos::from_millis(10), Nanos::from_millis(40), MS, None);
+        meter.shared.wakes.lock().unwrap().push(stall);
+        let first = meter.take_before(Nanos::from_millis(20));
+        assert_eq!(ticks(&first).len(), 10);
+        let second = meter.take_before(Nanos::from_millis(100));
+        assert!(!first[0].is_rest && second[0].is_rest);
+        assert_eq!(ticks(&[first, second].concat()), stall.ticks().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_meter_on_a_cpu_that_is_not_there_is_refused() {
+        let settings = Settings { every: MS, cpu: Some(1_000), priority: Priority::Normal, asks: true };
+        assert!(HiccupMeter::start_with(settings).is_err());
+    }
+
+    #[test]
+    fn a_meter_asks_how_long_it_was_ready() {
+        let settings = Settings { every: MS, cpu: None, priority: Priority::Normal, asks: true };
+        let meter = HiccupMeter::start_with(settings).unwrap();
+        clock::sleep_until(clock::now() + Nanos::from_millis(20));
+        let wakes = meter.take_before(Nanos::MAX);
+        assert!(wakes.iter().all(|wake| wake.queued.is_some()));
     }
 }

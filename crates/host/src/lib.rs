@@ -1,10 +1,12 @@
 //! What this host is, what this process has used of it, and what the host took from it.
 //!
-//! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Nothing here changes the host.
+//! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Only [`disturb`] changes
+//! anything on the host.
 
 mod cgroup;
 mod counters;
 mod cpu;
+pub mod disturb;
 mod facts;
 mod hiccup;
 mod net;
@@ -12,8 +14,8 @@ pub mod process;
 mod run_queue;
 
 pub use counters::{Counters, Missing, Reading, open_files_limit};
-pub use cpu::process_cpu;
+pub use cpu::{children_cpu, process_cpu};
 pub use facts::Facts;
-pub use hiccup::{HiccupMeter, Tick};
+pub use hiccup::{Accounts, Causes, HiccupMeter, Priority, Sample, Settings, Tick, Wake, explain};
 pub use net::{local_ports, ports_towards};
 pub use run_queue::RunQueue;

@@ -312,6 +312,7 @@ pub(crate) fn events() -> Vec<Event> {
         at_ns: 1_500_000_000,
         kind: "warning".to_owned(),
         text: "2 requests wait for a connection".to_owned(),
+        disturbance: None,
     }]
 }
 

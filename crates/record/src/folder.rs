@@ -13,6 +13,7 @@ use crate::commit::{Commits, EVENTS, SERIES};
 use crate::document::Document;
 use crate::error::RecordError;
 use crate::interval::{Interval, Series};
+use crate::observation::disturb::Episode;
 use crate::series::Second;
 
 /// One line of `events.ndjson`: something to draw beside the curves.
@@ -25,6 +26,9 @@ pub struct Event {
     pub kind: String,
     /// For people; one line.
     pub text: String,
+    /// What was done, where it is a disturbance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<Episode>,
 }
 
 /// A run folder under way.

@@ -100,7 +100,7 @@ impl ObservationKind {
 pub enum ObservationBody {
     Watch(Box<WatchResults>),
     Cpu(CpuResults),
-    Hiccup(HiccupResults),
+    Hiccup(Box<HiccupResults>),
     Disturb(DisturbResults),
     Profile(ProfileResults),
 }

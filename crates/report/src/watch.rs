@@ -15,7 +15,7 @@ use crate::distribution::plain;
 use crate::style::{Style, aligned, count, percent, plural, rate, wrap};
 use crate::table::value_cell;
 
-mod powers;
+pub(crate) mod powers;
 
 /// What a report is made of: the document, and the histograms of the whole watch by their names.
 #[derive(Clone, Copy)]

@@ -4,9 +4,11 @@
 //! exactly the schedule, whatever their number; each walks its share with a [`Cursor`]. A schedule is a sequence
 //! of stages ([`Stage`]): a shape of the rate ([`Shape`]), and the process that places requests along it
 //! ([`Process`]). Here too are the texts that people write for them, on a command line or in a file.
+//! Disturbances have a schedule of their own ([`Episodes`]).
 
 mod arrivals;
 mod cursor;
+mod episodes;
 mod jitter;
 mod poisson;
 mod random;
@@ -22,6 +24,8 @@ mod think;
 
 pub use self::arrivals::Arrivals;
 pub use self::cursor::Cursor;
+pub use self::episodes::{Episode, Episodes, Timing, TimingError};
+pub use self::random::Stream;
 pub use self::replay::{Reader, Recorded, ReplayError, Speed};
 pub use self::residue::Residue;
 pub use self::sample::Sample;

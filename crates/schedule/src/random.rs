@@ -8,15 +8,15 @@
 /// The golden ratio in 64 bits, the step of SplitMix64's counter.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// An endless sequence of random numbers.
+/// An endless sequence of random numbers, each by its place in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stream {
+pub struct Stream {
     key: u64,
 }
 
 impl Stream {
     /// Stream `label` of `seed`. Streams with different labels have nothing in common.
-    pub(crate) fn new(seed: u64, label: u64) -> Stream {
+    pub fn new(seed: u64, label: u64) -> Stream {
         // Keys that differ by a multiple of the step would be one sequence, shifted: mixed, they do not.
         Stream { key: mix(mix(seed.wrapping_add(STEP)) ^ label.wrapping_mul(STEP)) }
     }
@@ -33,7 +33,7 @@ impl Stream {
 
     /// Evenly over `0..=most`.
     #[inline]
-    pub(crate) fn up_to(self, n: u64, most: u64) -> u64 {
+    pub fn up_to(self, n: u64, most: u64) -> u64 {
         let scaled = (u128::from(self.at(n)) * (u128::from(most) + 1)) >> 64;
         u64::try_from(scaled).expect("the high word of a product with at most 2^64 fits a word")
     }
@@ -46,7 +46,7 @@ impl Stream {
 
     /// True with probability `share`.
     #[inline]
-    pub(crate) fn is_below(self, n: u64, share: f64) -> bool {
+    pub fn is_below(self, n: u64, share: f64) -> bool {
         self.unit(n) <= share
     }
 

@@ -15,6 +15,8 @@ mod connecting;
 #[cfg(test)]
 mod crowd;
 #[cfg(test)]
+mod disturb;
+#[cfg(test)]
 mod drive;
 #[cfg(test)]
 mod expect;
@@ -24,6 +26,8 @@ mod faults;
 mod freeze;
 #[cfg(test)]
 mod giving_up;
+#[cfg(test)]
+mod hiccup;
 #[cfg(test)]
 mod http2_faults;
 #[cfg(test)]

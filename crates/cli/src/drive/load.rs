@@ -92,9 +92,14 @@ fn recorded(path: &Path, args: &Args) -> anyhow::Result<Recorded> {
     recorded.with_context(|| format!("cannot use the recording `{shown}`"))
 }
 
-/// The given seed, or a fresh one: short, because people type it again.
+/// The given seed, or a fresh one.
 pub fn seed(args: &Args) -> u64 {
-    args.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 32)
+    args.seed.unwrap_or_else(fresh_seed)
+}
+
+/// A seed that nobody gave: short, because people type it again.
+pub fn fresh_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 32
 }
 
 /// The seed that makes this run again; `None` where nothing is random.

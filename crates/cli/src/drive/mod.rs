@@ -31,7 +31,7 @@ use report::{Report, Style};
 pub use self::args::{Args, ArrivalsArg};
 pub use self::conduct::{Conducted, conduct, host_facts, opening_document, timestamp};
 pub use self::folder::{Claim, new_folder};
-pub use self::load::{effective_seed, seed};
+pub use self::load::{effective_seed, fresh_seed, seed};
 pub use self::options::{Options, effective, typed};
 pub use self::plan::{Prepared, prepare, prepare_scenario};
 #[cfg(feature = "ebpf")]

@@ -1,6 +1,6 @@
 //! What goes on around a run, for its audit: the host's counters and a hiccup meter, noted with each interval.
 
-use host::{Counters, HiccupMeter, Missing};
+use host::{Counters, HiccupMeter, Missing, Wake};
 use record::document::{HostLimits, MissingFact, PortRange};
 use record::{HostSecond, Interval};
 use units::Nanos;
@@ -63,7 +63,8 @@ impl Surroundings {
         };
         if let Some(meter) = &self.meter {
             let end = self.start + interval.start + interval.length;
-            meter.take_before(end).iter().for_each(|tick| interval.record_hiccup(tick.late));
+            let wakes = meter.take_before(end);
+            wakes.iter().flat_map(Wake::ticks).for_each(|tick| interval.record_hiccup(tick.late));
         }
     }
 

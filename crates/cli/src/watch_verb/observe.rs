@@ -168,7 +168,7 @@ impl<'a> Observing<'a> {
         let text = "the server has ended".to_owned();
         say(&text);
         let at_ns = (now - self.zero).0;
-        Ok(self.writer.event(&Event { at_ns, kind: "server_ended".to_owned(), text })?)
+        Ok(self.writer.event(&Event { at_ns, kind: "server_ended".to_owned(), text, disturbance: None })?)
     }
 
     fn close_interval(&mut self, begun: Nanos, now: Nanos, style: Style) -> anyhow::Result<()> {

@@ -1,16 +1,77 @@
 //! What `disturb` keeps: which disturbances were made, and when.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them.
+//! Wire types only; the verb fills them, `report` and `explain` read them. The episodes stand in `events.ndjson`, one
+//! event of the kind `disturb` each; the series of such a record has no lines.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What `disturb` saw, over the whole record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DisturbResults {}
+/// The `kind` of the events that have an [`Episode`].
+pub const EVENT: &str = "disturb";
 
-/// What `disturb` says of one interval, beside the frame of the line.
+/// What `disturb` did, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DisturbLine {}
+pub struct DisturbResults {
+    /// `pause`, `cpu`, `memory`, `disk` or `net`.
+    pub means: String,
+    /// What was done to whom, for people; one line.
+    pub what: String,
+    /// Who was disturbed, where it is one process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// What the begins of the episodes were drawn from.
+    pub seed: u64,
+    /// How many were due, as far as the run went.
+    pub episodes: u64,
+    /// How many of those were not done; their events say why.
+    pub skipped: u64,
+    /// How long it was disturbed, over all episodes.
+    pub disturbed_ns: u64,
+    /// Why the run was over; absent while it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Over>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Over {
+    /// All that was planned has been.
+    Schedule,
+    /// Ended by hand.
+    Stopped,
+    /// Who was disturbed had ended.
+    VictimGone,
+    /// Something went wrong; an event of the kind `warning` says what.
+    Broken,
+}
+
+/// One disturbance: what was intended and what it really was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Episode {
+    /// From 0, by the schedule.
+    pub n: u64,
+    pub intended: Span,
+    /// Left out where it was not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub real: Option<Span>,
+    /// Figures of it, each with its unit in its name: `cpu_ns`, `fsyncs`, `relayed_bytes`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, u64>,
+    /// Where something was not as intended; for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Offsets from the record's zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    pub begin_ns: u64,
+    /// Left out where it was to last until it was ended by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ns: Option<u64>,
+}

@@ -15,7 +15,7 @@ pub(crate) fn bodies() -> [ObservationBody; 5] {
     [
         ObservationBody::Watch(Box::new(watched())),
         ObservationBody::Cpu(CpuResults::default()),
-        ObservationBody::Hiccup(HiccupResults::default()),
+        ObservationBody::Hiccup(Box::default()),
         ObservationBody::Disturb(DisturbResults::default()),
         ObservationBody::Profile(ProfileResults::default()),
     ]

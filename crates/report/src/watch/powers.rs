@@ -10,7 +10,7 @@ use crate::style::{Style, count};
 const CELLS: usize = 44;
 
 /// A row for each power of two of nanoseconds that has a value, and those between them.
-pub(super) fn draw(durations: &Durations, out: &mut dyn Write, style: Style) -> io::Result<()> {
+pub(crate) fn draw(durations: &Durations, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let rows = rows(durations);
     let most = rows.iter().map(|&(_, n)| n).max().unwrap_or(0).max(1);
     for (from, n) in rows {

@@ -1,0 +1,119 @@
+//! The record of a run of disturbances.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use host::disturb::{Fact, Over, Told};
+use record::document::{EffectiveOption, State};
+use record::observation::disturb::{DisturbResults, EVENT, Episode, Over as WireOver, Span};
+use record::observation::{Observation, ObservationBody, ObservationWriter};
+use record::{Event, RecordError};
+use units::{Bytes, Nanos};
+
+use super::plan::Plan;
+use crate::observing;
+use crate::under_way::UnderWay;
+
+/// Writes each episode down as it ends.
+pub struct Keeper {
+    writer: ObservationWriter,
+    document: Observation,
+    results: DisturbResults,
+    zero: Nanos,
+    /// The first thing that could not be written; said at the end.
+    damage: Option<RecordError>,
+    _under_way: Option<UnderWay>,
+}
+
+/// What is known before anything is done.
+pub fn opening(plan: &Plan) -> DisturbResults {
+    DisturbResults {
+        means: plan.means.to_owned(),
+        what: plan.what.clone(),
+        pid: plan.pid,
+        seed: plan.seed,
+        ..DisturbResults::default()
+    }
+}
+
+impl Keeper {
+    pub fn open(
+        folder: &Path,
+        results: DisturbResults,
+        options: BTreeMap<String, EffectiveOption>,
+        zero: Nanos,
+    ) -> anyhow::Result<Keeper> {
+        let document = observing::opening(ObservationBody::Disturb(results.clone()), options, zero);
+        let writer = ObservationWriter::create(folder, &document)?;
+        let under_way = UnderWay::mark(writer.path());
+        Ok(Keeper { writer, document, results, zero, damage: None, _under_way: under_way })
+    }
+
+    pub fn keep(&mut self, told: &Told, zero: Nanos) {
+        let offset = |at: Nanos| at.saturating_sub(zero).0;
+        let real = told
+            .done
+            .as_ref()
+            .map(|done| Span { begin_ns: offset(done.begin), end_ns: Some(offset(done.end)) });
+        let facts = told.done.iter().flat_map(|done| &done.facts);
+        let episode = Episode {
+            n: told.episode.n,
+            intended: Span { begin_ns: told.episode.begin.0, end_ns: told.episode.end.map(|end| end.0) },
+            real,
+            facts: facts.map(|fact| (fact.name.clone(), fact.value)).collect(),
+            note: told.note.clone(),
+        };
+        let length = told.done.as_ref().map_or(Nanos::ZERO, |done| done.end.saturating_sub(done.begin));
+        self.results.episodes += 1;
+        self.results.skipped += u64::from(real.is_none());
+        self.results.disturbed_ns = self.results.disturbed_ns.saturating_add(length.0);
+        let text = match real {
+            Some(_) => format!("{} for {length}", self.results.means),
+            None => format!("{} not done: {}", self.results.means, told.note.as_deref().unwrap_or("unknown")),
+        };
+        let at_ns = real.unwrap_or(episode.intended).begin_ns;
+        self.event(&Event { at_ns, kind: EVENT.to_owned(), text, disturbance: Some(episode) });
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let Err(error) = self.writer.event(event) {
+            self.damage.get_or_insert(error);
+        }
+    }
+
+    /// # Errors
+    ///
+    /// What could not be written.
+    pub fn finish(mut self, over: Over, wrong: Option<String>) -> anyhow::Result<Observation> {
+        let elapsed = clock::now().saturating_sub(self.zero);
+        let broken = wrong.is_some();
+        if let Some(text) = wrong {
+            self.event(&Event { at_ns: elapsed.0, kind: "warning".to_owned(), text, disturbance: None });
+        }
+        (self.results.over, self.document.state) = match (broken, over) {
+            (true, _) => (Some(WireOver::Broken), State::Broken),
+            (false, Over::Schedule) => (Some(WireOver::Schedule), State::Finished),
+            (false, Over::VictimGone) => (Some(WireOver::VictimGone), State::Finished),
+            (false, Over::Stopped) => (Some(WireOver::Stopped), State::Interrupted),
+        };
+        self.document.time.elapsed_ns = Some(elapsed.0);
+        self.document.body = ObservationBody::Disturb(self.results);
+        self.writer.finish(&self.document)?;
+        match self.damage {
+            Some(error) => Err(error).context("the record is incomplete"),
+            None => Ok(self.document),
+        }
+    }
+}
+
+/// A figure for people: its name without the unit, and its value with one.
+pub fn said(fact: &Fact) -> String {
+    if let Some(name) = fact.name.strip_suffix("_ns") {
+        return format!("{name} {}", Nanos(fact.value));
+    }
+    if let Some(name) = fact.name.strip_suffix("_bytes") {
+        return format!("{name} {}", Bytes(fact.value));
+    }
+    format!("{} {}", fact.name, fact.value)
+}

@@ -1,0 +1,206 @@
+//! `parallax disturb`: options to a plan, the plan under a guard, and what really was.
+
+mod args;
+mod keep;
+mod plan;
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::{ArgMatches, CommandFactory};
+use host::disturb::{Guard, Over, Program, Told, conduct, guard, work};
+use schedule::{Episode, Episodes};
+use units::Nanos;
+
+pub use self::args::Args;
+use self::args::Means;
+use self::keep::Keeper;
+use self::plan::Plan;
+use crate::exit::Exit;
+use crate::{drive, observing, printed, say, signals};
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each; nothing was disturbed then, or nothing is any more.
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    match &args.means {
+        Means::Guard => {
+            guard()?;
+            Ok(Exit::Done)
+        }
+        Means::Worker { work: arguments } => {
+            work(arguments)?;
+            Ok(Exit::Done)
+        }
+        means => disturb(means, matches),
+    }
+}
+
+fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    let plan = plan::plan(means)?;
+    let timing = means.timing().expect("what makes a plan has a schedule");
+    if timing.dry_run {
+        printed(show_whole(&plan, &mut io::stdout()))?;
+        return Ok(Exit::Done);
+    }
+    let endless = plan.episodes.is_endless();
+    let folder = timing.output.clone().unwrap_or_else(drive::new_folder);
+    let claim = drive::Claim::make(&folder)?;
+    let done = under_guard(means, plan, matches, &folder, timing.json);
+    match done {
+        Ok((Over::Stopped, false)) if !endless => Ok(Exit::Interrupted),
+        Ok((_, false)) => Ok(Exit::Done),
+        // What went wrong has been said.
+        Ok((_, true)) => Ok(Exit::Refused),
+        Err(error) => {
+            claim.release();
+            Err(error)
+        }
+    }
+}
+
+/// Why it was over, and whether something was wrong.
+fn under_guard(
+    means: &Means,
+    plan: Plan,
+    matches: &ArgMatches,
+    folder: &Path,
+    json: bool,
+) -> anyhow::Result<(Over, bool)> {
+    let stop = signals::stop_flag()?;
+    let program = Program {
+        // Also where the file has been replaced since: the one that runs.
+        path: "/proc/self/exe".into(),
+        guard: ["disturb", "guard"].map(Into::into).into(),
+        worker: ["disturb", "worker", "--"].map(Into::into).into(),
+    };
+    let mut guard = Guard::start(&program)?;
+    let (episodes, seed) = (plan.episodes, plan.seed);
+    let mut results = keep::opening(&plan);
+    let (mut deed, said) = plan.ready.prepare(&program, &mut guard, seed)?;
+    if let Some(said) = said {
+        results.what = format!("{}, {said}", results.what);
+    }
+    let zero = clock::now();
+    let mut out: Box<dyn Write> = if json { Box::new(io::sink()) } else { Box::new(io::stdout()) };
+    let announced = writeln!(out, "{}; seed {seed}; guard pid {}", results.what, guard.pid())
+        .and_then(|()| announce(&episodes, &mut out))
+        .and_then(|()| writeln!(out, "record {}", record::escape_text(&folder.display().to_string())))
+        .and_then(|()| out.flush());
+    printed(announced)?;
+    let mut keeper = Keeper::open(folder, results, options(means, matches, seed), zero)?;
+    let over = conduct(&episodes, zero, (&mut *deed, &mut guard), &stop, &mut |told| {
+        // Who listens no longer does not end the disturbance of others.
+        let _ = line(&told, zero, &mut out).and_then(|()| out.flush());
+        keeper.keep(&told, zero);
+    });
+    // All is undone before anything else is done.
+    drop(deed);
+    drop(guard);
+    let (over, wrong) = match over {
+        Ok(over) => (over, None),
+        Err(error) => (Over::Stopped, Some(error)),
+    };
+    if let Some(error) = &wrong {
+        say(error);
+    }
+    let document = keeper.finish(over, wrong.as_ref().map(ToString::to_string))?;
+    if json {
+        printed(serde_json::to_writer_pretty(io::stdout(), &document).map_err(io::Error::from))?;
+        printed(writeln!(io::stdout()))?;
+    } else {
+        printed(conclude(over, &document.body, &mut out))?;
+    }
+    Ok((over, wrong.is_some()))
+}
+
+fn options(
+    means: &Means,
+    matches: &ArgMatches,
+    seed: u64,
+) -> std::collections::BTreeMap<String, record::document::EffectiveOption> {
+    let command = crate::Cli::command();
+    let verb = command.find_subcommand("disturb").and_then(|verb| verb.find_subcommand(means.name()));
+    let own = matches.subcommand().map(|(_, own)| own);
+    let mut options = verb.zip(own).map(|(verb, own)| observing::effective_of(verb, own)).unwrap_or_default();
+    observing::derive(&mut options, "seed", seed.to_string());
+    options
+}
+
+/// How many episodes are printed at the start.
+const SHOWN: usize = 5;
+
+/// How many of an endless schedule `--dry-run` prints.
+const SHOWN_DRY: usize = 20;
+
+fn announce(episodes: &Episodes, out: &mut dyn Write) -> io::Result<()> {
+    let mut all = (0..).map_while(|n| episodes.nth(n));
+    let first: Vec<String> = all.by_ref().take(SHOWN).map(|episode| planned(&episode)).collect();
+    let more = if all.next().is_some() { ", …" } else { "" };
+    let end = if episodes.is_endless() { "; Ctrl-C ends it" } else { "" };
+    writeln!(out, "due {}{more}{end}", first.join(", "))
+}
+
+fn planned(episode: &Episode) -> String {
+    match episode.end {
+        Some(end) => format!("at {} for {}", Seconds(episode.begin), end - episode.begin),
+        None => format!("from {} on", Seconds(episode.begin)),
+    }
+}
+
+fn show_whole(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}; seed {}; nothing is done", plan.what, plan.seed)?;
+    let most = if plan.episodes.is_endless() { SHOWN_DRY } else { usize::MAX };
+    for episode in (0..).map_while(|n| plan.episodes.nth(n)).take(most) {
+        writeln!(out, "{:>4}  {}", episode.n + 1, planned(&episode))?;
+    }
+    if plan.episodes.is_endless() && plan.episodes.nth(SHOWN_DRY as u64).is_some() {
+        writeln!(out, "   …  and so on, until Ctrl-C")?;
+    }
+    Ok(())
+}
+
+/// Seconds with microseconds: what is compared with a record is not rounded to three digits.
+struct Seconds(Nanos);
+
+impl std::fmt::Display for Seconds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:06} s", self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000 / 1_000)
+    }
+}
+
+fn line(told: &Told, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{:>4}  ", told.episode.n + 1)?;
+    match &told.done {
+        Some(done) => {
+            let real = Seconds(done.begin.saturating_sub(zero));
+            write!(out, "at {real} for {}", done.end - done.begin)?;
+            for fact in done.facts.iter().filter(|fact| fact.value > 0) {
+                write!(out, "  {}", keep::said(fact))?;
+            }
+        }
+        None => write!(out, "not done: it was due {}", planned(&told.episode))?,
+    }
+    match &told.note {
+        Some(note) => writeln!(out, "  ({note})"),
+        None => writeln!(out),
+    }
+}
+
+fn conclude(over: Over, body: &record::observation::ObservationBody, out: &mut dyn Write) -> io::Result<()> {
+    let record::observation::ObservationBody::Disturb(results) = body else { return Ok(()) };
+    let why = match over {
+        Over::Schedule => "done",
+        Over::Stopped => "ended by hand",
+        Over::VictimGone => "the process has ended",
+    };
+    let skipped = match results.skipped {
+        0 => String::new(),
+        skipped => format!(", {skipped} of them not done"),
+    };
+    let total = Nanos(results.disturbed_ns);
+    let plural = if results.episodes == 1 { "disturbance" } else { "disturbances" };
+    writeln!(out, "{why}: {} {plural}{skipped}, {total} in all; everything is undone", results.episodes)
+}

@@ -1,0 +1,153 @@
+//! The options of `parallax hiccup`, and what they come to.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{bail, ensure};
+use clap::ValueHint;
+use host::Priority;
+use rustix::thread::sched_getaffinity;
+use units::Nanos;
+
+use crate::cpu_list::{CpuList, cpu_list};
+
+/// How long this host did not run: a thread on each CPU that only sleeps, and how late it woke.
+///
+/// Each tick counts with its own lateness, those within a stall as well. Stalls from --threshold on are told one by
+/// one, with what the kernel says of their causes: others ran (run queue), a CPU quota (throttled), a hypervisor
+/// (stolen), a signal (stopped), or nothing that it keeps an account of (unknown).
+///
+/// With a command, the host is first measured idle, then while the command runs, and both are compared. The meter is
+/// a process of its own that does nothing else; it feels what any process would feel beside the command.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  parallax hiccup
+      on every CPU, until Ctrl-C
+  parallax hiccup --cpus 0-1 --resolution 200us -d 60s -o /tmp/hiccups
+  parallax hiccup --priority fifo:50 -d 10s
+      above all normal processes: only interrupts, the kernel and a hypervisor are left
+  parallax hiccup -- make -j2
+      what a build does to others on this host
+
+Exit codes: 0 done, or ended by hand where no end was set; 1 usage or environment; 130 ended by hand before its end;
+with a command: the command's.")]
+pub struct Args {
+    /// CPUs to measure, such as 0,2-3 [default: all that this process may run on].
+    #[arg(long, value_name = "LIST", value_parser = cpu_list)]
+    pub cpus: Option<CpuList>,
+
+    /// One meter that the scheduler places, instead of one bound to each CPU.
+    #[arg(long, conflicts_with = "cpus")]
+    pub no_pin: bool,
+
+    /// From one tick to the next. A stall that is shorter may fall between two ticks.
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    pub resolution: Nanos,
+
+    /// The meters' priority: normal, nice:N, or fifo:N for real time. What ranks below it, it does not see.
+    #[arg(long, value_name = "PRIORITY", default_value = "normal", value_parser = priority)]
+    pub priority: Priority,
+
+    /// Tell stalls of this length or more one by one, with their causes.
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    pub threshold: Nanos,
+
+    /// Print a line so often.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub interval: Nanos,
+
+    /// Measure for so long [default: until Ctrl-C, or as long as the command runs].
+    #[arg(short = 'd', long, value_name = "TIME", conflicts_with = "command")]
+    pub duration: Option<Nanos>,
+
+    /// How long to measure the idle host before the command starts.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub baseline: Nanos,
+
+    /// Folder of the record [default: a new one under parallax-runs/].
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// Print the record's document at the end, and nothing else.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Never use colours.
+    #[arg(long)]
+    pub no_color: bool,
+
+    /// A command to measure beside, with its arguments.
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+impl Args {
+    /// The CPU of each meter; `None` for one that the scheduler places.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be measured, in one line.
+    pub fn meters(&self) -> anyhow::Result<Vec<Option<usize>>> {
+        let (shortest, longest) = (Nanos::from_micros(50), Nanos::from_secs(1));
+        ensure!(
+            (shortest..=longest).contains(&self.resolution),
+            "--resolution must be from 50us to 1s: below, the meter would measure itself"
+        );
+        let least = Nanos::from_millis(100).max(self.resolution);
+        ensure!(
+            (least..=Nanos::from_secs(3_600)).contains(&self.interval),
+            "--interval must be from {} to 1h",
+            least.written()
+        );
+        ensure!(self.threshold > Nanos::ZERO, "--threshold must be more than 0");
+        ensure!(self.duration != Some(Nanos::ZERO), "-d must be more than 0");
+        if self.no_pin {
+            return Ok(vec![None]);
+        }
+        let allowed = sched_getaffinity(None)?;
+        let all = || (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
+        let Some(CpuList(wanted)) = &self.cpus else { return Ok(all().map(Some).collect()) };
+        if let Some(cpu) = wanted.iter().find(|&&cpu| !allowed.is_set(cpu)) {
+            let may: Vec<String> = all().map(|cpu| cpu.to_string()).collect();
+            bail!("this process may not run on CPU {cpu}; it may on {}", may.join(","));
+        }
+        Ok(wanted.iter().map(|&cpu| Some(cpu)).collect())
+    }
+}
+
+fn priority(text: &str) -> Result<Priority, String> {
+    let wrong = || "write normal, nice:N with N from -20 to 19, or fifo:N with N from 1 to 99".to_owned();
+    if text == "normal" {
+        return Ok(Priority::Normal);
+    }
+    let (kind, number) = text.split_once(':').ok_or_else(wrong)?;
+    match (kind, number.parse::<i32>()) {
+        ("nice", Ok(nice @ -20..=19)) => Ok(Priority::Nice(nice)),
+        ("fifo", Ok(priority @ 1..=99)) => Ok(Priority::Fifo(priority)),
+        _ => Err(wrong()),
+    }
+}
+
+/// As one would write it.
+pub fn written(priority: Priority) -> String {
+    match priority {
+        Priority::Normal => "normal".to_owned(),
+        Priority::Nice(nice) => format!("nice:{nice}"),
+        Priority::Fifo(priority) => format!("fifo:{priority}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_read_as_it_is_written() {
+        for text in ["normal", "nice:-5", "nice:19", "fifo:50"] {
+            assert_eq!(written(priority(text).unwrap()), text);
+        }
+        for wrong in ["", "high", "nice", "nice:20", "fifo:0", "fifo:100", "rr:5"] {
+            assert!(priority(wrong).is_err(), "{wrong}");
+        }
+    }
+}

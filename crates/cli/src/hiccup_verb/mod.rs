@@ -1,0 +1,274 @@
+//! `parallax hiccup`: options to meters, what they saw each interval, and the whole at the end.
+
+mod args;
+mod beside;
+mod meters;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use clap::ArgMatches;
+use record::RecordError;
+use record::document::State;
+use record::observation::hiccup::{Beside, HiccupResults, Hiccups, Meter};
+use record::observation::{Observation, ObservationBody, ObservationWriter};
+use report::Style;
+use units::Nanos;
+
+pub use self::args::Args;
+use self::args::written;
+use self::beside::Running;
+use self::meters::{Continued, Meters, Tally};
+use crate::exit::Exit;
+use crate::under_way::UnderWay;
+use crate::{drive, observing, printed, signals, terminal};
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each; nothing was measured then.
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    let cpus = args.meters()?;
+    beside::check(&args.command)?;
+    let stop = signals::stop_flag()?;
+    let folder = args.output.clone().unwrap_or_else(drive::new_folder);
+    let claim = drive::Claim::make(&folder)?;
+    let mut session = match Session::open(args, &cpus, matches, &folder, stop) {
+        Ok(session) => session,
+        Err(error) => {
+            claim.release();
+            return Err(error);
+        }
+    };
+    printed(session.announce(&folder))?;
+    let command = if args.command.is_empty() {
+        session.measure(args.duration, &mut |_| false);
+        None
+    } else {
+        Some(session.measure_beside(&args.command)?)
+    };
+    let interrupted = session.stop.load(Ordering::Relaxed);
+    let ended_early = interrupted && (args.duration.is_some() || command.is_some());
+    session.finish(if ended_early { State::Interrupted } else { State::Finished })?;
+    match command.flatten() {
+        Some(code) => Ok(Exit::Command(code)),
+        None if ended_early => Ok(Exit::Interrupted),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Everything of one run.
+struct Session<'a> {
+    args: &'a Args,
+    meters: Meters,
+    stop: Arc<AtomicBool>,
+    writer: ObservationWriter,
+    document: Observation,
+    results: HiccupResults,
+    all: Tally,
+    each: Vec<Tally>,
+    /// From the zero to the end of the last interval.
+    start: Nanos,
+    out: Box<dyn Write>,
+    style: Style,
+    /// The first thing that could not be written.
+    damage: Option<RecordError>,
+    _under_way: Option<UnderWay>,
+}
+
+/// Lines are so much later than what they tell: the accounts and the continuation of a stall come after its end.
+const SETTLE: Nanos = Nanos::from_millis(200);
+
+/// How often the wish to stop is looked at.
+const SLICE: Nanos = Nanos::from_millis(20);
+
+/// Of the stalls of an interval, so many are printed.
+const STALLS_SHOWN: usize = 3;
+
+impl<'a> Session<'a> {
+    fn open(
+        args: &'a Args,
+        cpus: &[Option<usize>],
+        matches: &ArgMatches,
+        folder: &Path,
+        stop: Arc<AtomicBool>,
+    ) -> anyhow::Result<Session<'a>> {
+        let continued: Continued = signals::continuations()?;
+        let meters = Meters::start(args, cpus, continued)?;
+        let results = HiccupResults {
+            resolution_ns: args.resolution.0,
+            priority: written(args.priority),
+            threshold_ns: args.threshold.0,
+            ..HiccupResults::default()
+        };
+        let mut options = observing::effective("hiccup", matches);
+        let numbers: Vec<String> =
+            cpus.iter().map(|cpu| cpu.map_or("any".to_owned(), |cpu| cpu.to_string())).collect();
+        observing::derive(&mut options, "cpus", numbers.join(","));
+        observing::derive(&mut options, "duration", "no limit".to_owned());
+        let body = ObservationBody::Hiccup(Box::new(results.clone()));
+        let mut document = observing::opening(body, options, meters.zero());
+        document.missing = meters.missing();
+        let writer = ObservationWriter::create(folder, &document)?;
+        let under_way = UnderWay::mark(writer.path());
+        // What the command prints is its own: ours goes beside it.
+        let out: Box<dyn Write> = match (args.json, args.command.is_empty()) {
+            (true, _) => Box::new(io::sink()),
+            (false, true) => Box::new(io::stdout()),
+            (false, false) => Box::new(io::stderr()),
+        };
+        Ok(Session {
+            args,
+            each: meters.cpus().map(|_| Tally::new()).collect(),
+            meters,
+            stop,
+            writer,
+            document,
+            results,
+            all: Tally::new(),
+            start: Nanos::ZERO,
+            out,
+            style: terminal::style(&io::stdout(), args.no_color),
+            damage: None,
+            _under_way: under_way,
+        })
+    }
+
+    fn announce(&mut self, folder: &Path) -> io::Result<()> {
+        let meters = self.each.len();
+        let plural = if meters == 1 { "meter" } else { "meters" };
+        let end = match (self.args.duration, self.args.command.is_empty()) {
+            (Some(duration), _) => format!("for {}", duration.written()),
+            (None, true) => "until Ctrl-C".to_owned(),
+            (None, false) => {
+                format!("idle for {}, then as long as the command runs", self.args.baseline.written())
+            }
+        };
+        let (tick, priority) = (self.args.resolution.written(), &self.results.priority);
+        writeln!(self.out, "{meters} {plural}, a tick each {tick}, priority {priority}; {end}")?;
+        writeln!(self.out, "record {}", record::escape_text(&folder.display().to_string()))?;
+        writeln!(self.out, "{}", report::hiccup_head(self.style))
+    }
+
+    /// Measures until `until`, or until somebody stops it or `over` says so. `over` is told whether it is to stop.
+    fn measure(&mut self, until: Option<Nanos>, over: &mut dyn FnMut(bool) -> bool) {
+        loop {
+            let next = self.start + self.args.interval;
+            let end = until.map_or(next, |until| next.min(until));
+            let over = self.wait(end, over);
+            let end = if over { clock::now() - self.meters.zero() } else { end };
+            clock::sleep_until(self.meters.zero() + end + SETTLE);
+            self.interval(end);
+            if over || until.is_some_and(|until| end >= until) {
+                return;
+            }
+        }
+    }
+
+    /// Whether it was over before `end`.
+    fn wait(&self, end: Nanos, over: &mut dyn FnMut(bool) -> bool) -> bool {
+        let due = self.meters.zero() + end;
+        loop {
+            let stop = self.stop.load(Ordering::Relaxed);
+            // A command that is to end has still to be waited for.
+            if over(stop) || stop && self.results.beside.is_none() {
+                return true;
+            }
+            let now = clock::now();
+            if now >= due {
+                return false;
+            }
+            clock::sleep_until(due.min(now + SLICE));
+        }
+    }
+
+    fn interval(&mut self, end: Nanos) {
+        let (zero, start) = (self.meters.zero(), self.start);
+        let seen = self.meters.take(zero + start, zero + end);
+        self.start = end;
+        let line = seen.line();
+        let names: Vec<String> = self.meters.cpus().flatten().map(|cpu| format!("hiccup-cpu{cpu}")).collect();
+        let mut logs = vec![("hiccup", &seen.all.ticks)];
+        logs.extend(names.iter().map(String::as_str).zip(seen.each.iter().map(|tally| &tally.ticks)));
+        if let Err(error) = self.writer.append(&line, start, end.saturating_sub(start), &logs) {
+            self.damage.get_or_insert(error);
+        }
+        self.all.merge(&seen.all);
+        self.each.iter_mut().zip(&seen.each).for_each(|(tally, seen)| tally.merge(seen));
+        // Who listens no longer does not end the record.
+        let _ = write!(self.out, "{}", report::hiccup_line(end, &line, STALLS_SHOWN))
+            .and_then(|()| self.out.flush());
+    }
+
+    /// Measures the idle host, and then while `command` runs: its exit code, where it ran.
+    fn measure_beside(&mut self, command: &[std::ffi::OsString]) -> anyhow::Result<Option<u8>> {
+        if self.args.baseline > Nanos::ZERO {
+            self.measure(Some(self.args.baseline), &mut |_| false);
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let idle = self.begin_anew();
+        let mut running = Running::start(command)?;
+        let from = clock::now() - self.meters.zero();
+        // Between the two nothing is measured: the command was being started.
+        self.meters.skip_to(self.meters.zero() + from);
+        self.start = from;
+        let command = command.iter().map(|text| text.to_string_lossy().into_owned()).collect();
+        self.results.beside =
+            Some(Beside { command, exit_code: None, from_ns: from.0, until_ns: None, cpu_ns: None, idle });
+        let _ = writeln!(self.out, "{:>10} the command runs", from.to_string());
+        let mut until = None;
+        self.measure(None, &mut |stop| {
+            if stop {
+                running.end();
+            }
+            let ended = running.has_ended();
+            if ended {
+                until.get_or_insert_with(clock::now);
+            }
+            ended
+        });
+        let code = running.exit_code();
+        if let Some(beside) = &mut self.results.beside {
+            beside.exit_code = code.map(u64::from);
+            beside.until_ns = until.map(|until| until.saturating_sub(self.meters.zero()).0);
+            beside.cpu_ns = host::children_cpu().map(|time| time.0);
+        }
+        Ok(code)
+    }
+
+    /// What was seen so far; the sums begin again.
+    fn begin_anew(&mut self) -> Hiccups {
+        let idle = self.all.hiccups();
+        self.all = Tally::new();
+        self.each.iter_mut().for_each(|tally| *tally = Tally::new());
+        idle
+    }
+
+    fn finish(mut self, state: State) -> anyhow::Result<()> {
+        self.results.all = self.all.hiccups();
+        let cpus = self.meters.cpus().map(|cpu| cpu.map(|cpu| cpu as u64));
+        let meters = cpus.zip(&self.each).map(|(cpu, tally)| Meter { cpu, saw: tally.hiccups() });
+        self.results.meters = meters.collect();
+        self.document.state = state;
+        self.document.time.elapsed_ns = Some(self.start.0);
+        self.document.body = ObservationBody::Hiccup(Box::new(self.results.clone()));
+        self.writer.finish(&self.document)?;
+        if self.args.json {
+            let text = serde_json::to_string_pretty(&self.document).context("cannot print the result")?;
+            printed(writeln!(io::stdout(), "{text}"))?;
+        }
+        let shown = writeln!(self.out)
+            .and_then(|()| report::hiccup_text(&self.results, &self.all.ticks, &mut self.out, self.style));
+        printed(shown)?;
+        match self.damage {
+            Some(error) => Err(error).context("the record is incomplete"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Why nothing is disturbed, or not any more: one line each, with what to do.
+
+use std::io;
+
+use thiserror::Error;
+
+/// Why a disturbance cannot begin, or had to end.
+#[derive(Debug, Error)]
+pub enum DisturbError {
+    #[error("no process has the pid {pid}; find the right one with `pgrep -a NAME`")]
+    NoSuchProcess { pid: u32 },
+    #[error("{pid} is a thread of process {process}; name the process")]
+    Thread { pid: u32, process: u32 },
+    #[error("pid {pid} ({name}) belongs to somebody else; run as its user, or with CAP_KILL (sudo)")]
+    NotYours { pid: u32, name: String },
+    #[error("pid {pid} ({name}) is {what}; it is not disturbed")]
+    Never { pid: u32, name: String, what: &'static str },
+    #[error("pid {pid} ({name}) is {what}; if you mean it, add --force")]
+    Guarded { pid: u32, name: String, what: &'static str },
+    #[error("pid {pid} has ended")]
+    Gone { pid: u32 },
+    #[error("this host has no {what}; {instead}")]
+    Lacking { what: &'static str, instead: &'static str },
+    #[error("{0}")]
+    Unwise(String),
+    #[error("the guard process is gone, so nothing would undo a disturbance; nothing is disturbed any more")]
+    NoGuard,
+    #[error("the guard process cannot undo this, so it was not done: {why}")]
+    GuardRefused { why: String },
+    #[error("a process that disturbs is gone: {what}")]
+    WorkerGone { what: String },
+    #[error("cannot {what}: {source}")]
+    System { what: String, source: io::Error },
+}
+
+impl DisturbError {
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> DisturbError {
+        move |source| DisturbError::System { what: what.into(), source }
+    }
+}

@@ -1,0 +1,212 @@
+//! The control group in which a victim is frozen: its own whole group, or one made for it alone.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use units::Nanos;
+
+use super::error::DisturbError;
+use super::guard::Guard;
+use super::undo::{PROCS, Undo, Version, bring_home};
+use super::victim::Victim;
+use crate::cgroup::{Hierarchy, group_of};
+
+/// Who is frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The process alone: it is moved to a group of its own, below the one it is in, for the time of the run.
+    Process,
+    /// The group that it is in, with all that is in that.
+    Group,
+}
+
+/// A group that can be frozen and thawed.
+#[derive(Debug)]
+pub(crate) struct Freezer {
+    version: Version,
+    group: PathBuf,
+    /// Where the victim was, when the group was made for it.
+    home: Option<PathBuf>,
+}
+
+impl Freezer {
+    /// Prepares the group. `version` is the wish for one of the two kinds of groups.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such kind, no permission, or freezing it would freeze this process.
+    pub(crate) fn prepare(
+        victim: &Victim,
+        scope: Scope,
+        version: Option<Version>,
+        guard: &mut Guard,
+    ) -> Result<Freezer, DisturbError> {
+        let pid = victim.pid();
+        let (version, group) = find(pid, version)?;
+        match scope {
+            Scope::Group => {
+                let group = whole(pid, version, group)?;
+                Ok(Freezer { version, group, home: None })
+            }
+            Scope::Process => Freezer::alone(victim, version, group, guard),
+        }
+    }
+
+    fn alone(
+        victim: &Victim,
+        version: Version,
+        home: PathBuf,
+        guard: &mut Guard,
+    ) -> Result<Freezer, DisturbError> {
+        let pid = victim.pid();
+        let name = format!("parallax-pause-{}-{pid}", std::process::id());
+        let group = home.join(name);
+        if group.exists() {
+            return Err(DisturbError::Unwise(format!("{} is there already; remove it", group.display())));
+        }
+        // For the whole run: it is undone when the guard's orders end, after this has undone it itself.
+        let _for_good =
+            guard.arm(&Undo::Home { freezer: version, group: group.clone(), home: home.clone() }, None)?;
+        let shown = group.display().to_string();
+        fs::create_dir(&group).map_err(denied(&format!("make the control group {shown}")))?;
+        let freezer = Freezer { version, group, home: Some(home) };
+        let file = freezer.file();
+        if !file.exists() {
+            return Err(DisturbError::Lacking { what: "freezer in its control groups", instead: INSTEAD });
+        }
+        fs::write(freezer.group.join(PROCS), pid.to_string())
+            .map_err(denied(&format!("move pid {pid} to {shown}")))?;
+        Ok(freezer)
+    }
+
+    /// What undoes a freeze.
+    pub(crate) fn undo(&self) -> Undo {
+        Undo::Thaw { freezer: self.version, group: self.group.clone() }
+    }
+
+    /// Whether it is frozen, or about to be.
+    pub(crate) fn is_frozen(&self) -> bool {
+        fs::read_to_string(self.file()).is_ok_and(|state| matches!(state.trim(), "1" | "FROZEN" | "FREEZING"))
+    }
+
+    /// Freezes it, and waits until all in it stand still, at most until `end`. The instant from which they did,
+    /// or `None` when they did not in that time.
+    pub(crate) fn freeze(&self, end: Option<Nanos>) -> Result<Option<Nanos>, DisturbError> {
+        let shown = self.group.display();
+        fs::write(self.file(), self.version.freeze())
+            .map_err(DisturbError::system(format!("freeze {shown}")))?;
+        loop {
+            if self.stands_still() {
+                return Ok(Some(clock::now()));
+            }
+            let now = clock::now();
+            if end.is_some_and(|end| now >= end) {
+                return Ok(None);
+            }
+            clock::sleep_until(now + BETWEEN_LOOKS);
+        }
+    }
+
+    pub(crate) fn thaw(&self) -> Result<(), DisturbError> {
+        let shown = self.group.display();
+        match fs::write(self.file(), self.version.thaw()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            result => result.map_err(DisturbError::system(format!("thaw {shown}"))),
+        }
+    }
+
+    fn stands_still(&self) -> bool {
+        match self.version {
+            Version::One => fs::read_to_string(self.file()).is_ok_and(|state| state.trim() == "FROZEN"),
+            Version::Two => fs::read_to_string(self.group.join("cgroup.events"))
+                .is_ok_and(|events| events.lines().any(|line| line == "frozen 1")),
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.group.join(self.version.file())
+    }
+}
+
+impl Drop for Freezer {
+    fn drop(&mut self) {
+        let _ = self.thaw();
+        if let Some(home) = &self.home {
+            // Where it fails, the guard tries again.
+            let _ = bring_home(self.version, &self.group, home);
+        }
+    }
+}
+
+/// The group that the process is in, in the kind of groups that is wished for, or that this host has.
+fn find(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbError> {
+    let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"))
+        .map_err(DisturbError::system(format!("read the control groups of pid {pid}")))?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo")
+        .map_err(DisturbError::system("read /proc/self/mountinfo"))?;
+    let hierarchy = |version| match version {
+        Version::One => Hierarchy::One("freezer"),
+        Version::Two => Hierarchy::Two,
+    };
+    let both = [Version::One, Version::Two];
+    both.into_iter()
+        .filter(|&version| wish.is_none_or(|wish| wish == version))
+        .find_map(|version| Some((version, group_of(&groups, &mounts, hierarchy(version))?)))
+        .ok_or(DisturbError::Lacking { what: "control groups with a freezer of that kind", instead: INSTEAD })
+}
+
+/// The whole group, where that is neither everybody's nor ours.
+fn whole(pid: u32, version: Version, group: PathBuf) -> Result<PathBuf, DisturbError> {
+    let file = group.join(version.file());
+    if !file.exists() {
+        let shown = group.display();
+        return Err(DisturbError::Unwise(format!(
+            "pid {pid} is in the control group of everybody ({shown}), which cannot be frozen; freeze it alone"
+        )));
+    }
+    let (_, own) = find(std::process::id(), Some(version))?;
+    if is_within(&own, &group) {
+        return Err(DisturbError::Unwise(format!(
+            "this process is in the control group of pid {pid} ({}), too, and would freeze itself; freeze it alone",
+            group.display()
+        )));
+    }
+    fs::OpenOptions::new().write(true).open(&file).map_err(denied(&format!("freeze {}", group.display())))?;
+    Ok(group)
+}
+
+fn is_within(inner: &Path, outer: &Path) -> bool {
+    inner.components().collect::<PathBuf>().starts_with(outer.components().collect::<PathBuf>())
+}
+
+fn denied(what: &str) -> impl FnOnce(io::Error) -> DisturbError {
+    move |error| match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => DisturbError::Unwise(format!(
+            "cannot {what}: {error}; run as root, or have the group delegated to you, or pause by signal"
+        )),
+        _ => DisturbError::System { what: what.to_owned(), source: error },
+    }
+}
+
+const INSTEAD: &str = "pause by signal";
+
+/// A group takes some tens of microseconds to stand still.
+const BETWEEN_LOOKS: Nanos = Nanos::from_micros(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_within_itself_and_those_above_it() {
+        for (inner, outer, within) in [
+            ("/cg/a/b", "/cg/a", true),
+            ("/cg/a/", "/cg/a", true),
+            ("/cg/ab", "/cg/a", false),
+            ("/cg", "/cg/a", false),
+        ] {
+            assert_eq!(is_within(Path::new(inner), Path::new(outer)), within, "{inner} {outer}");
+        }
+    }
+}

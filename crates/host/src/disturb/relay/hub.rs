@@ -1,0 +1,357 @@
+//! The relay's thread: accepts, connects, reads what arrives, and writes it when it is due.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use schedule::Stream;
+use units::Nanos;
+
+use super::lane::{Lane, Line, most_read};
+use super::{Cut, Direction, Effects, Order, Shared, count};
+
+/// Of a connection: who connected to us, and the target.
+const CLIENT: usize = 0;
+const TARGET: usize = 1;
+
+const LISTENER: u64 = u64::MAX;
+const WAKE: u64 = u64::MAX - 1;
+
+/// After an accept failed for want of descriptors, the next is tried so much later.
+const ACCEPT_AGAIN: Nanos = Nanos::from_millis(100);
+
+pub(super) struct Hub {
+    epoll: OwnedFd,
+    listener: TcpListener,
+    target: SocketAddr,
+    effects: Effects,
+    active: bool,
+    connections: BTreeMap<u64, Connection>,
+    next: u64,
+    /// When something is due, for which connection; an entry may be of the past.
+    timers: BinaryHeap<Reverse<(Nanos, u64)>>,
+    /// To the client, and to the target.
+    lines: [Line; 2],
+    seed: u64,
+    shared: Arc<Shared>,
+}
+
+struct Connection {
+    sides: [TcpStream; 2],
+    /// What each side is registered for; empty is not registered.
+    interest: [EventFlags; 2],
+    /// What is on its way to the client, and to the target.
+    lanes: [Lane; 2],
+    connected: bool,
+}
+
+/// A connection is over.
+enum Over {
+    /// Both directions have ended.
+    Ended,
+    Broken,
+}
+
+impl Hub {
+    pub(super) fn new(
+        listener: TcpListener,
+        target: SocketAddr,
+        (effects, seed): (Effects, u64),
+        shared: Arc<Shared>,
+    ) -> io::Result<Hub> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &shared.wake, EventData::new_u64(WAKE), EventFlags::IN)?;
+        Ok(Hub {
+            epoll,
+            listener,
+            target,
+            effects,
+            active: false,
+            connections: BTreeMap::new(),
+            next: 0,
+            timers: BinaryHeap::new(),
+            lines: [Nanos::ZERO; 2],
+            seed,
+            shared,
+        })
+    }
+
+    /// Relays until it is ordered to stop; tells when it has carried out an order.
+    pub(super) fn run(mut self, tell: &SyncSender<Nanos>) {
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let mut events: Vec<Event> = Vec::with_capacity(256);
+        loop {
+            let timeout =
+                self.timers.peek().map(|Reverse((due, _))| timespec(due.saturating_sub(clock::now())));
+            events.clear();
+            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                // Without it nothing can be relayed: connections end, and who orders next learns of it.
+                Err(_) => return,
+            }
+            for event in &events {
+                match event.data.u64() {
+                    WAKE => match self.shared.take() {
+                        Some(Order::Stop) => return,
+                        Some(order) => {
+                            self.obey(order);
+                            let _ = tell.try_send(clock::now());
+                        }
+                        None => {}
+                    },
+                    LISTENER => self.accept(),
+                    token => self.step(token >> 1),
+                }
+            }
+            self.fire();
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        self.active = order == Order::Begin;
+        if self.active && self.effects.cut == Cut::Reset {
+            let all: Vec<u64> = self.connections.keys().copied().collect();
+            all.into_iter().for_each(|id| self.reset(id));
+        }
+        let all: Vec<u64> = self.connections.keys().copied().collect();
+        all.into_iter().for_each(|id| self.step(id));
+    }
+
+    /// What was due until now leaves.
+    fn fire(&mut self) {
+        let now = clock::now();
+        while let Some(&Reverse((due, id))) = self.timers.peek().filter(|Reverse((due, _))| *due <= now) {
+            let _ = due;
+            self.timers.pop();
+            if id == LISTENER {
+                let again =
+                    epoll::add(&self.epoll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN);
+                if again.is_err() {
+                    self.timers.push(Reverse((now + ACCEPT_AGAIN, LISTENER)));
+                }
+                continue;
+            }
+            self.step(id);
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok((client, _)) => {
+                    count(&self.shared.counters.connections, 1);
+                    if self.active && self.effects.cut == Cut::Reset {
+                        count(&self.shared.counters.resets, 1);
+                        hard_close(&client);
+                        continue;
+                    }
+                    self.open(client);
+                }
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    let _ = epoll::delete(&self.epoll, &self.listener);
+                    self.timers.push(Reverse((clock::now() + ACCEPT_AGAIN, LISTENER)));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, client: TcpStream) {
+        let target = client.set_nonblocking(true).and_then(|()| connect(self.target));
+        let Ok(target) = target else {
+            count(&self.shared.counters.unconnected, 1);
+            hard_close(&client);
+            return;
+        };
+        // A relay that gathers small writes would delay them in its own right.
+        let _ = client.set_nodelay(true).and_then(|()| target.set_nodelay(true));
+        let id = self.next;
+        self.next += 1;
+        let lane = |side: u64| Lane::new(Stream::new(self.seed, id * 2 + side + 1));
+        let connection = Connection {
+            sides: [client, target],
+            interest: [EventFlags::empty(); 2],
+            lanes: [lane(0), lane(1)],
+            connected: false,
+        };
+        self.connections.insert(id, connection);
+        self.step(id);
+    }
+
+    /// Does for a connection what can be done now.
+    fn step(&mut self, id: u64) {
+        let Some(mut connection) = self.connections.remove(&id) else { return };
+        let over = self.advance(&mut connection);
+        match over {
+            Ok(()) => {
+                self.rearm(id, &mut connection);
+                self.connections.insert(id, connection);
+            }
+            // Dropped, and closed in order.
+            Err(Over::Ended) => {}
+            Err(Over::Broken) => connection.sides.iter().for_each(hard_close),
+        }
+    }
+
+    fn advance(&mut self, connection: &mut Connection) -> Result<(), Over> {
+        if !connection.connected && !connection.is_connected(&self.shared)? {
+            return Ok(());
+        }
+        if self.is_held() {
+            return Ok(());
+        }
+        for to in [CLIENT, TARGET] {
+            self.read(connection, to)?;
+            self.write(connection, to)?;
+        }
+        if connection.lanes.iter().all(|lane| lane.shut) { Err(Over::Ended) } else { Ok(()) }
+    }
+
+    fn is_held(&self) -> bool {
+        self.active && self.effects.cut == Cut::BlackHole
+    }
+
+    fn effects_towards(&self, to: usize) -> Option<Effects> {
+        let works = match self.effects.direction {
+            Direction::Both => true,
+            Direction::Answers => to == CLIENT,
+            Direction::Requests => to == TARGET,
+        };
+        (self.active && works).then_some(self.effects)
+    }
+
+    /// Reads what is on its way to one side from the other.
+    fn read(&mut self, connection: &mut Connection, to: usize) -> Result<(), Over> {
+        let effects = self.effects_towards(to);
+        let mut bytes = vec![0; most_read(effects.as_ref())];
+        while connection.lanes[to].has_room(effects.as_ref()) {
+            match connection.sides[1 - to].read(&mut bytes) {
+                Ok(length) => {
+                    count(&self.shared.counters.bytes, length as u64);
+                    let piece = bytes[..length].to_vec();
+                    let lane = &mut connection.lanes[to];
+                    let lost = lane.put(clock::now(), piece, effects.as_ref(), &mut self.lines[to]);
+                    count(&self.shared.counters.stalls, lost);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(_) => return Err(Over::Broken),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is due.
+    fn write(&mut self, connection: &mut Connection, to: usize) -> Result<(), Over> {
+        let lane = &mut connection.lanes[to];
+        lane.blocked = false;
+        while let Some(piece) = lane.pieces.front_mut().filter(|piece| piece.due <= clock::now()) {
+            if piece.bytes.is_empty() {
+                // Who is gone already needs no end.
+                let _ = connection.sides[to].shutdown(Shutdown::Write);
+                lane.pop();
+                continue;
+            }
+            match connection.sides[to].write(&piece.bytes[piece.left..]) {
+                Ok(length) => piece.left += length,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    lane.blocked = true;
+                    return Ok(());
+                }
+                Err(_) => return Err(Over::Broken),
+            }
+            if piece.left == piece.bytes.len() {
+                lane.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for what the connection waits for: to be read, to be written, or a time.
+    fn rearm(&mut self, id: u64, connection: &mut Connection) {
+        let held = self.is_held();
+        for side in [CLIENT, TARGET] {
+            let reads = !held
+                && connection.connected
+                && connection.lanes[1 - side].has_room(self.effects_towards(1 - side).as_ref());
+            let writes = !held && connection.lanes[side].blocked || side == TARGET && !connection.connected;
+            let mut wanted = EventFlags::empty();
+            wanted.set(EventFlags::IN, reads);
+            wanted.set(EventFlags::OUT, writes);
+            let data = EventData::new_u64(id << 1 | side as u64);
+            let socket = connection.sides[side].as_fd();
+            // Without any interest it is taken out: the end of a connection is told again and again otherwise.
+            let result = match (connection.interest[side].is_empty(), wanted.is_empty()) {
+                (true, true) => Ok(()),
+                (true, false) => epoll::add(&self.epoll, socket, data, wanted),
+                (false, true) => epoll::delete(&self.epoll, socket),
+                (false, false) => epoll::modify(&self.epoll, socket, data, wanted),
+            };
+            if result.is_ok() {
+                connection.interest[side] = wanted;
+            }
+            if !held && !connection.lanes[side].blocked {
+                let due = connection.lanes[side].next_due();
+                self.timers.extend(due.map(|due| Reverse((due, id))));
+            }
+        }
+    }
+
+    fn reset(&mut self, id: u64) {
+        if let Some(connection) = self.connections.remove(&id) {
+            count(&self.shared.counters.resets, 1);
+            connection.sides.iter().for_each(hard_close);
+        }
+    }
+}
+
+impl Connection {
+    /// Whether the target has accepted, or the kernel for it.
+    fn is_connected(&mut self, shared: &Shared) -> Result<bool, Over> {
+        let target = &self.sides[TARGET];
+        if let Ok(Some(_)) | Err(_) = target.take_error() {
+            count(&shared.counters.unconnected, 1);
+            return Err(Over::Broken);
+        }
+        self.connected = target.peer_addr().is_ok();
+        Ok(self.connected)
+    }
+}
+
+/// Begins a connection without waiting for it.
+fn connect(target: SocketAddr) -> io::Result<TcpStream> {
+    let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &target) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// When it is closed now, the peer gets a reset.
+fn hard_close(socket: &TcpStream) {
+    let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+}
+
+fn timespec(left: Nanos) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(left.0 / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (left.0 % 1_000_000_000) as _,
+    }
+}

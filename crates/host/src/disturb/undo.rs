@@ -1,0 +1,234 @@
+//! What it takes to undo a disturbance, as it is told to the guard: one line of text each.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use units::Nanos;
+
+use super::error::DisturbError;
+use super::victim::Victim;
+
+/// How to undo one deed. Whoever does it twice, or where nothing was done, does no harm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Undo {
+    /// SIGCONT to a process that may have been stopped.
+    Continue(Who),
+    /// SIGKILL to a process of ours.
+    Kill(Who),
+    /// A control group that may have been frozen runs again.
+    Thaw { freezer: Version, group: PathBuf },
+    /// Everybody in `group`, which was made for this, goes back to `home`; the group goes.
+    Home { freezer: Version, group: PathBuf, home: PathBuf },
+    /// A folder of our own with one level of files.
+    Remove(PathBuf),
+}
+
+/// A process by pid and start time: nobody else has both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub pid: u32,
+    pub started: u64,
+}
+
+/// How a control group is frozen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// The freezer controller of version 1.
+    One,
+    /// `cgroup.freeze` of version 2.
+    Two,
+}
+
+impl Version {
+    pub(crate) fn file(self) -> &'static str {
+        match self {
+            Version::One => "freezer.state",
+            Version::Two => "cgroup.freeze",
+        }
+    }
+
+    pub(crate) fn thaw(self) -> &'static [u8] {
+        match self {
+            Version::One => b"THAWED",
+            Version::Two => b"0",
+        }
+    }
+
+    pub(crate) fn freeze(self) -> &'static [u8] {
+        match self {
+            Version::One => b"FROZEN",
+            Version::Two => b"1",
+        }
+    }
+
+    fn number(self) -> &'static str {
+        match self {
+            Version::One => "1",
+            Version::Two => "2",
+        }
+    }
+
+    fn parse(text: &str) -> Option<Version> {
+        [Version::One, Version::Two].into_iter().find(|version| version.number() == text)
+    }
+}
+
+impl Undo {
+    /// A line without its line feed.
+    ///
+    /// # Errors
+    ///
+    /// A path that a line cannot hold.
+    pub(crate) fn encode(&self) -> Result<String, DisturbError> {
+        let path = |path: &Path| match path.to_str().filter(|text| !text.contains(['\t', '\n'])) {
+            Some(text) => Ok(text.to_owned()),
+            None => {
+                Err(DisturbError::Unwise(format!("`{}` is no path that can be used here", path.display())))
+            }
+        };
+        Ok(match self {
+            Undo::Continue(who) => format!("continue\t{}\t{}", who.pid, who.started),
+            Undo::Kill(who) => format!("kill\t{}\t{}", who.pid, who.started),
+            Undo::Thaw { freezer, group } => format!("thaw\t{}\t{}", freezer.number(), path(group)?),
+            Undo::Home { freezer, group, home } => {
+                format!("home\t{}\t{}\t{}", freezer.number(), path(group)?, path(home)?)
+            }
+            Undo::Remove(folder) => format!("remove\t{}", path(folder)?),
+        })
+    }
+
+    /// `None` where the line is none of ours.
+    pub(crate) fn parse(line: &str) -> Option<Undo> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let who =
+            |pid: &str, started: &str| Some(Who { pid: pid.parse().ok()?, started: started.parse().ok()? });
+        Some(match *fields.as_slice() {
+            ["continue", pid, started] => Undo::Continue(who(pid, started)?),
+            ["kill", pid, started] => Undo::Kill(who(pid, started)?),
+            ["thaw", freezer, group] => Undo::Thaw { freezer: Version::parse(freezer)?, group: group.into() },
+            ["home", freezer, group, home] => {
+                Undo::Home { freezer: Version::parse(freezer)?, group: group.into(), home: home.into() }
+            }
+            ["remove", folder] => Undo::Remove(folder.into()),
+            _ => return None,
+        })
+    }
+}
+
+/// An undo that is held ready: its process or file is open, so that no other can come into its place.
+#[derive(Debug)]
+pub(crate) enum Ready {
+    Signal(Victim, Signal),
+    Write(File, &'static [u8]),
+    Home { freezer: Version, group: PathBuf, home: PathBuf },
+    Remove(PathBuf),
+}
+
+impl Ready {
+    /// # Errors
+    ///
+    /// Why it could not be undone; the deed must not be done then.
+    pub(crate) fn open(undo: Undo) -> Result<Ready, String> {
+        let found = |who: Who| {
+            let victim = Victim::find(who.pid).map_err(|error| error.to_string())?;
+            match victim.started() == who.started {
+                true => Ok(victim),
+                false => Err(format!("pid {} is another process by now", who.pid)),
+            }
+        };
+        Ok(match undo {
+            Undo::Continue(who) => Ready::Signal(found(who)?, Signal::CONT),
+            Undo::Kill(who) => Ready::Signal(found(who)?, Signal::KILL),
+            Undo::Thaw { freezer, group } => {
+                let path = group.join(freezer.file());
+                let file = OpenOptions::new().write(true).open(&path);
+                Ready::Write(file.map_err(|error| format!("{}: {error}", path.display()))?, freezer.thaw())
+            }
+            Undo::Home { freezer, group, home } => Ready::Home { freezer, group, home },
+            Undo::Remove(folder) => Ready::Remove(folder),
+        })
+    }
+
+    /// Undoes it.
+    ///
+    /// # Errors
+    ///
+    /// What is left behind, and why.
+    pub(crate) fn undo(&mut self) -> Result<(), String> {
+        match self {
+            Ready::Signal(victim, signal) => match victim.signal(*signal) {
+                Ok(()) | Err(DisturbError::Gone { .. }) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            },
+            Ready::Write(file, text) => match file.write_all(text) {
+                // The group is gone, and with it all that was in it.
+                Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => Ok(()),
+                result => result.map_err(|error| format!("a control group stays frozen: {error}")),
+            },
+            Ready::Home { freezer, group, home } => {
+                bring_home(*freezer, group, home).map_err(|error| format!("{}: {error}", group.display()))
+            }
+            Ready::Remove(folder) => match fs::remove_dir_all(&*folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(format!("{} is left behind: {error}", folder.display()))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+/// Thaws a group, moves everybody in it to `home`, and removes it. Where it is gone already, all is well.
+pub(crate) fn bring_home(freezer: Version, group: &Path, home: &Path) -> io::Result<()> {
+    if !group.exists() {
+        return Ok(());
+    }
+    fs::write(group.join(freezer.file()), freezer.thaw())?;
+    let begin = clock::now();
+    loop {
+        let inside = fs::read_to_string(group.join(PROCS))?;
+        for pid in inside.lines() {
+            // One that has just ended cannot be moved, and need not be.
+            let _ = fs::write(home.join(PROCS), pid);
+        }
+        match fs::remove_dir(group) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // Those that have just left are still counted for a moment; a fork may have come after the list.
+            Err(_) if clock::now() < begin + PATIENCE => clock::sleep_until(clock::now() + BETWEEN_TRIES),
+            result => return result,
+        }
+    }
+}
+
+/// Of a control group: the processes in it.
+pub(crate) const PROCS: &str = "cgroup.procs";
+
+/// How long a group may take to become empty. A dying process with much memory takes tenths of a second.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+const BETWEEN_TRIES: Nanos = Nanos::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_understood() {
+        let who = Who { pid: 7, started: 99 };
+        let (group, home) = (PathBuf::from("/sys/fs/cgroup/a b"), PathBuf::from("/sys/fs/cgroup"));
+        for undo in [
+            Undo::Continue(who),
+            Undo::Kill(who),
+            Undo::Thaw { freezer: Version::One, group: group.clone() },
+            Undo::Home { freezer: Version::Two, group, home },
+            Undo::Remove("/tmp/x".into()),
+        ] {
+            assert_eq!(Undo::parse(&undo.encode().unwrap()), Some(undo));
+        }
+        for line in ["", "continue\t7", "kill\tx\t1", "thaw\t3\t/a", "remove\ta\tb", "sing\t1"] {
+            assert_eq!(Undo::parse(line), None, "{line}");
+        }
+        assert!(Undo::Remove("/tmp/a\nkill".into()).encode().is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! What a stall was made of, as far as the kernel tells: a pure function of the stall and the accounts around it.
+
+use units::Nanos;
+
+use super::{Sample, Wake};
+
+/// The parts of a stall; those that are known and the rest sum to its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Causes {
+    /// Ready to run while others ran, without what a quota took; `None` where the kernel keeps no account.
+    pub run_queue: Option<Nanos>,
+    /// Out of the CPU quota of its control groups.
+    pub throttled: Option<Nanos>,
+    /// Given to others by a hypervisor; the account is in steps of 10 ms.
+    pub stolen: Option<Nanos>,
+    /// Stopped by a signal, and continued.
+    pub stopped: Nanos,
+    /// None of these.
+    pub unknown: Nanos,
+    /// No part of the sum: for how long, between the samples around the stall but at most as long as it was, some task
+    /// of this host waited for a CPU.
+    pub pressure: Option<Nanos>,
+}
+
+/// How long after a stall by SIGSTOP the thread that notes the SIGCONT may come to do so.
+const NOTED_LATE: Nanos = Nanos::from_millis(100);
+
+/// What `wake` was made of. `around` are the accounts before and after it, `continued` when this process was told to
+/// continue after a stop.
+///
+/// A quota's wait is one on the run queue, too, so that is taken from it. An account that grew by more than the stall
+/// has grown before or after it as well: it counts as far as the stall goes.
+pub fn explain(
+    wake: &Wake,
+    cpu: Option<usize>,
+    around: Option<&(Sample, Sample)>,
+    continued: &[Nanos],
+) -> Causes {
+    let length = wake.late();
+    let mut rest = length;
+    let mut take = |part: Nanos| {
+        let part = part.min(rest);
+        rest = rest.saturating_sub(part);
+        part
+    };
+    let grew = |of: &dyn Fn(&Sample) -> Option<Nanos>| {
+        let (before, after) = around?;
+        Some(of(after)?.saturating_sub(of(before)?))
+    };
+    let queued = wake.queued.map(|queued| queued.min(length));
+    let throttled = grew(&|sample| sample.throttled);
+    // It grows as well when other CPUs of the group are throttled: only one that waited has been.
+    let throttled = throttled.map(|time| take(queued.map_or(time, |queued| time.min(queued))));
+    let run_queue = queued.map(|queued| take(queued.saturating_sub(throttled.unwrap_or_default())));
+    let stolen = grew(&|sample| stolen(sample, cpu)).map(&mut take);
+    let until = wake.at + NOTED_LATE;
+    let was_stopped = continued.iter().any(|&at| at >= wake.due && at <= until);
+    let stopped = if was_stopped { take(length) } else { Nanos::ZERO };
+    let pressure = grew(&|sample| sample.pressure).map(|time| time.min(length));
+    Causes { run_queue, throttled, stolen, stopped, unknown: rest, pressure }
+}
+
+/// Of the meter's CPU; of a meter that moves, of all.
+fn stolen(sample: &Sample, cpu: Option<usize>) -> Option<Nanos> {
+    let all = sample.stolen.as_ref()?;
+    let of = all.iter().filter(|(number, _)| cpu.is_none_or(|cpu| cpu == *number));
+    Some(Nanos(of.map(|(_, time)| time.0).sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hiccup::wake;
+
+    fn ms(ms: u64) -> Nanos {
+        Nanos::from_millis(ms)
+    }
+
+    /// A stall from 1000 ms on; accounts grow from zero by so many milliseconds.
+    fn causes(length: u64, queued: u64, (throttled, stolen): (u64, u64), continued: &[Nanos]) -> Causes {
+        let stall = wake(ms(1_000), ms(1_000 + length), ms(1), Some(ms(queued)));
+        let sample = |at, throttled, stolen| Sample {
+            at: ms(at),
+            throttled: Some(ms(throttled)),
+            stolen: Some(vec![(0, ms(99)), (1, ms(stolen))]),
+            pressure: None,
+        };
+        let around = (sample(980, 0, 0), sample(1_200, throttled, stolen));
+        let causes = explain(&stall, Some(1), Some(&around), continued);
+        let known = [causes.run_queue, causes.throttled, causes.stolen, Some(causes.stopped)];
+        let sum: u64 = known.iter().flatten().map(|part| part.0).sum::<u64>() + causes.unknown.0;
+        assert_eq!(Nanos(sum), stall.late(), "the parts sum to the stall");
+        causes
+    }
+
+    #[track_caller]
+    fn check(causes: Causes, run_queue: u64, throttled: u64, stolen: u64, stopped: u64, unknown: u64) {
+        let found = [
+            causes.run_queue.unwrap(),
+            causes.throttled.unwrap(),
+            causes.stolen.unwrap(),
+            causes.stopped,
+            causes.unknown,
+        ];
+        assert_eq!(found.map(|part| part.0 / 1_000_000), [run_queue, throttled, stolen, stopped, unknown]);
+    }
+
+    #[test]
+    fn each_part_goes_to_who_is_known_for_it() {
+        check(causes(40, 38, (0, 0), &[]), 38, 0, 0, 0, 2);
+        check(causes(40, 38, (30, 0), &[]), 8, 30, 0, 0, 2);
+        check(causes(40, 5, (0, 30), &[]), 5, 0, 30, 0, 5);
+        check(causes(40, 1, (0, 0), &[ms(1_040)]), 1, 0, 0, 39, 0);
+        // Nothing is known of it.
+        check(causes(40, 0, (0, 0), &[]), 0, 0, 0, 0, 40);
+    }
+
+    #[test]
+    fn what_grew_by_more_than_the_stall_counts_as_far_as_it_goes() {
+        check(causes(40, 40, (500, 0), &[]), 0, 40, 0, 0, 0);
+        check(causes(40, 90, (0, 70), &[]), 40, 0, 0, 0, 0);
+        // Another CPU of the group was throttled: this one did not wait.
+        check(causes(40, 0, (40, 0), &[]), 0, 0, 0, 0, 40);
+    }
+
+    #[test]
+    fn only_a_continuation_of_that_time_explains_a_stall() {
+        check(causes(40, 0, (0, 0), &[ms(999), ms(1_141)]), 0, 0, 0, 0, 40);
+        check(causes(40, 0, (0, 0), &[ms(1_139)]), 0, 0, 0, 40, 0);
+    }
+
+    /// If this fails, an account that the kernel does not keep reads as if it had been zero.
+    #[test]
+    fn what_is_not_told_is_absent() {
+        let stall = wake(ms(0), ms(40), ms(1), None);
+        let causes = explain(&stall, None, None, &[]);
+        assert_eq!((causes.run_queue, causes.throttled, causes.stolen), (None, None, None));
+        assert_eq!(causes.unknown, ms(40));
+    }
+}

@@ -1,0 +1,381 @@
+//! `parallax disturb` against what it does to real processes: that it does it, writes down when, and leaves nothing
+//! behind, however it ends. The worst end is SIGKILL at a random moment, to it alone or to its whole process group.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use record::observation::disturb::Episode;
+use record::observation::{ObservationBody, read_observation};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use units::Nanos;
+
+use crate::{binary, quiet};
+
+/// What the issue of this verb asks for: fifty of fifty.
+const TRIALS: u64 = 50;
+
+/// Nothing may take so long on the busiest host.
+const PATIENCE: Nanos = Nanos::from_secs(20);
+
+/// If this fails, a killed `disturb` leaves a server stopped.
+#[test]
+fn killed_at_any_moment_it_leaves_nothing_stopped() {
+    let _together = quiet::together();
+    let mut caught = 0;
+    for trial in 0..TRIALS {
+        let victim = Victim::start();
+        let pid = victim.pid().to_string();
+        let run = Running::start(&["pause", "-p", &pid, "--for", "15ms", "--every", "20ms"]);
+        run.wait_for_a_random_moment(trial);
+        caught += u64::from(victim.is_stopped());
+        run.kill(trial);
+        wait_until("the victim runs", || !victim.is_stopped());
+    }
+    // Three quarters of the moments lie within a pause: that it was never caught in one would be a test of nothing.
+    println!("{caught} of {TRIALS} were killed while the victim stood still");
+    assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
+}
+
+/// If this fails, a killed `disturb` leaves a server frozen, or in a control group that nobody knows.
+#[test]
+fn killed_at_any_moment_it_leaves_nothing_frozen_and_no_group() {
+    let _together = quiet::together();
+    let kinds: Vec<&str> = [("cgroup-v1", "cgroup"), ("cgroup-v2", "cgroup2")]
+        .into_iter()
+        .filter(|(_, kind)| has_freezer(kind))
+        .map(|(by, _)| by)
+        .collect();
+    assert!(
+        !kinds.is_empty(),
+        "this host has no control groups with a freezer that this test may use (root may)"
+    );
+    let mut caught = 0;
+    for trial in 0..TRIALS {
+        let by = kinds[trial as usize % kinds.len()];
+        let victim = Victim::start();
+        let (pid, before) = (victim.pid().to_string(), victim.groups());
+        let line = ["pause", "-p", &pid, "--by", by, "--for", "15ms", "--every", "20ms"];
+        let run = Running::start(&line);
+        run.wait_for_a_random_moment(trial);
+        let groups = own_groups(run.pid());
+        caught += u64::from(groups.iter().any(|group| is_frozen(group)));
+        run.kill(trial);
+        assert_eq!(victim.groups(), before, "trial {trial}, {by}");
+        assert!(own_groups(run.pid()).is_empty(), "trial {trial}, {by}: {groups:?}");
+        // It reacts again: it dies of a signal that can be caught.
+        victim.end_by_term();
+    }
+    println!("{caught} of {TRIALS} were killed while the victim was frozen");
+    assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
+}
+
+/// If this fails, hogs, memory and files outlive who made them.
+#[test]
+fn killed_at_any_moment_it_leaves_no_process_file_or_socket() {
+    let _together = quiet::together();
+    let folder = tempfile::tempdir().unwrap();
+    let shown = folder.path().to_str().unwrap();
+    let schedule = ["--for", "15ms", "--every", "20ms"];
+    let means: [&[&str]; 4] = [
+        &["cpu", "--hogs", "2", "--duty", "50%"],
+        &["memory", "--size", "4MiB", "--touch", "64MiB/s"],
+        &["disk", shown, "--file", "128KiB"],
+        &["net", "0", "1", "--delay", "5ms"],
+    ];
+    for trial in 0..TRIALS {
+        let line = [means[trial as usize % means.len()], &schedule].concat();
+        let run = Running::start(&line);
+        run.wait_for_a_random_moment(trial);
+        run.kill(trial);
+        for worker in &run.workers {
+            wait_until("a worker is gone", || !is_alive(*worker));
+        }
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        assert!(left.is_empty(), "trial {trial}: {left:?}");
+        if let Some(address) = &run.relays {
+            assert!(TcpStream::connect(address).is_err(), "trial {trial}: {address} still listens");
+        }
+    }
+}
+
+/// If this fails, the truth that was planted is another than the one that is written down.
+///
+/// A victim that counts what it does shows when it stood still: while `disturb` says that it did, it counts nothing.
+#[test]
+fn what_is_written_down_is_what_was() {
+    let _alone = quiet::alone();
+    let victim = Victim::start();
+    let folder = tempfile::tempdir().unwrap();
+    let pid = victim.pid().to_string();
+    let schedule = ["--for", "40ms", "--every", "100ms", "--jitter", "20ms", "--seed", "7", "--count", "5"];
+    let before = context_switches(victim.pid());
+    let (episodes, results) = finished(&["pause", "-p", &pid], &schedule, folder.path());
+    assert!(context_switches(victim.pid()) > before, "the victim goes on");
+    assert_eq!((results.episodes, results.skipped, results.seed), (5, 0, 7));
+    for episode in &episodes {
+        let (intended, real) = (episode.intended, episode.real.unwrap());
+        assert!(real.begin_ns >= intended.begin_ns, "{episode:?}");
+        assert!(real.end_ns >= intended.end_ns, "{episode:?}");
+        assert!(episode.note.is_none(), "{episode:?}");
+    }
+    let again = tempfile::tempdir().unwrap();
+    let (repeated, _) = finished(&["pause", "-p", &pid], &schedule, again.path());
+    let intended = |episodes: &[Episode]| episodes.iter().map(|each| each.intended).collect::<Vec<_>>();
+    assert_eq!(intended(&episodes), intended(&repeated), "the same seed is the same schedule");
+}
+
+#[test]
+fn a_victim_that_ends_ends_the_run_well() {
+    let _together = quiet::together();
+    let victim = Victim::start();
+    let folder = tempfile::tempdir().unwrap();
+    let pid = victim.pid().to_string();
+    let run = Running::start_in(&["pause", "-p", &pid, "--for", "5ms", "--every", "20ms"], folder.path());
+    clock::sleep_until(clock::now() + Nanos::from_millis(70));
+    drop(victim);
+    assert!(run.wait().success());
+    let observed = read_observation(folder.path()).unwrap();
+    let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };
+    assert_eq!(results.over, Some(record::observation::disturb::Over::VictimGone));
+}
+
+/// If this fails, Ctrl-C in the middle of a pause leaves it to the guard, or loses the record.
+#[test]
+fn ctrl_c_in_the_middle_undoes_and_keeps_the_record() {
+    let _together = quiet::together();
+    let victim = Victim::start();
+    let folder = tempfile::tempdir().unwrap();
+    let pid = victim.pid().to_string();
+    let run = Running::start_in(&["pause", "-p", &pid, "--for", "60s"], folder.path());
+    wait_until("the victim stands still", || victim.is_stopped());
+    kill_process(run.as_pid(), Signal::INT).unwrap();
+    assert_eq!(run.wait().code(), Some(130));
+    assert!(!victim.is_stopped());
+    let observed = read_observation(folder.path()).unwrap();
+    let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };
+    assert_eq!((results.episodes, results.over), (1, Some(record::observation::disturb::Over::Stopped)));
+}
+
+/// If this fails, a disturbance goes on though nothing would undo it.
+#[test]
+fn without_its_guard_nothing_is_disturbed_any_more() {
+    let _together = quiet::together();
+    let victim = Victim::start();
+    let pid = victim.pid().to_string();
+    let run = Running::start(&["pause", "-p", &pid, "--for", "5ms", "--every", "20ms"]);
+    kill_process(pid_of(run.guard), Signal::KILL).unwrap();
+    assert_eq!(run.wait().code(), Some(1));
+    assert!(!victim.is_stopped());
+}
+
+fn finished(
+    means: &[&str],
+    schedule: &[&str],
+    folder: &Path,
+) -> (Vec<Episode>, record::observation::DisturbResults) {
+    let run = Running::start_in(&[means, schedule].concat(), folder);
+    assert!(run.wait().success());
+    let observed = read_observation(folder).unwrap();
+    let episodes = observed.events.iter().filter_map(|event| event.disturbance.clone()).collect();
+    let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };
+    (episodes, results)
+}
+
+/// A process that works a little, and often.
+struct Victim(Child);
+
+impl Victim {
+    fn start() -> Victim {
+        // Sleeps of a millisecond: it switches context a thousand times a second.
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do sleep 0.001; done"]).stdin(Stdio::null());
+        Victim(command.spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn is_stopped(&self) -> bool {
+        state(self.pid()) == Some('T')
+    }
+
+    fn groups(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/cgroup", self.pid())).unwrap()
+    }
+
+    fn end_by_term(self) {
+        kill_process(pid_of(self.pid()), Signal::TERM).unwrap();
+        wait_until("the victim reacts", || !is_alive(self.pid()));
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `parallax disturb` under way.
+struct Running {
+    child: std::cell::RefCell<Child>,
+    guard: u32,
+    workers: Vec<u32>,
+    relays: Option<String>,
+    // Its output goes nowhere else, and it is not to be told that nobody listens.
+    _out: BufReader<ChildStdout>,
+    _folder: Option<tempfile::TempDir>,
+}
+
+impl Running {
+    fn start(line: &[&str]) -> Running {
+        let folder = tempfile::tempdir().unwrap();
+        let mut running = Running::start_in(line, &folder.path().join("record"));
+        running._folder = Some(folder);
+        running
+    }
+
+    fn start_in(line: &[&str], folder: &Path) -> Running {
+        let mut child = Command::new(binary::path())
+            .arg("disturb")
+            .args(line)
+            .arg("-o")
+            .arg(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        out.read_line(&mut first).unwrap();
+        let after = |word: &str| first.split_once(word).map(|(_, rest)| rest.trim());
+        let guard = after("guard pid ").and_then(|pid| pid.parse().ok());
+        let guard = guard.unwrap_or_else(|| panic!("it does not tell its guard: {first}"));
+        let workers = after(", by pid ").map(|rest| rest.split(';').next().unwrap().to_owned());
+        let workers =
+            workers.iter().flat_map(|pids| pids.split(", ")).map(|pid| pid.parse().unwrap()).collect();
+        let relays = after("relaying ").map(|rest| rest.split(' ').next().unwrap().to_owned());
+        Running { child: child.into(), guard, workers, relays, _out: out, _folder: None }
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.borrow().id()
+    }
+
+    fn as_pid(&self) -> Pid {
+        pid_of(self.pid())
+    }
+
+    /// Between its start and its seventh episode, another one in each trial.
+    fn wait_for_a_random_moment(&self, trial: u64) {
+        // Steps of the golden ratio of 140 ms fall evenly over it, whatever the number of trials.
+        let moment = trial.wrapping_mul(86_525_238) % 140_000_000;
+        clock::sleep_until(clock::now() + Nanos(moment));
+    }
+
+    /// Kills it alone, or its whole group, in turn, and waits until its guard has ended.
+    fn kill(&self, trial: u64) {
+        let pid = self.as_pid();
+        match trial % 2 {
+            0 => kill_process(pid, Signal::KILL).unwrap(),
+            _ => kill_process_group(pid, Signal::KILL).unwrap(),
+        }
+        self.child.borrow_mut().wait().unwrap();
+        wait_until("the guard has ended", || !is_alive(self.guard));
+    }
+
+    fn wait(&self) -> std::process::ExitStatus {
+        wait_until("it ends", || self.child.borrow_mut().try_wait().unwrap().is_some());
+        self.child.borrow_mut().wait().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut child = self.child.borrow_mut();
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+#[track_caller]
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let begin = clock::now();
+    while !holds() {
+        assert!(clock::now() < begin + PATIENCE, "waited {PATIENCE} until {what}");
+        clock::sleep_until(clock::now() + Nanos::from_millis(1));
+    }
+}
+
+fn pid_of(pid: u32) -> Pid {
+    Pid::from_raw(pid.cast_signed()).unwrap()
+}
+
+fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// A zombie whose parent has not looked yet is gone.
+fn is_alive(pid: u32) -> bool {
+    state(pid).is_some_and(|state| state != 'Z')
+}
+
+fn context_switches(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let count = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().parse::<u64>().unwrap()
+    };
+    count("voluntary_ctxt_switches:") + count("nonvoluntary_ctxt_switches:")
+}
+
+/// Where the trees of control groups are mounted that have a freezer of this kind.
+fn mounts(kind: &str) -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/mounts").unwrap();
+    let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    lines
+        .filter(|fields| {
+            fields[2] == kind && (kind == "cgroup2" || fields[3].split(',').any(|name| name == "freezer"))
+        })
+        .map(|fields| PathBuf::from(fields[1]))
+        .collect()
+}
+
+fn has_freezer(kind: &str) -> bool {
+    mounts(kind).iter().any(|mount| {
+        let own = mount.join(format!("parallax-test-{}", std::process::id()));
+        let made = fs::create_dir(&own).is_ok();
+        let _ = fs::remove_dir(&own);
+        made
+    })
+}
+
+/// The groups that the process `pid` of ours made and that are still there, anywhere below the mounts.
+fn own_groups(pid: u32) -> Vec<PathBuf> {
+    let name = format!("parallax-pause-{pid}-");
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = ["cgroup", "cgroup2"].iter().flat_map(|kind| mounts(kind)).collect();
+    while let Some(folder) = folders.pop() {
+        let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
+        for entry in inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            if entry.file_name().to_string_lossy().starts_with(&name) {
+                found.push(entry.path());
+            }
+            folders.push(entry.path());
+        }
+    }
+    found
+}
+
+fn is_frozen(group: &Path) -> bool {
+    let one = fs::read_to_string(group.join("freezer.state")).is_ok_and(|state| state.trim() == "FROZEN");
+    one || fs::read_to_string(group.join("cgroup.freeze")).is_ok_and(|state| state.trim() == "1")
+}
