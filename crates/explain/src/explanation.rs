@@ -7,7 +7,7 @@ use record::document::{Document, Host, Time};
 use record::import::unix_ns;
 use record::observation::watch::{Digest, WatchLine};
 use record::observation::{ObservationBody, Observed};
-use record::{Interval, Phase, Recording, Second, Served};
+use record::{Interval, LATE, Phase, Recording, Second, Served};
 use serde::Serialize;
 use units::Nanos;
 
@@ -206,10 +206,11 @@ fn share_clock(one: (&Host, &Time), other: (&Host, &Time)) -> bool {
 
 /// Each answered row with its ledger, by response.
 fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: &[Clocks]) -> Vec<Explained> {
+    let after_lag = after_lag(rows);
     let threads: Vec<Threads<'_>> = servers.iter().map(|server| Threads::new(&server.served)).collect();
     let answered = rows.iter().zip(matches).enumerate().filter(|(_, (row, _))| row.service.is_some());
     let explain = |(index, (row, matched)): (usize, (&Row, &Option<Match>))| {
-        let ledger = match matched {
+        let mut ledger = match matched {
             None => Ledger::of(row),
             Some(Match { server, place, by }) => {
                 let clocks = clocks[*server];
@@ -220,11 +221,36 @@ fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: 
                 Ledger::divided(row, &AtServer { served, behind, zero, loopback })
             }
         };
+        ledger.shift(Segment::PoolWait, Segment::PoolAfterLag, after_lag[index]);
         Explained { row: index, response: row.response, joined: matched.is_some(), ledger }
     };
     let mut explained: Vec<_> = answered.map(explain).collect();
     explained.sort_by_key(|explained| (explained.response, explained.row));
     explained
+}
+
+/// How much of each row's wait for a connection is the client's doing: what became due while it was late comes all at
+/// once, and queues. So long as it was late it is excused for, less the time since.
+fn after_lag(rows: &[Row]) -> Vec<u64> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let taken_up = |row: usize| rows[row].end_of(Phase::ScheduleLag).0;
+    let lag = |row: usize| {
+        let lag = rows[row].phase(Phase::ScheduleLag).filter(|&lag| lag >= LATE);
+        lag.map_or(0, |lag| lag.0)
+    };
+    // Of those taken up at once the latest first.
+    order.sort_by_key(|&row| (taken_up(row), std::cmp::Reverse(lag(row))));
+    let mut shares = vec![0; rows.len()];
+    let (mut late_at, mut late_for) = (0u64, 0u64);
+    for row in order {
+        let now = taken_up(row);
+        let left = late_for.saturating_sub(now.saturating_sub(late_at));
+        if lag(row) >= left {
+            (late_at, late_for) = (now, lag(row));
+        }
+        shares[row] = left.max(lag(row));
+    }
+    shares
 }
 
 /// All `ok` requests of the client by the sums of their phases.

@@ -267,8 +267,7 @@ fn align_by_order(
     candidates.filter(|pairs| !pairs.is_empty()).min_by_key(error).unwrap_or_default()
 }
 
-/// Joins connections whose ends differ, the client's `rest` and the server's `unknown`: the pair whose requests fit
-/// best is taken first.
+/// Joins connections whose ends differ, the client's `rest` and the server's `unknown`, by how their requests fit.
 fn by_time(
     rows: &[Row],
     rest: &[Vec<usize>],
@@ -278,39 +277,52 @@ fn by_time(
     if rest.len() > MOST_BY_TIME || unknown.len() > MOST_BY_TIME {
         return Vec::new();
     }
-    let mut pairs = Vec::new();
-    for (client, indices) in rest.iter().enumerate() {
+    // By the client's connection: who it may be at the server, the likeliest first.
+    let mut likely: Vec<Vec<usize>> = Vec::new();
+    for indices in rest {
+        let some = &indices[..indices.len().min(COMPARED)];
+        let mut candidates = Vec::new();
         for (at, places) in unknown.iter().enumerate() {
-            let some = &indices[..indices.len().min(COMPARED)];
             let found = align_by_time(rows, some, places, watched);
             // Most of the client's requests have one of the server's, and few of the server's are left over.
-            if found.len() * 5 < some.len() * 4 || found.len() * 2 < places.len().min(some.len()) {
-                continue;
+            if found.len() * 5 >= some.len() * 4 && found.len() * 2 >= places.len().min(some.len()) {
+                candidates.push((std::cmp::Reverse(found.len()), way_there(rows, &found, watched), at));
             }
-            pairs.push((std::cmp::Reverse(found.len()), spread(rows, &found, watched), client, at));
         }
+        candidates.sort_unstable();
+        likely.push(candidates.into_iter().map(|(.., at)| at).collect());
     }
-    pairs.sort_unstable();
-    let (mut clients, mut servers) = (vec![false; rest.len()], vec![false; unknown.len()]);
-    let mut joined = Vec::new();
-    for (_, _, client, at) in pairs {
-        if clients[client] || servers[at] {
-            continue;
-        }
-        (clients[client], servers[at]) = (true, true);
-        joined.extend(align_by_time(rows, &rest[client], unknown[at], watched));
+    let mut partners = vec![None; unknown.len()];
+    for client in 0..rest.len() {
+        let mut tried = vec![false; unknown.len()];
+        pair_up(client, &likely, &mut partners, &mut tried);
     }
-    joined
+    let pairs = partners.iter().enumerate().filter_map(|(at, client)| Some(((*client)?, at)));
+    pairs.flat_map(|(client, at)| align_by_time(rows, &rest[client], unknown[at], watched)).collect()
 }
 
-/// How much the way there differs from request to request: the half that lies in the middle.
-fn spread(rows: &[Row], pairs: &[(usize, usize)], watched: &Watched<'_>) -> i128 {
+/// Finds a partner for `client`, whose present client finds another one if it must: so that as many have one as can.
+fn pair_up(client: usize, likely: &[Vec<usize>], partners: &mut [Option<usize>], tried: &mut [bool]) -> bool {
+    for &at in &likely[client] {
+        if std::mem::replace(&mut tried[at], true) {
+            continue;
+        }
+        if partners[at].is_none_or(|other| pair_up(other, likely, partners, tried)) {
+            partners[at] = Some(client);
+            return true;
+        }
+    }
+    false
+}
+
+/// From sent to read, in the middle of all pairs.
+fn way_there(rows: &[Row], pairs: &[(usize, usize)], watched: &Watched<'_>) -> i128 {
     let way = |&(index, place): &(usize, usize)| {
         i128::from(watched.served[place].read.0) - watched.zero - i128::from(begin(&rows[index]))
     };
     let mut ways: Vec<i128> = pairs.iter().map(way).collect();
     ways.sort_unstable();
-    ways[ways.len() * 3 / 4] - ways[ways.len() / 4]
+    ways[ways.len() / 2]
 }
 
 #[cfg(test)]

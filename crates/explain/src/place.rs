@@ -54,6 +54,8 @@ impl Place {
 pub enum Segment {
     ScheduleLag,
     PoolWait,
+    /// Waits for a connection in the burst that a late client makes of what became due meanwhile.
+    PoolAfterLag,
     Resolve,
     Connect,
     Tls,
@@ -97,11 +99,12 @@ pub enum Segment {
 }
 
 impl Segment {
-    pub const COUNT: usize = 29;
+    pub const COUNT: usize = 30;
 
     pub const ALL: [Segment; Segment::COUNT] = [
         Segment::ScheduleLag,
         Segment::PoolWait,
+        Segment::PoolAfterLag,
         Segment::Resolve,
         Segment::Connect,
         Segment::Tls,
@@ -136,6 +139,7 @@ impl Segment {
         match self {
             Segment::ScheduleLag => ("schedule_lag", "client late to take it up"),
             Segment::PoolWait => ("pool_wait", "waits for a connection"),
+            Segment::PoolAfterLag => ("pool_after_lag", "waits for one after the client was late"),
             Segment::Resolve => ("resolve", "name lookup"),
             Segment::Connect => ("connect", "TCP connect"),
             Segment::Tls => ("tls", "TLS handshake"),
@@ -177,7 +181,7 @@ impl Segment {
     /// Who answers for it, as long as no other record says more.
     pub const fn place(self) -> Place {
         match self {
-            Segment::ScheduleLag | Segment::ClientLag => Place::Client,
+            Segment::ScheduleLag | Segment::PoolAfterLag | Segment::ClientLag => Place::Client,
             Segment::PoolWait => Place::Pool,
             Segment::Resolve
             | Segment::Connect

@@ -108,6 +108,17 @@ fn a_client_that_stalls_now_and_then() {
     assert_eq!(found.blame.explained_ns, found.blame.rows * 50 * MS);
 }
 
+/// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
+/// the pool.
+#[test]
+fn a_burst_after_a_stall_is_the_client_s() {
+    let read = World::burst(20, 50 * MS, 3 * MS).write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!(found.blame.place, Place::Client, "{found:#?}");
+    assert!(found.bands[0].segments_ns["pool_after_lag"] > 400 * MS, "{found:#?}");
+    assert!(found.bands[0].segments_ns["pool_wait"] < 100 * MS, "{found:#?}");
+}
+
 #[test]
 fn a_host_that_does_not_run_excuses_its_client() {
     let mut world = World::of(200, Plant::Unread);

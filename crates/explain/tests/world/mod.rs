@@ -1,5 +1,7 @@
 //! A client's and a server's records of the same requests, with 50 ms planted in one place.
 
+#![expect(clippy::unwrap_used, reason = "a panic here is the test failing")]
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::SocketAddr;
@@ -134,6 +136,21 @@ impl World {
             let due = (ZERO + n * turn).saturating_sub(3 * turn).max(ZERO);
             times.queue = ZERO + n * turn - due;
             let (request, served) = pair(n, due, &times, 0);
+            world.requests.push(request);
+            world.served.push(served);
+        }
+        world
+    }
+
+    /// `count` requests that became due within a stall of the client, and had then to share one connection, each for
+    /// `turn`.
+    pub fn burst(count: u64, stall: u64, turn: u64) -> World {
+        let mut world = World::of(0, Plant::Late);
+        for n in 0..count {
+            let due = n * stall / count;
+            let mut times = Times { late: stall - due, pool: n * turn, ..Times::usual() };
+            times.parts[Part::OnCpu as usize] = turn / 2;
+            let (request, served) = pair(4 * n, ZERO + due, &times, 0);
             world.requests.push(request);
             world.served.push(served);
         }
