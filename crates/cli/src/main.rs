@@ -7,6 +7,7 @@ mod demo;
 mod disturb_verb;
 mod drive;
 mod exit;
+mod explain_verb;
 mod hiccup_verb;
 mod hints;
 mod import_verb;
@@ -48,6 +49,7 @@ enum Verb {
     #[cfg(feature = "ebpf")]
     Watch(Box<watch_verb::Args>),
     Report(report_verb::Args),
+    Explain(explain_verb::Args),
     Scenario(scenario_verb::Args),
     Convert(convert_verb::Args),
     Import(import_verb::Args),
@@ -78,6 +80,7 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         #[cfg(feature = "ebpf")]
         Verb::Watch(args) => watch_verb::run(&args, verb_matches),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Explain(args) => explain_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),
         Verb::Import(args) => import_verb::run(&args),

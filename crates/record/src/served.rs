@@ -205,7 +205,7 @@ impl Served {
         in_order
             && self.residual() == 0
             && self.preempted <= self.part(Part::RunQueue)
-            && self.socket_run_queue + self.socket_throttled <= queued
+            && self.socket_run_queue.saturating_add(self.socket_throttled) <= queued
     }
 }
 

@@ -33,7 +33,7 @@ pub use json::json;
 pub use rebuild::{Rebuilt, rebuild, rebuild_so_far};
 pub use search::{probe_line, reading, search_json, search_text};
 pub use second::second_line;
-pub use style::{Style, count, percent, rate};
+pub use style::{Style, count, percent, rate, wrap};
 pub use summary::{RunFacts, summarize};
 pub use text::{Report, text};
 pub use trap::{Trap, demo_text, trap};

@@ -31,11 +31,13 @@ impl Style {
         if self.unicode { "×" } else { "x" }
     }
 
-    pub(crate) fn strong(self, text: impl Display) -> String {
+    /// What the eye shall find first.
+    pub fn strong(self, text: impl Display) -> String {
         self.paint(anstyle::Style::new().effects(Effects::BOLD), text)
     }
 
-    pub(crate) fn faint(self, text: impl Display) -> String {
+    /// What the eye may skip.
+    pub fn faint(self, text: impl Display) -> String {
         self.paint(anstyle::Style::new().effects(Effects::DIMMED), text)
     }
 
@@ -122,7 +124,7 @@ pub(crate) fn aligned(value: Nanos) -> String {
 }
 
 /// `text` in lines of at most `width`, the first begun with `head`, the others indented by its length.
-pub(crate) fn wrap(head: &str, text: &str, width: usize) -> String {
+pub fn wrap(head: &str, text: &str, width: usize) -> String {
     let indent = head.chars().count();
     let mut lines = vec![head.to_owned()];
     let mut used = indent;

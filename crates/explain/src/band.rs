@@ -1,0 +1,227 @@
+//! Requests taken together: those near a percentile, the slowest, or all; and what is to be explained of them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use units::Nanos;
+
+use crate::ledger::Ledger;
+use crate::place::{Place, Segment};
+
+/// Requests whose responses are alike, and where their time went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Band {
+    /// `all`, `p50`, `p95`, `p99` or `slowest`.
+    pub name: &'static str,
+    /// Which requests these are, for people.
+    pub means: String,
+    pub rows: u64,
+    /// Those of them that were found at a server.
+    pub joined: u64,
+    /// The shortest and the longest response among them.
+    pub from_ns: u64,
+    pub to_ns: u64,
+    /// Of all responses. The segments sum to it.
+    pub sum_ns: u64,
+    /// By name, those that are not zero.
+    pub segments_ns: BTreeMap<&'static str, u64>,
+    /// The place that has most of it, and how much: whether it is to blame is another question.
+    pub most: Option<Place>,
+    #[serde(skip)]
+    pub(crate) sums: Ledger,
+}
+
+/// One request with its ledger.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Explained {
+    /// Its place among the client's rows.
+    pub(crate) row: usize,
+    pub(crate) response: Nanos,
+    pub(crate) joined: bool,
+    pub(crate) ledger: Ledger,
+}
+
+/// A percentile's band: those whose rank is nearer to it than this share of all, or than half the way to the end.
+const HALF_BAND: f64 = 0.025;
+
+/// How many requests are shown one by one.
+pub(crate) const SLOWEST: usize = 10;
+
+impl Band {
+    pub(crate) fn of(name: &'static str, means: String, rows: &[Explained]) -> Band {
+        let mut sums = Ledger::default();
+        for explained in rows {
+            for segment in Segment::ALL {
+                sums.put(segment, explained.ledger.get(segment));
+            }
+        }
+        Band {
+            name,
+            means,
+            rows: rows.len() as u64,
+            joined: rows.iter().filter(|explained| explained.joined).count() as u64,
+            from_ns: rows.iter().map(|explained| explained.response.0).min().unwrap_or(0),
+            to_ns: rows.iter().map(|explained| explained.response.0).max().unwrap_or(0),
+            sum_ns: sums.sum(),
+            segments_ns: by_name(&sums),
+            most: most(&sums),
+            sums,
+        }
+    }
+
+    /// Of one request of it.
+    pub fn mean(&self, segment: Segment) -> Nanos {
+        Nanos(self.sums.get(segment).checked_div(self.rows).unwrap_or(0))
+    }
+}
+
+pub(crate) fn by_name(sums: &Ledger) -> BTreeMap<&'static str, u64> {
+    let there = Segment::ALL.into_iter().filter(|&segment| sums.get(segment) > 0);
+    there.map(|segment| (segment.name(), sums.get(segment))).collect()
+}
+
+fn most(sums: &Ledger) -> Option<Place> {
+    let mut places: BTreeMap<Place, u64> = BTreeMap::new();
+    for segment in Segment::ALL {
+        *places.entry(segment.place()).or_default() += sums.get(segment);
+    }
+    places.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns).map(|(place, _)| place)
+}
+
+/// The bands of `sorted`, which is in the order of the responses.
+pub(crate) fn bands(sorted: &[Explained]) -> Vec<Band> {
+    let mut bands = vec![Band::of("all", "all answered requests".to_owned(), sorted)];
+    for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+        // A band of the same requests as its neighbour's tells nothing.
+        if (sorted.len() as f64) * (1.0 - q) < 1.0 {
+            continue;
+        }
+        let half = HALF_BAND.min((1.0 - q) / 2.0);
+        let rows = near(sorted, q, half);
+        let percent = |q: f64| (q * 1e4).round() / 1e2;
+        let means = format!("ranked {} % to {} %", percent(q - half), percent(q + half));
+        bands.push(Band::of(name, means, rows));
+    }
+    let slowest = &sorted[sorted.len().saturating_sub(SLOWEST)..];
+    bands.push(Band::of("slowest", format!("the slowest {}", slowest.len()), slowest));
+    bands.retain(|band| band.rows > 0);
+    bands
+}
+
+fn near(sorted: &[Explained], q: f64, half: f64) -> &[Explained] {
+    let rank = |q: f64| ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1;
+    &sorted[rank(q - half)..=rank(q + half)]
+}
+
+/// What is to be explained: the time of some requests, or by how much it exceeds that of the ordinary ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    /// For people: `the slowest 5 %`.
+    pub(crate) over: String,
+    pub(crate) rows: Vec<Explained>,
+    pub(crate) sums: Ledger,
+    pub(crate) is_excess: bool,
+}
+
+/// A tail is explained by itself where it is this many times the median.
+const HEAVY: u64 = 2;
+
+/// And where it has so many requests: of fewer, any accident is a cause.
+const TAIL_ROWS: usize = 10;
+
+/// Of the requests of a scope, so many must have been found at a server to leave out the others.
+const JOINED_SHARE: f64 = 0.3;
+
+impl Scope {
+    /// The slow requests of `sorted`: a heavy tail where there is one, else all.
+    pub(crate) fn of(sorted: &[Explained], is_whole_run: bool) -> Scope {
+        let tails = [(0.95, "the slowest 5 %"), (0.99, "the slowest 1 %")];
+        for (q, over) in tails.into_iter().filter(|_| is_whole_run) {
+            let first = ((q * sorted.len() as f64).ceil() as usize).min(sorted.len());
+            let tail = &sorted[first..];
+            if tail.len() < TAIL_ROWS {
+                continue;
+            }
+            let median = sorted[sorted.len() / 2].response;
+            if tail[0].response.0 >= median.0.saturating_mul(HEAVY) {
+                return Scope::excess(format!("{over} of the requests"), tail, near(sorted, 0.5, HALF_BAND));
+            }
+        }
+        let over = if is_whole_run { "all answered requests" } else { "the requests that were kept" };
+        let rows = told(sorted);
+        let sums = Band::of("all", String::new(), &rows).sums;
+        Scope { over: over.to_owned(), rows, sums, is_excess: false }
+    }
+
+    /// What `tail` has more than ordinary requests have.
+    fn excess(over: String, tail: &[Explained], ordinary: &[Explained]) -> Scope {
+        let rows = told(tail);
+        let mut sums = Band::of("tail", String::new(), &rows).sums;
+        let ordinary = Band::of("ordinary", String::new(), &told(ordinary));
+        for segment in Segment::ALL {
+            let usual = ordinary.mean(segment).0.saturating_mul(rows.len() as u64);
+            let sum = &mut sums.0[segment as usize];
+            *sum = sum.saturating_sub(usual);
+        }
+        Scope { over, rows, sums, is_excess: true }
+    }
+
+    /// Of figures that are of all requests together.
+    pub(crate) fn of_sums(sums: Ledger) -> Scope {
+        Scope { over: "all ok requests".to_owned(), rows: Vec::new(), sums, is_excess: false }
+    }
+}
+
+/// Those that were found at a server, where they can stand for all.
+fn told(rows: &[Explained]) -> Vec<Explained> {
+    let joined: Vec<_> = rows.iter().copied().filter(|explained| explained.joined).collect();
+    if joined.len() as f64 >= rows.len() as f64 * JOINED_SHARE { joined } else { rows.to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(responses: impl IntoIterator<Item = u64>) -> Vec<Explained> {
+        let row = |(row, ns)| {
+            let mut ledger = Ledger::default();
+            ledger.put(Segment::OnCpu, 100);
+            ledger.put(Segment::ClientLag, ns - 100);
+            Explained { row, response: Nanos(ns), joined: true, ledger }
+        };
+        responses.into_iter().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn bands_are_the_requests_near_a_percentile() {
+        let bands = bands(&rows(1_001..=2_000));
+        let told: Vec<_> =
+            bands.iter().map(|band| (band.name, band.rows, band.from_ns, band.to_ns)).collect();
+        assert_eq!(
+            told,
+            [
+                ("all", 1_000, 1_001, 2_000),
+                ("p50", 51, 1_475, 1_525),
+                ("p95", 51, 1_925, 1_975),
+                ("p99", 11, 1_985, 1_995),
+                ("slowest", 10, 1_991, 2_000),
+            ]
+        );
+        for band in &bands {
+            assert_eq!(band.segments_ns.values().sum::<u64>(), band.sum_ns);
+        }
+        assert_eq!(super::bands(&rows([200, 300])).len(), 3);
+        assert!(super::bands(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_heavy_tail_is_explained_by_what_it_has_more() {
+        let even = Scope::of(&rows(1_001..=2_000), true);
+        assert_eq!((even.rows.len(), even.is_excess), (1_000, false));
+        let tail = rows((0..900).map(|_| 1_000).chain((0..100).map(|_| 9_000)));
+        let heavy = Scope::of(&tail, true);
+        assert_eq!((heavy.rows.len(), heavy.is_excess), (50, true));
+        assert_eq!(by_name(&heavy.sums), BTreeMap::from([("client_lag", 50 * 8_000)]));
+        assert_eq!(Scope::of(&tail, false).rows.len(), 1_000);
+    }
+}

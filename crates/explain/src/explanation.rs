@@ -1,0 +1,490 @@
+//! The whole of it: records in, an explanation out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use export::requests::{Row, Rows};
+use record::document::{Document, Host, Time};
+use record::import::unix_ns;
+use record::observation::watch::{Digest, WatchLine};
+use record::observation::{ObservationBody, Observed};
+use record::{Interval, LATE, Phase, Recording, Second, Served};
+use serde::Serialize;
+use units::Nanos;
+
+use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
+use crate::behind::Threads;
+use crate::host::{HostRecord, Surroundings};
+use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
+use crate::ledger::{AtServer, Ledger};
+use crate::place::{Place, Segment};
+use crate::rules::{Blame, Facts, Sentence, judge};
+use crate::seconds::{SecondOf, ServerSums, in_period, seconds};
+
+/// A record of `drive`.
+#[derive(Debug)]
+pub struct Client {
+    pub document: Document,
+    pub seconds: Vec<Second>,
+    pub total: Interval,
+    /// Its `requests.parquet`, where it has one.
+    pub rows: Option<(Rows, Vec<Row>)>,
+    /// For people: the folder.
+    pub name: String,
+}
+
+impl Client {
+    pub fn new(recording: Recording, rows: Option<(Rows, Vec<Row>)>, name: String) -> Client {
+        let Recording { document, seconds, total, .. } = recording;
+        Client { document, seconds, total, rows, name }
+    }
+
+    pub(crate) fn zero(&self) -> u64 {
+        self.document.time.started_monotonic_ns
+    }
+
+    /// The run on its own monotonic clock.
+    pub(crate) fn period(&self) -> (u64, u64) {
+        let length = self.seconds.last().map_or(0, |last| last.start_ns + last.length_ns);
+        (self.zero(), self.zero().saturating_add(length))
+    }
+}
+
+/// A record of `watch`.
+#[derive(Debug)]
+pub struct Server {
+    pub observed: Observed,
+    /// Its `served.parquet`; empty where it has none.
+    pub served: Vec<Served>,
+    pub name: String,
+}
+
+impl Server {
+    fn digests(&self) -> &[Digest] {
+        match &self.observed.document.body {
+            ObservationBody::Watch(results) => &results.digests,
+            _ => &[],
+        }
+    }
+}
+
+/// Where the time of a client's requests went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    pub client: String,
+    pub servers: Vec<String>,
+    /// Why the figures may not be what they seem; a line each.
+    pub notes: Vec<String>,
+    pub blame: Blame,
+    /// The place with most time first.
+    pub sentences: Vec<Sentence>,
+    pub bands: Vec<Band>,
+    pub slowest: Vec<Slow>,
+    /// What could be found at a server and what could not.
+    pub join: JoinCounts,
+    pub surroundings: Surroundings,
+    pub seconds: Vec<SecondOf>,
+}
+
+/// One of the slowest requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slow {
+    pub n: u64,
+    pub target: String,
+    /// When it was due, from the run's zero.
+    pub intended_ns: u64,
+    pub response_ns: u64,
+    pub outcome: &'static str,
+    /// Found at a server.
+    pub joined: bool,
+    /// They sum to the response.
+    pub segments_ns: BTreeMap<&'static str, u64>,
+    /// Who ran most while the server's thread waited for a CPU.
+    pub culprit: Option<String>,
+    /// The normalised statement or route, by the server's observer.
+    pub digest: Option<String>,
+    #[serde(skip)]
+    pub(crate) ledger: Ledger,
+}
+
+/// Joins the records and explains the time of the client's requests.
+///
+/// # Cost
+///
+/// For each request of the client and of the servers some hundred bytes, and steps as many as a server's thread has
+/// requests under way.
+pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Explanation {
+    let (from, to) = client.period();
+    let clocks: Vec<Clocks> = servers.iter().map(|server| Clocks::of(client, server)).collect();
+    let here = hosts.iter().filter(|host| {
+        let document = &host.observed.document;
+        share_clock((&client.document.host, &client.document.time), (&document.host, &document.time))
+    });
+    let surroundings = Surroundings::of(here, from, to);
+    let empty = Vec::new();
+    let rows = client.rows.as_ref().map_or(&empty, |(_, rows)| rows);
+    let watched: Vec<Watched<'_>> = servers
+        .iter()
+        .zip(&clocks)
+        .map(|(server, clocks)| Watched { served: &server.served, zero: clocks.zero, shared: clocks.shared })
+        .collect();
+    let (matches, join) = join(rows, &watched);
+    let explained = ledgers(rows, &matches, servers, &clocks);
+    let is_whole_run = client.rows.as_ref().is_none_or(|(rows, _)| !rows.kept.starts_with("slowest"));
+    let sums: Vec<ServerSums> =
+        servers.iter().zip(&clocks).map(|(server, clocks)| sums(client, server, clocks)).collect();
+
+    let mut scope = if explained.is_empty() {
+        Scope::of_sums(client_sums(client))
+    } else {
+        Scope::of(&explained, is_whole_run)
+    };
+    let by_averages = divide_by_averages(&mut scope, &sums);
+    let told = Told { client, servers, rows, matches: &matches, surroundings: &surroundings, join: &join };
+    let facts = told.facts(&scope);
+    let count = if scope.rows.is_empty() { client.total.counts.ok } else { scope.rows.len() as u64 };
+    let (mut blame, mut sentences) = judge(&scope.over, &scope.sums, count, &facts);
+    told.name_digest(&scope, &mut blame, &mut sentences);
+    let shown = if explained.is_empty() {
+        let mut band = Band::of("all", "all ok requests, by their sums".to_owned(), &[]);
+        (band.rows, band.sum_ns, band.segments_ns) = (count, scope.sums.sum(), by_name(&scope.sums));
+        band.sums = scope.sums;
+        vec![band]
+    } else if is_whole_run {
+        bands(&explained)
+    } else {
+        bands(&explained).into_iter().filter(|band| matches!(band.name, "all" | "slowest")).collect()
+    };
+    Explanation {
+        client: client.name.clone(),
+        servers: servers.iter().map(|server| server.name.clone()).collect(),
+        notes: told.notes(&clocks, by_averages),
+        blame,
+        sentences,
+        bands: shown,
+        slowest: told.slowest(&explained),
+        join,
+        seconds: seconds(client, servers, &clocks, &surroundings),
+        surroundings,
+    }
+}
+
+/// How a server's clock lies to the client's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clocks {
+    /// Added to an offset from the client's zero: an instant on the server's clock.
+    pub(crate) zero: i128,
+    /// It is one clock, and `zero` is exact.
+    pub(crate) shared: bool,
+}
+
+impl Clocks {
+    fn of(client: &Client, server: &Server) -> Clocks {
+        let (one, other) = (&client.document, &server.observed.document);
+        if share_clock((&one.host, &one.time), (&other.host, &other.time)) {
+            return Clocks { zero: i128::from(client.zero()), shared: true };
+        }
+        let started = |time: &Time| i128::from(unix_ns(&time.started).unwrap_or(0));
+        let later = started(&one.time) - started(&other.time);
+        Clocks { zero: i128::from(other.time.started_monotonic_ns) + later, shared: false }
+    }
+}
+
+/// By how much the begin of a boot may differ that two records work out from their two clocks: the wall clock is
+/// slewed meanwhile.
+const BOOT_SLACK: i128 = 1_000_000_000;
+
+/// Whether two records' monotonic instants are of one clock: of one boot of one host.
+fn share_clock(one: (&Host, &Time), other: (&Host, &Time)) -> bool {
+    if let (Some(one), Some(other)) = (&one.0.boot_id, &other.0.boot_id) {
+        return one == other;
+    }
+    let boot =
+        |time: &Time| Some(i128::from(unix_ns(&time.started)?) - i128::from(time.started_monotonic_ns));
+    let near = boot(one.1).zip(boot(other.1)).is_some_and(|(one, other)| (one - other).abs() < BOOT_SLACK);
+    near && one.0.name.is_some() && one.0.name == other.0.name
+}
+
+/// Each answered row with its ledger, by response.
+fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: &[Clocks]) -> Vec<Explained> {
+    let after_lag = after_lag(rows);
+    let threads: Vec<Threads<'_>> = servers.iter().map(|server| Threads::new(&server.served)).collect();
+    let answered = rows.iter().zip(matches).enumerate().filter(|(_, (row, _))| row.service.is_some());
+    let explain = |(index, (row, matched)): (usize, (&Row, &Option<Match>))| {
+        let mut ledger = match matched {
+            None => Ledger::of(row),
+            Some(Match { server, place, by }) => {
+                let clocks = clocks[*server];
+                let zero = u64::try_from(clocks.zero).ok().filter(|_| clocks.shared);
+                let loopback = *by == By::Ends && row.carried.is_some_and(|at| is_loopback(at.server));
+                let behind = threads[*server].behind(*place);
+                let served = &servers[*server].served[*place];
+                Ledger::divided(row, &AtServer { served, behind, zero, loopback })
+            }
+        };
+        ledger.shift(Segment::PoolWait, Segment::PoolAfterLag, after_lag[index]);
+        Explained { row: index, response: row.response, joined: matched.is_some(), ledger }
+    };
+    let mut explained: Vec<_> = answered.map(explain).collect();
+    explained.sort_by_key(|explained| (explained.response, explained.row));
+    explained
+}
+
+/// How much of each row's wait for a connection is the client's doing: what became due while it was late comes all at
+/// once, and queues. So long as it was late it is excused for, less the time since.
+fn after_lag(rows: &[Row]) -> Vec<u64> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let taken_up = |row: usize| rows[row].end_of(Phase::ScheduleLag).0;
+    let lag = |row: usize| {
+        let lag = rows[row].phase(Phase::ScheduleLag).filter(|&lag| lag >= LATE);
+        lag.map_or(0, |lag| lag.0)
+    };
+    // Of those taken up at once the latest first.
+    order.sort_by_key(|&row| (taken_up(row), std::cmp::Reverse(lag(row))));
+    let mut shares = vec![0; rows.len()];
+    let (mut late_at, mut late_for) = (0u64, 0u64);
+    for row in order {
+        let now = taken_up(row);
+        let left = late_for.saturating_sub(now.saturating_sub(late_at));
+        if lag(row) >= left {
+            (late_at, late_for) = (now, lag(row));
+        }
+        shares[row] = left.max(lag(row));
+    }
+    shares
+}
+
+/// All `ok` requests of the client by the sums of their phases.
+fn client_sums(client: &Client) -> Ledger {
+    let mut ledger = Ledger::default();
+    for phase in Phase::ALL {
+        let sum = client.total.phase(phase).map_or(0, |durations| durations.sum_ns());
+        ledger.put(Segment::of_phase(phase), u64::try_from(sum).unwrap_or(u64::MAX));
+    }
+    ledger
+}
+
+/// What a server did in the client's period, by its requests or by its lines.
+fn sums(client: &Client, server: &Server, clocks: &Clocks) -> ServerSums {
+    let mut sums = ServerSums::default();
+    let (from, to) = client.period();
+    for served in server.served.iter().filter(|served| in_period(served.done, clocks, (0, to - from))) {
+        sums.add(served);
+    }
+    if sums.requests > 0 {
+        return sums;
+    }
+    for line in &server.observed.lines {
+        let zero = server.observed.document.time.started_monotonic_ns;
+        let middle = Nanos(zero.saturating_add(line.start.0).saturating_add(line.length.0 / 2));
+        if in_period(middle, clocks, (0, to - from))
+            && let Ok(fields) = line.fields::<WatchLine>()
+        {
+            sums.add_line(&fields);
+        }
+    }
+    sums
+}
+
+/// Divides what was not found at a server as the server's averages are: of all requests that is right on average,
+/// of a tail it would be a guess. Whether it did.
+fn divide_by_averages(scope: &mut Scope, servers: &[ServerSums]) -> bool {
+    let undivided = scope.sums.get(Segment::ServerAndNetwork);
+    let has_most = u128::from(undivided) * 2 >= u128::from(scope.sums.sum());
+    let [server] = servers else { return false };
+    if scope.is_excess || !has_most || undivided == 0 || server.requests == 0 {
+        return false;
+    }
+    let requests = scope.rows.len() as u64;
+    let all = if requests == 0 { server.requests } else { requests };
+    scope.sums.0[Segment::ServerAndNetwork as usize] = 0;
+    server.divide(undivided, all, &mut scope.sums);
+    true
+}
+
+/// What is known, for the sentences beside the figures.
+struct Told<'a> {
+    client: &'a Client,
+    servers: &'a [Server],
+    rows: &'a [Row],
+    matches: &'a [Option<Match>],
+    surroundings: &'a Surroundings,
+    join: &'a JoinCounts,
+}
+
+impl Told<'_> {
+    fn served(&self, row: usize) -> Option<(&Server, &Served)> {
+        let Match { server, place, .. } = self.matches[row]?;
+        let server = &self.servers[server];
+        Some((server, &server.served[place]))
+    }
+
+    fn facts(&self, scope: &Scope) -> Facts {
+        let drops = self.client.seconds.iter().filter_map(|second| second.host.listen_drops);
+        let own = self.client.seconds.iter().filter_map(|second| second.hiccup_max_ns).max();
+        let count = scope.rows.len().max(1) as u64;
+        let client_mean = (scope.sums.get(Segment::ScheduleLag) + scope.sums.get(Segment::ClientLag)) / count;
+        let by_time =
+            scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
+        let (client_stalled, server_stalled) = self.stalled(scope);
+        Facts {
+            culprit: self.culprit(scope),
+            own_stall: own.map(Nanos).filter(|own| own.0 > client_mean && client_mean > 0),
+            host_stall: Some(Nanos(self.surroundings.longest_stall_ns)).filter(|stall| stall.0 > 0),
+            between: by_time.count() * 2 > scope.rows.len(),
+            listen_drops: drops.sum::<u64>() > 0,
+            no_server: self.servers.is_empty(),
+            client_stalled,
+            server_stalled,
+        }
+    }
+
+    /// How much of the scope lies within stalls of the client's host: of the client's own time, and of the rest.
+    fn stalled(&self, scope: &Scope) -> (u64, u64) {
+        let zero = self.client.zero();
+        let (mut client, mut rest) = (0u64, 0u64);
+        for one in &scope.rows {
+            let row = &self.rows[one.row];
+            let edges = [row.intended, row.end_of(Phase::ScheduleLag), row.end_of(Phase::Send)]
+                .map(|at| zero.saturating_add(at.0));
+            let [arrived, read] = [row.end_of(Phase::Receive), row.end_of(Phase::ClientLag)]
+                .map(|at| zero.saturating_add(at.0));
+            client += self.surroundings.stalled(edges[0], edges[1], false)
+                + self.surroundings.stalled(arrived, read, false);
+            rest += self.surroundings.stalled(edges[2], arrived, true);
+        }
+        (client, rest)
+    }
+
+    fn culprit(&self, scope: &Scope) -> Option<String> {
+        let mut culprits: BTreeMap<(&str, u32), u64> = BTreeMap::new();
+        for (_, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
+            if let Some(culprit) = &served.culprit {
+                *culprits.entry((&culprit.comm, culprit.pid)).or_default() += culprit.time.0;
+            }
+        }
+        if let Some(((comm, pid), time)) = culprits.into_iter().max_by_key(|(_, time)| *time) {
+            return Some(format!("{comm} (pid {pid}), {} in all", Nanos(time)));
+        }
+        let own: BTreeSet<u64> = self
+            .servers
+            .iter()
+            .flat_map(|server| server.served.iter().map(|served| u64::from(served.pid)))
+            .collect();
+        let busy = self.surroundings.busiest.iter().find(|busy| !own.contains(&busy.pid))?;
+        Some(format!("{} (pid {}), {} of CPU time meanwhile", busy.name, busy.pid, Nanos(busy.cpu_ns)))
+    }
+
+    /// Which statement or route has most of the server's time in the scope.
+    fn name_digest(&self, scope: &Scope, blame: &mut Blame, sentences: &mut [Sentence]) {
+        let mut digests: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut total = 0;
+        for (server, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
+            total += served.response().0;
+            if let Some(digest) = server.digests().get(served.digest as usize) {
+                *digests.entry(&digest.text).or_default() += served.response().0;
+            }
+        }
+        let Some((text, ns)) = digests.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| total > 0) else {
+            return;
+        };
+        let share = report::percent(ns as f64 / total as f64);
+        let text: String = text.chars().take(120).collect();
+        for sentence in sentences {
+            if matches!(sentence.place, Place::HandlerCpu | Place::HandlerBlocked) {
+                let is_blamed = blame.sentence == sentence.text;
+                sentence.text.push_str(&format!(" {share} of the server's time is in `{text}`."));
+                if is_blamed {
+                    blame.sentence.clone_from(&sentence.text);
+                }
+            }
+        }
+    }
+
+    fn slowest(&self, explained: &[Explained]) -> Vec<Slow> {
+        let slow = |one: &Explained| {
+            let row = &self.rows[one.row];
+            let served = self.served(one.row);
+            let culprit = served.and_then(|(_, served)| served.culprit.as_ref());
+            let digest = served.and_then(|(server, served)| server.digests().get(served.digest as usize));
+            Slow {
+                n: row.n,
+                target: row.target.to_string(),
+                intended_ns: row.intended.0,
+                response_ns: row.response.0,
+                outcome: row.failure.map_or("ok", |failure| failure.outcome.name()),
+                joined: one.joined,
+                segments_ns: by_name(&one.ledger),
+                culprit: culprit
+                    .map(|culprit| format!("{} (pid {}), {}", culprit.comm, culprit.pid, culprit.time)),
+                digest: digest.map(|digest| digest.text.clone()),
+                ledger: one.ledger,
+            }
+        };
+        explained.iter().rev().take(SLOWEST).map(slow).collect()
+    }
+
+    fn notes(&self, clocks: &[Clocks], by_averages: bool) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |when: bool, text: String| {
+            if when {
+                notes.push(text)
+            }
+        };
+        match &self.client.rows {
+            None => note(
+                true,
+                "The client kept no requests one by one: only sums are explained; drive with --requests all."
+                    .to_owned(),
+            ),
+            Some((kept, _)) => note(
+                kept.kept != "all",
+                format!("The client kept {}: what is said of requests is said of these.", kept.kept),
+            ),
+        }
+        note(
+            self.servers.is_empty(),
+            "There is no record of the server: run `parallax watch` beside the server, with --requests all."
+                .to_owned(),
+        );
+        for (server, clocks) in self.servers.iter().zip(clocks) {
+            let name = &server.name;
+            note(
+                server.served.is_empty(),
+                format!("{name} kept no requests one by one: watch with --requests all."),
+            );
+            note(
+                !clocks.shared,
+                format!("{name} is of another host or boot: the network's two ways are not told apart."),
+            );
+            if let ObservationBody::Watch(results) = &server.observed.document.body {
+                let losses = results.losses;
+                let lost = losses.ring_full.saturating_add(losses.map_full).saturating_add(losses.recursion);
+                note(
+                    lost > 0,
+                    format!("{name} lost {} events or requests: some are not found.", report::count(lost)),
+                );
+            }
+        }
+        let carried = self.rows.iter().any(|row| row.carried.is_some());
+        note(
+            !self.rows.is_empty() && !carried && !self.servers.is_empty(),
+            "The client's record does not say which connection carried a request: it is of an older version, or \
+             none of TCP."
+                .to_owned(),
+        );
+        note(
+            by_averages,
+            "Requests could not be found at the server: what is said of it are its averages over the run."
+                .to_owned(),
+        );
+        note(
+            self.join.by_time > 0,
+            format!(
+                "{} requests were found at the server by time alone: their connections have other ends there, so \
+                 something lies between.",
+                report::count(self.join.by_time)
+            ),
+        );
+        notes
+    }
+}

@@ -1,0 +1,329 @@
+//! Which request at the server is which request of the client.
+//!
+//! By the two ends of the connection, and within it by order and time. Where the ends differ because something lies
+//! between (a relay, address translation), by time alone: one connection's requests lie within the other's. What
+//! cannot be joined is counted by its reason.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, SocketAddr};
+
+use export::requests::Row;
+use record::{Phase, Served};
+use serde::Serialize;
+
+/// A request of the client that was found at the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Match {
+    /// Which of the servers' records.
+    pub(crate) server: usize,
+    /// Its place in that record's requests.
+    pub(crate) place: usize,
+    pub(crate) by: By,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The same two ends.
+    Ends,
+    /// Other ends, the same times.
+    Time,
+}
+
+/// What became of the client's requests. They sum to its rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct JoinCounts {
+    pub rows: u64,
+    /// Found by the two ends of their connection.
+    pub by_ends: u64,
+    /// Found by time alone: something lies between client and server.
+    pub by_time: u64,
+    /// Given up before a whole answer came.
+    pub unanswered: u64,
+    /// Their record does not say which connection carried them, or none of TCP did.
+    pub no_connection: u64,
+    /// No observer saw a request on such a connection.
+    pub connection_not_seen: u64,
+    /// Their connection was seen, and no request on it fits.
+    pub request_not_seen: u64,
+    /// Requests that observers kept and that are none of these rows: of other clients, or of another time.
+    pub others_at_servers: u64,
+}
+
+impl JoinCounts {
+    pub(crate) fn joined(&self) -> u64 {
+        self.by_ends + self.by_time
+    }
+}
+
+/// One observer's requests, for the join.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watched<'a> {
+    pub(crate) served: &'a [Served],
+    /// Added to an instant of a row it is on the clock of `served`: exactly where `shared`, else as well as the two
+    /// hosts' wall clocks agree.
+    pub(crate) zero: i128,
+    pub(crate) shared: bool,
+}
+
+type Ends = (SocketAddr, SocketAddr);
+
+/// Connections that are compared by time alone, each with each.
+const MOST_BY_TIME: usize = 64;
+
+/// Requests of a connection that decide whether two connections are one.
+const COMPARED: usize = 2_000;
+
+/// How far the order on one connection may differ between two records that began at different times.
+const SHIFTS: i64 = 8;
+
+pub(crate) fn join(rows: &[Row], servers: &[Watched<'_>]) -> (Vec<Option<Match>>, JoinCounts) {
+    let mut matches = vec![None; rows.len()];
+    let mut counts = JoinCounts { rows: rows.len() as u64, ..JoinCounts::default() };
+    let mut connections: BTreeMap<Ends, Vec<usize>> = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        match (row.service, row.carried) {
+            (None, _) => counts.unanswered += 1,
+            (_, None) => counts.no_connection += 1,
+            (_, Some(carried)) => {
+                connections.entry((plain(carried.local), plain(carried.server))).or_default().push(index);
+            }
+        }
+    }
+    for indices in connections.values_mut() {
+        indices.sort_by_key(|&index| (begin(&rows[index]), rows[index].carried.map(|carried| carried.nth)));
+    }
+    let mut seen = vec![false; rows.len()];
+    for (server, watched) in servers.iter().enumerate() {
+        let at_server = at_server(watched.served);
+        let mut rest = Vec::new();
+        for (ends, indices) in &connections {
+            let open: Vec<usize> =
+                indices.iter().copied().filter(|&index| matches[index].is_none()).collect();
+            match find(&at_server, *ends) {
+                Some(places) => {
+                    open.iter().for_each(|&index| seen[index] = true);
+                    for (index, place) in align(rows, &open, places, watched) {
+                        matches[index] = Some(Match { server, place, by: By::Ends });
+                    }
+                }
+                None if open.len() == indices.len() => rest.push(open),
+                None => {}
+            }
+        }
+        if watched.shared {
+            let unknown = at_server.by_ends.iter().filter(|(ends, _)| !connections.contains_key(*ends));
+            let unknown: Vec<&Vec<usize>> = unknown.map(|(_, places)| places).collect();
+            for (index, place) in by_time(rows, &rest, &unknown, watched) {
+                matches[index] = Some(Match { server, place, by: By::Time });
+            }
+        }
+    }
+    for (matched, seen) in matches.iter().zip(&seen) {
+        match matched {
+            Some(Match { by: By::Ends, .. }) => counts.by_ends += 1,
+            Some(Match { by: By::Time, .. }) => counts.by_time += 1,
+            None if *seen => counts.request_not_seen += 1,
+            None => {}
+        }
+    }
+    let told = counts.joined() + counts.unanswered + counts.no_connection + counts.request_not_seen;
+    counts.connection_not_seen = counts.rows - told;
+    let served: u64 = servers.iter().map(|watched| watched.served.len() as u64).sum();
+    counts.others_at_servers = served - counts.joined();
+    (matches, counts)
+}
+
+fn begin(row: &Row) -> u64 {
+    row.end_of(Phase::Auth).0
+}
+
+/// An IPv4 address that an IPv6 socket shows is that address.
+fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}
+
+pub(crate) fn is_loopback(address: SocketAddr) -> bool {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => ip.is_loopback(),
+        IpAddr::V6(ip) => ip.is_loopback(),
+    }
+}
+
+/// Requests by the connection's ends, from the client's side, each in the order of its reads.
+struct AtServer {
+    by_ends: BTreeMap<Ends, Vec<usize>>,
+    /// Of the client's end alone: where an address of the server was translated on the way.
+    by_client: HashMap<SocketAddr, Ends>,
+}
+
+fn at_server(served: &[Served]) -> AtServer {
+    let mut by_ends: BTreeMap<Ends, Vec<usize>> = BTreeMap::new();
+    for (place, request) in served.iter().enumerate() {
+        if let (Some(peer), Some(local)) = (request.peer, request.local) {
+            by_ends.entry((plain(peer), plain(local))).or_default().push(place);
+        }
+    }
+    for places in by_ends.values_mut() {
+        places.sort_by_key(|&place| (served[place].read, served[place].n));
+    }
+    let by_client = by_ends.keys().map(|ends| (ends.0, *ends)).collect();
+    AtServer { by_ends, by_client }
+}
+
+fn find(at_server: &AtServer, ends: Ends) -> Option<&Vec<usize>> {
+    // A client's end on loopback is the same for a relay and for the server: there only both ends tell.
+    let translated = || at_server.by_client.get(&ends.0).filter(|_| !is_loopback(ends.0));
+    at_server.by_ends.get(&ends).or_else(|| at_server.by_ends.get(translated()?))
+}
+
+/// Pairs of one connection, both sides in order.
+fn align(rows: &[Row], indices: &[usize], places: &[usize], watched: &Watched<'_>) -> Vec<(usize, usize)> {
+    if !watched.shared {
+        return align_by_order(rows, indices, places, watched);
+    }
+    let by_time = align_by_time(rows, indices, places, watched);
+    // Pipelined requests are in the kernel at once: after a loss, order tells them apart and time does not.
+    let mut shifts: BTreeMap<i64, usize> = BTreeMap::new();
+    for &(index, place) in &by_time {
+        *shifts.entry(shift(&rows[index], &watched.served[place])).or_default() += 1;
+    }
+    let mut shifts: Vec<_> = shifts.into_iter().collect();
+    shifts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let fitting = |(shift, _)| -> Vec<_> {
+        let pairs = at_shift(rows, indices, places, watched, shift).into_iter();
+        pairs.filter(|&(index, place)| fits(&rows[index], &watched.served[place], watched.zero)).collect()
+    };
+    let by_order =
+        shifts.into_iter().take(SHIFTS as usize).map(fitting).max_by_key(Vec::len).unwrap_or_default();
+    if by_order.len() >= by_time.len() { by_order } else { by_time }
+}
+
+fn shift(row: &Row, served: &Served) -> i64 {
+    let nth = row.carried.map_or(0, |carried| carried.nth);
+    served.n.wrapping_sub(nth).cast_signed()
+}
+
+/// The server read it after its first byte was sent, and before its answer was here.
+fn fits(row: &Row, served: &Served, zero: i128) -> bool {
+    let read = i128::from(served.read.0);
+    (zero + i128::from(begin(row))..=zero + i128::from(row.end_of(Phase::Receive).0)).contains(&read)
+}
+
+fn align_by_time(
+    rows: &[Row],
+    indices: &[usize],
+    places: &[usize],
+    watched: &Watched<'_>,
+) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    let mut left = places.iter().copied().peekable();
+    for &index in indices {
+        let from = watched.zero + i128::from(begin(&rows[index]));
+        while left.next_if(|&place| i128::from(watched.served[place].read.0) < from).is_some() {}
+        if let Some(place) = left.next_if(|&place| fits(&rows[index], &watched.served[place], watched.zero)) {
+            pairs.push((index, place));
+        }
+    }
+    pairs
+}
+
+fn at_shift(
+    rows: &[Row],
+    indices: &[usize],
+    places: &[usize],
+    watched: &Watched<'_>,
+    shift: i64,
+) -> Vec<(usize, usize)> {
+    let by_n: HashMap<u64, usize> = places.iter().map(|&place| (watched.served[place].n, place)).collect();
+    let pair = |&index: &usize| {
+        let nth = rows[index].carried?.nth;
+        Some((index, *by_n.get(&nth.wrapping_add_signed(shift))?))
+    };
+    indices.iter().filter_map(pair).collect()
+}
+
+/// On two clocks: by order, shifted so that the wall clocks agree best.
+fn align_by_order(
+    rows: &[Row],
+    indices: &[usize],
+    places: &[usize],
+    watched: &Watched<'_>,
+) -> Vec<(usize, usize)> {
+    let (Some(&index), Some(&place)) = (indices.first(), places.first()) else { return Vec::new() };
+    let first = shift(&rows[index], &watched.served[place]);
+    let near = (-SHIFTS..=SHIFTS).map(|step| first.saturating_add(step));
+    let candidates = near.map(|shift| at_shift(rows, indices, places, watched, shift));
+    let error = |pairs: &Vec<(usize, usize)>| {
+        let mut errors: Vec<i128> = pairs
+            .iter()
+            .map(|&(index, place)| {
+                let sent = watched.zero + i128::from(begin(&rows[index]));
+                i128::from(watched.served[place].read.0) - sent
+            })
+            .collect();
+        errors.sort_unstable();
+        errors[errors.len() / 2].abs()
+    };
+    candidates.filter(|pairs| !pairs.is_empty()).min_by_key(error).unwrap_or_default()
+}
+
+/// Joins connections whose ends differ, the client's `rest` and the server's `unknown`, by how their requests fit.
+fn by_time(
+    rows: &[Row],
+    rest: &[Vec<usize>],
+    unknown: &[&Vec<usize>],
+    watched: &Watched<'_>,
+) -> Vec<(usize, usize)> {
+    if rest.len() > MOST_BY_TIME || unknown.len() > MOST_BY_TIME {
+        return Vec::new();
+    }
+    // By the client's connection: who it may be at the server, the likeliest first.
+    let mut likely: Vec<Vec<usize>> = Vec::new();
+    for indices in rest {
+        let some = &indices[..indices.len().min(COMPARED)];
+        let mut candidates = Vec::new();
+        for (at, places) in unknown.iter().enumerate() {
+            let found = align_by_time(rows, some, places, watched);
+            // Most of the client's requests have one of the server's, and few of the server's are left over.
+            if found.len() * 5 >= some.len() * 4 && found.len() * 2 >= places.len().min(some.len()) {
+                candidates.push((std::cmp::Reverse(found.len()), way_there(rows, &found, watched), at));
+            }
+        }
+        candidates.sort_unstable();
+        likely.push(candidates.into_iter().map(|(.., at)| at).collect());
+    }
+    let mut partners = vec![None; unknown.len()];
+    for client in 0..rest.len() {
+        let mut tried = vec![false; unknown.len()];
+        pair_up(client, &likely, &mut partners, &mut tried);
+    }
+    let pairs = partners.iter().enumerate().filter_map(|(at, client)| Some(((*client)?, at)));
+    pairs.flat_map(|(client, at)| align_by_time(rows, &rest[client], unknown[at], watched)).collect()
+}
+
+/// Finds a partner for `client`, whose present client finds another one if it must: so that as many have one as can.
+fn pair_up(client: usize, likely: &[Vec<usize>], partners: &mut [Option<usize>], tried: &mut [bool]) -> bool {
+    for &at in &likely[client] {
+        if std::mem::replace(&mut tried[at], true) {
+            continue;
+        }
+        if partners[at].is_none_or(|other| pair_up(other, likely, partners, tried)) {
+            partners[at] = Some(client);
+            return true;
+        }
+    }
+    false
+}
+
+/// From sent to read, in the middle of all pairs.
+fn way_there(rows: &[Row], pairs: &[(usize, usize)], watched: &Watched<'_>) -> i128 {
+    let way = |&(index, place): &(usize, usize)| {
+        i128::from(watched.served[place].read.0) - watched.zero - i128::from(begin(&rows[index]))
+    };
+    let mut ways: Vec<i128> = pairs.iter().map(way).collect();
+    ways.sort_unstable();
+    ways[ways.len() / 2]
+}
+
+#[cfg(test)]
+mod tests;

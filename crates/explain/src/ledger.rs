@@ -1,0 +1,159 @@
+//! One request's time, segment by segment: to the nanosecond its response, whatever the records say of it.
+
+use export::requests::Row;
+use record::{Part, Phase, Served};
+
+use crate::behind::Behind;
+use crate::place::Segment;
+
+/// Nanoseconds for each [`Segment`], in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ledger(pub(crate) [u64; Segment::COUNT]);
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger([0; Segment::COUNT])
+    }
+}
+
+/// What the server's observer knows of a request of the client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AtServer<'a> {
+    pub(crate) served: &'a Served,
+    pub(crate) behind: Behind,
+    /// What must be added to an instant of the client's row to have it on the clock of `served`; `None` where the
+    /// two clocks are not one.
+    pub(crate) zero: Option<u64>,
+    /// Nothing lies between the two: what is not the server's is its socket queue.
+    pub(crate) loopback: bool,
+}
+
+/// Segments from whose time is taken what lies outside the client's window, first to last. An answer is with the
+/// client before the server's write has returned, and what a server does then is on the CPU.
+const OUTSIDE: [Part; Part::COUNT] = [
+    Part::OnCpu,
+    Part::Stolen,
+    Part::RunQueue,
+    Part::LoopWait,
+    Part::Other,
+    Part::Lock,
+    Part::Network,
+    Part::Disk,
+    Part::Yielded,
+    Part::Throttled,
+];
+
+impl Ledger {
+    pub(crate) fn get(&self, segment: Segment) -> u64 {
+        self.0[segment as usize]
+    }
+
+    pub(crate) fn put(&mut self, segment: Segment, ns: u64) {
+        self.0[segment as usize] = self.0[segment as usize].saturating_add(ns);
+    }
+
+    /// Moves up to `most` from one segment to another.
+    pub(crate) fn shift(&mut self, from: Segment, to: Segment, most: u64) {
+        let moved = self.get(from).min(most);
+        self.0[from as usize] -= moved;
+        self.put(to, moved);
+    }
+
+    pub(crate) fn sum(&self) -> u64 {
+        self.0.iter().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+
+    /// Of a row by itself: `wait` and `receive` are undivided.
+    pub(crate) fn of(row: &Row) -> Ledger {
+        let mut ledger = Ledger::default();
+        for phase in Phase::ALL {
+            ledger.put(Segment::of_phase(phase), row.phase(phase).map_or(0, |length| length.0));
+        }
+        ledger
+    }
+
+    /// Of a row of which the server's side is known.
+    pub(crate) fn divided(row: &Row, at: &AtServer<'_>) -> Ledger {
+        let mut ledger = Ledger::of(row);
+        let window = std::mem::take(&mut ledger.0[Segment::ServerAndNetwork as usize]);
+        match at.zero {
+            Some(zero) => {
+                let begin = zero.saturating_add(row.end_of(Phase::Send).0);
+                ledger.divide(begin, begin.saturating_add(window), at);
+            }
+            None => ledger.divide_by_length(window, at),
+        }
+        ledger
+    }
+
+    /// On one clock: the server's instants, brought within the window, cut it into the way there, the queue, the
+    /// server's time and the way back.
+    fn divide(&mut self, begin: u64, end: u64, at: &AtServer<'_>) {
+        let within = |instant: u64| instant.clamp(begin, end);
+        let read = within(at.served.read.0);
+        let done = within(at.served.done.0).max(read);
+        match at.served.arrived {
+            Some(arrived) => {
+                let arrived = within(arrived.0).min(read);
+                self.put(Segment::ToServer, arrived - begin);
+                self.put_queue(read - arrived, at);
+            }
+            None if at.loopback => self.put_queue(read - begin, at),
+            None => self.put(Segment::ToServerAndQueue, read - begin),
+        }
+        self.put_parts(done - read, at);
+        self.put(Segment::ToClient, end - done);
+    }
+
+    /// On two clocks only lengths can be compared: what is not the server's is the network's.
+    fn divide_by_length(&mut self, window: u64, at: &AtServer<'_>) {
+        let served = at.served.response().0.min(window);
+        let queue = at.served.socket_queue().map_or(0, |queue| queue.0).min(window - served);
+        self.put_queue(queue, at);
+        self.put_parts(served, at);
+        let rest = if at.served.arrived.is_some() { Segment::Network } else { Segment::ToServerAndQueue };
+        self.put(rest, window - served - queue);
+    }
+
+    /// `length` of the socket queue, by what held up the thread that read it.
+    fn put_queue(&mut self, length: u64, at: &AtServer<'_>) {
+        let mut left = length;
+        let waits = [
+            (Segment::QueueRunQueue, at.served.socket_run_queue),
+            (Segment::QueueThrottled, at.served.socket_throttled),
+        ];
+        for (segment, waited) in waits {
+            let waited = waited.0.min(left);
+            self.put(segment, waited);
+            left -= waited;
+        }
+        let [cpu, blocked, run_queue] = at.behind.queue.within(left);
+        self.put(Segment::BehindCpu, cpu);
+        self.put(Segment::BehindBlocked, blocked);
+        self.put(Segment::BehindRunQueue, run_queue);
+        self.put(Segment::SocketQueue, left - cpu - blocked - run_queue);
+    }
+
+    /// The server's parts, cut to `length`.
+    fn put_parts(&mut self, length: u64, at: &AtServer<'_>) {
+        let mut parts = at.served.parts.map(|part| part.0);
+        let mut outside = parts.iter().sum::<u64>().saturating_sub(length);
+        for part in OUTSIDE {
+            let cut = parts[part as usize].min(outside);
+            parts[part as usize] -= cut;
+            outside -= cut;
+        }
+        let waits = std::mem::take(&mut parts[Part::LoopWait as usize]);
+        for part in Part::ALL {
+            self.put(Segment::of_part(part), parts[part as usize]);
+        }
+        let [cpu, blocked, run_queue] = at.behind.waits.within(waits);
+        self.put(Segment::BehindCpu, cpu);
+        self.put(Segment::BehindBlocked, blocked);
+        self.put(Segment::BehindRunQueue, run_queue);
+        self.put(Segment::LoopWait, waits - cpu - blocked - run_queue);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,175 @@
+//! Tests of the ledger: whatever the records say, it sums to the response to the nanosecond.
+
+use proptest::prelude::*;
+use record::{Protocol, Timeline};
+use units::Nanos;
+
+use super::*;
+
+/// A request that arrived, was read and was done at these milliseconds, all of its time on the CPU.
+pub(crate) fn served(arrived: u64, read: u64, done: u64) -> Served {
+    let [arrived, read, done] = [arrived, read, done].map(Nanos::from_millis);
+    let mut parts = [Nanos::ZERO; Part::COUNT];
+    parts[Part::OnCpu as usize] = done - read;
+    Served {
+        connection: 1,
+        peer: Some("127.0.0.1:41000".parse().unwrap()),
+        local: Some("127.0.0.1:80".parse().unwrap()),
+        n: 0,
+        arrived: Some(arrived),
+        read,
+        first_sent: done,
+        done,
+        parts,
+        preempted: Nanos::ZERO,
+        preemptions: 0,
+        socket_run_queue: Nanos::ZERO,
+        socket_throttled: Nanos::ZERO,
+        culprit: None,
+        pid: 10,
+        tid: 10,
+        hand_offs: 0,
+        protocol: Protocol::Http1,
+        digest: 0,
+        status: Some(200),
+        class: None,
+        request_bytes: 1,
+        response_bytes: 1,
+    }
+}
+
+/// A row due at `intended` whose phases have these lengths.
+pub(crate) fn row(intended: u64, lengths: [Option<u64>; Phase::COUNT]) -> Row {
+    let mut timeline = Timeline::due(Nanos(intended));
+    for (phase, length) in Phase::ALL.into_iter().zip(lengths) {
+        match length {
+            Some(length) => drop(timeline.end(phase, timeline.last() + Nanos(length))),
+            None => timeline.skip(phase),
+        }
+    }
+    Row {
+        n: 0,
+        target: "GET /".into(),
+        connection: Some(0),
+        carried: None,
+        failure: None,
+        code: Some(200),
+        intended: Nanos(intended),
+        response: timeline.response(),
+        service: Some(timeline.service()),
+        phases: Phase::ALL.map(|phase| timeline.phase(phase)),
+    }
+}
+
+/// A row that waits `wait` ms and does nothing else.
+fn waits(wait: u64) -> Row {
+    let mut lengths = [None; Phase::COUNT];
+    lengths[Phase::Wait as usize] = Some(wait * 1_000_000);
+    row(0, lengths)
+}
+
+fn at(served: &Served, zero: Option<u64>) -> AtServer<'_> {
+    AtServer { served, behind: Behind::default(), zero, loopback: false }
+}
+
+#[track_caller]
+fn check(ledger: Ledger, expected: &[(Segment, u64)]) {
+    let found: Vec<_> = Segment::ALL
+        .into_iter()
+        .filter(|&segment| ledger.get(segment) > 0)
+        .map(|segment| (segment, ledger.get(segment) / 1_000_000))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn one_clock_divides_the_way_there_from_the_way_back() {
+    use Segment::{OnCpu, ServerAndNetwork, SocketQueue, ToClient, ToServer};
+    let request = served(10, 30, 60);
+    let divided = Ledger::divided(&waits(100), &at(&request, Some(0)));
+    check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 30), (ToClient, 40)]);
+    check(Ledger::of(&waits(100)), &[(ServerAndNetwork, 100)]);
+    // An answer is here before the server's write has returned.
+    let divided = Ledger::divided(&waits(50), &at(&request, Some(0)));
+    check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 20)]);
+}
+
+#[test]
+fn two_clocks_leave_the_network_undivided() {
+    use Segment::{Network, OnCpu, SocketQueue};
+    let request = served(1_010, 1_030, 1_060);
+    check(
+        Ledger::divided(&waits(100), &at(&request, None)),
+        &[(SocketQueue, 20), (OnCpu, 30), (Network, 50)],
+    );
+}
+
+#[test]
+fn without_a_stamp_of_the_arrival_the_queue_is_not_told_from_the_network() {
+    use Segment::{OnCpu, SocketQueue, ToClient, ToServerAndQueue};
+    let request = Served { arrived: None, ..served(10, 30, 60) };
+    let here = at(&request, Some(0));
+    check(Ledger::divided(&waits(60), &here), &[(ToServerAndQueue, 30), (OnCpu, 30)]);
+    let here = AtServer { loopback: true, ..here };
+    check(Ledger::divided(&waits(70), &here), &[(SocketQueue, 30), (OnCpu, 30), (ToClient, 10)]);
+}
+
+#[test]
+fn a_reader_without_a_cpu_is_no_reader_that_does_not_read() {
+    use Segment::{OnCpu, QueueRunQueue, QueueThrottled, SocketQueue};
+    let request = Served {
+        socket_run_queue: Nanos::from_millis(10),
+        socket_throttled: Nanos::from_millis(5),
+        ..served(0, 20, 60)
+    };
+    let divided = Ledger::divided(&waits(60), &at(&request, Some(0)));
+    check(divided, &[(SocketQueue, 5), (QueueRunQueue, 10), (QueueThrottled, 5), (OnCpu, 40)]);
+}
+
+prop_compose! {
+    fn any_served()(
+        instants in proptest::collection::vec(0u64..1 << 34, 3),
+        cuts in proptest::collection::vec(0u64..1 << 34, Part::COUNT),
+        stamped in any::<bool>(),
+        waited in 0u64..1 << 34,
+    ) -> Served {
+        let mut instants = instants;
+        instants.sort_unstable();
+        let [arrived, read, done] = [instants[0], instants[1], instants[2]];
+        let mut request = served(0, 0, 0);
+        request.arrived = stamped.then_some(Nanos(arrived));
+        (request.read, request.first_sent, request.done) = (Nanos(read), Nanos(done), Nanos(done));
+        let queued = if stamped { read - arrived } else { 0 };
+        request.socket_run_queue = Nanos(waited.min(queued));
+        request.socket_throttled = Nanos(cuts[0].min(queued - request.socket_run_queue.0));
+        let mut left = done - read;
+        for (part, cut) in request.parts.iter_mut().zip(cuts) {
+            *part = Nanos(cut.min(left));
+            left -= part.0;
+        }
+        request.parts[Part::LoopWait as usize] += Nanos(left);
+        request
+    }
+}
+
+proptest! {
+    /// If this fails, time is lost or invented between the client's record and the server's.
+    #[test]
+    fn every_ledger_sums_to_the_response(
+        intended in 0u64..1 << 30,
+        lengths in proptest::collection::vec(proptest::option::of(0u64..1 << 33), Phase::COUNT),
+        others in proptest::collection::vec(any_served(), 1..6),
+        zero in proptest::option::of(0u64..1 << 33),
+        loopback in any::<bool>(),
+    ) {
+        let row = row(intended, lengths.try_into().unwrap());
+        prop_assert_eq!(Ledger::of(&row).sum(), row.response.0);
+        prop_assert!(others.iter().all(Served::is_lawful));
+        let threads = crate::behind::Threads::new(&others);
+        for (place, served) in others.iter().enumerate() {
+            let behind = threads.behind(place);
+            let divided = Ledger::divided(&row, &AtServer { served, behind, zero, loopback });
+            prop_assert_eq!(divided.sum(), row.response.0);
+        }
+    }
+}

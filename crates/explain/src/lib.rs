@@ -1,0 +1,22 @@
+//! Where the time of requests went, and whose fault it was: the records of one period, joined.
+//!
+//! A client's record says how long its requests waited for an answer; a record of `watch` says what the server did
+//! meanwhile; those of `hiccup`, `cpu` and `disturb` say what else happened on the host. Put together, each request has
+//! a ledger that sums to its response to the nanosecond, and a table of rules makes sentences of it. Everything is a
+//! function of records: nothing here opens a file, reads a clock or prints. `cli` drives it.
+
+mod band;
+mod behind;
+mod explanation;
+mod host;
+mod join;
+mod ledger;
+mod place;
+mod rules;
+mod seconds;
+mod text;
+
+pub use explanation::{Client, Explanation, Server, explain};
+pub use host::{HostRecord, Surroundings};
+pub use place::{Place, Segment};
+pub use text::text;

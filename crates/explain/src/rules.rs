@@ -1,0 +1,454 @@
+//! Sentences that name the culprit with the figure that proves it. The rules are data: a condition and words.
+//!
+//! First the time of the scope is summed by place. A place with a share gets the first rule of the table that is of
+//! that place, whose segment leads within it and whose fact holds. Who has most of the time is to blame, if it is
+//! enough and clearly more than the next.
+
+use std::collections::BTreeMap;
+
+use report::percent;
+use serde::Serialize;
+use units::Nanos;
+
+use crate::ledger::Ledger;
+use crate::place::{Place, Segment};
+
+/// What a rule may ask for beside the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fact {
+    Any,
+    /// Somebody is known who ran while the server's threads waited for a CPU.
+    Culprit,
+    /// The client's own meter stalled too.
+    OwnStall,
+    /// The client and the server were joined by time: something lies between them.
+    Between,
+    /// The kernel turned connections away from a full listen queue.
+    ListenDrops,
+    /// There is no record of a server.
+    NoServer,
+}
+
+/// A rule of the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rule {
+    pub(crate) id: &'static str,
+    pub(crate) place: Place,
+    /// Which segment must have most of the place's time; empty for any.
+    pub(crate) lead: &'static [Segment],
+    pub(crate) fact: Fact,
+    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{stall}`.
+    pub(crate) words: &'static str,
+}
+
+const fn rule(
+    id: &'static str,
+    place: Place,
+    lead: &'static [Segment],
+    fact: Fact,
+    words: &'static str,
+) -> Rule {
+    Rule { id, place, lead, fact, words }
+}
+
+pub(crate) const RULES: &[Rule] = &[
+    rule(
+        "client-stalled",
+        Place::Client,
+        &[],
+        Fact::OwnStall,
+        "The client stood still: {mean} a request, {share}, passed while it did not take requests up or read answers that had arrived; its own meter stalled for up to {stall} as well.",
+    ),
+    rule(
+        "client-late-to-send",
+        Place::Client,
+        &[Segment::ScheduleLag],
+        Fact::Any,
+        "The client took requests up late: {mean} a request, {share}, of which schedule_lag {lead}. The server had not seen them yet.",
+    ),
+    rule(
+        "client-late-to-read",
+        Place::Client,
+        &[Segment::ClientLag],
+        Fact::Any,
+        "The client read answers late: {mean} a request, {share}, of which client_lag {lead} after they had arrived in its kernel.",
+    ),
+    rule(
+        "host-stolen",
+        Place::Platform,
+        &[Segment::Stolen],
+        Fact::Any,
+        "The server's host had its CPUs elsewhere: interrupts or the hypervisor took {mean} a request, {share}.",
+    ),
+    rule(
+        "host-stalled",
+        Place::Platform,
+        &[],
+        Fact::Any,
+        "The host did not run: {mean} a request, {share}, lies within stalls that the hiccup record tells of, up to {stall} long.",
+    ),
+    rule(
+        "network-between",
+        Place::Network,
+        &[],
+        Fact::Between,
+        "The way between client and server is slow, with whatever lies on it (their connections have different ends): {mean} a request, {share}.",
+    ),
+    rule(
+        "network-there",
+        Place::Network,
+        &[Segment::ToServer],
+        Fact::Any,
+        "The network to the server is slow: {mean} a request, {share}, of which {lead} from sent to arrived in the server's kernel.",
+    ),
+    rule(
+        "network-back",
+        Place::Network,
+        &[Segment::ToClient],
+        Fact::Any,
+        "The network from the server is slow: {mean} a request, {share}, of which {lead} from the server's last write to the client's kernel.",
+    ),
+    rule(
+        "network-lookup",
+        Place::Network,
+        &[Segment::Resolve],
+        Fact::Any,
+        "Name lookups are slow: {lead} a request, {share} with the rest of the network's time.",
+    ),
+    rule(
+        "network-connect",
+        Place::Network,
+        &[Segment::Connect],
+        Fact::Any,
+        "TCP connects are slow: {lead} a request, {share} with the rest of the network's time; look for lost packets, or a full listen queue of the server.",
+    ),
+    rule(
+        "network-both-ways",
+        Place::Network,
+        &[],
+        Fact::Any,
+        "The network is slow: {mean} a request, {share}, is neither the client's nor the server's.",
+    ),
+    rule(
+        "listen-queue",
+        Place::SocketQueue,
+        &[Segment::Connect],
+        Fact::ListenDrops,
+        "The server does not accept: connects take {lead} a request, {share}, and the kernel turned connections away from a full listen queue.",
+    ),
+    rule(
+        "socket-queue",
+        Place::SocketQueue,
+        &[],
+        Fact::Any,
+        "The server does not read: requests lay {mean} in its kernel, {share}, while the thread that was to read them worked on no other request.",
+    ),
+    rule(
+        "cpu-behind",
+        Place::HandlerCpu,
+        &[Segment::BehindCpu],
+        Fact::Any,
+        "The server's thread works on other requests: each waits {lead} behind their CPU time, {mean} with its own, {share}.",
+    ),
+    rule(
+        "cpu-yields",
+        Place::HandlerCpu,
+        &[Segment::Yielded],
+        Fact::Any,
+        "The server gives the CPU away by itself (sched_yield): {lead} a request, {share} with its work.",
+    ),
+    rule(
+        "cpu-handler",
+        Place::HandlerCpu,
+        &[],
+        Fact::Any,
+        "The server works: {mean} a request on the CPU, {share}.",
+    ),
+    rule(
+        "blocked-disk",
+        Place::HandlerBlocked,
+        &[Segment::Disk],
+        Fact::Any,
+        "The server waits for its disk: {lead} a request; blocked in all {mean}, {share}.",
+    ),
+    rule(
+        "blocked-lock",
+        Place::HandlerBlocked,
+        &[Segment::Lock],
+        Fact::Any,
+        "The server waits for a lock of its own: {lead} a request; blocked in all {mean}, {share}.",
+    ),
+    rule(
+        "blocked-upstream",
+        Place::HandlerBlocked,
+        &[Segment::Upstream],
+        Fact::Any,
+        "The server waits for another server: {lead} a request on another connection; blocked in all {mean}, {share}.",
+    ),
+    rule(
+        "blocked-behind",
+        Place::HandlerBlocked,
+        &[Segment::BehindBlocked],
+        Fact::Any,
+        "The server's thread is blocked for other requests: each waits {lead} behind them, {mean} with its own waits, {share}.",
+    ),
+    rule(
+        "blocked-loop",
+        Place::HandlerBlocked,
+        &[Segment::LoopWait],
+        Fact::Any,
+        "No thread of the server works on the request for {lead}: it waits for a timer, a pool or another server; in all {mean}, {share}.",
+    ),
+    rule(
+        "blocked-other",
+        Place::HandlerBlocked,
+        &[],
+        Fact::Any,
+        "The server's handler sleeps or is blocked: {mean} a request, {share}; not on a disk, a lock or a socket.",
+    ),
+    rule(
+        "contention-by",
+        Place::CpuContention,
+        &[],
+        Fact::Culprit,
+        "The server waits for a CPU: {mean} a request, {share}, ready to run while others ran, most of all {culprit}.",
+    ),
+    rule(
+        "contention",
+        Place::CpuContention,
+        &[],
+        Fact::Any,
+        "The server waits for a CPU: {mean} a request, {share}, ready to run while others ran.",
+    ),
+    rule(
+        "throttled",
+        Place::Throttled,
+        &[],
+        Fact::Any,
+        "The server is out of its CPU quota: {mean} a request, {share}, in which its control group was throttled; raise cpu.max.",
+    ),
+    rule(
+        "pool",
+        Place::Pool,
+        &[],
+        Fact::Any,
+        "Requests wait for a connection of the client's pool: {mean} a request, {share}. The pool is too small for this load, or the server too slow for this pool.",
+    ),
+    rule(
+        "no-server",
+        Place::Undecided,
+        &[Segment::ServerAndNetwork],
+        Fact::NoServer,
+        "Server or network: {lead} a request, {share}; without a record of `parallax watch` they cannot be told apart.",
+    ),
+    rule(
+        "not-seen",
+        Place::Undecided,
+        &[Segment::ServerAndNetwork],
+        Fact::Any,
+        "Server or network: {lead} a request, {share}, of requests that the server's observer did not see or keep.",
+    ),
+    rule(
+        "no-arrival",
+        Place::Undecided,
+        &[Segment::ToServerAndQueue],
+        Fact::Any,
+        "The network, or a server that does not read: {lead} a request, {share}; without stamps of the arrival at the server they cannot be told apart.",
+    ),
+    rule(
+        "sending",
+        Place::Undecided,
+        &[Segment::Send],
+        Fact::Any,
+        "The client's kernel takes requests slowly: {lead} a request, {share}; the network is slow or the server does not read.",
+    ),
+    rule(
+        "opening",
+        Place::Undecided,
+        &[],
+        Fact::Any,
+        "Connections are slow to be made ready (handshake, login): {mean} a request, {share}; keep them open, or look at the server's own record.",
+    ),
+];
+
+/// What is known beside the time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    /// `hog (pid 77), 41 ms in all`.
+    pub(crate) culprit: Option<String>,
+    pub(crate) own_stall: Option<Nanos>,
+    pub(crate) host_stall: Option<Nanos>,
+    pub(crate) between: bool,
+    pub(crate) listen_drops: bool,
+    pub(crate) no_server: bool,
+    /// Of the scope's time: what of the client's lies within stalls of its host, and what of the server's does.
+    pub(crate) client_stalled: u64,
+    pub(crate) server_stalled: u64,
+}
+
+impl Facts {
+    fn has(&self, fact: Fact) -> bool {
+        match fact {
+            Fact::Any => true,
+            Fact::Culprit => self.culprit.is_some(),
+            Fact::OwnStall => self.own_stall.is_some(),
+            Fact::Between => self.between,
+            Fact::ListenDrops => self.listen_drops,
+            Fact::NoServer => self.no_server,
+        }
+    }
+}
+
+/// One sentence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sentence {
+    pub place: Place,
+    /// The rule that made it.
+    pub rule: &'static str,
+    /// Of the time that was to be explained, between 0 and 1.
+    pub share: f64,
+    pub text: String,
+}
+
+/// Whose fault it was.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Blame {
+    pub place: Place,
+    /// Of the time that was to be explained, between 0 and 1.
+    pub share: f64,
+    /// Which time that is, for people.
+    pub over: String,
+    /// Its length, of all those requests.
+    pub explained_ns: u64,
+    pub rows: u64,
+    /// The first sentence.
+    pub sentence: String,
+    /// The share of every place, by its word.
+    pub places: BTreeMap<&'static str, f64>,
+}
+
+/// A place with less of the time than this is not spoken of.
+const WORTH_TELLING: f64 = 0.1;
+
+/// A place is to blame when it has this much of the time.
+const LEADS: f64 = 0.4;
+
+/// And this many times as much as the next.
+const CLEARLY: f64 = 1.2;
+
+/// The time of a place, its leading segment and that segment's time.
+type Time = (u64, Option<Segment>, u64);
+
+type ByPlace = BTreeMap<Place, Time>;
+
+/// The sentences on `sums`, the place with most first, and who is to blame. `rows` is how many requests it is of.
+pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Blame, Vec<Sentence>) {
+    let total = sums.sum();
+    let places = by_place(sums, facts);
+    let share = |ns: u64| if total == 0 { 0.0 } else { ns as f64 / total as f64 };
+    let mut ranked: Vec<_> = places.iter().map(|(place, told)| (*place, *told)).collect();
+    ranked.sort_by_key(|(_, (ns, ..))| std::cmp::Reverse(*ns));
+    let sentences: Vec<_> = ranked
+        .iter()
+        .filter(|(_, (ns, ..))| share(*ns) >= WORTH_TELLING)
+        .filter_map(|&(place, (ns, lead, lead_ns))| {
+            let rule = RULES.iter().find(|rule| {
+                let leads = rule.lead.is_empty() || lead.is_some_and(|lead| rule.lead.contains(&lead));
+                rule.place == place && leads && facts.has(rule.fact)
+            })?;
+            let mean = |ns: u64| Nanos(ns.checked_div(rows).unwrap_or(0)).to_string();
+            let stall = if place == Place::Platform { facts.host_stall } else { facts.own_stall };
+            let text = rule
+                .words
+                .replace("{share}", &format!("{} of the time of {over}", percent(share(ns))))
+                .replace("{mean}", &mean(ns))
+                .replace("{lead}", &mean(lead_ns))
+                .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
+                .replace("{stall}", &stall.unwrap_or_default().to_string());
+            Some(Sentence { place, rule: rule.id, share: share(ns), text })
+        })
+        .collect();
+    let blamed = blamed(&ranked, total);
+    let place = blamed.unwrap_or(Place::Undecided);
+    let own = sentences.iter().find(|sentence| sentence.place == place).filter(|_| blamed.is_some());
+    let blame = Blame {
+        place,
+        share: places.get(&place).map_or(0.0, |told| share(told.0)),
+        over: over.to_owned(),
+        explained_ns: total,
+        rows,
+        sentence: own.map_or_else(|| undecided(&ranked, total, over), |own| own.text.clone()),
+        places: ranked.iter().map(|(place, (ns, ..))| (place.name(), share(*ns))).collect(),
+    };
+    (blame, sentences)
+}
+
+fn blamed(ranked: &[(Place, Time)], total: u64) -> Option<Place> {
+    let (place, (most, ..)) = ranked.first()?;
+    let next = ranked.get(1).map_or(0, |(_, (ns, ..))| *ns);
+    let is_clear = *most as f64 >= LEADS * total as f64 && *most as f64 >= CLEARLY * next as f64;
+    (is_clear && *most > 0).then_some(*place)
+}
+
+fn undecided(ranked: &[(Place, Time)], total: u64, over: &str) -> String {
+    let share = |ns: u64| percent(ns as f64 / total.max(1) as f64);
+    match ranked {
+        [(one, (most, ..)), (other, (next, ..)), ..] if total > 0 => format!(
+            "No one place is to blame for the time of {over}: {} has {}, {} has {}.",
+            one.name(),
+            share(*most),
+            other.name(),
+            share(*next)
+        ),
+        _ => format!("There is no time to explain in {over}."),
+    }
+}
+
+/// The time of each place, and what leads within it.
+fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
+    let mut places = ByPlace::new();
+    for segment in Segment::ALL {
+        let ns = sums.get(segment);
+        if ns == 0 {
+            continue;
+        }
+        // A listen queue that overflows is a server that does not accept.
+        let place = match segment {
+            Segment::Connect if facts.listen_drops => Place::SocketQueue,
+            segment => segment.place(),
+        };
+        let (sum, lead, most) = places.entry(place).or_default();
+        *sum += ns;
+        if ns > *most {
+            (*lead, *most) = (Some(segment), ns);
+        }
+    }
+    move_to_platform(&mut places, &[Place::Client], facts.client_stalled);
+    let server =
+        [Place::HandlerCpu, Place::HandlerBlocked, Place::SocketQueue, Place::Network, Place::Undecided];
+    move_to_platform(&mut places, &server, facts.server_stalled);
+    places.retain(|_, (ns, ..)| *ns > 0);
+    places
+}
+
+/// `stalled` of the time of `from` is the platform's: the host that they are on did not run.
+fn move_to_platform(places: &mut ByPlace, from: &[Place], mut stalled: u64) {
+    let mut moved = 0;
+    for place in from {
+        let Some((ns, ..)) = places.get_mut(place) else { continue };
+        let some = stalled.min(*ns);
+        *ns -= some;
+        stalled -= some;
+        moved += some;
+    }
+    if moved > 0 {
+        let (sum, lead, most) = places.entry(Place::Platform).or_default();
+        *sum += moved;
+        if moved > *most {
+            (*lead, *most) = (None, moved);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! Each rule has a case here that makes it speak, and a test that none is without.
+
+use Segment as S;
+
+use super::*;
+
+/// The rule that speaks first when these milliseconds of one request are to be explained, and who is blamed.
+fn first(times: &[(Segment, u64)], facts: &Facts) -> (&'static str, Place, String) {
+    let mut sums = Ledger::default();
+    times.iter().for_each(|&(segment, ms)| sums.put(segment, ms * 1_000_000));
+    let (blame, sentences) = judge("all answered requests", &sums, 1, facts);
+    assert!(!sentences[0].text.contains(['{', '}']), "{}", sentences[0].text);
+    (sentences[0].rule, blame.place, blame.sentence)
+}
+
+/// A rule, the milliseconds that make it speak, and what must be known.
+type Case = (&'static str, Vec<(Segment, u64)>, Facts);
+
+fn cases() -> Vec<Case> {
+    let none = Facts::default;
+    let culprit = || Facts { culprit: Some("hog (pid 77), 41 ms in all".to_owned()), ..none() };
+    let own_stall = || Facts { own_stall: Some(Nanos::from_millis(50)), ..none() };
+    let host_stall =
+        || Facts { host_stall: Some(Nanos::from_millis(60)), client_stalled: 45_000_000, ..none() };
+    vec![
+        ("client-stalled", vec![(S::ScheduleLag, 50), (S::OnCpu, 5)], own_stall()),
+        ("client-late-to-send", vec![(S::ScheduleLag, 30), (S::ClientLag, 20), (S::OnCpu, 5)], none()),
+        ("client-late-to-read", vec![(S::ScheduleLag, 20), (S::ClientLag, 30)], none()),
+        ("host-stolen", vec![(S::Stolen, 50), (S::OnCpu, 5)], none()),
+        ("host-stalled", vec![(S::ClientLag, 50), (S::OnCpu, 5)], host_stall()),
+        ("network-between", vec![(S::ToClient, 50)], Facts { between: true, ..none() }),
+        ("network-there", vec![(S::ToServer, 50), (S::ToClient, 1)], none()),
+        ("network-back", vec![(S::ToClient, 50), (S::SocketQueue, 1)], none()),
+        ("network-lookup", vec![(S::Resolve, 50)], none()),
+        ("network-connect", vec![(S::Connect, 50)], none()),
+        ("network-both-ways", vec![(S::Network, 50), (S::OnCpu, 20)], none()),
+        ("listen-queue", vec![(S::Connect, 50)], Facts { listen_drops: true, ..none() }),
+        ("socket-queue", vec![(S::SocketQueue, 50), (S::OnCpu, 1)], none()),
+        ("cpu-behind", vec![(S::BehindCpu, 50), (S::OnCpu, 10), (S::SocketQueue, 10)], none()),
+        ("cpu-yields", vec![(S::Yielded, 50), (S::OnCpu, 10)], none()),
+        ("cpu-handler", vec![(S::OnCpu, 50), (S::RunQueue, 10)], none()),
+        ("blocked-disk", vec![(S::Disk, 50), (S::Lock, 10)], none()),
+        ("blocked-lock", vec![(S::Lock, 50), (S::Disk, 10)], none()),
+        ("blocked-upstream", vec![(S::Upstream, 50)], none()),
+        ("blocked-behind", vec![(S::BehindBlocked, 50)], none()),
+        ("blocked-loop", vec![(S::LoopWait, 50), (S::OnCpu, 1)], none()),
+        ("blocked-other", vec![(S::OtherBlocked, 50)], none()),
+        ("contention-by", vec![(S::RunQueue, 48), (S::OnCpu, 12)], culprit()),
+        ("contention", vec![(S::QueueRunQueue, 50)], none()),
+        ("throttled", vec![(S::Throttled, 50)], none()),
+        ("pool", vec![(S::PoolWait, 50), (S::OnCpu, 20)], none()),
+        ("no-server", vec![(S::ServerAndNetwork, 50)], Facts { no_server: true, ..none() }),
+        ("not-seen", vec![(S::ServerAndNetwork, 50)], none()),
+        ("no-arrival", vec![(S::ToServerAndQueue, 50)], none()),
+        ("sending", vec![(S::Send, 50)], none()),
+        ("opening", vec![(S::Tls, 50), (S::Auth, 10)], none()),
+    ]
+}
+
+#[test]
+fn each_rule_speaks_when_its_time_has_come() {
+    let mut spoken = Vec::new();
+    for (id, times, facts) in cases() {
+        let (rule, place, _) = first(&times, &facts);
+        assert_eq!(rule, id, "{times:?}");
+        let expected = RULES.iter().find(|rule| rule.id == id).unwrap().place;
+        assert_eq!(place, expected, "{id}");
+        spoken.push(id);
+    }
+    let all: Vec<_> = RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(spoken, all);
+}
+
+#[test]
+fn a_sentence_names_the_culprit_with_the_figure_that_proves_it() {
+    let facts = Facts { culprit: Some("hog (pid 77), 41 ms in all".to_owned()), ..Facts::default() };
+    let (_, _, sentence) = first(&[(S::RunQueue, 48), (S::OnCpu, 12)], &facts);
+    assert_eq!(
+        sentence,
+        "The server waits for a CPU: 48.0 ms a request, 80.0 % of the time of all answered requests, ready to run \
+         while others ran, most of all hog (pid 77), 41 ms in all."
+    );
+}
+
+#[test]
+fn where_no_place_has_clearly_most_nobody_is_blamed() {
+    let none = Facts::default();
+    for times in [
+        vec![(S::OnCpu, 50), (S::Disk, 48)],
+        vec![(S::OnCpu, 35), (S::Disk, 25), (S::ToClient, 20), (S::SocketQueue, 20)],
+    ] {
+        let (_, place, sentence) = first(&times, &none);
+        assert_eq!(place, Place::Undecided);
+        assert!(sentence.starts_with("No one place is to blame"), "{sentence}");
+    }
+    let (blame, sentences) = judge("nothing", &Ledger::default(), 0, &none);
+    assert_eq!((blame.place, sentences.len()), (Place::Undecided, 0));
+}
+
+#[test]
+fn a_stall_of_the_host_excuses_its_client() {
+    let facts =
+        Facts { client_stalled: 10_000_000, host_stall: Some(Nanos::from_millis(10)), ..Facts::default() };
+    // A stall that is a fifth of the lateness does not.
+    assert_eq!(first(&[(S::ClientLag, 50)], &facts).1, Place::Client);
+}

@@ -1,0 +1,164 @@
+//! An explanation as people read it: the culprit first, then the figures, then what is not known.
+
+use std::io::{self, Write};
+
+use report::{Style, count, percent};
+use units::Nanos;
+
+use crate::explanation::{Explanation, Slow};
+use crate::place::Segment;
+
+const NAME: usize = 20;
+const VALUE: usize = 10;
+
+/// Cells of a waterfall.
+const CELLS: usize = 48;
+
+/// A segment of a waterfall with less of it is left out.
+const SHOWN: f64 = 0.005;
+
+/// # Errors
+///
+/// Those of `out`.
+pub fn text(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let blame = &explanation.blame;
+    writeln!(out, "{}  {}", style.strong(format!("blame: {}", blame.place.name())), blame.sentence)?;
+    let others = explanation.sentences.iter().filter(|sentence| sentence.text != blame.sentence);
+    for sentence in others {
+        writeln!(out, "{}", report::wrap("  also  ", &sentence.text, style.width))?;
+    }
+    writeln!(out)?;
+    table(explanation, out, style)?;
+    if !explanation.slowest.is_empty() {
+        writeln!(out, "\n{}", style.strong("The slowest requests"))?;
+        for slow in &explanation.slowest {
+            waterfall(slow, out, style)?;
+        }
+    }
+    writeln!(out)?;
+    joined(explanation, out, style)?;
+    surroundings(explanation, out, style)?;
+    for note in &explanation.notes {
+        writeln!(out, "{}", style.faint(report::wrap("  note  ", note, style.width)))?;
+    }
+    Ok(())
+}
+
+/// The mean of each band, segment by segment.
+fn table(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let bands = &explanation.bands;
+    let heads: String = bands.iter().map(|band| format!("{:>VALUE$}", band.name)).collect();
+    writeln!(out, "{}", style.faint(format!("  {:NAME$}{heads}", "mean of a request")))?;
+    let response = bands.iter().map(|band| cell(Nanos(band.sum_ns.checked_div(band.rows).unwrap_or(0))));
+    writeln!(out, "  {}{}", style.strong(format!("{:NAME$}", "response")), response.collect::<String>())?;
+    for segment in Segment::ALL {
+        if bands.iter().all(|band| band.mean(segment) == Nanos::ZERO) {
+            continue;
+        }
+        let cells: String = bands.iter().map(|band| cell(band.mean(segment))).collect();
+        let meaning = if style.width >= 100 { format!("  {}", segment.meaning()) } else { String::new() };
+        writeln!(out, "  {:NAME$}{cells}{}", segment.name(), style.faint(meaning))?;
+    }
+    for band in bands {
+        let found = if band.joined > 0 {
+            format!(", {} found at the server", count(band.joined))
+        } else {
+            String::new()
+        };
+        let (from, to) = (Nanos(band.from_ns), Nanos(band.to_ns));
+        let range = if band.to_ns > 0 { format!(", {from} to {to}") } else { String::new() };
+        let line = format!("  {:<8}{}: {} requests{range}{found}", band.name, band.means, count(band.rows));
+        writeln!(out, "{}", style.faint(line))?;
+    }
+    Ok(())
+}
+
+fn cell(value: Nanos) -> String {
+    format!("{:>VALUE$}", if value == Nanos::ZERO { "-".to_owned() } else { value.to_string() })
+}
+
+fn waterfall(slow: &Slow, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let total = slow.response_ns.max(1);
+    let at = Nanos(slow.intended_ns);
+    let mut head = format!("  request {} {} due at {at}: {}", slow.n, slow.target, Nanos(slow.response_ns));
+    if slow.outcome != "ok" {
+        head.push_str(&format!(", {}", slow.outcome));
+    }
+    if !slow.joined {
+        head.push_str(", not found at a server");
+    }
+    writeln!(out, "{head}")?;
+    let (full, empty) = if style.unicode { ("█", "·") } else { ("#", ".") };
+    let mut before = 0u64;
+    for segment in Segment::ALL {
+        let ns = slow.ledger.get(segment);
+        let from = before;
+        before += ns;
+        if (ns as f64) < total as f64 * SHOWN {
+            continue;
+        }
+        let place = |ns: u64| (u128::from(ns) * CELLS as u128 / u128::from(total)) as usize;
+        let begin = place(from).min(CELLS - 1);
+        let length = place(before).saturating_sub(begin).max(1);
+        let bar =
+            [empty.repeat(begin), full.repeat(length), empty.repeat(CELLS.saturating_sub(begin + length))]
+                .concat();
+        let who = match (&slow.culprit, segment) {
+            (Some(culprit), Segment::RunQueue | Segment::QueueRunQueue) => format!("  {culprit}"),
+            _ => String::new(),
+        };
+        writeln!(out, "    {:NAME$}{bar} {}{who}", segment.name(), Nanos(ns))?;
+    }
+    if let Some(digest) = &slow.digest {
+        let digest: String = digest.chars().take(100).collect();
+        writeln!(out, "    {}", style.faint(format!("at the server: {digest}")))?;
+    }
+    Ok(())
+}
+
+fn joined(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let join = &explanation.join;
+    if join.rows == 0 || explanation.servers.is_empty() {
+        return Ok(());
+    }
+    let share = percent((join.by_ends + join.by_time) as f64 / join.rows as f64);
+    let parts = [
+        (join.by_ends, "by their connection"),
+        (join.by_time, "by time alone"),
+        (join.unanswered, "not answered"),
+        (join.no_connection, "without a TCP connection that is known"),
+        (join.connection_not_seen, "on connections that no observer saw"),
+        (join.request_not_seen, "not seen on their connection"),
+    ];
+    let parts = parts.iter().filter(|(rows, _)| *rows > 0);
+    let parts: Vec<_> = parts.map(|(rows, what)| format!("{} {what}", count(*rows))).collect();
+    let text = format!(
+        "{share} of {} requests were found at the server: {}. {} requests at the server are of others.",
+        count(join.rows),
+        parts.join(", "),
+        count(join.others_at_servers)
+    );
+    writeln!(out, "{}", report::wrap("  join  ", &text, style.width))
+}
+
+fn surroundings(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let around = &explanation.surroundings;
+    let mut said = Vec::new();
+    if around.stalls > 0 {
+        let longest = Nanos(around.longest_stall_ns);
+        said.push(format!("the host stalled {} times, for up to {longest}", count(around.stalls)));
+    }
+    if around.disturbances > 0 {
+        said.push(format!("{} disturbances were planted", count(around.disturbances)));
+    }
+    let busy =
+        around.busiest.iter().map(|busy| format!("{} (pid {}) {}", busy.name, busy.pid, Nanos(busy.cpu_ns)));
+    let busy: Vec<_> = busy.collect();
+    if !busy.is_empty() {
+        said.push(format!("most CPU time: {}", busy.join(", ")));
+    }
+    if said.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{}", report::wrap("  host  ", &format!("{}.", said.join("; ")), style.width))
+}

@@ -1,0 +1,215 @@
+//! Records with a planted truth, written by the real writers and read back: does the explanation find it?
+
+mod world;
+
+use explain::{Place, Segment, explain};
+use record::{Culprit, Part};
+use units::Nanos;
+use world::{MS, Plant, US, World};
+
+/// Each request takes 50 ms longer at the planted place.
+#[track_caller]
+fn check(plant: Plant, place: Place, segment: Segment) {
+    let world = World::of(200, plant);
+    let read = world.write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!(found.blame.place, place, "{:#?}", found.blame);
+    assert!(found.blame.share > 0.9, "{:?}", found.blame);
+    assert_eq!(found.join.by_ends, 200);
+    // All of it is in the one segment, to the nanosecond.
+    let all = &found.bands[0];
+    assert_eq!(all.segments_ns[segment.name()], 200 * (50 * MS + World::usual(segment)), "{all:?}");
+    for band in &found.bands {
+        assert_eq!(band.segments_ns.values().sum::<u64>(), band.sum_ns);
+    }
+    let responses: u64 = world.requests.iter().map(|request| request.age().0).sum();
+    assert_eq!(all.sum_ns, responses);
+    for slow in &found.slowest {
+        assert_eq!(slow.segments_ns.values().sum::<u64>(), slow.response_ns);
+    }
+}
+
+#[test]
+fn a_client_that_takes_requests_up_late() {
+    check(Plant::Late, Place::Client, Segment::ScheduleLag);
+}
+
+#[test]
+fn a_client_that_reads_answers_late() {
+    check(Plant::Unread, Place::Client, Segment::ClientLag);
+}
+
+#[test]
+fn a_pool_that_is_too_small() {
+    check(Plant::Pool, Place::Pool, Segment::PoolWait);
+}
+
+#[test]
+fn a_network_that_is_slow_on_the_way_there() {
+    check(Plant::There, Place::Network, Segment::ToServer);
+}
+
+#[test]
+fn a_network_that_is_slow_on_the_way_back() {
+    check(Plant::Back, Place::Network, Segment::ToClient);
+}
+
+#[test]
+fn a_server_that_does_not_read() {
+    check(Plant::Queue, Place::SocketQueue, Segment::SocketQueue);
+}
+
+#[test]
+fn a_server_that_works() {
+    check(Plant::Part(Part::OnCpu), Place::HandlerCpu, Segment::OnCpu);
+}
+
+#[test]
+fn a_server_that_is_blocked() {
+    for (part, segment) in [
+        (Part::Disk, Segment::Disk),
+        (Part::Lock, Segment::Lock),
+        (Part::Network, Segment::Upstream),
+        (Part::Other, Segment::OtherBlocked),
+    ] {
+        check(Plant::Part(part), Place::HandlerBlocked, segment);
+    }
+}
+
+#[test]
+fn a_server_whose_cpu_others_have() {
+    check(Plant::Part(Part::RunQueue), Place::CpuContention, Segment::RunQueue);
+    let mut world = World::of(200, Plant::Part(Part::RunQueue));
+    for served in &mut world.served {
+        served.culprit = Some(Culprit { pid: 77, comm: "hog".to_owned(), time: Nanos(41 * MS) });
+    }
+    let read = world.write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert!(found.blame.sentence.contains("most of all hog (pid 77), 8.20 s in all."), "{:?}", found.blame);
+    assert_eq!(found.slowest[0].culprit.as_deref(), Some("hog (pid 77), 41.0 ms"));
+}
+
+#[test]
+fn a_server_without_quota() {
+    check(Plant::Part(Part::Throttled), Place::Throttled, Segment::Throttled);
+}
+
+/// Every fifth request only: the rest is as fast as ever, and the tail is explained by what it has more.
+#[test]
+fn a_client_that_stalls_now_and_then() {
+    let mut world = World::of(1_000, Plant::Late);
+    world.plant_only(|n| n % 5 == 0);
+    let read = world.write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!(
+        (found.blame.place, found.blame.over.as_str()),
+        (Place::Client, "the slowest 5 % of the requests")
+    );
+    assert_eq!(found.blame.explained_ns, found.blame.rows * 50 * MS);
+}
+
+/// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
+/// the pool.
+#[test]
+fn a_burst_after_a_stall_is_the_client_s() {
+    let read = World::burst(20, 50 * MS, 3 * MS).write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!(found.blame.place, Place::Client, "{found:#?}");
+    assert!(found.bands[0].segments_ns["pool_after_lag"] > 400 * MS, "{found:#?}");
+    assert!(found.bands[0].segments_ns["pool_wait"] < 100 * MS, "{found:#?}");
+}
+
+#[test]
+fn a_host_that_does_not_run_excuses_its_client() {
+    let mut world = World::of(200, Plant::Unread);
+    world.hiccup = true;
+    let read = world.write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
+}
+
+/// A relay has connections of its own to the server: the ends differ, the times tell.
+#[test]
+fn a_network_with_a_relay_in_it() {
+    let mut world = World::of(200, Plant::Back);
+    for served in &mut world.served {
+        served.peer = served.peer.map(|mut peer| {
+            peer.set_port(peer.port() + 1_000);
+            peer
+        });
+    }
+    let read = world.write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!((found.join.by_time, found.blame.place), (200, Place::Network));
+    assert_eq!(found.sentences[0].rule, "network-between");
+}
+
+/// A server with one thread that works 50 ms for each of four clients: three wait unread behind the fourth.
+#[test]
+fn requests_that_wait_behind_the_work_for_others_are_not_unread_for_nothing() {
+    let world = World::one_thread(120, 50 * MS);
+    let read = world.write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!((found.blame.place, found.sentences[0].rule), (Place::HandlerCpu, "cpu-behind"), "{found:#?}");
+}
+
+#[test]
+fn without_a_record_of_the_server_server_and_network_are_undivided() {
+    let read = World::of(200, Plant::Part(Part::OnCpu)).write();
+    let found = explain(&read.client, &[], &[]);
+    assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Undecided, "no-server"));
+    assert_eq!((found.join.rows, found.join.connection_not_seen), (200, 200));
+    assert!(found.notes[0].contains("There is no record of the server"));
+    // What is the client's is known all the same.
+    let read = World::of(200, Plant::Late).write();
+    assert_eq!(explain(&read.client, &[], &[]).blame.place, Place::Client);
+}
+
+/// Requests were kept on neither side: sums and averages are what there is.
+#[test]
+fn without_requests_one_by_one_the_sums_are_explained() {
+    for (plant, place) in [
+        (Plant::Part(Part::Disk), Place::HandlerBlocked),
+        (Plant::Back, Place::Network),
+        (Plant::Queue, Place::SocketQueue),
+        (Plant::Pool, Place::Pool),
+    ] {
+        let mut read = World::of(200, plant).write();
+        read.client.rows = None;
+        read.servers[0].served.clear();
+        let found = explain(&read.client, &read.servers, &[]);
+        assert_eq!(found.blame.place, place, "{found:#?}");
+        assert_eq!(found.bands[0].segments_ns.values().sum::<u64>(), found.bands[0].sum_ns);
+    }
+}
+
+#[test]
+fn on_another_host_the_network_is_one_sum() {
+    let mut world = World::of(200, Plant::Back);
+    world.other_boot = true;
+    let read = world.write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network));
+    assert!(found.bands[0].segments_ns.contains_key("network"));
+}
+
+#[test]
+fn an_explanation_can_be_read_by_people_and_programs() {
+    let read = World::of(200, Plant::Part(Part::Disk)).write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    let mut out = Vec::new();
+    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.starts_with("blame: handler_blocked  The server waits for its disk: 50.0 ms a request;"),
+        "{text}"
+    );
+    assert!(text.contains("100 % of 200 requests were found at the server"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() < 400), "{text}");
+    let json = serde_json::to_value(&found).unwrap();
+    assert_eq!(json["blame"]["place"], "handler_blocked");
+    assert_eq!(json["bands"][0]["segments_ns"]["disk"], 200 * 50 * MS);
+    // One each 25 ms, done 50.25 ms after it was due: those up to number 37 within the first second.
+    assert_eq!(json["seconds"][0]["servers"][0]["requests"], 38);
+    assert_eq!(World::usual(Segment::OnCpu), 200 * US);
+}

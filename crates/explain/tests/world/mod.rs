@@ -1,0 +1,407 @@
+//! A client's and a server's records of the same requests, with 50 ms planted in one place.
+
+#![expect(clippy::unwrap_used, reason = "a panic here is the test failing")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use explain::{Client, HostRecord, Segment, Server};
+use export::{requests, served};
+use record::document::{
+    ArrivalStamps, Document, Host, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
+};
+use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
+use record::observation::{
+    HiccupResults, Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
+};
+use record::{Carried, FolderWriter, Interval, Part, Phase, Protocol, Request, Served, Timeline};
+use units::Nanos;
+
+pub const US: u64 = 1_000;
+pub const MS: u64 = 1_000_000;
+
+/// The client's zero on the monotonic clock; the server's observer began half a second earlier.
+const ZERO: u64 = 5_000 * MS;
+const WATCH_ZERO: u64 = 4_500 * MS;
+
+/// From one request to the next.
+const GAP: u64 = 25 * MS;
+
+/// Where it takes longer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Plant {
+    Late,
+    Pool,
+    There,
+    Queue,
+    Part(Part),
+    Back,
+    Unread,
+}
+
+/// How long each place takes a request.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    late: u64,
+    pool: u64,
+    there: u64,
+    queue: u64,
+    parts: [u64; Part::COUNT],
+    back: u64,
+    unread: u64,
+}
+
+impl Times {
+    fn usual() -> Times {
+        let mut parts = [0; Part::COUNT];
+        parts[Part::OnCpu as usize] = 200 * US;
+        Times {
+            late: 10 * US,
+            pool: 5 * US,
+            there: 30 * US,
+            queue: 20 * US,
+            parts,
+            back: 40 * US,
+            unread: 15 * US,
+        }
+    }
+
+    fn with(plant: Plant, longer: u64) -> Times {
+        let mut times = Times::usual();
+        let place = match plant {
+            Plant::Late => &mut times.late,
+            Plant::Pool => &mut times.pool,
+            Plant::There => &mut times.there,
+            Plant::Queue => &mut times.queue,
+            Plant::Part(part) => &mut times.parts[part as usize],
+            Plant::Back => &mut times.back,
+            Plant::Unread => &mut times.unread,
+        };
+        *place += longer;
+        times
+    }
+}
+
+pub struct World {
+    plant: Plant,
+    pub requests: Vec<Request>,
+    pub served: Vec<Served>,
+    /// There is a record of `hiccup` with a stall where each request is late.
+    pub hiccup: bool,
+    /// The server's clock is another one.
+    pub other_boot: bool,
+}
+
+/// Records read back.
+pub struct Read {
+    pub client: Client,
+    pub servers: Vec<Server>,
+    pub hosts: Vec<HostRecord>,
+}
+
+impl World {
+    /// `count` requests over four connections, each 50 ms longer at `plant`.
+    pub fn of(count: u64, plant: Plant) -> World {
+        let mut world =
+            World { plant, requests: Vec::new(), served: Vec::new(), hiccup: false, other_boot: false };
+        world.fill(count, |_| true);
+        world
+    }
+
+    pub fn plant_only(&mut self, which: impl Fn(u64) -> bool) {
+        let count = self.requests.len() as u64;
+        self.fill(count, which);
+    }
+
+    fn fill(&mut self, count: u64, which: impl Fn(u64) -> bool) {
+        (self.requests, self.served) = (Vec::new(), Vec::new());
+        for n in 0..count {
+            let times = Times::with(self.plant, if which(n) { 50 * MS } else { 0 });
+            let (request, served) = pair(n, ZERO + n * GAP, &times, (n % 4) as u32);
+            self.requests.push(request);
+            self.served.push(served);
+        }
+    }
+
+    /// One thread of a server that works `work` for each request, and four callers that always wait.
+    pub fn one_thread(count: u64, work: u64) -> World {
+        let mut world = World::of(0, Plant::Queue);
+        for n in 0..count {
+            let mut times = Times::usual();
+            times.parts[Part::OnCpu as usize] = work;
+            let turn = work + 10 * US;
+            // Its turn comes when those of the three before it are over.
+            let due = (ZERO + n * turn).saturating_sub(3 * turn).max(ZERO);
+            times.queue = ZERO + n * turn - due;
+            let (request, served) = pair(n, due, &times, 0);
+            world.requests.push(request);
+            world.served.push(served);
+        }
+        world
+    }
+
+    /// `count` requests that became due within a stall of the client, and had then to share one connection, each for
+    /// `turn`.
+    pub fn burst(count: u64, stall: u64, turn: u64) -> World {
+        let mut world = World::of(0, Plant::Late);
+        for n in 0..count {
+            let due = n * stall / count;
+            let mut times = Times { late: stall - due, pool: n * turn, ..Times::usual() };
+            times.parts[Part::OnCpu as usize] = turn / 2;
+            let (request, served) = pair(4 * n, ZERO + due, &times, 0);
+            world.requests.push(request);
+            world.served.push(served);
+        }
+        world
+    }
+
+    /// What a segment takes of every request.
+    pub fn usual(segment: Segment) -> u64 {
+        match segment {
+            Segment::ScheduleLag => 10 * US,
+            Segment::PoolWait => 5 * US,
+            Segment::ToServer => 30 * US,
+            Segment::SocketQueue => 20 * US,
+            Segment::OnCpu => 200 * US,
+            Segment::ToClient => 40 * US,
+            Segment::ClientLag => 15 * US,
+            _ => 0,
+        }
+    }
+
+    /// Writes the records and reads them back.
+    pub fn write(&self) -> Read {
+        let folder = tempfile::tempdir().unwrap();
+        let (client, watch) = (folder.path().join("client"), folder.path().join("watch"));
+        self.write_client(&client);
+        self.write_watch(&watch);
+        let hosts =
+            if self.hiccup { vec![self.write_hiccup(&folder.path().join("hiccup"))] } else { Vec::new() };
+        let mut rows = Vec::new();
+        let file = File::open(client.join("requests.parquet")).unwrap();
+        let kept = requests::read(file, |row| rows.push(row)).unwrap();
+        let recording = record::read(&client).unwrap();
+        let observed = read_observation(&watch).unwrap();
+        let mut at_server = Vec::new();
+        let zero = Nanos(observed.document.time.started_monotonic_ns);
+        let file = File::open(watch.join("served.parquet")).unwrap();
+        served::read(file, zero, |request| at_server.push(request)).unwrap();
+        let server = Server { observed, served: at_server, name: "watch".to_owned() };
+        Read {
+            client: Client::new(recording, Some((kept, rows)), "client".to_owned()),
+            servers: vec![server],
+            hosts,
+        }
+    }
+
+    fn write_client(&self, path: &Path) {
+        let mut writer = FolderWriter::create(path, &document()).unwrap();
+        let last = self.requests.iter().map(|request| request.ended.0 - ZERO).max().unwrap_or(0);
+        for index in 0..=last / (1_000 * MS) {
+            let mut interval = Interval::default();
+            (interval.index, interval.start) = (index, Nanos(index * 1_000 * MS));
+            interval.length = Nanos::from_secs(1);
+            let ended = |request: &&Request| (request.ended.0 - ZERO) / (1_000 * MS) == index;
+            for request in self.requests.iter().filter(ended) {
+                interval.record_ok(&request.timeline);
+                interval.counts.scheduled += 1;
+                interval.counts.sent += 1;
+            }
+            writer.append(&interval, None).unwrap();
+        }
+        let run = requests::Run {
+            zero: Nanos(ZERO),
+            started: document().time.started,
+            kept: "all".to_owned(),
+            targets: vec!["GET /".to_owned()],
+        };
+        let file = File::create_new(path.join("requests.parquet")).unwrap();
+        let mut writer = requests::Writer::new(file, &run).unwrap();
+        writer.write(&self.requests).unwrap();
+        writer.finish().unwrap();
+    }
+
+    fn write_watch(&self, path: &Path) {
+        let mut parts_ns = PartsNs::default();
+        self.served.iter().for_each(|served| parts_ns.add(&served.parts));
+        let digest = Digest {
+            text: "GET /".to_owned(),
+            protocol: Protocol::Http1,
+            count: self.served.len() as u64,
+            sum_ns: 0,
+            socket_queue_ns: None,
+            parts_ns,
+        };
+        let results = WatchResults { digests: vec![digest], ..WatchResults::default() };
+        let body = ObservationBody::Watch(Box::new(results));
+        let mut document = observation(ObservationKind::Watch, body);
+        if self.other_boot {
+            document.host.boot_id = Some("other".to_owned());
+        }
+        let mut writer = ObservationWriter::create(path, &document).unwrap();
+        for (index, of) in self.served.chunks(40).enumerate() {
+            let mut line = WatchLine { requests: of.len() as u64, ..WatchLine::default() };
+            of.iter().for_each(|served| line.parts_ns.add(&served.parts));
+            line.socket_queue_ns = Some(of.iter().map(|served| served.socket_queue().unwrap().0).sum());
+            let start = Nanos(500 * MS + index as u64 * 1_000 * MS);
+            writer.append(&line, start, Nanos::from_secs(1), &[]).unwrap();
+        }
+        let record = served::Record {
+            zero: Nanos(WATCH_ZERO),
+            started: document.time.started.clone(),
+            kept: "all".to_owned(),
+        };
+        let file = File::create_new(path.join("served.parquet")).unwrap();
+        let mut kept = served::Writer::new(file, &record).unwrap();
+        kept.write(self.served.iter().cloned()).unwrap();
+        kept.finish().unwrap();
+        document.state = State::Finished;
+        writer.finish(&document).unwrap();
+    }
+
+    /// A stall from each answer's arrival until the client has read it.
+    fn write_hiccup(&self, path: &Path) -> HostRecord {
+        let document =
+            observation(ObservationKind::Hiccup, ObservationBody::Hiccup(HiccupResults::default()));
+        let mut writer = ObservationWriter::create(path, &document).unwrap();
+        let stalls = self.requests.iter().map(|request| {
+            let lag = request.phase(Phase::ClientLag).unwrap().0;
+            let at = request.ended.0 - lag - WATCH_ZERO;
+            serde_json::json!({ "at_ns": at, "length_ns": lag, "causes_ns": { "unknown": lag } })
+        });
+        let line = serde_json::json!({ "stalls": stalls.collect::<Vec<_>>() });
+        writer.append(&line, Nanos::ZERO, Nanos::from_secs(60), &[]).unwrap();
+        HostRecord { observed: read_observation(path).unwrap(), name: "hiccup".to_owned() }
+    }
+}
+
+/// The same request as its client and as the server's kernel saw it.
+fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (Request, Served) {
+    let local = SocketAddr::from(([127, 0, 0, 1], 41_000 + (n % 4) as u16));
+    let server = SocketAddr::from(([127, 0, 0, 1], 80));
+    let taken_up = due + times.late;
+    let sent = taken_up + times.pool;
+    let arrived = sent + times.there;
+    let read = arrived + times.queue;
+    let done = read + times.parts.iter().sum::<u64>();
+    let back = done + times.back;
+    let ended = back + times.unread;
+    let mut timeline = Timeline::due(Nanos(due));
+    for (phase, at) in [
+        (Phase::ScheduleLag, taken_up),
+        (Phase::PoolWait, sent),
+        (Phase::Send, sent),
+        (Phase::Wait, back),
+        (Phase::Receive, back),
+        (Phase::ClientLag, ended),
+    ] {
+        timeline.end(phase, Nanos(at));
+    }
+    let request = Request {
+        n,
+        kind: 0,
+        connection: Some((n % 4) as u32),
+        carried: Some(Carried { local, server, nth: n / 4 }),
+        timeline,
+        ended: Nanos(ended),
+        failure: None,
+        code: Some(200),
+    };
+    let served = Served {
+        connection: n % 4,
+        peer: Some(local),
+        local: Some(server),
+        n: n / 4,
+        arrived: Some(Nanos(arrived)),
+        read: Nanos(read),
+        socket_run_queue: Nanos::ZERO,
+        socket_throttled: Nanos::ZERO,
+        first_sent: Nanos(done),
+        done: Nanos(done),
+        parts: times.parts.map(Nanos),
+        preempted: Nanos::ZERO,
+        preemptions: 0,
+        culprit: None,
+        pid: 10,
+        tid: 10 + thread,
+        hand_offs: 0,
+        protocol: Protocol::Http1,
+        digest: 0,
+        status: Some(200),
+        class: None,
+        request_bytes: 90,
+        response_bytes: 300,
+    };
+    (request, served)
+}
+
+fn host() -> Host {
+    Host { name: Some("one".to_owned()), boot_id: Some("this".to_owned()), ..Host::default() }
+}
+
+fn time(zero: u64) -> Time {
+    let ms = 250 + zero / MS;
+    let started = format!("2026-01-31T12:00:{:02}.{:03}Z", ms / 1_000, ms % 1_000);
+    Time { started, started_monotonic_ns: zero, elapsed_ns: None, window_ns: None }
+}
+
+fn document() -> Document {
+    Document {
+        schema_version: SCHEMA_VERSION,
+        kind: Kind::Drive,
+        state: State::Running,
+        verdict: None,
+        thresholds: Vec::new(),
+        parallax_version: "0.1.0".to_owned(),
+        command: Vec::new(),
+        options: BTreeMap::new(),
+        subject: Subject {
+            url: "http://127.0.0.1/".to_owned(),
+            protocol: "http/1.1".to_owned(),
+            request_kinds: 1,
+            targets: Vec::new(),
+            journeys: Vec::new(),
+            address: None,
+        },
+        load: Load {
+            model: Model::Open,
+            rate_per_s: Some(40.0),
+            arrivals: None,
+            think: None,
+            pace: None,
+            callers: 4,
+            connections: 4,
+            pipeline: 1,
+            workers: 1,
+            duration_ns: None,
+            request_limit: None,
+            changes: Vec::new(),
+        },
+        time: time(ZERO),
+        stamps: Stamps {
+            arrival: ArrivalStamps::Kernel,
+            reason: None,
+            pairing_error_ns: Some(100),
+            wall_clock_steps: 0,
+        },
+        host: host(),
+        results: None,
+    }
+}
+
+fn observation(kind: ObservationKind, body: ObservationBody) -> Observation {
+    Observation {
+        schema_version: SCHEMA_VERSION,
+        kind,
+        state: State::Running,
+        parallax_version: "0.1.0".to_owned(),
+        command: Vec::new(),
+        options: BTreeMap::new(),
+        time: time(WATCH_ZERO),
+        host: host(),
+        missing: Vec::new(),
+        body,
+    }
+}
