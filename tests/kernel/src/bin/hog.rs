@@ -1,0 +1,75 @@
+//! Takes a CPU from others by a known amount, and keeps an account of every moment it had it.
+//!
+//! usage: hog NAME FILE [BUSY IDLE]
+//!
+//! It shows as NAME, says `ready`, and runs until its standard input ends: all the time, or BUSY of its own CPU
+//! time and then IDLE asleep, in turns. FILE then holds a line for each stretch: when it began and when it ended.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use units::Nanos;
+
+fn main() -> Result<(), String> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (name, file, turns) = match &words[..] {
+        [name, file] => (name, file, None),
+        [name, file, busy, idle] => (name, file, Some((length(busy)?, length(idle)?))),
+        _ => return Err("usage: hog NAME FILE [BUSY IDLE]".to_owned()),
+    };
+    run(name, file, turns).map_err(|error| format!("{file}: {error}"))
+}
+
+fn length(text: &str) -> Result<Nanos, String> {
+    text.parse().map_err(|error| format!("{text}: {error}"))
+}
+
+fn run(name: &str, file: &str, turns: Option<(Nanos, Nanos)>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(file)?);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let tell = Arc::clone(&is_over);
+    thread::spawn(move || {
+        let _ = io::stdin().read_to_end(&mut Vec::new());
+        tell.store(true, Ordering::Relaxed);
+    });
+    rustix::thread::set_name(&CString::new(name).map_err(io::Error::other)?)?;
+    writeln!(io::stdout(), "ready")?;
+    for (begin, end) in stretches(&is_over, turns) {
+        writeln!(file, "{begin} {end}")?;
+    }
+    file.flush()
+}
+
+/// Between two looks at the clock nothing is done that takes a microsecond: a longer gap is time of others.
+const GAP: Nanos = Nanos::from_micros(5);
+
+/// A test's hogs run for seconds, in stretches of milliseconds.
+const MOST: usize = 1 << 20;
+
+fn stretches(is_over: &AtomicBool, turns: Option<(Nanos, Nanos)>) -> Vec<(u64, u64)> {
+    let mut stretches = Vec::with_capacity(4_096);
+    let mut begin = clock::now();
+    let (mut last, mut busy_from) = (begin, clock::thread_cpu());
+    while !is_over.load(Ordering::Relaxed) && stretches.len() < MOST {
+        let now = clock::now();
+        if now - last > GAP {
+            stretches.push((begin.0, last.0));
+            begin = now;
+        }
+        last = now;
+        if let Some((busy, idle)) = turns
+            && clock::thread_cpu() - busy_from >= busy
+        {
+            stretches.push((begin.0, last.0));
+            clock::sleep_until(last + idle);
+            (begin, busy_from) = (clock::now(), clock::thread_cpu());
+            last = begin;
+        }
+    }
+    stretches.push((begin.0, last.0));
+    stretches
+}

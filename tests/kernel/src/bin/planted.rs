@@ -1,0 +1,47 @@
+//! The planted server. It says where it listens, serves until its standard input ends, and then writes its accounts.
+//!
+//! usage: planted --folder DIR [--model NAME] [--unix PATH] [--workers N] [--late-read LENGTH]
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kernel::account::Book;
+use kernel::server::{self, Model, Options, Shop};
+use units::Nanos;
+
+fn main() -> Result<(), String> {
+    let mut options = Options {
+        model: Model::Threads,
+        folder: PathBuf::new(),
+        unix: None,
+        workers: 4,
+        late_read: Nanos::ZERO,
+    };
+    let (mut words, mut is_inherited) = (std::env::args().skip(1), false);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} has no value"));
+        match word.as_str() {
+            "--folder" => options.folder = value()?.into(),
+            "--model" => options.model = value()?.parse()?,
+            "--unix" => options.unix = Some(value()?.into()),
+            "--workers" => options.workers = value()?.parse().map_err(|error| format!("{word}: {error}"))?,
+            "--late-read" => options.late_read = value()?.parse().map_err(|error| format!("{word}: {error}"))?,
+            "--inherited" => is_inherited = true,
+            _ => return Err(format!("{word}: not known")),
+        }
+    }
+    if !options.folder.is_dir() {
+        return Err("--folder names no folder".to_owned());
+    }
+    let shop = Arc::new(Shop { options, book: Book::default() });
+    let done = if is_inherited { server::serve_inherited(&shop) } else { serve(&shop) };
+    done.map_err(|error| error.to_string())
+}
+
+fn serve(shop: &Arc<Shop>) -> io::Result<()> {
+    let address = server::start(shop)?;
+    writeln!(io::stdout(), "listening {address} pid {}", std::process::id())?;
+    io::stdin().read_to_end(&mut Vec::new())?;
+    shop.book.write(&shop.options.folder)
+}

@@ -1,0 +1,150 @@
+//! The planted server in each of the forms that servers have: who reads, who works, and who writes.
+//!
+//! All forms share the connection, the steps and the account; none shares code with what is tested.
+
+mod connection;
+mod event_loop;
+mod pool;
+mod processes;
+mod ring;
+mod threads;
+mod ways;
+mod work;
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::thread;
+
+use units::Nanos;
+
+pub use processes::serve_inherited;
+
+use crate::account::Book;
+
+/// What a server is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub model: Model,
+    /// Where accounts and private files go.
+    pub folder: PathBuf,
+    /// Listens here and not on a port of its own choice.
+    pub unix: Option<PathBuf>,
+    /// Threads of a pool.
+    pub workers: usize,
+    /// How long a thread waits before it reads what has arrived: time in the socket's queue.
+    pub late_read: Nanos,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// A thread a connection.
+    Threads,
+    /// Connections hop between the threads of a pool; one thread reads, works and writes.
+    Pool,
+    /// One thread reads, another works and writes.
+    Handoff,
+    /// One thread, which reads and works all that is ready and then writes all answers.
+    Loop,
+    /// A process a connection.
+    Processes,
+    /// One thread; the kernel reads and writes for it.
+    Ring,
+}
+
+impl FromStr for Model {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Model, String> {
+        Ok(match name {
+            "threads" => Model::Threads,
+            "pool" => Model::Pool,
+            "handoff" => Model::Handoff,
+            "loop" => Model::Loop,
+            "processes" => Model::Processes,
+            "ring" => Model::Ring,
+            _ => return Err(format!("no model `{name}`")),
+        })
+    }
+}
+
+/// What all threads of a server share.
+pub struct Shop {
+    pub options: Options,
+    pub book: Book,
+}
+
+/// Begins to listen and to serve in threads of its own; says where it listens.
+///
+/// # Errors
+///
+/// The address, a thread or a file cannot be had.
+pub fn start(shop: &Arc<Shop>) -> io::Result<String> {
+    let (listener, address) = Listener::bind(&shop.options)?;
+    let shop = Arc::clone(shop);
+    let serve: fn(&Arc<Shop>, &Listener) -> io::Result<()> = match shop.options.model {
+        Model::Threads => threads::run,
+        Model::Pool => pool::run_hopping,
+        Model::Handoff => pool::run_handing_over,
+        Model::Loop => event_loop::run,
+        Model::Processes => processes::run,
+        Model::Ring => ring::run,
+    };
+    thread::Builder::new().name("serve".to_owned()).spawn(move || {
+        if let Err(error) = serve(&shop, &listener) {
+            panic!("the planted server cannot serve: {error}");
+        }
+    })?;
+    Ok(address)
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    fn bind(options: &Options) -> io::Result<(Listener, String)> {
+        match &options.unix {
+            Some(path) => Ok((Listener::Unix(UnixListener::bind(path)?), path.display().to_string())),
+            None => {
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                let address = listener.local_addr()?.to_string();
+                Ok((Listener::Tcp(listener), address))
+            }
+        }
+    }
+
+    /// The next connection and its peer's port, 0 where peers have none.
+    fn accept(&self) -> io::Result<(OwnedFd, u16)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                Ok((stream.into(), peer.port()))
+            }
+            Listener::Unix(listener) => Ok((listener.accept()?.0.into(), 0)),
+        }
+    }
+}
+
+/// A thread of the server; what it cannot do is told on standard error by its panic.
+fn spawn(name: &str, body: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    let body = move || {
+        if let Err(error) = body()
+            && !is_of_the_peer(&error)
+        {
+            panic!("the planted server cannot go on: {error}");
+        }
+    };
+    thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
+}
+
+/// A client that goes is no fault of the server.
+fn is_of_the_peer(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,67 @@
+//! A control group with a CPU quota, in the version that this host has, gone when it is dropped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use units::Nanos;
+
+pub struct Group {
+    folder: PathBuf,
+}
+
+impl Group {
+    /// Its members get `quota` of CPU time in every `period`.
+    pub fn with_quota(quota: Nanos, period: Nanos) -> Group {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("parallax-kernel-{}-{number}", std::process::id());
+        let (quota, period) = (quota.0 / 1_000, period.0 / 1_000);
+        let first = Path::new("/sys/fs/cgroup/cpu");
+        let is_first = first.join("cpu.cfs_quota_us").exists() || first.join("cpu.shares").exists();
+        let second = Path::new("/sys/fs/cgroup");
+        let folder = if is_first { first } else { second }.join(name);
+        if !is_first {
+            write(&second.join("cgroup.subtree_control"), "+cpu");
+        }
+        fs::create_dir(&folder).unwrap_or_else(|error| {
+            panic!("no control group can be made at {}: {error}; the tests need root", folder.display())
+        });
+        if is_first {
+            write(&folder.join("cpu.cfs_period_us"), &period.to_string());
+            write(&folder.join("cpu.cfs_quota_us"), &quota.to_string());
+        } else {
+            write(&folder.join("cpu.max"), &format!("{quota} {period}"));
+        }
+        Group { folder }
+    }
+
+    pub fn take_in(&self, pid: u32) {
+        write(&self.folder.join("cgroup.procs"), &pid.to_string());
+    }
+
+    /// For how long its members stood still for the quota, by the kernel's account.
+    pub fn throttled(&self) -> Nanos {
+        let text = fs::read_to_string(self.folder.join("cpu.stat")).unwrap();
+        let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        // Version 1 has nanoseconds, version 2 microseconds.
+        let second = || number("throttled_usec ").map(|us: u64| us * 1_000);
+        Nanos(number("throttled_time ").or_else(second).unwrap())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A member that was killed leaves a moment later.
+        for _ in 0..200 {
+            if fs::remove_dir(&self.folder).is_ok() {
+                return;
+            }
+            clock::sleep_until(clock::now() + Nanos::from_millis(5));
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}; the tests need root", path.display()));
+}

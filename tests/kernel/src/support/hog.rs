@@ -1,0 +1,66 @@
+//! Hogs as child processes, and the stretches in which they had the CPU.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::NamedTempFile;
+use units::Nanos;
+
+use super::cores::{self, Core};
+
+pub struct Hog {
+    child: Child,
+    file: NamedTempFile,
+    pub name: &'static str,
+}
+
+/// A stretch on the monotonic clock, from and to.
+pub type Stretch = (u64, u64);
+
+impl Hog {
+    /// Begins at once; `turns` are its busy and its idle time, without them it never rests.
+    pub fn start(name: &'static str, core: Core, niceness: i32, turns: Option<(Nanos, Nanos)>) -> Hog {
+        let file = NamedTempFile::new().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hog"));
+        command.arg(name).arg(file.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some((busy, idle)) = turns {
+            command.args([busy, idle].map(|length| format!("{}ns", length.0)));
+        }
+        let mut child = cores::start(&mut command, core, niceness);
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Hog { child, file, name }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn stretches(mut self) -> Vec<Stretch> {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+        let text = fs::read_to_string(self.file.path()).unwrap();
+        text.lines()
+            .map(|line| {
+                let (begin, end) = line.split_once(' ').unwrap();
+                (begin.parse().unwrap(), end.parse().unwrap())
+            })
+            .collect()
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How much of the stretches lies within `from..to`.
+pub fn overlap(stretches: &[Stretch], from: u64, to: u64) -> Nanos {
+    let first = stretches.partition_point(|&(_, end)| end <= from);
+    let within = stretches[first..].iter().take_while(|&&(begin, _)| begin < to);
+    Nanos(within.map(|&(begin, end)| end.min(to) - begin.max(from)).sum())
+}

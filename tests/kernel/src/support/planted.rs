@@ -1,0 +1,102 @@
+//! The planted server as a child process, and its accounts.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use kernel::account::{self, Account};
+use tempfile::TempDir;
+use units::Nanos;
+
+use super::client::Client;
+use super::cores::{self, Core};
+use super::group::Group;
+
+/// How it is started.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    pub model: &'static str,
+    pub core: Core,
+    pub niceness: i32,
+    pub is_unix: bool,
+    pub late_read: Nanos,
+}
+
+impl Plan {
+    pub const fn of(model: &'static str) -> Plan {
+        Plan { model, core: Core::Last, niceness: 0, is_unix: false, late_read: Nanos::ZERO }
+    }
+
+    pub fn start(self) -> Planted {
+        Planted::start(self)
+    }
+}
+
+pub struct Planted {
+    child: Child,
+    _out: BufReader<ChildStdout>,
+    folder: TempDir,
+    /// `127.0.0.1:PORT`, or a path.
+    pub address: String,
+}
+
+impl Planted {
+    fn start(plan: Plan) -> Planted {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_planted"));
+        command.args(["--model", plan.model, "--folder"]).arg(folder.path());
+        command.args(["--late-read", &format!("{}ns", plan.late_read.0)]);
+        if plan.is_unix {
+            command.arg("--unix").arg(folder.path().join("socket"));
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = cores::start(&mut command, plan.core, plan.niceness);
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let address = line.split(' ').nth(1).unwrap_or_else(|| panic!("no address: {line}")).to_owned();
+        Planted { child, _out: out, folder, address }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.rsplit(':').next().unwrap().parse().unwrap()
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// A connection to it, made and served once: the server has what a connection needs.
+    pub fn client(&self) -> Client {
+        let mut client = Client::connect(&self.address);
+        client.http("/");
+        client
+    }
+
+    pub fn join(&self, group: &Group) {
+        group.take_in(self.pid());
+    }
+
+    /// Stops it and reads all its accounts. Clients have to be gone where each has a process of its own.
+    pub fn accounts(mut self) -> Vec<Account> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "the planted server ended with {status}");
+        account::read(self.folder.path()).unwrap()
+    }
+
+    pub fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

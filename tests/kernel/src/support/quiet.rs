@@ -1,0 +1,16 @@
+//! Who may run beside whom: a test that measures time runs alone, those that count run together.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+static QUIET: RwLock<()> = RwLock::new(());
+
+/// For a test that measures time: nothing else of this package runs meanwhile.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    // A test that failed has left nothing behind that could harm the next.
+    QUIET.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For a test that only counts.
+pub fn together() -> RwLockReadGuard<'static, ()> {
+    QUIET.read().unwrap_or_else(PoisonError::into_inner)
+}
