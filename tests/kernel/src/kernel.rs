@@ -4,5 +4,15 @@
 //! Needs root, BTF and two CPUs; without them these tests fail and say what is missing. Tests that assert lengths of
 //! time run alone, those that count run side by side.
 
+#[cfg(test)]
 mod itself;
+#[cfg(test)]
+mod judge;
+#[cfg(test)]
+mod models;
+#[cfg(test)]
+mod parts;
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
 mod support;

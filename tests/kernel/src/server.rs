@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 use units::Nanos;
@@ -27,7 +27,7 @@ pub use processes::serve_inherited;
 use crate::account::Book;
 
 /// What a server is started with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     pub model: Model,
     /// Where accounts and private files go.
@@ -40,9 +40,10 @@ pub struct Options {
     pub late_read: Nanos,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Model {
     /// A thread a connection.
+    #[default]
     Threads,
     /// Connections hop between the threads of a pool; one thread reads, works and writes.
     Pool,
@@ -73,9 +74,35 @@ impl FromStr for Model {
 }
 
 /// What all threads of a server share.
+#[derive(Default)]
 pub struct Shop {
     pub options: Options,
     pub book: Book,
+    children: Mutex<usize>,
+    child_ended: Condvar,
+}
+
+impl Shop {
+    pub fn new(options: Options) -> Shop {
+        Shop { options, ..Shop::default() }
+    }
+
+    /// Waits until the processes of connections have ended, and so have written their accounts.
+    pub fn wait_for_children(&self) {
+        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        while *children > 0 {
+            children = self.child_ended.wait(children).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn child_began(&self) {
+        *self.children.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    fn child_ended(&self) {
+        *self.children.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.child_ended.notify_all();
+    }
 }
 
 /// Begins to listen and to serve in threads of its own; says where it listens.

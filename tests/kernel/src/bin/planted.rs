@@ -3,21 +3,12 @@
 //! usage: planted --folder DIR [--model NAME] [--unix PATH] [--workers N] [--late-read LENGTH]
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use kernel::account::Book;
-use kernel::server::{self, Model, Options, Shop};
-use units::Nanos;
+use kernel::server::{self, Options, Shop};
 
 fn main() -> Result<(), String> {
-    let mut options = Options {
-        model: Model::Threads,
-        folder: PathBuf::new(),
-        unix: None,
-        workers: 4,
-        late_read: Nanos::ZERO,
-    };
+    let mut options = Options { workers: 4, ..Options::default() };
     let (mut words, mut is_inherited) = (std::env::args().skip(1), false);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} has no value"));
@@ -34,7 +25,7 @@ fn main() -> Result<(), String> {
     if !options.folder.is_dir() {
         return Err("--folder names no folder".to_owned());
     }
-    let shop = Arc::new(Shop { options, book: Book::default() });
+    let shop = Arc::new(Shop::new(options));
     let done = if is_inherited { server::serve_inherited(&shop) } else { serve(&shop) };
     done.map_err(|error| error.to_string())
 }
@@ -43,5 +34,6 @@ fn serve(shop: &Arc<Shop>) -> io::Result<()> {
     let address = server::start(shop)?;
     writeln!(io::stdout(), "listening {address} pid {}", std::process::id())?;
     io::stdin().read_to_end(&mut Vec::new())?;
+    shop.wait_for_children();
     shop.book.write(&shop.options.folder)
 }

@@ -22,7 +22,13 @@ pub fn run(shop: &Arc<Shop>, listener: &Listener) -> io::Result<()> {
             .stdin(Stdio::from(socket))
             .stdout(Stdio::null())
             .spawn()?;
-        spawn("reaper", move || child.wait().map(drop))?;
+        shop.child_began();
+        let shop = Arc::clone(shop);
+        spawn("reaper", move || {
+            let ended = child.wait();
+            shop.child_ended();
+            ended.map(drop)
+        })?;
     }
 }
 

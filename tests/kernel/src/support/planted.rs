@@ -70,6 +70,10 @@ impl Planted {
         format!("http://{}{path}", self.address)
     }
 
+    pub fn new_client(&self) -> Client {
+        Client::connect(&self.address)
+    }
+
     /// A connection to it, made and served once: the server has what a connection needs.
     pub fn client(&self) -> Client {
         let mut client = Client::connect(&self.address);

@@ -1,0 +1,127 @@
+//! One request as it was watched, beside the server's own account of it.
+
+use std::collections::BTreeMap;
+
+use kernel::account::Account;
+use record::{Part, Served};
+use units::Nanos;
+
+use crate::support::tolerance::{is_close, promised};
+
+/// Both views of every request.
+pub struct Joined<'a> {
+    pub pairs: Vec<(&'a Account, &'a Served)>,
+    /// Accounts that nobody saw, and requests without an account.
+    pub unseen: usize,
+    pub unknown: usize,
+}
+
+/// Joins by the client's port and the order on its connection: every connection began after the watch did.
+pub fn join<'a>(accounts: &'a [Account], served: &'a [Served]) -> Joined<'a> {
+    let port = |served: &Served| served.peer.map_or(0, |peer| peer.port());
+    let mut seen: BTreeMap<(u16, u64), &Served> = served.iter().map(|one| ((port(one), one.n), one)).collect();
+    let mut joined = Joined { pairs: Vec::new(), unseen: 0, unknown: 0 };
+    for account in accounts {
+        match seen.remove(&(account.peer_port, account.n)) {
+            Some(served) => joined.pairs.push((account, served)),
+            None => joined.unseen += 1,
+        }
+    }
+    joined.unknown = seen.len();
+    joined
+}
+
+impl<'a> Joined<'a> {
+    /// N sent = N reported.
+    #[track_caller]
+    pub fn check_count(&self, sent: usize, losses: &str) {
+        let counts = (self.pairs.len(), self.unseen, self.unknown);
+        assert_eq!(counts, (sent, 0, 0), "joined, unseen, unknown; {losses}");
+    }
+
+    /// Those of the paths that begin so.
+    pub fn of(&self, path: &str) -> Vec<(&'a Account, &'a Served)> {
+        self.pairs.iter().copied().filter(|(account, _)| account.path.starts_with(path)).collect()
+    }
+}
+
+/// What each part should be, in the order of [`Part::ALL`].
+///
+/// The observer's edges lie within the system calls, the server's own behind them. What passes in between is less
+/// than a microsecond, or the thread was pushed off its CPU there: that wait is the request's at its begin, and no
+/// longer the request's at its end.
+pub fn expected(account: &Account, served: &Served) -> [Nanos; Part::COUNT] {
+    let torn = |gap: u64| if gap > EDGE.0 { gap } else { 0 };
+    let lead = torn(account.read_ns.saturating_sub(served.read.0));
+    let tail = torn(account.written_ns.saturating_sub(served.done.0));
+    let yielded = account.delayed_in(&["yield"]);
+    let waited = (account.used.run_delay_ns + lead).saturating_sub(tail + yielded.0);
+    let blocked = [
+        (Part::Disk, account.blocked_in(&["fsync"])),
+        (Part::Lock, account.blocked_in(&["lock"])),
+        (Part::Network, account.blocked_in(&["socket"])),
+        (Part::Other, account.blocked_in(&["sleep", "pipe"])),
+    ];
+    let all_blocked: u64 = blocked.iter().map(|(_, length)| length.0).sum();
+    let mut parts = [Nanos::ZERO; Part::COUNT];
+    parts[Part::OnCpu as usize] = Nanos(account.used.cpu_ns);
+    parts[Part::Stolen as usize] = Nanos(account.used.rest_ns().saturating_sub(all_blocked));
+    parts[Part::RunQueue as usize] = Nanos(waited);
+    parts[Part::Yielded as usize] = yielded;
+    parts[Part::LoopWait as usize] =
+        Nanos((account.written_ns - account.read_ns).saturating_sub(account.used.wall_ns));
+    for (part, length) in blocked {
+        parts[part as usize] = length;
+    }
+    parts
+}
+
+const EDGE: Nanos = Nanos::from_micros(20);
+
+/// What is wrong with the parts of a request; empty when all is right. `quota`: its group may stop it, and then the
+/// kernel's own count does not tell what part of a wait was for that.
+pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
+    let expected = expected(account, served);
+    let of = |part: Part| (served.part(part), expected[part as usize]);
+    let mut faults = Vec::new();
+    let mut check = |what: &str, (seen, truth): (Nanos, Nanos)| {
+        if !is_close(seen, truth, promised(truth)) {
+            faults.push(format!("{what}: {seen} for {truth}"));
+        }
+    };
+    for part in Part::ALL {
+        match part {
+            Part::RunQueue if quota => {
+                let (throttled, _) = of(Part::Throttled);
+                let (seen, truth) = of(Part::RunQueue);
+                check("run_queue and throttled", (seen + throttled, truth));
+            }
+            Part::Throttled if quota => {}
+            _ => check(part.name(), of(part)),
+        }
+    }
+    faults
+}
+
+/// All requests but a twentieth are right in every part, and together all of them are right in each part. What the
+/// hypervisor takes is charged to a request only at the next tick, so single requests may be wrong by that.
+#[track_caller]
+pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) {
+    let wrong: Vec<String> = pairs
+        .iter()
+        .filter_map(|(account, served)| {
+            let faults = faults(account, served, quota);
+            (!faults.is_empty()).then(|| format!("{} n {}: {}", account.path, account.n, faults.join(", ")))
+        })
+        .collect();
+    println!("{what}: {} of {} requests have a part that is off", wrong.len(), pairs.len());
+    wrong.iter().take(10).for_each(|line| println!("  {line}"));
+    assert!(wrong.len() * 20 <= pairs.len(), "{what}: {} of {} are wrong", wrong.len(), pairs.len());
+}
+
+/// Sum of a part over requests, seen and expected.
+pub fn totals(pairs: &[(&Account, &Served)], part: Part) -> (Nanos, Nanos) {
+    pairs.iter().fold((Nanos::ZERO, Nanos::ZERO), |(seen, truth), (account, served)| {
+        (seen + served.part(part), truth + expected(account, served)[part as usize])
+    })
+}

@@ -1,0 +1,169 @@
+//! Servers of every model, read and written in every way: N sent = N reported, and the parts where one thread has the
+//! request.
+
+use record::Part;
+use units::Nanos;
+
+use crate::judge::{check_parts, join};
+use crate::support::client::Client;
+use crate::support::planted::{Plan, Planted};
+use crate::support::quiet;
+use crate::support::watched::Watching;
+
+const CLIENTS: usize = 4;
+const ROUNDS: usize = 25;
+
+/// Each client has one request under way at a time; all clients at once. Returns how many were sent.
+fn drive_at_once(server: &Planted, paths: &[&str], rounds: usize) -> usize {
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.new_client()).collect();
+    for _ in 0..rounds {
+        for path in paths {
+            clients.iter_mut().for_each(|client| client.send_http(&[path]));
+            clients.iter_mut().for_each(|client| drop(client.http_answer()));
+        }
+    }
+    CLIENTS * rounds * paths.len()
+}
+
+/// One thread has a request from its read to its answer.
+#[test]
+fn a_thread_a_connection_hopping_connections_and_a_process_a_connection() {
+    let _alone = quiet::alone();
+    for model in ["threads", "pool", "processes"] {
+        let server = Plan::of(model).start();
+        let watching = Watching::of(&server);
+        let sent = drive_at_once(&server, &["/burn=200us,sleep=500us", "/lock=400us,burn=100us"], ROUNDS);
+        let (watched, accounts) = (watching.finish(), server.accounts());
+        let joined = join(&accounts, &watched.served);
+        joined.check_count(sent, &watched.losses());
+        check_parts(model, &joined.pairs, false);
+        for (account, one) in &joined.pairs {
+            assert_eq!((one.pid, one.tid), (account.pid, account.tid), "{model}: {one:?}");
+            assert_eq!(one.request_bytes, account.request_bytes, "{model}: {one:?}");
+            assert_eq!(one.response_bytes, account.response_bytes, "{model}: {one:?}");
+            assert_eq!(one.status, Some(200), "{model}: {one:?}");
+        }
+    }
+}
+
+/// One thread has many requests, and works on one of them at a time: for the others that is waiting for the loop.
+#[test]
+fn a_loop_makes_requests_wait_for_those_behind_them() {
+    let _alone = quiet::alone();
+    let server = Plan::of("loop").start();
+    let watching = Watching::of(&server);
+    let sent = drive_at_once(&server, &["/burn=1ms"], ROUNDS);
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(sent, &watched.losses());
+    check_parts("loop", &joined.pairs, false);
+    assert!(watched.sum(Part::LoopWait) > Nanos::from_millis(20), "{}", watched.sum(Part::LoopWait));
+}
+
+/// One thread reads, another works: the whole time is right, and the work is found.
+#[test]
+fn a_request_that_is_handed_over_keeps_its_time() {
+    let _alone = quiet::alone();
+    for model in ["handoff", "ring"] {
+        let server = Plan::of(model).start();
+        let watching = Watching::of(&server);
+        let sent = drive_at_once(&server, &["/burn=1ms"], ROUNDS);
+        let (watched, accounts) = (watching.finish(), server.accounts());
+        let joined = join(&accounts, &watched.served);
+        joined.check_count(sent, &watched.losses());
+        let right = joined.pairs.iter().filter(|(account, one)| {
+            let (wall, work) = (account.written_ns - account.read_ns, one.part(Part::OnCpu));
+            println!("{model}: {} for {}, on CPU {work}", one.response(), Nanos(wall));
+            one.response().0 + 50_000 >= wall && work + Nanos::from_micros(20) >= Nanos::from_millis(1)
+        });
+        let right = right.count();
+        assert!(right * 20 >= sent * 19, "{model}: {right} of {sent}");
+    }
+}
+
+#[test]
+fn every_way_to_read_and_to_write_is_seen() {
+    let _alone = quiet::alone();
+    let server = Plan::of("threads").start();
+    let watching = Watching::of(&server);
+    let mut sent = 0;
+    for reading in ["read", "recv", "readv", "recvmsg"] {
+        for writing in ["write", "send", "writev", "sendmsg", "sendfile"] {
+            let mut client = server.new_client();
+            client.http(&format!("/io={reading}+{writing}"));
+            (0..5).for_each(|_| drop(client.http("/burn=100us")));
+            // Many packets, and for a file many calls.
+            (0..5).for_each(|_| drop(client.http("/burn=50us,answer=1000000")));
+            sent += client.sent;
+        }
+    }
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(sent as usize, &watched.losses());
+    for (account, one) in &joined.pairs {
+        let ends = (one.request_bytes, one.response_bytes);
+        assert_eq!(ends, (account.request_bytes, account.response_bytes), "{}: {one:?}", account.io);
+        assert!(one.read.0 <= account.read_ns && one.done.0 <= account.written_ns, "{}: {one:?}", account.io);
+        // The last byte was handed over by the last write.
+        assert!(one.done.0 >= account.writing_ns, "{}: {one:?}", account.io);
+    }
+    check_parts("ways", &joined.of("/burn=100us"), false);
+}
+
+#[test]
+fn pipelined_requests_are_all_reported() {
+    let _together = quiet::together();
+    for model in ["threads", "loop", "ring"] {
+        let server = Plan::of(model).start();
+        let watching = Watching::of(&server);
+        let mut client = server.new_client();
+        let paths = ["/burn=20us"; 16];
+        (0..20).for_each(|_| drop(client.http_pipelined(&paths)));
+        drop(client);
+        let (watched, accounts) = (watching.finish(), server.accounts());
+        join(&accounts, &watched.served).check_count(320, &watched.losses());
+    }
+}
+
+/// Lines of text are no protocol that anybody knows: a request is what comes before the server writes.
+#[test]
+fn an_unknown_protocol_is_counted_by_its_turns() {
+    let _together = quiet::together();
+    let server = Plan::of("threads").start();
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    (0..100).for_each(|_| drop(client.line("burn=50us")));
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    join(&accounts, &watched.served).check_count(100, &watched.losses());
+}
+
+#[test]
+fn a_unix_socket_is_watched_as_a_port_is() {
+    let _together = quiet::together();
+    let server = Plan { is_unix: true, ..Plan::of("threads") }.start();
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    (0..100).for_each(|_| drop(client.http("/burn=50us")));
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    join(&accounts, &watched.served).check_count(100, &watched.losses());
+}
+
+/// If this fails, attaching to a busy server turns its answers into requests.
+#[test]
+fn connections_that_were_there_before_are_taken_up_at_a_request() {
+    let _together = quiet::together();
+    let server = Plan::of("threads").start();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.client()).collect();
+    // Under way while the watch begins: nobody saw its read.
+    clients[0].send_http(&["/sleep=3s"]);
+    let watching = Watching::of(&server);
+    clients[0].http_answer();
+    clients.iter_mut().for_each(|client| (0..50).for_each(|_| drop(client.http("/burn=50us"))));
+    let ports: Vec<u16> = clients.iter().map(|client| client.port).collect();
+    let watched = watching.finish();
+    for port in ports {
+        let seen = watched.served.iter().filter(|one| one.peer.is_some_and(|peer| peer.port() == port));
+        assert_eq!(seen.count(), 50, "port {port}; {}", watched.losses());
+    }
+    assert_eq!(watched.results.losses.mid_connection, 1, "{}", watched.losses());
+}

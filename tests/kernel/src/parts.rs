@@ -1,0 +1,180 @@
+//! Every part of a request's time, beside the account of the server that spent it.
+
+use record::Part;
+use units::Nanos;
+
+use crate::judge::{self, check_parts, join, totals};
+use crate::support::cores::Core;
+use crate::support::group::Group;
+use crate::support::hog::{Hog, overlap};
+use crate::support::planted::Plan;
+use crate::support::quiet;
+use crate::support::tolerance::{error, is_close, promised};
+use crate::support::watched::Watching;
+
+const KINDS: &str = "/burn=4ms,sleep=1ms,lock=3ms,pipe=2ms,socket=2ms,fsync,fault=64,burn=1ms";
+
+/// Burnt, slept, locked, waited for a pipe, a socket and a disk: each part is what was planted.
+#[test]
+fn each_part_is_what_was_planted() {
+    let _alone = quiet::alone();
+    let server = Plan::of("threads").start();
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    for _ in 0..40 {
+        client.http(KINDS);
+        client.http("/burn=300us");
+    }
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(80, &watched.losses());
+    check_parts("all kinds", &joined.of(KINDS), false);
+    check_parts("short burns", &joined.of("/burn=300us"), false);
+    for part in [Part::OnCpu, Part::Disk, Part::Lock, Part::Network, Part::Other] {
+        let (seen, truth) = totals(&joined.pairs, part);
+        println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
+        assert!(is_close(seen, truth, promised(truth)), "{}: {seen} for {truth}", part.name());
+    }
+}
+
+/// While a hog has the server's CPU for half the time, work remains work and the rest is waiting for the CPU.
+#[test]
+fn hogged_requests_wait_and_do_not_work_more() {
+    let _alone = quiet::alone();
+    let server = Plan::of("threads").start();
+    let _hog = Hog::start("hog-parts", Core::Last, 0, None);
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    (0..40).for_each(|_| drop(client.http("/burn=4ms,sleep=1ms,lock=2ms,burn=4ms")));
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(40, &watched.losses());
+    check_parts("hogged", &joined.pairs, false);
+    assert!(watched.sum(Part::RunQueue) > Nanos::from_millis(100), "{}", watched.sum(Part::RunQueue));
+    assert_eq!((watched.sum(Part::Yielded), watched.sum(Part::Throttled)), (Nanos::ZERO, Nanos::ZERO));
+    assert!(watched.results.preempted >= 20, "{} of 40 were pre-empted", watched.results.preempted);
+}
+
+/// Three hogs with the weights 1024, 526 and 272: who took most is named first, and each with the time it had.
+#[test]
+fn pre_emptors_are_ranked_by_the_time_they_took() {
+    let _alone = quiet::alone();
+    let server = Plan::of("threads").start();
+    let hogs = [("hog-most", 0), ("hog-middle", 3), ("hog-least", 6)]
+        .map(|(name, niceness)| Hog::start(name, Core::Last, niceness, None));
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    (0..5).for_each(|_| drop(client.http("/burn=150ms")));
+    let watched = watching.finish();
+    let took: Vec<(&str, u32, Nanos)> = hogs
+        .into_iter()
+        .map(|hog| {
+            let (name, pid, stretches) = (hog.name, hog.pid(), hog.stretches());
+            let within = watched.served.iter().map(|one| overlap(&stretches, one.read.0, one.done.0).0);
+            (name, pid, Nanos(within.sum()))
+        })
+        .collect();
+    assert!(took.is_sorted_by(|one, next| one.2 > next.2), "the hogs did not rank as planned: {took:?}");
+    let pids: Vec<u32> = took.iter().map(|&(_, pid, _)| pid).collect();
+    let named: Vec<_> = watched.results.preemptors.iter().filter(|one| pids.contains(&one.pid)).collect();
+    for (one, (name, pid, truth)) in named.iter().zip(&took) {
+        println!("{name}: {} for {truth}, {:+.2} %", Nanos(one.time_ns), error(one.time_ns, truth.0));
+        assert_eq!((one.comm.as_str(), one.pid), (*name, *pid), "{named:#?}");
+        assert!(error(one.time_ns, truth.0).abs() <= 5.0, "{name}: {} for {truth}", Nanos(one.time_ns));
+        assert!(one.count > 0);
+    }
+    assert_eq!(named.len(), 3, "{:#?}", watched.results.preemptors);
+    let worst = watched.served.iter().max_by_key(|one| one.part(Part::RunQueue)).unwrap();
+    assert_eq!(worst.culprit.as_ref().unwrap().comm, "hog-most", "{worst:?}");
+}
+
+/// A thread that gives its CPU away, one that is pushed off it, and one whose group has used its quota: a thousand
+/// requests, and none is taken for another kind.
+#[test]
+fn throttling_yielding_and_pre_emption_are_never_confused() {
+    let _alone = quiet::alone();
+    pushed_off(400);
+    giving_away(300);
+    held_back(300);
+}
+
+fn pushed_off(requests: usize) {
+    let server = Plan::of("threads").start();
+    let _hog = Hog::start("hog-pushes", Core::Last, 0, None);
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    (0..requests).for_each(|_| drop(client.http("/burn=1ms")));
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(requests, &watched.losses());
+    check_parts("pushed off", &joined.pairs, false);
+    assert!(watched.results.preempted > 0, "nobody was pushed off in {requests} requests");
+    for one in &watched.served {
+        let others = (one.part(Part::Yielded), one.part(Part::Throttled));
+        assert_eq!(others, (Nanos::ZERO, Nanos::ZERO), "{one:?}");
+    }
+}
+
+fn giving_away(requests: usize) {
+    let server = Plan::of("threads").start();
+    // It has to get the CPU back soon.
+    let _hog = Hog::start("hog-takes", Core::Last, 10, None);
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    (0..requests).for_each(|_| drop(client.http("/burn=100us,yield=3,burn=100us")));
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(requests, &watched.losses());
+    check_parts("giving away", &joined.pairs, false);
+    assert!(watched.sum(Part::Yielded) > Nanos::from_millis(1), "{}", watched.sum(Part::Yielded));
+    for (account, one) in &joined.pairs {
+        assert_eq!(one.part(Part::Throttled), Nanos::ZERO, "{one:?}");
+        let most = account.delayed_in(&["yield"]);
+        assert!(one.part(Part::Yielded) <= most + promised(most), "{account:?} {one:?}");
+    }
+}
+
+fn held_back(requests: usize) {
+    let group = Group::with_quota(Nanos::from_millis(2), Nanos::from_millis(8));
+    let server = Plan::of("threads").start();
+    server.join(&group);
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    let before = group.throttled();
+    (0..requests).for_each(|_| drop(client.http("/burn=1500us")));
+    let by_group = group.throttled() - before;
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(requests, &watched.losses());
+    check_parts("held back", &joined.pairs, true);
+    let (throttled, waited) = (watched.sum(Part::Throttled), judge::totals(&joined.pairs, Part::RunQueue).1);
+    println!("throttled {throttled} of {waited} waited; the group says {by_group}");
+    // The group is held back between requests, too; and after the quota is filled up, its thread waits for whoever
+    // has the CPU then.
+    assert!(throttled <= by_group + promised(by_group), "{throttled} of {by_group}");
+    assert!(throttled.0 * 10 >= waited.0 * 9, "{throttled} of {waited}");
+    for one in &watched.served {
+        assert_eq!(one.part(Part::Yielded), Nanos::ZERO, "{one:?}");
+    }
+}
+
+/// What arrived and was not read yet lies in front of the request, and is none of its parts.
+#[test]
+fn time_in_the_sockets_queue_is_in_front_of_the_request() {
+    let _alone = quiet::alone();
+    let late = Nanos::from_millis(20);
+    let server = Plan { late_read: late, ..Plan::of("threads") }.start();
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    (0..20).for_each(|_| drop(client.http("/burn=1ms")));
+    let (watched, accounts) = (watching.finish(), server.accounts());
+    let joined = join(&accounts, &watched.served);
+    joined.check_count(20, &watched.losses());
+    check_parts("late reads", &joined.pairs, false);
+    let queued = joined.pairs.iter().filter(|(_, one)| {
+        let queue = one.socket_queue().expect("a local connection has stamps of arrival");
+        // A timer is late by 50 us and what its thread waits for the CPU.
+        queue >= late && queue <= late + Nanos::from_millis(2)
+    });
+    assert!(queued.count() >= 19);
+}

@@ -1,0 +1,43 @@
+//! Servers that nobody here wrote, each with a folder and a port of its own: what `watch` counts is what they count.
+
+mod mariadb;
+mod nginx;
+mod postgres;
+mod redis;
+
+use std::process::{Command, Output, Stdio};
+
+use record::observation::WatchResults;
+
+use crate::support::cores::{self, Core};
+
+/// What the server counted, and what was seen of it, within 0.01 %; and a gap is what was counted as lost.
+#[track_caller]
+fn check_reconciled(what: &str, seen: u64, counted: u64, results: &WatchResults) {
+    let losses = &results.losses;
+    println!("{what}: seen {seen} of {counted}, {losses:?}");
+    assert!(counted > 0, "{what}: the server counted nothing");
+    let gap = counted.abs_diff(seen);
+    assert!(gap * 10_000 <= counted, "{what}: seen {seen} of {counted}, {losses:?}");
+    let lost = losses.ring_full + losses.map_full + losses.recursion + losses.mid_connection + losses.unparsed;
+    assert!(counted >= seen, "{what}: more seen than counted: {seen} of {counted}");
+    assert!(gap <= lost, "{what}: {gap} are missing and {lost} were counted as lost: {losses:?}");
+}
+
+/// Runs a client to its end, beside the server.
+fn run(program: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env("XDG_CACHE_HOME", "/dev/null");
+    let output = cores::start(&mut command, Core::First, 0).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {}: {}: {said}", arguments.join(" "), output.status);
+    output
+}
+
+/// A program that has to be here.
+#[track_caller]
+fn require(program: &str) {
+    let found = Command::new("sh").args(["-c", r#"command -v "$1""#, "sh", program]).output().unwrap();
+    assert!(found.status.success(), "{program} is not here: run scripts/setup test");
+}

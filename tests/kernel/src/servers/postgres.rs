@@ -1,0 +1,102 @@
+//! PostgreSQL: a process a connection, simple and extended protocol, and statements by their digest.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::{check_reconciled, require, run};
+use crate::support::leash::Leash;
+use crate::support::watched::Watching;
+use crate::support::{port, quiet};
+
+#[test]
+fn postgres_statements_are_all_counted() {
+    let _together = quiet::together();
+    let postgres = Postgres::start();
+    postgres.prepare();
+    for mode in ["simple", "extended", "prepared"] {
+        postgres.ask("SELECT pg_stat_statements_reset()");
+        let watching = Watching::start(&["--port", &postgres.port.to_string()]);
+        postgres.bench(&["-n", "-S", "-c", "4", "-t", "2500", "-M", mode]);
+        let watched = watching.finish();
+        let counted = postgres.ask(CALLS).trim().parse().unwrap();
+        let digests = watched.results.digests.iter().filter(|digest| digest.text.contains("abalance"));
+        let seen = digests.map(|digest| digest.count).sum();
+        check_reconciled(mode, seen, counted, &watched.results);
+    }
+}
+
+const CALLS: &str = "SELECT sum(calls) FROM pg_stat_statements WHERE query LIKE 'SELECT abalance%'";
+
+struct Postgres {
+    _process: Leash,
+    folder: TempDir,
+    programs: PathBuf,
+    port: u16,
+}
+
+impl Postgres {
+    /// It refuses to be root: it runs as the user that its package made.
+    fn start() -> Postgres {
+        for program in ["runuser", "psql"] {
+            require(program);
+        }
+        let (programs, folder, port) = (programs(), tempfile::tempdir().unwrap(), port::free());
+        let user = id("-u");
+        chown(folder.path(), Some(user), Some(id("-g"))).unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let program = |name: &str| programs.join(name).to_str().unwrap().to_owned();
+        let (initdb, data) = (program("initdb"), path("data"));
+        run("runuser", &["-u", "postgres", "--", &initdb, "-D", &data, "-A", "trust", "--no-sync"]);
+        let (server, number, sockets) = (program("postgres"), port.to_string(), path(""));
+        let command = ["runuser", "-u", "postgres", "--", &server, "-D", &data, "-p", &number, "-k", &sockets];
+        let settings = ["listen_addresses=127.0.0.1", "fsync=off", "shared_preload_libraries=pg_stat_statements"];
+        let settings: Vec<&str> = settings.iter().flat_map(|setting| ["-c", setting]).collect();
+        let mut process = Leash::start(&[&command[..], &settings].concat(), &folder.path().join("output.log"));
+        process.wait_for(port);
+        Postgres { _process: process, folder, programs, port }
+    }
+
+    fn prepare(&self) {
+        // It listens a moment before it answers.
+        let ready = || self.try_ask("SELECT 1").is_some();
+        assert!(crate::support::wait::until(units::Nanos::from_secs(20), ready), "PostgreSQL does not answer");
+        self.ask("CREATE EXTENSION pg_stat_statements");
+        self.bench(&["-i", "-I", "dtgp"]);
+    }
+
+    fn bench(&self, arguments: &[&str]) {
+        let (program, port) = (self.programs.join("pgbench"), self.port.to_string());
+        let whole = ["-U", "postgres", "-h", "127.0.0.1", "-p", &port];
+        run(program.to_str().unwrap(), &[&whole[..], arguments, &["postgres"]].concat());
+    }
+
+    fn ask(&self, statement: &str) -> String {
+        self.try_ask(statement).unwrap_or_else(|| panic!("PostgreSQL refuses {statement}"))
+    }
+
+    fn try_ask(&self, statement: &str) -> Option<String> {
+        let mut command = Command::new("psql");
+        command.args(["-U", "postgres", "-At", "-p", &self.port.to_string(), "-c", statement, "-h"]);
+        let output = command.arg(self.folder.path()).output().unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    }
+}
+
+/// Debian has a folder for each version.
+fn programs() -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    found.retain(|programs| programs.join("postgres").exists() && programs.join("pgbench").exists());
+    found.sort();
+    found.pop().expect("PostgreSQL is not here: run scripts/setup test")
+}
+
+fn id(what: &str) -> u32 {
+    let output = Command::new("id").args([what, "postgres"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.trim().parse().expect("there is no user postgres: run scripts/setup test")
+}

@@ -1,0 +1,59 @@
+//! Redis: one thread, an event loop, and pipelines.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpStream};
+
+use tempfile::TempDir;
+
+use super::{check_reconciled, require, run};
+use crate::support::leash::Leash;
+use crate::support::port;
+use crate::support::quiet;
+use crate::support::watched::Watching;
+
+#[test]
+fn redis_commands_in_pipelines_of_64_are_all_counted() {
+    let _together = quiet::together();
+    let redis = Redis::start();
+    let watching = Watching::start(&["--port", &redis.port.to_string()]);
+    let before = redis.commands();
+    let port = redis.port.to_string();
+    // 64 do not divide it: the last pipelines are shorter.
+    let load = ["-p", &port, "-c", "8", "-q", "-r", "1000"];
+    run("redis-benchmark", &[&load[..], &["-t", "set,get", "-n", "100000", "-P", "64"]].concat());
+    run("redis-benchmark", &[&load[..], &["-t", "get", "-n", "5000"]].concat());
+    let counted = redis.commands() - before;
+    let watched = watching.finish();
+    assert!(counted >= 205_000, "{counted}");
+    // The first look is in the second's count; the second is seen, too.
+    check_reconciled("redis", watched.results.requests, counted + 1, &watched.results);
+}
+
+struct Redis {
+    _process: Leash,
+    _folder: TempDir,
+    port: u16,
+}
+
+impl Redis {
+    fn start() -> Redis {
+        require("redis-server");
+        require("redis-benchmark");
+        let (folder, port) = (tempfile::tempdir().unwrap(), port::free());
+        let (dir, number) = (folder.path().to_str().unwrap(), port.to_string());
+        let command = ["redis-server", "--port", &number, "--bind", "127.0.0.1", "--dir", dir];
+        let command = [&command[..], &["--save", "", "--appendonly", "no"]].concat();
+        let mut process = Leash::start(&command, &folder.path().join("output.log"));
+        process.wait_for(port);
+        Redis { _process: process, _folder: folder, port }
+    }
+
+    /// What it has done so far; not the command that asks for it.
+    fn commands(&self) -> u64 {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        stream.write_all(b"INFO stats\r\n").unwrap();
+        let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+        let text = lines.find_map(|line| line.strip_prefix("total_commands_processed:").map(str::to_owned));
+        text.unwrap().trim().parse().unwrap()
+    }
+}

@@ -1,0 +1,36 @@
+//! Where the release binary is, and where the build puts things.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The binary under test: `PARALLAX_BIN`, or the release build, which is made once if it is not there.
+pub fn parallax() -> &'static Path {
+    static BINARY: OnceLock<PathBuf> = OnceLock::new();
+    BINARY.get_or_init(|| match env::var_os("PARALLAX_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => built(),
+    })
+}
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+}
+
+/// Where cargo builds.
+pub fn target() -> PathBuf {
+    root().join(env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+fn built() -> PathBuf {
+    let path = target().join("release/parallax");
+    if !path.exists() {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let arguments = ["build", "--release", "--locked", "-p", "parallax"];
+        let status = Command::new(cargo).args(arguments).current_dir(root()).status().unwrap();
+        assert!(status.success(), "cargo {} failed", arguments.join(" "));
+    }
+    path
+}

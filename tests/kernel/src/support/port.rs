@@ -1,0 +1,22 @@
+//! Free ports on the loopback address, no two alike within this process.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// A port that nobody listens on now. Below the range that the kernel gives to clients (32768 upwards), so that
+/// no connection of a test running beside this one takes it meanwhile.
+pub fn free() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let step = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Two processes that test at once begin at different places.
+        let begin = (std::process::id() % 100) as u16 * 100;
+        let port = FIRST + (begin + step) % COUNT;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+const FIRST: u16 = 20_000;
+const COUNT: u16 = 10_000;

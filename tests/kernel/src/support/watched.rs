@@ -1,0 +1,144 @@
+//! `parallax watch` as a child process, and the record it leaves. Every record that is read here is held to the laws
+//! that hold for every record.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+
+use record::document::State;
+use record::observation::{Observation, ObservationBody, WatchResults, read_observation};
+use record::{Part, Served};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use units::Nanos;
+
+use super::binary;
+use super::cores::{self, AHEAD, Core};
+use super::planted::Planted;
+use super::wait;
+
+/// Longer than any observer here needs to begin or to end, on any host.
+const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// An observer that has begun.
+pub struct Watching {
+    child: Child,
+    folder: TempDir,
+    line: String,
+}
+
+/// What it saw.
+pub struct Watched {
+    pub document: Observation,
+    pub results: WatchResults,
+    /// All requests, by connection and order.
+    pub served: Vec<Served>,
+    pub stdout: String,
+    pub folder: TempDir,
+}
+
+impl Watching {
+    /// Watches a process and keeps every request.
+    pub fn of(server: &Planted) -> Watching {
+        Watching::start(&["-p", &server.pid().to_string()])
+    }
+
+    pub fn start(arguments: &[&str]) -> Watching {
+        require_what_is_needed();
+        let folder = TempDir::new().unwrap();
+        let mut command = Command::new(binary::parallax());
+        command.args(["watch", "--requests", "all", "-o"]).arg(folder.path()).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).env("NO_COLOR", "1");
+        let child = cores::start(&mut command, Core::First, AHEAD);
+        let mut watching = Watching { child, folder, line: arguments.join(" ") };
+        watching.wait_for_begin();
+        watching
+    }
+
+    /// The record is there when the programs are attached.
+    fn wait_for_begin(&mut self) {
+        let run = self.folder.path().join("run.json");
+        wait::until(PATIENCE, || run.exists() || self.child.try_wait().unwrap().is_some());
+        if !run.exists() {
+            let _ = self.child.kill();
+            let said = self.said();
+            panic!("watch {} does not begin: {said}", self.line);
+        }
+    }
+
+    /// Ends it as Ctrl-C does.
+    pub fn finish(mut self) -> Watched {
+        let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
+        let mut stdout = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        let status = self.child.wait().unwrap();
+        let said = self.said();
+        assert!(status.success(), "watch {}: {status}: {said}", self.line);
+        let observed = read_observation(self.folder.path()).unwrap();
+        let ObservationBody::Watch(results) = observed.document.body.clone() else {
+            panic!("a record of watch has another kind: {:?}", observed.document.kind);
+        };
+        let mut served = super::served::read(self.folder.path());
+        served.sort_by_key(|served| (served.connection, served.n));
+        let folder = std::mem::replace(&mut self.folder, TempDir::new().unwrap());
+        let watched = Watched { document: observed.document, results: *results, served, stdout, folder };
+        watched.check_laws();
+        watched
+    }
+
+    fn said(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _ = stderr.read_to_string(&mut text);
+        }
+        text
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A test that cannot run here fails and says what is missing.
+fn require_what_is_needed() {
+    assert!(rustix::process::geteuid().is_root(), "tests of watch need root: run them as root");
+    let btf = std::path::Path::new("/sys/kernel/btf/vmlinux");
+    assert!(btf.exists(), "tests of watch need {} (a kernel with CONFIG_DEBUG_INFO_BTF)", btf.display());
+}
+
+impl Watched {
+    pub fn sum(&self, part: Part) -> Nanos {
+        Nanos(self.served.iter().map(|served| served.part(part).0).sum())
+    }
+
+    pub fn losses(&self) -> String {
+        format!("{:?}", self.results.losses)
+    }
+
+    /// What holds for every record, whatever was watched.
+    fn check_laws(&self) {
+        assert_eq!(self.document.state, State::Finished);
+        for served in &self.served {
+            assert!(served.is_lawful(), "residual {} ns: {served:?}", served.residual());
+        }
+        let mut next: BTreeMap<u64, u64> = BTreeMap::new();
+        for served in &self.served {
+            let n = next.entry(served.connection).or_default();
+            assert_eq!(served.n, *n, "requests of a connection are numbered without a gap");
+            *n += 1;
+        }
+        let losses = self.losses();
+        assert_eq!(self.results.requests, self.served.len() as u64, "all were kept; {losses}");
+        for (part, (_, total)) in Part::ALL.into_iter().zip(totals(&self.results)) {
+            assert_eq!(self.sum(part).0, total, "{}: requests and results differ", part.name());
+        }
+    }
+}
+
+fn totals(results: &WatchResults) -> Vec<(Part, u64)> {
+    let parts: [Nanos; Part::COUNT] = results.parts_ns.into();
+    Part::ALL.into_iter().zip(parts.map(|part| part.0)).collect()
+}
