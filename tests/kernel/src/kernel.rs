@@ -5,6 +5,8 @@
 //! time run alone, those that count run side by side.
 
 #[cfg(test)]
+mod blame;
+#[cfg(test)]
 mod itself;
 #[cfg(test)]
 mod judge;
@@ -12,6 +14,8 @@ mod judge;
 mod models;
 #[cfg(test)]
 mod parts;
+#[cfg(test)]
+mod refusals;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]

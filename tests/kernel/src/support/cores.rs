@@ -29,11 +29,6 @@ pub fn start(command: &mut Command, core: Core, niceness: i32) -> Child {
     child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
 }
 
-/// The number of a core's CPU.
-pub fn cpu(core: Core) -> usize {
-    number(core, &sched_getaffinity(None).unwrap())
-}
-
 fn only(core: Core, allowed: &CpuSet) -> CpuSet {
     let mut set = CpuSet::new();
     set.set(number(core, allowed));

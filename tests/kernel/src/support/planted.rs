@@ -1,7 +1,6 @@
 //! The planted server as a child process, and its accounts.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use kernel::account::{self, Account};
@@ -62,14 +61,6 @@ impl Planted {
         self.child.id()
     }
 
-    pub fn port(&self) -> u16 {
-        self.address.rsplit(':').next().unwrap().parse().unwrap()
-    }
-
-    pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
-    }
-
     pub fn new_client(&self) -> Client {
         Client::connect(&self.address)
     }
@@ -91,10 +82,6 @@ impl Planted {
         let status = self.child.wait().unwrap();
         assert!(status.success(), "the planted server ended with {status}");
         account::read(self.folder.path()).unwrap()
-    }
-
-    pub fn folder(&self) -> PathBuf {
-        self.folder.path().to_owned()
     }
 }
 

@@ -33,8 +33,6 @@ pub struct Watched {
     pub results: WatchResults,
     /// All requests, by connection and order.
     pub served: Vec<Served>,
-    pub stdout: String,
-    pub folder: TempDir,
 }
 
 impl Watching {
@@ -48,7 +46,7 @@ impl Watching {
         let folder = TempDir::new().unwrap();
         let mut command = Command::new(binary::parallax());
         command.args(["watch", "--requests", "all", "-o"]).arg(folder.path()).args(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).env("NO_COLOR", "1");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).env("NO_COLOR", "1");
         let child = cores::start(&mut command, Core::First, AHEAD);
         let mut watching = Watching { child, folder, line: arguments.join(" ") };
         watching.wait_for_begin();
@@ -66,11 +64,16 @@ impl Watching {
         }
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Ends it as Ctrl-C does.
     pub fn finish(mut self) -> Watched {
-        let _ = kill_process(Pid::from_child(&self.child), Signal::INT);
-        let mut stdout = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        // Reaped where it has ended by itself; its number may then be another's.
+        if !self.has_ended() {
+            kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        }
         let status = self.child.wait().unwrap();
         let said = self.said();
         assert!(status.success(), "watch {}: {status}: {said}", self.line);
@@ -80,8 +83,7 @@ impl Watching {
         };
         let mut served = super::served::read(self.folder.path());
         served.sort_by_key(|served| (served.connection, served.n));
-        let folder = std::mem::replace(&mut self.folder, TempDir::new().unwrap());
-        let watched = Watched { document: observed.document, results: *results, served, stdout, folder };
+        let watched = Watched { document: observed.document, results: *results, served };
         watched.check_laws();
         watched
     }
