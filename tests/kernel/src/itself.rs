@@ -66,7 +66,8 @@ fn a_unix_socket_is_served_as_a_port_is() {
 }
 
 fn check_order(account: &Account) {
-    let stamps = [account.read_ns, account.begun_ns, account.worked_ns, account.writing_ns, account.written_ns];
+    let stamps =
+        [account.read_ns, account.begun_ns, account.worked_ns, account.writing_ns, account.written_ns];
     assert!(stamps.is_sorted(), "{account:?}");
     let steps: u64 = account.steps.iter().map(|done| done.used.wall_ns).sum();
     assert!(steps <= account.worked_ns - account.begun_ns, "{account:?}");

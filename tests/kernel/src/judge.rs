@@ -19,7 +19,8 @@ pub struct Joined<'a> {
 /// Joins by the client's port and the order on its connection: every connection began after the watch did.
 pub fn join<'a>(accounts: &'a [Account], served: &'a [Served]) -> Joined<'a> {
     let port = |served: &Served| served.peer.map_or(0, |peer| peer.port());
-    let mut seen: BTreeMap<(u16, u64), &Served> = served.iter().map(|one| ((port(one), one.n), one)).collect();
+    let mut seen: BTreeMap<(u16, u64), &Served> =
+        served.iter().map(|one| ((port(one), one.n), one)).collect();
     let mut joined = Joined { pairs: Vec::new(), unseen: 0, unknown: 0 };
     for account in accounts {
         match seen.remove(&(account.peer_port, account.n)) {

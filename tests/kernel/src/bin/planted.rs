@@ -17,7 +17,9 @@ fn main() -> Result<(), String> {
             "--model" => options.model = value()?.parse()?,
             "--unix" => options.unix = Some(value()?.into()),
             "--workers" => options.workers = value()?.parse().map_err(|error| format!("{word}: {error}"))?,
-            "--late-read" => options.late_read = value()?.parse().map_err(|error| format!("{word}: {error}"))?,
+            "--late-read" => {
+                options.late_read = value()?.parse().map_err(|error| format!("{word}: {error}"))?
+            }
             "--inherited" => is_inherited = true,
             _ => return Err(format!("{word}: not known")),
         }

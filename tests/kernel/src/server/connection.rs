@@ -95,7 +95,8 @@ impl Connection {
             };
         };
         let head: Vec<u8> = self.waiting.drain(..at + end.len()).collect();
-        let line = String::from_utf8_lossy(head.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or(&[]));
+        let line =
+            String::from_utf8_lossy(head.split(|&byte| byte == b'\r' || byte == b'\n').next().unwrap_or(&[]));
         let path = if is_http { line.split(' ').nth(1).unwrap_or("/") } else { &line };
         let request = Request {
             path: path.to_owned(),

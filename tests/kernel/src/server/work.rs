@@ -25,7 +25,12 @@ pub struct Work {
 
 impl Work {
     /// Does the steps of a request that the calling thread took up at `begun`.
-    pub fn of(request: Request, begun: Moment, connection: &Connection, hands: &mut Hands) -> io::Result<Work> {
+    pub fn of(
+        request: Request,
+        begun: Moment,
+        connection: &Connection,
+        hands: &mut Hands,
+    ) -> io::Result<Work> {
         let way = connection.way;
         let mut steps = Vec::new();
         let mut next_way = None;

@@ -59,7 +59,8 @@ impl Data {
         }
         let folder = tempfile::tempdir().unwrap();
         let datadir = format!("--datadir={}", folder.path().display());
-        let options = ["--no-defaults", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"];
+        let options =
+            ["--no-defaults", "--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"];
         run("mariadb-install-db", &[&options[..], &[&datadir]].concat());
         Data { folder }
     }
@@ -78,7 +79,8 @@ impl Data {
             format!("--port={port}"),
             format!("--thread-handling={handling}"),
         ];
-        let mut command = vec!["mariadbd", "--no-defaults", "--user=root", "--innodb-flush-log-at-trx-commit=0"];
+        let mut command =
+            vec!["mariadbd", "--no-defaults", "--user=root", "--innodb-flush-log-at-trx-commit=0"];
         command.extend(options.iter().map(String::as_str));
         let mut process = Leash::start(&command, self.folder.path().join("output.log").as_path());
         process.wait_for(port);
@@ -93,7 +95,8 @@ impl Mariadb<'_> {
 
     fn load(&self, queries: u64) {
         let (port, number) = (format!("--port={}", self.port), format!("--number-of-queries={queries}"));
-        let options = ["--no-defaults", "--user=root", "--host=127.0.0.1", "--create-schema=mysql", "--no-drop"];
+        let options =
+            ["--no-defaults", "--user=root", "--host=127.0.0.1", "--create-schema=mysql", "--no-drop"];
         let load = [&port, "--concurrency=8", &number, "--query=SELECT 1"];
         let said = run("mariadb-slap", &[&options[..], &load].concat());
         let said = String::from_utf8_lossy(&said.stderr).into_owned();
@@ -105,7 +108,8 @@ impl Mariadb<'_> {
         let look = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Questions', 'Connections')";
         let output = run("mariadb", &["--no-defaults", "--user=root", &socket, "-N", "-B", "-e", look]);
         let text = String::from_utf8(output.stdout).unwrap();
-        let number = |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap();
+        let number =
+            |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap();
         Counts { questions: number("Questions"), connections: number("Connections") }
     }
 }

@@ -19,7 +19,8 @@ fn check_reconciled(what: &str, seen: u64, counted: u64, results: &WatchResults)
     assert!(counted > 0, "{what}: the server counted nothing");
     let gap = counted.abs_diff(seen);
     assert!(gap * 10_000 <= counted, "{what}: seen {seen} of {counted}, {losses:?}");
-    let lost = losses.ring_full + losses.map_full + losses.recursion + losses.mid_connection + losses.unparsed;
+    let lost =
+        losses.ring_full + losses.map_full + losses.recursion + losses.mid_connection + losses.unparsed;
     assert!(counted >= seen, "{what}: more seen than counted: {seen} of {counted}");
     assert!(gap <= lost, "{what}: {gap} are missing and {lost} were counted as lost: {losses:?}");
 }

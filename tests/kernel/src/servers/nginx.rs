@@ -32,14 +32,20 @@ fn nginx_requests_are_all_counted() {
     assert!(counted >= 40_200, "{counted}");
     // The first look is in its own count; the second is seen and counted, too.
     check_reconciled("nginx", watched.results.requests, counted + 1, &watched.results);
-    let small: u64 =
-        watched.results.digests.iter().filter(|digest| digest.text.contains("small")).map(|one| one.count).sum();
+    let small: u64 = watched
+        .results
+        .digests
+        .iter()
+        .filter(|digest| digest.text.contains("small"))
+        .map(|one| one.count)
+        .sum();
     assert_eq!(small, 40_000, "{:#?}", watched.results.digests);
 }
 
 /// The load is what counts, not how steady this host was: its own verdict may be that it was not.
 fn drive(arguments: &[&str]) {
-    let whole = [&["-c", r#""$@" || [ $? = 3 ]"#, "sh", binary::parallax().to_str().unwrap()], arguments].concat();
+    let whole =
+        [&["-c", r#""$@" || [ $? = 3 ]"#, "sh", binary::parallax().to_str().unwrap()], arguments].concat();
     run("sh", &whole);
 }
 

@@ -52,10 +52,13 @@ impl Postgres {
         let (initdb, data) = (program("initdb"), path("data"));
         run("runuser", &["-u", "postgres", "--", &initdb, "-D", &data, "-A", "trust", "--no-sync"]);
         let (server, number, sockets) = (program("postgres"), port.to_string(), path(""));
-        let command = ["runuser", "-u", "postgres", "--", &server, "-D", &data, "-p", &number, "-k", &sockets];
-        let settings = ["listen_addresses=127.0.0.1", "fsync=off", "shared_preload_libraries=pg_stat_statements"];
+        let command =
+            ["runuser", "-u", "postgres", "--", &server, "-D", &data, "-p", &number, "-k", &sockets];
+        let settings =
+            ["listen_addresses=127.0.0.1", "fsync=off", "shared_preload_libraries=pg_stat_statements"];
         let settings: Vec<&str> = settings.iter().flat_map(|setting| ["-c", setting]).collect();
-        let mut process = Leash::start(&[&command[..], &settings].concat(), &folder.path().join("output.log"));
+        let mut process =
+            Leash::start(&[&command[..], &settings].concat(), &folder.path().join("output.log"));
         process.wait_for(port);
         Postgres { _process: process, folder, programs, port }
     }
@@ -63,7 +66,10 @@ impl Postgres {
     fn prepare(&self) {
         // It listens a moment before it answers.
         let ready = || self.try_ask("SELECT 1").is_some();
-        assert!(crate::support::wait::until(units::Nanos::from_secs(20), ready), "PostgreSQL does not answer");
+        assert!(
+            crate::support::wait::until(units::Nanos::from_secs(20), ready),
+            "PostgreSQL does not answer"
+        );
         self.ask("CREATE EXTENSION pg_stat_statements");
         self.bench(&["-i", "-I", "dtgp"]);
     }
