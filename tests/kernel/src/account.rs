@@ -27,7 +27,7 @@ pub struct Account {
     pub reader: u32,
     /// When the read that brought its last byte had returned.
     pub read_ns: u64,
-    /// When a thread took it up; later than `read_ns` where it had to queue within the server.
+    /// When a thread took it up: a few microseconds after `read_ns`, or later where it had to queue within the server.
     pub begun_ns: u64,
     /// When its steps were done.
     pub worked_ns: u64,
@@ -122,25 +122,36 @@ impl Counters {
         Ok(Counters { schedstat, tid })
     }
 
+    /// The clocks and the counters at one moment: read again where the thread was switched in between, for then they
+    /// are of two moments.
+    ///
     /// # Panics
     ///
     /// The kernel's file of this very thread cannot be read any more.
     ///
     /// # Cost
     ///
-    /// Two system calls, 1 to 3 us, all of which are CPU time of the step or request that they begin or end.
+    /// Three system calls, 2 to 5 us, all of which are CPU time of the step or request that they begin or end.
     pub fn moment(&self) -> Moment {
-        self.moment_since(clock::now())
+        let mut before = self.waits();
+        loop {
+            let (at, cpu) = (clock::now(), clock::thread_cpu());
+            let after = self.waits();
+            if after == before {
+                let (run_delay_ns, slices) = after;
+                return Moment { at, cpu, run_delay_ns, slices };
+            }
+            before = after;
+        }
     }
 
-    /// The same for a moment just taken.
-    pub fn moment_since(&self, at: Nanos) -> Moment {
-        let cpu = clock::thread_cpu();
+    /// How long it waited for a CPU, and how often it was put on one.
+    fn waits(&self) -> (u64, u64) {
         let mut text = [0; 96];
         let length = self.schedstat.read_at(&mut text, 0).expect("a living thread has its schedstat");
         let mut fields = text[..length].split(|&byte| byte == b' ' || byte == b'\n').skip(1).map(number);
         let mut next = || fields.next().flatten().expect("schedstat has three numbers");
-        Moment { at, cpu, run_delay_ns: next(), slices: next() }
+        (next(), next())
     }
 }
 

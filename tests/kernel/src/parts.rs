@@ -49,6 +49,7 @@ fn hogged_requests_wait_and_do_not_work_more() {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(40, &watched.losses());
+    println!("{}", watched.losses());
     check_parts("hogged", &joined.pairs, false);
     assert!(watched.sum(Part::RunQueue) > Nanos::from_millis(100), "{}", watched.sum(Part::RunQueue));
     assert_eq!((watched.sum(Part::Yielded), watched.sum(Part::Throttled)), (Nanos::ZERO, Nanos::ZERO));

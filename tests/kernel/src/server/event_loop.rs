@@ -63,7 +63,7 @@ fn work_all(
     if connection.receive()? == 0 {
         return Ok(false);
     }
-    let mut begun = hands.counters.moment_since(connection.read_at);
+    let mut begun = hands.counters.moment();
     while let Some(request) = connection.next_request()? {
         done.push((id, Work::of(request, begun, connection, hands)?));
         begun = hands.counters.moment();

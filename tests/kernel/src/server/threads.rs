@@ -36,7 +36,7 @@ pub fn serve(mut connection: Connection, hands: &mut Hands, shop: &Shop) -> io::
 
 /// Serves all that was read.
 pub fn serve_read(connection: &mut Connection, hands: &mut Hands, shop: &Shop) -> io::Result<()> {
-    let mut begun = hands.counters.moment_since(connection.read_at);
+    let mut begun = hands.counters.moment();
     while let Some(request) = connection.next_request()? {
         Work::of(request, begun, connection, hands)?.finish(connection, hands, shop)?;
         begun = hands.counters.moment();
