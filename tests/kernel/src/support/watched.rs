@@ -81,7 +81,8 @@ impl Watching {
         let ObservationBody::Watch(results) = observed.document.body.clone() else {
             panic!("a record of watch has another kind: {:?}", observed.document.kind);
         };
-        let mut served = super::served::read(self.folder.path());
+        let zero = Nanos(observed.document.time.started_monotonic_ns);
+        let mut served = super::served::read(self.folder.path(), zero);
         served.sort_by_key(|served| (served.connection, served.n));
         let watched = Watched { document: observed.document, results: *results, served };
         watched.check_laws();
