@@ -109,7 +109,7 @@ pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) {
         .iter()
         .filter_map(|(account, served)| {
             let faults = faults(account, served, quota);
-            let told = || format!("{} n {}: {}; gap {} {:?} {:?}", account.path, account.n, faults.join(", "), gap(account, served), (served.parts, served.preemptions, served.preempted), account);
+            let told = || format!("{} n {}: {}", account.path, account.n, faults.join(", "));
             (!faults.is_empty()).then(told)
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Every part of a request's time, beside the account of the server that spent it.
 
-use record::Part;
+use record::{Part, Served};
 use units::Nanos;
 
 use crate::judge::{self, check_parts, join, totals};
@@ -12,7 +12,10 @@ use crate::support::quiet;
 use crate::support::tolerance::{error, is_close, promised};
 use crate::support::watched::Watching;
 
-const KINDS: &str = "/burn=4ms,sleep=1ms,lock=3ms,pipe=2ms,socket=2ms,fsync,fault=64,burn=1ms";
+/// At most three waits a request: one begins for the observer when the thread is being woken, and for the kernel's
+/// own count some 3 us later, when it stands in the queue. Ten of these are more than the 20 us that are promised.
+const KINDS: [&str; 4] =
+    ["/burn=4ms,sleep=1ms,lock=3ms", "/pipe=2ms,socket=2ms,burn=1ms", "/fsync,fault=64,burn=1ms", "/burn=300us"];
 
 /// Burnt, slept, locked, waited for a pipe, a socket and a disk: each part is what was planted.
 #[test]
@@ -22,14 +25,12 @@ fn each_part_is_what_was_planted() {
     let watching = Watching::of(&server);
     let mut client = server.new_client();
     for _ in 0..40 {
-        client.http(KINDS);
-        client.http("/burn=300us");
+        KINDS.iter().for_each(|path| drop(client.http(path)));
     }
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
-    joined.check_count(80, &watched.losses());
-    check_parts("all kinds", &joined.of(KINDS), false);
-    check_parts("short burns", &joined.of("/burn=300us"), false);
+    joined.check_count(160, &watched.losses());
+    KINDS.iter().for_each(|path| check_parts(path, &joined.of(path), false));
     for part in [Part::OnCpu, Part::Disk, Part::Lock, Part::Network, Part::Other] {
         let (seen, truth) = totals(&joined.pairs, part);
         println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
@@ -49,7 +50,6 @@ fn hogged_requests_wait_and_do_not_work_more() {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(40, &watched.losses());
-    println!("{}", watched.losses());
     check_parts("hogged", &joined.pairs, false);
     assert!(watched.sum(Part::RunQueue) > Nanos::from_millis(100), "{}", watched.sum(Part::RunQueue));
     assert_eq!((watched.sum(Part::Yielded), watched.sum(Part::Throttled)), (Nanos::ZERO, Nanos::ZERO));
@@ -67,12 +67,19 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
     let mut client = server.new_client();
     (0..5).for_each(|_| drop(client.http("/burn=150ms")));
     let watched = watching.finish();
+    let mut most = Vec::new();
     let took: Vec<(&str, u32, Nanos)> = hogs
         .into_iter()
         .map(|hog| {
             let (name, pid, stretches) = (hog.name, hog.pid(), hog.stretches());
-            let within = watched.served.iter().map(|one| overlap(&stretches, one.read.0, one.done.0).0);
-            (name, pid, Nanos(within.sum()))
+            // From its arrival: the thread is woken then, and waits for the CPU as well.
+            let from = |one: &Served| one.arrived.unwrap().0;
+            let within = watched.served.iter().map(|one| overlap(&stretches, from(one), one.done.0).0);
+            let within = Nanos(within.sum());
+            if name == "hog-most" {
+                most = stretches;
+            }
+            (name, pid, within)
         })
         .collect();
     assert!(took.is_sorted_by(|one, next| one.2 > next.2), "the hogs did not rank as planned: {took:?}");
@@ -85,8 +92,12 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
         assert!(one.count > 0);
     }
     assert_eq!(named.len(), 3, "{:#?}", watched.results.preemptors);
-    let worst = watched.served.iter().max_by_key(|one| one.part(Part::RunQueue)).unwrap();
-    assert_eq!(worst.culprit.as_ref().unwrap().comm, "hog-most", "{worst:?}");
+    // Others of this host may have taken more of a single request, but nobody took more than its culprit.
+    for one in &watched.served {
+        let (culprit, hog) = (one.culprit.as_ref().unwrap(), overlap(&most, one.arrived.unwrap().0, one.done.0));
+        let least = Nanos(hog.0 - hog.0 / 20);
+        assert!(culprit.time >= least, "request {}: {culprit:?}, and hog-most took {hog}", one.n);
+    }
 }
 
 /// A thread that gives its CPU away, one that is pushed off it, and one whose group has used its quota: a thousand
@@ -130,10 +141,14 @@ fn giving_away(requests: usize) {
     assert!(watched.sum(Part::Yielded) > Nanos::from_millis(1), "{}", watched.sum(Part::Yielded));
     for (account, one) in &joined.pairs {
         assert_eq!(one.part(Part::Throttled), Nanos::ZERO, "{one:?}");
-        let most = account.delayed_in(&["yield"]);
-        assert!(one.part(Part::Yielded) <= most + promised(most), "{account:?} {one:?}");
+        // A wait that was taken for another kind would be off by the whole of it, a slice of the hog.
+        let (seen, truth) = (one.part(Part::Yielded), account.delayed_in(&["yield"]));
+        assert!(is_close(seen, truth, promised(truth) + SLICE), "{seen} for {truth}: {account:?} {one:?}");
     }
 }
+
+/// The least that a hog has a CPU for, here: `base_slice_ns` of the scheduler is 0.7 ms and more.
+const SLICE: Nanos = Nanos::from_micros(500);
 
 fn held_back(requests: usize) {
     let group = Group::with_quota(Nanos::from_millis(2), Nanos::from_millis(8));
@@ -172,10 +187,9 @@ fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     let joined = join(&accounts, &watched.served);
     joined.check_count(20, &watched.losses());
     check_parts("late reads", &joined.pairs, false);
-    let queued = joined.pairs.iter().filter(|(_, one)| {
-        let queue = one.socket_queue().expect("a local connection has stamps of arrival");
-        // A timer is late by 50 us and what its thread waits for the CPU.
-        queue >= late && queue <= late + Nanos::from_millis(2)
-    });
-    assert!(queued.count() >= 19);
+    let queues: Vec<Nanos> = watched.served.iter().map(|one| one.socket_queue().unwrap()).collect();
+    println!("in the queue: {queues:?}");
+    // A timer is late by 50 us and what its thread waits for the CPU: 2 ms is half a tick.
+    let right = queues.iter().filter(|&&queue| queue >= late && queue <= late + Nanos::from_millis(2));
+    assert!(right.count() >= 19);
 }

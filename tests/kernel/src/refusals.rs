@@ -24,7 +24,7 @@ fn check_refused(output: &Output, told: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    assert!(said.starts_with("error: "), "{said}");
+    assert!(said.starts_with("parallax: "), "{said}");
     told.iter().for_each(|text| assert!(said.contains(text), "`{text}` is not in: {said}"));
 }
 
@@ -53,12 +53,12 @@ fn a_user_without_the_privilege_is_told_what_is_needed() {
     // Where nobody may run it from: what is built may lie in a folder of root's.
     let copy = folder.path().join("parallax");
     std::fs::copy(binary::parallax(), &copy).unwrap();
-    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder.path(), all).unwrap();
     let server = Plan::of("threads").start();
     let mut command = Command::new(copy);
-    command.args(["watch", "-p", &server.pid().to_string(), "-d", "1s"]).env("NO_COLOR", "1");
-    command.current_dir("/").stdin(Stdio::null()).uid(NOBODY).gid(NOBODY);
+    command.args(["watch", "-p", &server.pid().to_string(), "-d", "1s", "-o"]).arg(folder.path().join("record"));
+    command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).uid(NOBODY).gid(NOBODY);
     check_refused(&command.output().unwrap(), &["root"]);
 }
 
