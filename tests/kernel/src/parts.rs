@@ -14,8 +14,12 @@ use crate::support::watched::Watching;
 
 /// At most three waits a request: one begins for the observer when the thread is being woken, and for the kernel's
 /// own count some 3 us later, when it stands in the queue. Ten of these are more than the 20 us that are promised.
-const KINDS: [&str; 4] =
-    ["/burn=4ms,sleep=1ms,lock=3ms", "/pipe=2ms,socket=2ms,burn=1ms", "/fsync,fault=64,burn=1ms", "/burn=300us"];
+const KINDS: [&str; 4] = [
+    "/burn=4ms,sleep=1ms,lock=3ms",
+    "/pipe=2ms,socket=2ms,burn=1ms",
+    "/fsync,fault=64,burn=1ms",
+    "/burn=300us",
+];
 
 /// Burnt, slept, locked, waited for a pipe, a socket and a disk: each part is what was planted.
 #[test]
@@ -94,7 +98,8 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
     assert_eq!(named.len(), 3, "{:#?}", watched.results.preemptors);
     // Others of this host may have taken more of a single request, but nobody took more than its culprit.
     for one in &watched.served {
-        let (culprit, hog) = (one.culprit.as_ref().unwrap(), overlap(&most, one.arrived.unwrap().0, one.done.0));
+        let (culprit, hog) =
+            (one.culprit.as_ref().unwrap(), overlap(&most, one.arrived.unwrap().0, one.done.0));
         let least = Nanos(hog.0 - hog.0 / 20);
         assert!(culprit.time >= least, "request {}: {culprit:?}, and hog-most took {hog}", one.n);
     }

@@ -57,7 +57,9 @@ fn a_user_without_the_privilege_is_told_what_is_needed() {
     std::fs::set_permissions(folder.path(), all).unwrap();
     let server = Plan::of("threads").start();
     let mut command = Command::new(copy);
-    command.args(["watch", "-p", &server.pid().to_string(), "-d", "1s", "-o"]).arg(folder.path().join("record"));
+    command
+        .args(["watch", "-p", &server.pid().to_string(), "-d", "1s", "-o"])
+        .arg(folder.path().join("record"));
     command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).uid(NOBODY).gid(NOBODY);
     check_refused(&command.output().unwrap(), &["root"]);
 }
