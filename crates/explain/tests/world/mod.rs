@@ -14,7 +14,7 @@ use record::document::{
 };
 use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
-    HiccupResults, Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
+    Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
 };
 use record::{Carried, FolderWriter, Interval, Part, Phase, Protocol, Request, Served, Timeline};
 use units::Nanos;
