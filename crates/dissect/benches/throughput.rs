@@ -26,82 +26,68 @@ fn main() {
 }
 
 fn cases() -> Vec<Case> {
-    let get = |n: usize| {
-        let key = format!("key:{n:012}");
-        format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len()).into_bytes()
-    };
-    let http = |n: usize| {
-        format!("GET /users/{n}/orders HTTP/1.1\r\nHost: localhost:8080\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n")
-            .into_bytes()
-    };
-    let http_answer = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sun, 22 Nov 2026 08:14:17 GMT\r\n\
+    let mut cases = vec![http(), postgres_query(), postgres_prepared(), mysql_query()];
+    for (name, depth) in [("redis GET, one at a time", 1), ("redis GET, 64 deep", 64)] {
+        let requests = each(|n| {
+            let key = format!("key:{n:012}");
+            format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len()).into_bytes()
+        });
+        let answer = b"$3\r\nxyz\r\n".to_vec();
+        cases.push(Case { name, hint: Protocol::Redis, requests, answer, depth });
+    }
+    cases
+}
+
+fn http() -> Case {
+    let requests = each(|n| {
+        let head = "Host: localhost:8080\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
+        format!("GET /users/{n}/orders HTTP/1.1\r\n{head}").into_bytes()
+    });
+    let answer = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sun, 22 Nov 2026 08:14:17 GMT\r\n\
         Content-Type: text/plain\r\nContent-Length: 6\r\nConnection: keep-alive\r\n\r\nhello\n";
-    let text =
-        |n: usize| format!("SELECT abalance FROM pgbench_accounts WHERE aid = {n} AND bid IN (1, 2, 3)");
-    let mysql = |n: usize| packet(0, format!("\x03{}", text(n)).as_bytes());
-    let rows: Vec<u8> = [
-        b"\x01".as_slice(),
-        b"\x03def\x04test\x01t\x01t\x01b\x01b\x0c\x3f",
-        b"\x02-7",
-        b"\xfe\0\0\x02\0\0\0",
-    ]
-    .iter()
-    .zip(1..)
-    .flat_map(|(payload, sequence)| packet(sequence, payload))
-    .collect();
-    let query = |n: usize| message(b'Q', format!("{}\0", text(n)).as_bytes());
-    let ready = message(b'Z', b"I");
-    let command = message(b'C', b"SELECT 1\0");
-    let row = message(b'D', b"\0\x01\0\0\0\x02-7");
-    let execute: Vec<u8> = [
+    Case { name: "http GET", hint: Protocol::Http1, requests, answer: answer.into(), depth: 1 }
+}
+
+/// A statement of 73 bytes and more, another one each time.
+fn statement(n: usize) -> String {
+    format!("SELECT abalance FROM pgbench_accounts WHERE aid = {n} AND bid IN (1, 2, 3)")
+}
+
+fn postgres_query() -> Case {
+    let requests = each(|n| message(b'Q', format!("{}\0", statement(n)).as_bytes()));
+    let answer = [message(b'T', b"\0\x01abalance\0\0\0\0\0\0\0\0\0\0\0"), postgres_row()].concat();
+    Case { name: "postgres simple query", hint: Protocol::Postgres, requests, answer, depth: 1 }
+}
+
+fn postgres_prepared() -> Case {
+    let execute = [
         message(b'B', b"\0P_1\0\0\0\0\x01\0\0\0\x027\0\0"),
         message(b'D', b"P\0"),
         message(b'E', b"\0\0\0\0\0"),
         message(b'S', b""),
-    ]
-    .concat();
-    let bound: Vec<u8> =
-        [message(b'2', b""), message(b'n', b""), row.clone(), command.clone(), ready.clone()].concat();
-    let described = [message(b'T', b"\0\x01abalance\0\0\0\0\0\0\0\0\0\0\0"), row, command, ready].concat();
-    let each = |make: &dyn Fn(usize) -> Vec<u8>| (0..1_000).map(|n| make(n * 7919)).collect::<Vec<_>>();
-    vec![
-        Case {
-            name: "redis GET, one at a time",
-            hint: Protocol::Redis,
-            requests: each(&get),
-            answer: b"$3\r\nxyz\r\n".to_vec(),
-            depth: 1,
-        },
-        Case {
-            name: "redis GET, 64 deep",
-            hint: Protocol::Redis,
-            requests: each(&get),
-            answer: b"$3\r\nxyz\r\n".to_vec(),
-            depth: 64,
-        },
-        Case {
-            name: "http GET",
-            hint: Protocol::Http1,
-            requests: each(&http),
-            answer: http_answer.into(),
-            depth: 1,
-        },
-        Case {
-            name: "postgres simple query",
-            hint: Protocol::Postgres,
-            requests: each(&query),
-            answer: described,
-            depth: 1,
-        },
-        Case {
-            name: "postgres prepared",
-            hint: Protocol::Postgres,
-            requests: vec![execute],
-            answer: bound,
-            depth: 1,
-        },
-        Case { name: "mysql query", hint: Protocol::MySql, requests: each(&mysql), answer: rows, depth: 1 },
-    ]
+    ];
+    let answer = [message(b'2', b""), message(b'n', b""), postgres_row()].concat();
+    let requests = vec![execute.concat()];
+    Case { name: "postgres prepared", hint: Protocol::Postgres, requests, answer, depth: 1 }
+}
+
+/// One row, and the end of its answer.
+fn postgres_row() -> Vec<u8> {
+    let row = message(b'D', b"\0\x01\0\0\0\x02-7");
+    [row, message(b'C', b"SELECT 1\0"), message(b'Z', b"I")].concat()
+}
+
+fn mysql_query() -> Case {
+    let requests = each(|n| packet(0, format!("\x03{}", statement(n)).as_bytes()));
+    let definition = b"\x03def\x04test\x01t\x01t\x01b\x01b\x0c\x3f";
+    let payloads: [&[u8]; 4] = [b"\x01", definition, b"\x02-7", b"\xfe\0\0\x02\0\0\0"];
+    let answer = payloads.iter().zip(1..).flat_map(|(payload, sequence)| packet(sequence, payload)).collect();
+    Case { name: "mysql query", hint: Protocol::MySql, requests, answer, depth: 1 }
+}
+
+/// A thousand requests of other values.
+fn each(make: impl Fn(usize) -> Vec<u8>) -> Vec<Vec<u8>> {
+    (0..1_000).map(|n| make(n * 7_919)).collect()
 }
 
 fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
@@ -125,7 +111,8 @@ fn run(case: &Case) -> (f64, f64) {
     let answers = case.answer.repeat(case.depth);
     let settings = Settings { start: Start::Joined, hint: Some(case.hint) };
     let mut dissector = Dissector::new(settings);
-    let full = asked.iter().filter(|_| true).take(case.requests.len() / case.depth).collect::<Vec<_>>();
+    // The last one may hold fewer requests than there are answers.
+    let full: Vec<_> = asked.iter().take(case.requests.len() / case.depth).collect();
     let mut round = |count: &mut u64| {
         for bytes in &full {
             events.clear();

@@ -26,7 +26,7 @@ pub(crate) struct Postgres {
     statements: Names,
     portals: Names,
     /// Text and digest of the last statement: most connections say the same again and again.
-    memo: Option<(Box<[u8]>, DigestId)>,
+    memo: (Vec<u8>, DigestId),
 }
 
 /// The request of the extended protocol that is being put together.
@@ -217,20 +217,16 @@ impl Postgres {
     }
 
     fn statement(&mut self, text: &[u8], length: u64, view: View<'_>, context: &mut Context<'_>) -> DigestId {
-        if let Some((_, digest)) = self.memo.as_ref().filter(|(last, _)| **last == *text) {
-            return *digest;
+        if *self.memo.0 == *text && !text.is_empty() {
+            return self.memo.1;
         }
         let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(HEADER_BYTES + TEXT_BYTES) as u64;
         let cut = wanted < length || (view.bytes.len() as u64) < wanted;
         let digest = context.digests.statement(Dialect::Postgres, text, cut);
         if text.len() <= MEMO_BYTES && !cut {
-            match &mut self.memo {
-                Some((last, kept)) if last.len() == text.len() => {
-                    last.copy_from_slice(text);
-                    *kept = digest;
-                }
-                memo => *memo = Some((text.into(), digest)),
-            }
+            self.memo.0.clear();
+            self.memo.0.extend_from_slice(text);
+            self.memo.1 = digest;
         }
         digest
     }

@@ -94,19 +94,16 @@ fn array(bytes: &[u8]) -> Guess {
 
 /// A line that is no request line of HTTP.
 fn inline_redis(bytes: &[u8]) -> Guess {
-    let Some(end) = memchr::memchr(b'\n', bytes) else {
-        return if bytes.iter().all(|byte| *byte >= b' ' || *byte == b'\r') {
-            Guess::Need
-        } else {
-            Guess::Not
-        };
-    };
-    let line = bytes[..end].trim_ascii();
+    let end = memchr::memchr(b'\n', bytes);
+    let line = bytes[..end.unwrap_or(bytes.len())].trim_ascii();
     let http = memchr::memmem::find(line, b" HTTP/1.").is_some();
-    if line.first().is_some_and(u8::is_ascii_alphabetic) && !http {
-        Guess::Is(Protocol::Redis)
-    } else {
-        Guess::Not
+    if http || !line.iter().all(|byte| *byte >= b' ' || *byte == b'\t') {
+        return Guess::Not;
+    }
+    match (end, line.first()) {
+        (Some(_), Some(first)) if first.is_ascii_alphabetic() => Guess::Is(Protocol::Redis),
+        (None, _) => Guess::Need,
+        _ => Guess::Not,
     }
 }
 

@@ -11,7 +11,10 @@ fn whole(transcript: &Transcript) -> Story {
     story(&transcript.pieces, usize::MAX, hinted(transcript))
 }
 
-fn positions(story: &Story, (client, server): (u64, u64)) -> Vec<(u64, u64, Option<(u64, u64)>)> {
+/// Where a request begins and is complete, and where its answer begins and ends.
+type Positions = (u64, u64, Option<(u64, u64)>);
+
+fn positions(story: &Story, (client, server): (u64, u64)) -> Vec<Positions> {
     let of = |told: &Told| {
         let answer = told.answered.map(|answered| (answered.began + server, answered.end + server));
         (told.asked.began + client, told.asked.complete + client, answer)
