@@ -167,6 +167,10 @@ impl Dissector {
 
     fn sniff(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
         let Stage::Sniffing { held, from } = &mut self.stage else { return };
+        if held.is_empty() && piece.direction == Direction::FromServer && self.server.position() > 0 {
+            // It went on speaking before the client said anything.
+            return self.server.pass(piece.length);
+        }
         let seen = piece.bytes();
         let cut = (seen.len() as u64) < piece.length;
         let turned = !held.is_empty() && *from != piece.direction;
