@@ -178,9 +178,11 @@ impl Dissector {
             *from = piece.direction;
             held.extend_from_slice(&seen[..seen.len().min(SNIFF_BYTES)]);
         }
+        // The same bytes decide however they were cut.
+        let first = &held[..held.len().min(SNIFF_BYTES)];
         let guess = match from {
-            Direction::FromClient => sniff::client(held, self.settings.hint),
-            Direction::FromServer => sniff::server(held, self.settings.hint),
+            Direction::FromClient => sniff::client(first, self.settings.hint),
+            Direction::FromServer => sniff::server(first, self.settings.hint),
         };
         let full = cut || turned || held.len() >= SNIFF_BYTES;
         let of_piece = if turned { 0 } else { seen.len().min(SNIFF_BYTES) };
