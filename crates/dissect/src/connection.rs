@@ -103,7 +103,9 @@ impl Dissector {
         let held = self.turn_began.min(self.server.position());
         // The last write before the next read may end an answer.
         let server = self.server.position().saturating_sub(1).min(held);
-        self.exchanges.named_from(self.client.frame_began(), server)
+        let began = self.speaker.as_ref().and_then(Speaker::began);
+        let client = self.client.frame_began().min(began.unwrap_or(u64::MAX));
+        self.exchanges.named_from(client, server)
     }
 
     /// Takes the next piece, and appends what it tells.
@@ -165,6 +167,10 @@ impl Dissector {
 
     fn sniff(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
         let Stage::Sniffing { held, from } = &mut self.stage else { return };
+        if held.is_empty() && piece.direction == Direction::FromServer && self.server.position() > 0 {
+            // It went on speaking before the client said anything.
+            return self.server.pass(piece.length);
+        }
         let seen = piece.bytes();
         let cut = (seen.len() as u64) < piece.length;
         let turned = !held.is_empty() && *from != piece.direction;
@@ -172,9 +178,11 @@ impl Dissector {
             *from = piece.direction;
             held.extend_from_slice(&seen[..seen.len().min(SNIFF_BYTES)]);
         }
+        // The same bytes decide however they were cut.
+        let first = &held[..held.len().min(SNIFF_BYTES)];
         let guess = match from {
-            Direction::FromClient => sniff::client(held, self.settings.hint),
-            Direction::FromServer => sniff::server(held, self.settings.hint),
+            Direction::FromClient => sniff::client(first, self.settings.hint),
+            Direction::FromServer => sniff::server(first, self.settings.hint),
         };
         let full = cut || turned || held.len() >= SNIFF_BYTES;
         let of_piece = if turned { 0 } else { seen.len().min(SNIFF_BYTES) };
@@ -182,7 +190,8 @@ impl Dissector {
         let protocol = match guess {
             Guess::Need if !full => return,
             Guess::Is(protocol) => protocol,
-            // Nothing was captured: the hint is all there is.
+            // Too little was captured: the hint is all there is.
+            Guess::Need if !turned => self.settings.hint.unwrap_or(Protocol::Unknown),
             _ if held.is_empty() => self.settings.hint.unwrap_or(Protocol::Unknown),
             _ if turned || *from == Direction::FromClient => Protocol::Unknown,
             // The server speaks first, and not MySQL: what it answers to shows the protocol.
@@ -363,9 +372,6 @@ impl Dissector {
             let mut context = Context { exchanges, digests, events, switch: &mut None };
             return turns.begin(began, &mut context);
         }
-        if self.exchanges.is_full() {
-            self.exchanges.drop_all(events);
-        }
         self.exchanges.unseen(began, end, || speaker.unseen(digests));
     }
 
@@ -407,6 +413,12 @@ impl Dissector {
             self.exchanges.end_all(written, EndBy::Turn, events);
         } else if self.server.is_lost() {
             self.exchanges.end_all(written, EndBy::Turn, events);
+            self.server.restart();
+            speaker.restart_server();
+        }
+        if self.exchanges.is_full() {
+            // What the server wrote has answered none of them: it was not read rightly.
+            self.exchanges.drop_all(events);
             self.server.restart();
             speaker.restart_server();
         }

@@ -108,6 +108,22 @@ impl Exchanges {
         events.push(Event::Asked(Asked { n, began, complete, digest, kind, sight, unanswered: true }));
     }
 
+    /// A request that is complete at `complete`, which may lie beyond what was read. False when there are too many.
+    #[must_use]
+    pub(crate) fn begin_whole(
+        &mut self,
+        (began, complete): (u64, u64),
+        kind: Kind,
+        digest: DigestId,
+        until: Until,
+    ) -> bool {
+        let room = self.begin(began, kind, digest, until);
+        if room {
+            self.complete(complete);
+        }
+        room
+    }
+
     /// The newest request goes on to at least here, and may go on further.
     pub(crate) fn extend(&mut self, to: u64) {
         if let Some(newest) = self.open.back_mut().filter(|newest| !newest.asked) {

@@ -26,7 +26,7 @@ pub(crate) struct Postgres {
     statements: Names,
     portals: Names,
     /// Text and digest of the last statement: most connections say the same again and again.
-    memo: Option<(Box<[u8]>, DigestId)>,
+    memo: (Vec<u8>, DigestId),
 }
 
 /// The request of the extended protocol that is being put together.
@@ -55,6 +55,18 @@ impl Postgres {
         self.startup = false;
     }
 
+    /// The rest of a unit was not captured. It is taken for an `Execute`, which ends with its command: more of them
+    /// may follow it before the `Sync`, and each is one that was not seen.
+    pub(crate) fn client_cut(&mut self, context: &mut Context<'_>) {
+        if std::mem::take(&mut self.unit) == Unit::None {
+            return;
+        }
+        if let Some(newest) = context.exchanges.newest() {
+            newest.kind = Kind::Execute;
+            newest.until = Until::Replies(0);
+        }
+    }
+
     pub(crate) fn client_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
         if self.startup {
             return self.startup_packet(view);
@@ -71,19 +83,17 @@ impl Postgres {
         };
         let Some(body) = body(view, length, wanted) else { return Step::Need };
         let end = view.at + length;
+        // No client asks before it is logged in: the end of the login was not captured.
+        self.login &= matches!(kind, b'p' | b'X');
         let began = match kind {
             b'Q' => {
                 self.close_unit(context);
                 let digest = self.statement(text(body), length, view, context);
-                let began = context.exchanges.begin(view.at, Kind::Query, digest, Until::Ready);
-                context.exchanges.complete(end);
-                began
+                context.exchanges.begin_whole((view.at, end), Kind::Query, digest, Until::Ready)
             }
             b'F' => {
                 let digest = context.digests.named(Protocol::Postgres, "(function call)");
-                let began = context.exchanges.begin(view.at, Kind::Function, digest, Until::Ready);
-                context.exchanges.complete(end);
-                began
+                context.exchanges.begin_whole((view.at, end), Kind::Function, digest, Until::Ready)
             }
             b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(kind, body, (length, view), context),
             b'S' | b'H' => self.close(kind, view.at, end, context),
@@ -193,9 +203,7 @@ impl Postgres {
                 return true;
             }
             let digest = context.digests.named(Protocol::Postgres, NO_STATEMENT);
-            let began = context.exchanges.begin(at, Kind::Prepare, digest, Until::Ready);
-            context.exchanges.complete(end);
-            return began;
+            return context.exchanges.begin_whole((at, end), Kind::Prepare, digest, Until::Ready);
         }
         if let Some(newest) = context.exchanges.newest() {
             newest.until = match unit {
@@ -209,20 +217,16 @@ impl Postgres {
     }
 
     fn statement(&mut self, text: &[u8], length: u64, view: View<'_>, context: &mut Context<'_>) -> DigestId {
-        if let Some((_, digest)) = self.memo.as_ref().filter(|(last, _)| **last == *text) {
-            return *digest;
+        if *self.memo.0 == *text && !text.is_empty() {
+            return self.memo.1;
         }
         let wanted = usize::try_from(length).unwrap_or(usize::MAX).min(HEADER_BYTES + TEXT_BYTES) as u64;
         let cut = wanted < length || (view.bytes.len() as u64) < wanted;
         let digest = context.digests.statement(Dialect::Postgres, text, cut);
         if text.len() <= MEMO_BYTES && !cut {
-            match &mut self.memo {
-                Some((last, kept)) if last.len() == text.len() => {
-                    last.copy_from_slice(text);
-                    *kept = digest;
-                }
-                memo => *memo = Some((text.into(), digest)),
-            }
+            self.memo.0.clear();
+            self.memo.0.extend_from_slice(text);
+            self.memo.1 = digest;
         }
         digest
     }
@@ -305,7 +309,8 @@ impl Postgres {
     /// executed, because one before them failed.
     fn ready(&mut self, at: u64, end: u64, context: &mut Context<'_>) {
         let mut failed = std::mem::take(&mut self.failed);
-        while let Some(oldest) = context.exchanges.answer(at, context.events) {
+        while let Some(oldest) = context.exchanges.oldest() {
+            oldest.begin_answer(at);
             let last = oldest.until == Until::Ready;
             if failed && oldest.status == Status::Unknown {
                 oldest.status = Status::Skipped;

@@ -14,9 +14,13 @@ pub(crate) enum Guess {
 
 /// The first bytes of a connection from the client. `hint` is what the port is known for.
 pub(crate) fn client(bytes: &[u8], hint: Option<Protocol>) -> Guess {
-    let redis = if hint == Some(Protocol::Redis) { inline_redis(bytes) } else { Guess::Not };
-    let guesses = [tls(bytes), http2(bytes), redis, array(bytes), startup(bytes), http1(bytes)];
-    best(&guesses)
+    let inline = if hint == Some(Protocol::Redis) { inline_redis(bytes) } else { Guess::Not };
+    let first = best(&[tls(bytes), http2(bytes), array(bytes)]);
+    // `GET /x` may be a command: how its line ends shows it.
+    if inline != Guess::Not && !matches!(first, Guess::Is(_)) {
+        return inline;
+    }
+    best(&[first, startup(bytes), http1(bytes)])
 }
 
 /// The first bytes of a connection from the server, before the client has said anything.
@@ -94,19 +98,16 @@ fn array(bytes: &[u8]) -> Guess {
 
 /// A line that is no request line of HTTP.
 fn inline_redis(bytes: &[u8]) -> Guess {
-    let Some(end) = memchr::memchr(b'\n', bytes) else {
-        return if bytes.iter().all(|byte| *byte >= b' ' || *byte == b'\r') {
-            Guess::Need
-        } else {
-            Guess::Not
-        };
-    };
-    let line = bytes[..end].trim_ascii();
+    let end = memchr::memchr(b'\n', bytes);
+    let line = bytes[..end.unwrap_or(bytes.len())].trim_ascii();
     let http = memchr::memmem::find(line, b" HTTP/1.").is_some();
-    if line.first().is_some_and(u8::is_ascii_alphabetic) && !http {
-        Guess::Is(Protocol::Redis)
-    } else {
-        Guess::Not
+    if http || !line.iter().all(|byte| *byte >= b' ' || *byte == b'\t') {
+        return Guess::Not;
+    }
+    match (end, line.first()) {
+        (Some(_), Some(first)) if first.is_ascii_alphabetic() => Guess::Is(Protocol::Redis),
+        (None, _) => Guess::Need,
+        _ => Guess::Not,
     }
 }
 
@@ -168,6 +169,7 @@ mod tests {
         check(b"PRI * HTTP/2.0\r\n\r\nSM", None, Guess::Is(Protocol::Http2));
         check(b"*1\r\n$4\r\nPING\r\n", None, Guess::Is(Protocol::Redis));
         check(b"PING\r\n", Some(Protocol::Redis), Guess::Is(Protocol::Redis));
+        check(b"GET /9\r\n", Some(Protocol::Redis), Guess::Is(Protocol::Redis));
         check(b"\0\0\0\x08\x04\xd2\x16\x2f", None, Guess::Is(Protocol::Postgres));
         check(b"\0\0\0\x21\0\x03\0\0user\0", None, Guess::Is(Protocol::Postgres));
         check(b"\x16\x03\x01\x02\0\x01", Some(Protocol::Postgres), Guess::Is(Protocol::Tls));

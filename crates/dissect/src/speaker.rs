@@ -91,10 +91,20 @@ impl Speaker {
     /// The header of something lay in bytes of the client that were not captured: what was read of a request
     /// before them is all that will be seen of it.
     pub(crate) fn client_cut(&mut self, context: &mut Context<'_>) {
-        if let Speaker::Redis(redis) = self {
-            redis.client_cut(context);
+        match self {
+            Speaker::Redis(redis) => redis.client_cut(context),
+            Speaker::Postgres(postgres) => postgres.client_cut(context),
+            _ => {}
         }
         context.exchanges.open_end();
+    }
+
+    /// Where the request begins that is being read and is not under way yet.
+    pub(crate) fn began(&self) -> Option<u64> {
+        match self {
+            Speaker::Redis(redis) => redis.began(),
+            _ => None,
+        }
     }
 
     /// The client's next byte begins a request.
@@ -123,7 +133,7 @@ impl Speaker {
         let digest = digests.named(self.protocol(), UNSEEN);
         let (kind, until) = match self {
             Speaker::Http1(_) => (Kind::Http, Until::Answer),
-            Speaker::Postgres(_) => (Kind::Query, Until::Ready),
+            Speaker::Postgres(_) => (Kind::Execute, Until::Replies(0)),
             Speaker::MySql(_) => (Kind::MySql(3), Until::Answer),
             Speaker::Redis(_) => (Kind::Redis, Until::Answer),
             Speaker::Turns(_) => (Kind::Turn, Until::Answer),

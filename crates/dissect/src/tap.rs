@@ -104,10 +104,14 @@ impl Tap {
                 frame(View { bytes: &self.held, at: at.saturating_sub(had as u64), cut: unseen > 0 })
             };
             match step {
-                // What is held was not enough to tell the frame's length, so the frame is longer.
                 Step::Taken(length) if length > had as u64 => {
                     self.skip = length - had as u64;
                     self.release();
+                }
+                // The frame was held whole: what follows it had to be seen, too. The rest is looked at again.
+                Step::Taken(length) if length > 0 => {
+                    self.held.truncate(had);
+                    self.held.drain(..usize::try_from(length).unwrap_or(had));
                 }
                 Step::Need if unseen > 0 => return self.lose(Fed::Cut),
                 Step::Need if had + rest.len() <= HELD_BYTES => {

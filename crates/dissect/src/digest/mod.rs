@@ -12,7 +12,7 @@ use crate::event::Protocol;
 pub use sql::Dialect;
 
 /// The number of a digest in its table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct DigestId(pub u32);
 
 impl DigestId {

@@ -230,7 +230,8 @@ impl<'a> Tokens<'a> {
     }
 
     fn operator(&mut self, rest: &'a [u8]) -> Token<'a> {
-        let of_operator = |byte: &u8| b"=<>!~^&|*/%+-#?:\\".contains(byte);
+        let asks = self.dialect == Dialect::Postgres;
+        let of_operator = |byte: &u8| b"=<>!~^&|*/%+-#:\\".contains(byte) || (*byte == b'?' && asks);
         let mut length = rest.iter().take_while(|byte| of_operator(byte)).count().max(1);
         // A comment, a sign, or the end of code may follow without a space.
         for at in 1..length {

@@ -44,6 +44,8 @@ fn literals_become_question_marks() {
 fn quoting_is_that_of_the_dialect() {
     mysql(r#"select "it\"s", 'a\'b', `My Col` from T"#, "select ?, ?, `My Col` from t");
     mysql("select _utf8mb4'x', @@Version, @a := ?", "select ?, @@version, @a := ?");
+    mysql("select a from t where b=? and c>?", "select a from t where b = ? and c > ?");
+    postgres("select a from t where b ?| c and d=$1", "select a from t where b ?| c and d = ?");
     postgres(r#"select "My Col", 'a\', E'a\'b' from T"#, r#"select "My Col", ?, ? from t"#);
     postgres("select $1, $2::int, $$it's$$, $x$ $$ $x$", "select ?, ?::int, ?, ?");
     postgres("select U&'d\\0061t'", "select ?");

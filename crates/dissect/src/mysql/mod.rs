@@ -93,13 +93,15 @@ impl MySql {
             context.exchanges.tell((packet.at, packet.end), kind, digest, context.events);
             return Step::Taken(packet.total());
         }
-        let began = context.exchanges.begin(packet.at, kind, digest, Until::Answer);
+        if !context.exchanges.begin(packet.at, kind, digest, Until::Answer) {
+            return Step::Bad;
+        }
         if self.client_continued {
             context.exchanges.extend(packet.end);
         } else {
             context.exchanges.complete(packet.end);
         }
-        if began { Step::Taken(packet.total()) } else { Step::Bad }
+        Step::Taken(packet.total())
     }
 
     /// The client's answer to the greeting, or its wish to encrypt, or more of the login.

@@ -212,9 +212,7 @@ impl Redis {
             context.exchanges.tell((command.began, end), Kind::Redis, digest, context.events);
             return true;
         }
-        let began = context.exchanges.begin(command.began, Kind::Redis, digest, until);
-        context.exchanges.complete(end);
-        began
+        context.exchanges.begin_whole((command.began, end), Kind::Redis, digest, until)
     }
 
     /// What is left of the command that was being read will not be seen.
@@ -226,6 +224,11 @@ impl Redis {
             }
         }
         self.command.left = 0;
+    }
+
+    /// Where the command begins that is being read.
+    pub(crate) fn began(&self) -> Option<u64> {
+        (self.command.left > 0).then_some(self.command.began)
     }
 
     pub(crate) fn restart_client(&mut self) {

@@ -97,17 +97,6 @@ pub struct Story {
 }
 
 impl Story {
-    /// Requests as far as they do not depend on where the watch began.
-    pub fn essence(&self) -> Vec<(String, u64, u64, Option<(u64, u64)>, String)> {
-        let one = |told: &Told| {
-            let answer = told.answered.map(|answered| (answered.began, answered.end));
-            let status = told.answered.map(|answered| format!("{:?} {:?}", answered.status, answered.end_by));
-            let Asked { began, complete, kind, .. } = told.asked;
-            (format!("{kind:?} {}", told.digest), began, complete, answer, status.unwrap_or_default())
-        };
-        self.told.iter().map(one).collect()
-    }
-
     /// One line a request.
     pub fn render(&self) -> String {
         let mut text = format!("spoken {:?}\n", self.spoken);

@@ -1,0 +1,296 @@
+//! What the transcripts do not hold: each protocol's rare ways, by hand.
+
+mod transcripts;
+
+use dissect::{Direction, EndBy, Kind, Piece, Protocol, Settings, Sight, Start, Status};
+use transcripts::{Listener, Story};
+
+const FRESH: Settings = Settings { start: Start::Fresh, hint: None };
+
+fn client(bytes: &[u8]) -> Piece<'_> {
+    Piece::whole(Direction::FromClient, bytes)
+}
+
+fn server(bytes: &[u8]) -> Piece<'_> {
+    Piece::whole(Direction::FromServer, bytes)
+}
+
+fn tell(settings: Settings, pieces: &[Piece<'_>]) -> Story {
+    let mut listener = Listener::new(settings);
+    pieces.iter().for_each(|piece| listener.hear(piece));
+    listener.close()
+}
+
+fn statuses(story: &Story) -> Vec<Status> {
+    story.told.iter().filter_map(|told| told.answered).map(|answered| answered.status).collect()
+}
+
+fn ranges(story: &Story) -> Vec<(u64, u64, EndBy)> {
+    let answers = story.told.iter().filter_map(|told| told.answered);
+    answers.map(|answered| (answered.began, answered.end, answered.end_by)).collect()
+}
+
+fn joined(protocol: Protocol) -> Settings {
+    Settings { start: Start::Joined, hint: Some(protocol) }
+}
+
+#[test]
+fn a_sent_file_is_passed_over_by_its_length() {
+    let file = Piece { length: 1_000_000, captured: b"", ..server(b"") };
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+    let again = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
+    let get = client(b"GET /f HTTP/1.1\r\n\r\n");
+    let story = tell(FRESH, &[get, server(head), file, get, server(again)]);
+    assert_eq!(statuses(&story), [Status::Http(200), Status::Http(404)]);
+    let first = head.len() as u64 + 1_000_000;
+    assert_eq!(
+        ranges(&story),
+        [(0, first, EndBy::Framing), (first, first + again.len() as u64, EndBy::Framing)]
+    );
+}
+
+#[test]
+fn chunks_that_were_not_captured_end_with_the_last_write_before_the_next_read() {
+    let get = client(b"GET /f HTTP/1.1\r\n\r\n");
+    let head = server(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let chunks = Piece { length: 5_000, captured: b"", ..server(b"") };
+    let story = tell(FRESH, &[get, head, chunks, chunks, get, head, server(b"0\r\n\r\n")]);
+    let length = head.length;
+    let second = length + 10_000;
+    assert_eq!(ranges(&story), [(0, second, EndBy::Turn), (second, second + length + 5, EndBy::Framing)]);
+    assert_eq!((story.counts.cut, story.counts.unframed), (1, 1));
+}
+
+#[test]
+fn a_switch_of_protocols_ends_in_turns() {
+    let upgrade = client(b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+    let switch = server(b"HTTP/1.1 101 Switching Protocols\r\n\r\n");
+    let story =
+        tell(FRESH, &[upgrade, switch, client(b"\x81\x01x"), server(b"\x81\x01y"), client(b"\x81\x01z")]);
+    assert_eq!(story.spoken, [Protocol::Http1, Protocol::Upgraded]);
+    let kinds: Vec<Kind> = story.told.iter().map(|told| told.asked.kind).collect();
+    assert_eq!(kinds, [Kind::Http, Kind::Turn]);
+    assert_eq!(ranges(&story)[1], (36, 39, EndBy::Turn));
+}
+
+#[test]
+fn an_early_answer_is_the_answer_of_what_was_read() {
+    let head = client(b"POST /big HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
+    let refuse = server(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+    let story = tell(FRESH, &[head, refuse]);
+    assert_eq!(statuses(&story), [Status::Http(413)]);
+    assert_eq!(story.told[0].asked.complete, head.length);
+}
+
+#[test]
+fn a_head_that_was_cut_still_has_its_route_and_its_status() {
+    let long = format!("GET /a/1 HTTP/1.1\r\nCookie: {}\r\n\r\n", "x".repeat(400));
+    let request = Piece { captured: &long.as_bytes()[..64], ..client(long.as_bytes()) };
+    let answer =
+        format!("HTTP/1.1 500 Oops\r\nContent-Length: 10\r\nX: {}\r\n\r\n0123456789", "x".repeat(400));
+    let response = Piece { captured: &answer.as_bytes()[..64], ..server(answer.as_bytes()) };
+    let story = tell(FRESH, &[request, response, request, response]);
+    assert_eq!(statuses(&story), [Status::Http(500); 2]);
+    assert_eq!(story.told.len(), 2);
+    assert!(story.told.iter().all(|told| told.digest == "GET /a/{}" && told.asked.sight == Sight::Cut));
+    assert_eq!(story.told[1].asked.complete, 2 * request.length);
+    assert_eq!(ranges(&story)[0].1, response.length);
+}
+
+#[test]
+fn tls_is_told_in_turns_without_its_handshake() {
+    let hello = client(b"\x16\x03\x01\0\x02hi");
+    let flight = server(b"\x16\x03\x03\0\x02hi\x17\x03\x03\0\x01x");
+    let finished = b"\x14\x03\x03\0\x01\x01\x17\x03\x03\0\x02fi".as_slice();
+    let data = b"\x17\x03\x03\0\x04data".as_slice();
+    let both = [finished, data].concat();
+    let story =
+        tell(FRESH, &[hello, flight, client(&both), server(data), server(data), client(data), server(data)]);
+    assert_eq!(story.spoken, [Protocol::Tls]);
+    let asked: Vec<_> = story.told.iter().map(|told| (told.asked.began, told.asked.complete)).collect();
+    assert_eq!(asked, [(20, 29), (29, 38)]);
+    assert_eq!(ranges(&story), [(13, 31, EndBy::Turn), (31, 40, EndBy::Close)]);
+}
+
+#[test]
+fn an_encrypted_login_of_postgres_turns_to_tls() {
+    let pieces = [
+        client(b"\0\0\0\x08\x04\xd2\x16\x2f"),
+        server(b"S"),
+        client(b"\x16\x03\x01\0\x02hi"),
+        server(b"\x16\x03\x03\0\x02hi"),
+        client(b"\x16\x03\x03\0\x02hi"),
+        server(b"\x14\x03\x03\0\x01\x01"),
+        client(b"\x17\x03\x03\0\x01x"),
+        server(b"\x17\x03\x03\0\x01y"),
+    ];
+    let story = tell(FRESH, &pieces);
+    assert_eq!(story.spoken, [Protocol::Postgres, Protocol::Tls]);
+    assert_eq!(story.told.len(), 1);
+}
+
+#[test]
+fn what_is_not_known_is_told_in_turns() {
+    let story = tell(
+        FRESH,
+        &[
+            server(b"220 mail\r\n"),
+            client(b"EHLO x\r\n"),
+            client(b"more\r\n"),
+            server(b"250-a\r\n"),
+            server(b"250 b\r\n"),
+            client(b"QUIT\r\n"),
+            server(b"221 bye\r\n"),
+        ],
+    );
+    assert_eq!(story.spoken, [Protocol::Unknown]);
+    let asked: Vec<_> = story.told.iter().map(|told| (told.asked.began, told.asked.complete)).collect();
+    assert_eq!(asked, [(0, 14), (14, 20)]);
+    assert_eq!(ranges(&story), [(10, 24, EndBy::Turn), (24, 33, EndBy::Close)]);
+}
+
+fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u32).to_le_bytes()[..3].to_vec();
+    bytes.push(sequence);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn packets(payloads: &[&[u8]]) -> Vec<u8> {
+    payloads.iter().zip(1..).flat_map(|(payload, sequence)| packet(sequence, payload)).collect()
+}
+
+/// A turn that proves a joined connection, and then the answer to look at.
+fn mysql(command: &[u8], answer: &[u8]) -> Story {
+    let (ping, ok) = (packet(0, b"\x0e"), packets(&[b"\0\0\0\x02\0\0\0"]));
+    let command = packet(0, command);
+    let pieces = [server(&ok), client(&ping), server(&ok), client(&command), server(answer), client(&ping)];
+    tell(joined(Protocol::MySql), &pieces)
+}
+
+const DEFINITION: &[u8] = b"\x03def";
+const EOF: &[u8] = b"\xfe\0\0\x02\0";
+const EOF_MORE: &[u8] = b"\xfe\0\0\x0a\0";
+const OK_END: &[u8] = b"\xfe\0\0\x02\0\0\0";
+
+#[test]
+fn results_of_mysql_end_with_and_without_eof_packets() {
+    let select = b"\x03select 1";
+    for answer in [
+        packets(&[b"\x01", DEFINITION, EOF, b"\x011", b"\x012", EOF]),
+        packets(&[b"\x01", DEFINITION, b"\x011", b"\x012", OK_END]),
+        packets(&[b"\x01", DEFINITION, OK_END]),
+        packets(&[b"\x01", DEFINITION, EOF, EOF]),
+        packets(&[b"\x01", DEFINITION, EOF, b"\x011", EOF_MORE, b"\x01", DEFINITION, EOF, b"\x011", EOF]),
+        packets(&[b"\0\0\0\x0a\0\0\0", b"\0\0\0\x02\0\0\0"]),
+        // The server knows that the client has the definitions.
+        packets(&[b"\x02\0", b"\x011\x012", OK_END]),
+        // A report of progress, and rows that an error ends.
+        packets(&[b"\xff\xff\xff\x01\x01\x01", b"\0\0\0\x02\0\0\0"]),
+    ] {
+        let story = mysql(select, &answer);
+        assert_eq!(ranges(&story), [(11 + 11, 22 + answer.len() as u64, EndBy::Framing)], "{answer:?}");
+        assert_eq!(statuses(&story), [Status::Ok]);
+    }
+    let failed = packets(&[b"\x01", DEFINITION, b"\x011", b"\xff\x28\x04#HY000gone"]);
+    assert_eq!(statuses(&mysql(select, &failed)), [Status::MySqlError(0x428)]);
+}
+
+#[test]
+fn prepared_statements_of_mysql_end_with_and_without_eof_packets() {
+    let ok = |columns: u8, parameters: u8| vec![0, 7, 0, 0, 0, columns, 0, parameters, 0, 0, 0, 0];
+    for answer in [
+        packets(&[&ok(0, 0)]),
+        packets(&[&ok(1, 0), DEFINITION]),
+        packets(&[&ok(1, 0), DEFINITION, EOF]),
+        packets(&[&ok(1, 2), DEFINITION, DEFINITION, EOF, DEFINITION, EOF]),
+        packets(&[&ok(1, 2), DEFINITION, DEFINITION, DEFINITION]),
+    ] {
+        let story = mysql(b"\x16select ?", &answer);
+        assert_eq!(ranges(&story), [(22, 22 + answer.len() as u64, EndBy::Framing)], "{answer:?}");
+    }
+}
+
+#[test]
+fn a_result_that_was_not_captured_ends_before_the_next_command() {
+    let (ping, ok) = (packet(0, b"\x0e"), packets(&[b"\0\0\0\x02\0\0\0"]));
+    let select = packet(0, b"\x03select 1");
+    let begin = packets(&[b"\x01", DEFINITION]);
+    let first = Piece { length: 16_384, captured: &begin, ..server(&begin) };
+    let more = Piece { length: 9_000, captured: b"garbage in the middle of rows", ..server(&begin) };
+    let pieces =
+        [server(&ok), client(&ping), server(&ok), client(&select), first, more, client(&ping), server(&ok)];
+    let story = tell(joined(Protocol::MySql), &pieces);
+    let end = 22 + 16_384 + 9_000;
+    assert_eq!(ranges(&story), [(22, end, EndBy::Turn), (end, end + 11, EndBy::Framing)]);
+}
+
+fn redis(commands: usize) -> Vec<u8> {
+    b"*1\r\n$4\r\nPING\r\n".repeat(commands)
+}
+
+#[test]
+fn as_many_answers_as_commands_at_any_depth() {
+    for depth in [1, 2, 16, 64, 1_000, 4_096] {
+        let story = tell(FRESH, &[client(&redis(depth)), server(&b"+PONG\r\n".repeat(depth))]);
+        assert_eq!((story.told.len(), statuses(&story).len()), (depth, depth));
+    }
+}
+
+/// What the table of requests under way has no room for is told by its answers.
+#[test]
+fn more_at_once_than_are_followed_are_counted_by_their_answers() {
+    let (asked, answers) = (redis(5_000), b"+PONG\r\n".repeat(5_000));
+    let (one, pong) = (redis(1), b"+PONG\r\n");
+    let pieces = [client(&asked), server(&answers), client(&one), server(pong)];
+    let story = tell(FRESH, &pieces);
+    assert_eq!((story.counts.unparsed, story.counts.dropped), (1, 0));
+    let unseen = story.told.iter().filter(|told| told.asked.sight == Sight::Unseen).count();
+    assert_eq!((story.told.len(), unseen), (5_001, 5_000 - 4_096));
+}
+
+#[test]
+fn a_server_that_never_answers_is_forgotten() {
+    let (asked, push) = (redis(4_096), b">1\r\n+x\r\n");
+    let (one, pong) = (redis(1), b"+PONG\r\n");
+    let pieces = [client(&asked), server(push), client(&one), server(pong)];
+    let story = tell(FRESH, &pieces);
+    assert_eq!((story.counts.dropped, story.counts.unsolicited), (4_096, 1));
+    assert_eq!(statuses(&story), [Status::Ok]);
+}
+
+#[test]
+fn a_deep_answer_of_redis_is_one_answer() {
+    let get = b"*1\r\n$4\r\nPING\r\n".as_slice();
+    for answer in [
+        b"*2\r\n*1\r\n:1\r\n*0\r\n".as_slice(),
+        b"%2\r\n+a\r\n:1\r\n+b\r\n*1\r\n,1.5\r\n",
+        b"|1\r\n+ttl\r\n:3\r\n*2\r\n#t\r\n_\r\n",
+        b"*-1\r\n",
+        b"$-1\r\n",
+        b"=15\r\ntxt:Some string\r\n",
+        b"(3492890328409238509324850943850943825024385\r\n",
+    ] {
+        let both = [answer, b"-ERR x\r\n"].concat();
+        let story = tell(FRESH, &[client(&get.repeat(2)), server(&both)]);
+        assert_eq!(statuses(&story), [Status::Ok, Status::RedisError], "{}", answer.escape_ascii());
+    }
+}
+
+#[test]
+fn a_length_from_the_wire_takes_no_memory() {
+    let settings = |hint| Settings { start: Start::Fresh, hint: Some(hint) };
+    for (hint, bytes) in [
+        (Protocol::Redis, b"*2\r\n$4\r\nPING\r\n$1099511627775\r\n".as_slice()),
+        (Protocol::Redis, b"*16777216\r\n"),
+        (Protocol::Http1, b"PUT / HTTP/1.1\r\nContent-Length: 1125899906842624\r\n\r\n"),
+        (Protocol::Postgres, b"\0\0\0\x08\0\x03\0\0Q\x40\0\0\0sel"),
+    ] {
+        let taken = allocation_counter::measure(|| {
+            let mut listener = Listener::new(settings(hint));
+            (0..100).for_each(|_| listener.hear(&client(bytes)));
+            listener.close();
+        });
+        assert!(taken.bytes_max < 600_000, "{}: {taken:?}", bytes.escape_ascii());
+    }
+}

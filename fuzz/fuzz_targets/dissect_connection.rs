@@ -1,0 +1,82 @@
+//! Any pieces of any connection: no panic, bounded memory, and the law: what is asked is answered, unanswered by
+//! nature, dropped, or under way. Captured whole, a connection is told alike however its pieces are cut.
+//!
+//! The first byte chooses hint and start; then each piece has a byte for its direction, loss and capture, a byte for
+//! its length, and its bytes.
+
+#![no_main]
+
+use dissect::{Digests, Direction, Dissector, Event, Piece, Protocol, Settings, Start};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let [options, rest @ ..] = data else { return };
+    let settings = settings(*options);
+    let pieces = pieces(rest);
+    tell(settings, pieces.iter().copied());
+    if settings.start == Start::Fresh {
+        let whole = || pieces.iter().map(|piece| Piece { missed: false, ..Piece::whole(piece.direction, piece.captured) });
+        let told = tell(settings, whole());
+        let cut = whole().flat_map(|piece| piece.captured.chunks(1).map(move |byte| Piece::whole(piece.direction, byte)));
+        assert_eq!(framed(&tell(settings, cut)), framed(&told));
+    }
+});
+
+fn settings(options: u8) -> Settings {
+    let hints = [None, Some(Protocol::Http1), Some(Protocol::Postgres), Some(Protocol::MySql), Some(Protocol::Redis)];
+    let start = if options & 0x80 == 0 { Start::Fresh } else { Start::Joined };
+    Settings { start, hint: hints[usize::from(options & 0x7f) % hints.len()] }
+}
+
+fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    while let [flags, length, behind @ ..] = rest {
+        let (bytes, behind) = behind.split_at(usize::from(*length).min(behind.len()));
+        let direction = if flags & 1 == 0 { Direction::FromClient } else { Direction::FromServer };
+        let more = u64::from(flags >> 2 & 0xf) * 97;
+        pieces.push(Piece { direction, length: bytes.len() as u64 + more, captured: bytes, missed: flags & 0xc2 == 0xc2 });
+        rest = behind;
+    }
+    pieces
+}
+
+/// Requests that are known by their framing: what falls back on turns may differ by the cuts.
+fn framed(events: &[Event]) -> Vec<Event> {
+    let lost = events.iter().position(|event| match event {
+        Event::Answered(answered) => answered.end_by == dissect::EndBy::Turn,
+        Event::Asked(asked) => asked.sight != dissect::Sight::Framed,
+        Event::Dropped { .. } => true,
+        Event::Spoken(_) => false,
+    });
+    events[..lost.unwrap_or(events.len())].to_vec()
+}
+
+fn tell<'a>(settings: Settings, pieces: impl Iterator<Item = Piece<'a>>) -> Vec<Event> {
+    let mut dissector = Dissector::new(settings);
+    let (mut digests, mut events) = (Digests::default(), Vec::new());
+    for piece in pieces {
+        dissector.handle_piece(&piece, &mut digests, &mut events);
+    }
+    dissector.handle_close(&mut events);
+    let (mut asked, mut unanswered, mut answered, mut dropped) = (0, 0, 0, 0);
+    for event in &events {
+        match event {
+            Event::Asked(of) if of.unanswered => unanswered += 1,
+            Event::Asked(of) => {
+                assert!(of.began <= of.complete);
+                asked += 1;
+            }
+            Event::Answered(of) => {
+                assert!(of.began <= of.end);
+                answered += 1;
+            }
+            Event::Dropped { .. } => dropped += 1,
+            Event::Spoken(_) => {}
+        }
+        assert!(answered + dropped <= asked);
+    }
+    assert_eq!(asked, answered + dropped);
+    let _ = unanswered;
+    assert_eq!(dropped, dissector.counts().dropped);
+    events
+}
