@@ -67,6 +67,18 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Explains the records of a run that has just ended, as text.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn print(folders: &[PathBuf], no_color: bool) -> anyhow::Result<()> {
+    let explanation = explain_records(folders)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    printed(writeln!(out).and_then(|()| explain::text(&explanation, &mut out, style)))
+}
+
 fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {
     let (mut client, mut servers, mut hosts) = (None, Vec::new(), Vec::new());
     for folder in folders {

@@ -8,6 +8,7 @@ use report::Condition;
 use schedule::{Jitter, Speed, Think, Written};
 use units::{Bytes, Nanos, Rate};
 
+pub use super::beside::WatchArg;
 use super::connect_args::ConnectArgs;
 pub use super::requests::KeepArg;
 pub use super::sinks::SinkArgs;
@@ -280,6 +281,11 @@ pub struct Args {
     /// sample=1%.
     #[arg(long = "requests", value_name = "WHICH", help_heading = "Output")]
     pub keep: Option<KeepArg>,
+
+    /// Watch this process of the server meanwhile, and say where the time of requests went: PID, or ssh:HOST:PID
+    /// with parallax on that host. Keeps all requests unless --requests says which.
+    #[arg(long, value_name = "SERVER", help_heading = "Output")]
+    pub watch: Option<WatchArg>,
 
     /// Print the result as JSON (formats/run.schema.json).
     #[arg(long, help_heading = "Output")]

@@ -1,6 +1,7 @@
 //! `parallax drive`: options to a plan, a run, its record, and what it says.
 
 mod args;
+mod beside;
 mod calibrate;
 mod ceiling;
 mod conduct;
@@ -19,7 +20,7 @@ mod surroundings;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -29,6 +30,7 @@ use record::document::EffectiveOption;
 use report::{Report, Style};
 
 pub use self::args::{Args, ArrivalsArg};
+use self::beside::Beside;
 pub use self::conduct::{Conducted, conduct, host_facts, opening_document, timestamp};
 pub use self::folder::{Claim, new_folder};
 pub use self::load::{effective_seed, fresh_seed, seed};
@@ -37,6 +39,7 @@ pub use self::plan::{Prepared, prepare, prepare_scenario};
 #[cfg(feature = "ebpf")]
 pub use self::requests::KeepArg;
 use crate::exit::Exit;
+use crate::explain_verb;
 use crate::live::{Live, Progress};
 use crate::{printed, say, search, signals, terminal};
 
@@ -92,12 +95,39 @@ fn run_prepared(
     let controls = Arc::new(Controls::new(signals::stop_flag()?));
     let progress = progress(args, &controls);
     let plain = matches!(progress, Progress::Lines);
-    let conducted = conduct(prepared, options, &folder, progress, &controls)?;
+    let beside = args.watch.as_ref().map(|subject| Beside::start(subject, &folder)).transpose()?;
+    let conducted = match conduct(prepared, options, &folder, progress, &controls) {
+        Ok(conducted) => conducted,
+        Err(error) => {
+            beside.into_iter().for_each(Beside::abandon);
+            return Err(error);
+        }
+    };
+    let server = beside.map(Beside::finish);
     if !args.json && plain {
         let _ = writeln!(io::stderr());
     }
     printed(print(args, &conducted))?;
+    if let Some(server) = server {
+        explain_beside(args, &conducted.folder, server)?;
+    }
     conclude(conducted)
+}
+
+/// Says where the time went, now that both sides are known. A run whose server's side was lost is a run.
+fn explain_beside(args: &Args, client: &Path, server: anyhow::Result<PathBuf>) -> anyhow::Result<()> {
+    let server = match server {
+        Ok(server) => server,
+        Err(error) => {
+            say(format_args!("--watch: {error:#}"));
+            return Ok(());
+        }
+    };
+    if args.json || args.sinks.to_stdout() {
+        say(format_args!("parallax explain {} {} joins them", client.display(), server.display()));
+        return Ok(());
+    }
+    explain_verb::print(&[client.to_owned(), server], args.no_color)
 }
 
 fn progress(args: &Args, controls: &Arc<Controls>) -> Progress {

@@ -109,7 +109,9 @@ pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
 
 /// A sample without a seed is the same in every run: which numbers it has depends on nothing that is measured.
 fn keep(args: &Args) -> Option<(KeepArg, u64)> {
-    args.keep.map(|keep| (keep, args.seed.unwrap_or(0)))
+    // Requests can be joined with the server's only one by one.
+    let keep = args.keep.or(args.watch.as_ref().map(|_| KeepArg::All));
+    keep.map(|keep| (keep, args.seed.unwrap_or(0)))
 }
 
 /// How connections are used, and how much of an answer is accepted.

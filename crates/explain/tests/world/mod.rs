@@ -263,8 +263,7 @@ impl World {
 
     /// A stall from each answer's arrival until the client has read it.
     fn write_hiccup(&self, path: &Path) -> HostRecord {
-        let document =
-            observation(ObservationKind::Hiccup, ObservationBody::Hiccup(Box::default()));
+        let document = observation(ObservationKind::Hiccup, ObservationBody::Hiccup(Box::default()));
         let mut writer = ObservationWriter::create(path, &document).unwrap();
         let stalls = self.requests.iter().map(|request| {
             let lag = request.phase(Phase::ClientLag).unwrap().0;
