@@ -9,6 +9,7 @@ use std::path::Path;
 
 use clap::{ArgMatches, CommandFactory};
 use host::disturb::{Guard, Over, Program, Told, conduct, guard, work};
+use record::observation::disturb::Over as WireOver;
 use schedule::{Episode, Episodes};
 use units::Nanos;
 
@@ -83,7 +84,7 @@ fn under_guard(
     if let Some(said) = said {
         results.what = format!("{}, {said}", results.what);
     }
-    let zero = clock::now();
+    let zero = clock::now() + OPENING;
     let mut out: Box<dyn Write> = if json { Box::new(io::sink()) } else { Box::new(io::stdout()) };
     let announced = writeln!(out, "{}; seed {seed}; guard pid {}", results.what, guard.pid())
         .and_then(|()| announce(&episodes, &mut out))
@@ -111,7 +112,7 @@ fn under_guard(
         printed(serde_json::to_writer_pretty(io::stdout(), &document).map_err(io::Error::from))?;
         printed(writeln!(io::stdout()))?;
     } else {
-        printed(conclude(over, &document.body, &mut out))?;
+        printed(conclude(&document.body, &mut out))?;
     }
     Ok((over, wrong.is_some()))
 }
@@ -128,6 +129,9 @@ fn options(
     observing::derive(&mut options, "seed", seed.to_string());
     options
 }
+
+/// The record is opened before its zero: a disturbance at once would begin late for it otherwise.
+const OPENING: Nanos = Nanos::from_millis(50);
 
 /// How many episodes are printed at the start.
 const SHOWN: usize = 5;
@@ -189,12 +193,13 @@ fn line(told: &Told, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn conclude(over: Over, body: &record::observation::ObservationBody, out: &mut dyn Write) -> io::Result<()> {
+fn conclude(body: &record::observation::ObservationBody, out: &mut dyn Write) -> io::Result<()> {
     let record::observation::ObservationBody::Disturb(results) = body else { return Ok(()) };
-    let why = match over {
-        Over::Schedule => "done",
-        Over::Stopped => "ended by hand",
-        Over::VictimGone => "the process has ended",
+    let why = match results.over {
+        Some(WireOver::Schedule) => "done",
+        Some(WireOver::Stopped) => "ended by hand",
+        Some(WireOver::VictimGone) => "the process has ended",
+        Some(WireOver::Broken) | None => "broken off",
     };
     let skipped = match results.skipped {
         0 => String::new(),

@@ -121,7 +121,13 @@ pub fn conduct(
         // So short that the wish to stop can wait.
         clock::sleep_until(begin);
         let stopped = match deed.begin(end, guard) {
-            Ok(Began::At(_)) => wait(end, stop),
+            Ok(Began::At(at)) => {
+                // One that began late lasts as long all the same, as far as the next leaves room.
+                let length = episode.end.map(|end| end - episode.begin);
+                let room = episodes.nth(episode.n + 1).map_or(Nanos::MAX, |next| zero + next.begin);
+                let whole = length.map(|length| at.saturating_add(length).min(room.saturating_sub(LEAD)));
+                wait(end.max(whole), stop)
+            }
             Ok(Began::Skipped(why)) => {
                 told(Told { episode, done: None, note: Some(why) });
                 continue;

@@ -177,8 +177,8 @@ impl Worker {
     }
 
     fn tell(&mut self, line: &str) -> Result<(), DisturbError> {
-        let told = self.orders.write_all(line.as_bytes());
-        told.map_err(|_| self.gone())
+        // It may have said why it went.
+        self.orders.write_all(line.as_bytes()).or_else(|_| self.answer("went").map(drop))
     }
 
     /// What follows `word` in its next line.

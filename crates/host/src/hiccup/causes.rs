@@ -94,39 +94,35 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(causes: Causes, run_queue: u64, throttled: u64, stolen: u64, stopped: u64, unknown: u64) {
-        let found = [
-            causes.run_queue.unwrap(),
-            causes.throttled.unwrap(),
-            causes.stolen.unwrap(),
-            causes.stopped,
-            causes.unknown,
-        ];
-        assert_eq!(found.map(|part| part.0 / 1_000_000), [run_queue, throttled, stolen, stopped, unknown]);
+    fn check(causes: Causes, [run_queue, throttled, stolen, stopped, unknown]: [u64; 5]) {
+        assert_eq!(causes.run_queue, Some(ms(run_queue)));
+        assert_eq!(causes.throttled, Some(ms(throttled)));
+        assert_eq!(causes.stolen, Some(ms(stolen)));
+        assert_eq!((causes.stopped, causes.unknown), (ms(stopped), ms(unknown)));
     }
 
     #[test]
     fn each_part_goes_to_who_is_known_for_it() {
-        check(causes(40, 38, (0, 0), &[]), 38, 0, 0, 0, 2);
-        check(causes(40, 38, (30, 0), &[]), 8, 30, 0, 0, 2);
-        check(causes(40, 5, (0, 30), &[]), 5, 0, 30, 0, 5);
-        check(causes(40, 1, (0, 0), &[ms(1_040)]), 1, 0, 0, 39, 0);
+        check(causes(40, 38, (0, 0), &[]), [38, 0, 0, 0, 2]);
+        check(causes(40, 38, (30, 0), &[]), [8, 30, 0, 0, 2]);
+        check(causes(40, 5, (0, 30), &[]), [5, 0, 30, 0, 5]);
+        check(causes(40, 1, (0, 0), &[ms(1_040)]), [1, 0, 0, 39, 0]);
         // Nothing is known of it.
-        check(causes(40, 0, (0, 0), &[]), 0, 0, 0, 0, 40);
+        check(causes(40, 0, (0, 0), &[]), [0, 0, 0, 0, 40]);
     }
 
     #[test]
     fn what_grew_by_more_than_the_stall_counts_as_far_as_it_goes() {
-        check(causes(40, 40, (500, 0), &[]), 0, 40, 0, 0, 0);
-        check(causes(40, 90, (0, 70), &[]), 40, 0, 0, 0, 0);
+        check(causes(40, 40, (500, 0), &[]), [0, 40, 0, 0, 0]);
+        check(causes(40, 90, (0, 70), &[]), [40, 0, 0, 0, 0]);
         // Another CPU of the group was throttled: this one did not wait.
-        check(causes(40, 0, (40, 0), &[]), 0, 0, 0, 0, 40);
+        check(causes(40, 0, (40, 0), &[]), [0, 0, 0, 0, 40]);
     }
 
     #[test]
     fn only_a_continuation_of_that_time_explains_a_stall() {
-        check(causes(40, 0, (0, 0), &[ms(999), ms(1_141)]), 0, 0, 0, 0, 40);
-        check(causes(40, 0, (0, 0), &[ms(1_139)]), 0, 0, 0, 40, 0);
+        check(causes(40, 0, (0, 0), &[ms(999), ms(1_141)]), [0, 0, 0, 0, 40]);
+        check(causes(40, 0, (0, 0), &[ms(1_139)]), [0, 0, 0, 40, 0]);
     }
 
     /// If this fails, an account that the kernel does not keep reads as if it had been zero.
