@@ -116,6 +116,11 @@ impl Episodes {
         }
     }
 
+    /// The end of the run, where one was set: it may lie behind the last episode.
+    pub fn until(&self) -> Option<Nanos> {
+        self.timing.until
+    }
+
     /// Whether it goes on until somebody ends it.
     pub fn is_endless(&self) -> bool {
         let timing = &self.timing;

@@ -13,6 +13,7 @@ use record::observation::{ObservationBody, read_observation};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use units::Nanos;
 
+use crate::hiccup::Metering;
 use crate::{binary, quiet};
 
 /// What the issue of this verb asks for: fifty of fifty.
@@ -104,28 +105,49 @@ fn killed_at_any_moment_it_leaves_no_process_file_or_socket() {
 
 /// If this fails, the truth that was planted is another than the one that is written down.
 ///
-/// A victim that counts what it does shows when it stood still: while `disturb` says that it did, it counts nothing.
+/// The victim is a hiccup meter: each pause that is written down must lie whole within a stall that it saw on every
+/// CPU, from the first tick of 1 ms that was due in it. A busy host makes stalls longer, never shorter.
 #[test]
 fn what_is_written_down_is_what_was() {
     let _alone = quiet::alone();
-    let victim = Victim::start();
+    let victim = Metering::start(&["-d", "3s"]);
     let folder = tempfile::tempdir().unwrap();
-    let pid = victim.pid().to_string();
-    let schedule = ["--for", "40ms", "--every", "100ms", "--jitter", "20ms", "--seed", "7", "--count", "5"];
-    let before = context_switches(victim.pid());
-    let (episodes, results) = finished(&["pause", "-p", &pid], &schedule, folder.path());
-    assert!(context_switches(victim.pid()) > before, "the victim goes on");
+    let pid = victim.pid().as_raw_nonzero().to_string();
+    let schedule = ["--for", "40ms", "--every", "200ms", "--jitter", "20ms", "--seed", "7", "--count", "5"];
+    let (episodes, results, zero) = finished(&["pause", "-p", &pid], &schedule, folder.path());
     assert_eq!((results.episodes, results.skipped, results.seed), (5, 0, 7));
+    let seen = victim.finish();
+    let theirs = seen.observed.document.time.started_monotonic_ns;
     for episode in &episodes {
         let (intended, real) = (episode.intended, episode.real.unwrap());
-        assert!(real.begin_ns >= intended.begin_ns, "{episode:?}");
-        assert!(real.end_ns >= intended.end_ns, "{episode:?}");
-        assert!(episode.note.is_none(), "{episode:?}");
+        assert!(real.begin_ns >= intended.begin_ns && real.end_ns >= intended.end_ns, "{episode:?}");
+        let (begin, end) = (zero + real.begin_ns, zero + real.end_ns.unwrap());
+        assert!(end - begin >= 40_000_000, "{episode:?}");
+        for meter in &seen.results.meters {
+            let within = seen.stalls.iter().filter(|stall| stall.cpu == meter.cpu).any(|stall| {
+                let at = theirs + stall.at_ns;
+                at <= begin + 1_000_000 && at + stall.length_ns >= end
+            });
+            assert!(within, "{episode:?} is not in what {meter:?} saw: {:?}", seen.stalls);
+        }
     }
     let again = tempfile::tempdir().unwrap();
-    let (repeated, _) = finished(&["pause", "-p", &pid], &schedule, again.path());
+    let other = Victim::start();
+    let (repeated, ..) = finished(&["pause", "-p", &other.pid().to_string()], &schedule, again.path());
     let intended = |episodes: &[Episode]| episodes.iter().map(|each| each.intended).collect::<Vec<_>>();
     assert_eq!(intended(&episodes), intended(&repeated), "the same seed is the same schedule");
+}
+
+/// If this fails, a relay goes before the run of whoever sends through it is over.
+#[test]
+fn a_run_lasts_as_long_as_it_was_told_to() {
+    let _together = quiet::together();
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = ["--for", "10ms", "--start", "0s", "-d", "400ms"];
+    let begin = clock::now();
+    let (episodes, ..) = finished(&["net", "0", "1", "--delay", "5ms"], &schedule, folder.path());
+    assert!(clock::now() >= begin + Nanos::from_millis(400));
+    assert_eq!(episodes.len(), 1);
 }
 
 #[test]
@@ -176,13 +198,13 @@ fn finished(
     means: &[&str],
     schedule: &[&str],
     folder: &Path,
-) -> (Vec<Episode>, record::observation::DisturbResults) {
+) -> (Vec<Episode>, record::observation::DisturbResults, u64) {
     let run = Running::start_in(&[means, schedule].concat(), folder);
     assert!(run.wait().success());
     let observed = read_observation(folder).unwrap();
     let episodes = observed.events.iter().filter_map(|event| event.disturbance.clone()).collect();
     let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };
-    (episodes, results)
+    (episodes, results, observed.document.time.started_monotonic_ns)
 }
 
 /// A process that works a little, and often.
@@ -326,15 +348,6 @@ fn state(pid: u32) -> Option<char> {
 /// A zombie whose parent has not looked yet is gone.
 fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| state != 'Z')
-}
-
-fn context_switches(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let count = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().parse::<u64>().unwrap()
-    };
-    count("voluntary_ctxt_switches:") + count("nonvoluntary_ctxt_switches:")
 }
 
 /// Where the trees of control groups are mounted that have a freezer of this kind.

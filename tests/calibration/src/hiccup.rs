@@ -142,11 +142,11 @@ fn total(causes: &CausesNs) -> u64 {
 }
 
 /// What a record holds.
-struct Seen {
-    observed: Observed,
-    results: HiccupResults,
+pub struct Seen {
+    pub observed: Observed,
+    pub results: HiccupResults,
     lines: Vec<HiccupLine>,
-    stalls: Vec<Stall>,
+    pub stalls: Vec<Stall>,
 }
 
 impl Seen {
@@ -157,14 +157,14 @@ impl Seen {
 }
 
 /// `parallax hiccup` under way.
-struct Metering {
+pub struct Metering {
     child: Child,
     folder: tempfile::TempDir,
     _out: BufReader<ChildStdout>,
 }
 
 impl Metering {
-    fn start(line: &[&str]) -> Metering {
+    pub fn start(line: &[&str]) -> Metering {
         Metering::start_in(line, None)
     }
 
@@ -193,7 +193,7 @@ impl Metering {
         Metering { child, folder, _out: out }
     }
 
-    fn pid(&self) -> Pid {
+    pub fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed()).unwrap()
     }
 
@@ -205,7 +205,7 @@ impl Metering {
         kill_process(self.pid(), Signal::CONT).unwrap();
     }
 
-    fn finish(self) -> Seen {
+    pub fn finish(self) -> Seen {
         let (seen, status) = self.finish_with();
         assert!(status.success(), "{status}");
         seen

@@ -142,7 +142,11 @@ pub fn conduct(
             return Ok(Over::Stopped);
         }
     }
-    Ok(Over::Schedule)
+    // A relay goes on relaying until the run is over.
+    match episodes.until().map(|until| wait(Some(zero + until), stop)) {
+        Some(Wait::Stopped) => Ok(Over::Stopped),
+        _ => Ok(Over::Schedule),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

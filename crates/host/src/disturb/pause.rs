@@ -106,7 +106,9 @@ impl Deed for Pause {
         self.disarm(guard)?;
         let note = match (stood, self.victim.has_ended()) {
             (_, true) => Some("it ended meanwhile".to_owned()),
-            (false, _) => Some("it did not stand still at the end: somebody else woke it".to_owned()),
+            (false, _) => {
+                Some("it was not seen to stand still at the end: somebody else may have woken it".to_owned())
+            }
             (true, _) => None,
         };
         match released {

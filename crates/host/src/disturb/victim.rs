@@ -114,9 +114,10 @@ impl Victim {
         poll(&mut fds, Some(&zero)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Whether somebody has stopped it (SIGSTOP, or a terminal).
+    /// Whether somebody has stopped it (SIGSTOP, or a terminal), or the stop is the next thing that it will notice: a
+    /// process that waits for a CPU meanwhile is not yet told as stopped, and runs nothing of its own either.
     pub(crate) fn is_stopped(&self) -> bool {
-        Stat::read(self.pid).is_some_and(|stat| stat.state == 'T')
+        Stat::read(self.pid).is_some_and(|stat| stat.state == 'T') || is_stop_pending(self.pid)
     }
 
     /// # Errors
@@ -163,6 +164,18 @@ impl Stat {
     }
 }
 
+fn is_stop_pending(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"));
+    status.is_ok_and(|status| is_pending(&status, Signal::STOP))
+}
+
+/// Of the whole process: `ShdPnd`, one bit a signal.
+fn is_pending(status: &str, signal: Signal) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+}
+
 /// The process that the thread `tid` belongs to.
 fn process_of(tid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
@@ -202,6 +215,13 @@ mod tests {
         if Stat::read(2).is_some_and(|stat| stat.name == "kthreadd") {
             assert!(matches!(Victim::open(2, Force::Yes), Err(DisturbError::Never { .. })));
         }
+    }
+
+    #[test]
+    fn a_stop_that_is_not_noticed_yet_is_a_stop() {
+        assert!(is_pending("SigPnd:\t0000000000000000\nShdPnd:\t0000000000040000\n", Signal::STOP));
+        assert!(!is_pending("SigPnd:\t0000000000040000\nShdPnd:\t0000000000020000\n", Signal::STOP));
+        assert!(!is_pending("", Signal::STOP));
     }
 
     #[test]
