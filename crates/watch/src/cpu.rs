@@ -38,24 +38,29 @@ pub struct Boundaries {
     pub missed: u64,
 }
 
-/// One thread of those that were there at a reading.
+/// All clocks at one instant, each since the programs were attached.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// What the threads of a process sum to, those that ended included.
+    pub processes: BTreeMap<u32, Boundaries>,
+    /// Those that ended are in one reading more.
+    pub threads: Vec<ThreadClock>,
+}
+
+/// One thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadClock {
     pub pid: u32,
     pub tid: u32,
     pub time: Boundaries,
-    pub ended: bool,
 }
-
-/// Of each process, and what its threads sum to.
-pub type Clocks = BTreeMap<u32, Boundaries>;
 
 /// The clocks, running until dropped.
 pub struct ThreadClocks {
     object: Object,
     _links: Vec<Link>,
     /// Threads that ended, by process.
-    ended: Clocks,
+    ended: BTreeMap<u32, Boundaries>,
     cost: BoundaryCost,
 }
 
@@ -76,7 +81,7 @@ impl ThreadClocks {
     ///
     /// # Cost
     ///
-    /// To the host, as long as they are attached: see bench/README.md.
+    /// To the host: every system call takes the way past its tracepoints, some 100 ns, as long as they are attached.
     pub fn start(watched: &Watched) -> Result<ThreadClocks, LoadError> {
         if !Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(LoadError::NoTypes);
@@ -85,7 +90,7 @@ impl ThreadClocks {
         let links: Result<_, _> = object.progs_mut().map(|program| program.attach()).collect();
         let links = links.map_err(|e| refused(&e))?;
         let mut clocks =
-            ThreadClocks { object, _links: links, ended: Clocks::new(), cost: BoundaryCost::default() };
+            ThreadClocks { object, _links: links, ended: BTreeMap::new(), cost: BoundaryCost::default() };
         clocks.calibrate()?;
         if let Watched::Pids(pids) = watched {
             pids.iter().try_for_each(|&pid| clocks.want(pid))?;
@@ -94,39 +99,28 @@ impl ThreadClocks {
         Ok(clocks)
     }
 
-    /// The clocks of all processes at one instant, which is the call's: ended threads are in them.
+    /// All clocks at one instant, which is the call's.
     ///
     /// # Cost
     ///
     /// Two system calls a thread that has run since the start.
-    pub fn read(&mut self) -> Clocks {
-        let mut clocks = Clocks::new();
-        for thread in self.threads() {
-            clocks.entry(thread.pid).or_default().add(&thread.time);
-        }
-        for (pid, ended) in &self.ended {
-            clocks.entry(*pid).or_default().add(ended);
-        }
-        clocks
-    }
-
-    /// The clock of each thread that has run since the start and was not told of as ended before.
-    pub fn threads(&mut self) -> Vec<ThreadClock> {
+    pub fn read(&mut self) -> Reading {
         let now = clock::now();
         let clocks = map(&self.object, "clocks");
         let tids: Vec<_> = clocks.keys().collect();
-        let mut threads = Vec::with_capacity(tids.len());
+        let mut reading = Reading { processes: self.ended.clone(), threads: Vec::with_capacity(tids.len()) };
         for key in tids {
             let Some(raw) = whole(&clocks, &key) else { continue };
             let tid = u32::from_ne_bytes(key.try_into().expect("a thread's id has 32 bits"));
+            let time = raw.seen_at_rest(tid).boundaries(now).corrected(self.cost);
+            reading.processes.entry(raw.tgid).or_default().add(&time);
+            reading.threads.push(ThreadClock { pid: raw.tgid, tid, time });
             let is_over = raw.ended && raw.at == 0;
-            let time = raw.boundaries(now).corrected(self.cost);
-            threads.push(ThreadClock { pid: raw.tgid, tid, time, ended: is_over });
             if is_over && clocks.delete(&tid.to_ne_bytes()).is_ok() {
                 self.ended.entry(raw.tgid).or_default().add(&time);
             }
         }
-        threads
+        reading
     }
 
     /// By how much user and system may be wrong: as if each boundary took anything up to twice what it took here.
@@ -146,17 +140,17 @@ impl ThreadClocks {
         let own = std::process::id();
         self.want(own)?;
         self.begin()?;
-        let before = self.read().get(&own).copied().unwrap_or_default();
+        let before = self.own();
         for _ in 0..CALLS {
             call();
         }
-        let called = self.read().get(&own).copied().unwrap_or_default().since(&before);
-        let before = self.read().get(&own).copied().unwrap_or_default();
+        let called = self.own().since(&before);
+        let before = self.own();
         let mut pages = vec![0_u8; PAGES * PAGE];
         for page in pages.chunks_mut(PAGE) {
             page[0] = std::hint::black_box(1);
         }
-        let faulted = self.read().get(&own).copied().unwrap_or_default().since(&before);
+        let faulted = self.own().since(&before);
         drop(pages);
         let each = |time: Nanos, count: u64| time.0.saturating_mul(1_000).checked_div(count).unwrap_or(0);
         let call_ps = each(called.user, called.calls);
@@ -172,6 +166,10 @@ impl ThreadClocks {
         });
         self.ended.clear();
         Ok(())
+    }
+
+    fn own(&mut self) -> Boundaries {
+        self.read().processes.get(&std::process::id()).copied().unwrap_or_default()
     }
 
     fn want(&self, pid: u32) -> Result<(), LoadError> {
@@ -197,7 +195,7 @@ const PAGE: usize = 4_096;
 /// The shortest there is.
 fn call() {
     // SAFETY: it has no argument, and cannot fail.
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a system call that is nothing but one has no safe wrapper")]
     unsafe {
         libc::syscall(libc::SYS_getppid);
     }
@@ -263,6 +261,13 @@ fn whole(clocks: &Map<'_>, key: &[u8]) -> Option<Raw> {
 
 const TRIES: usize = 1_000;
 
+/// Also where /proc does not tell: a thread that ends is on its CPU to the last.
+fn wants_to_run(pid: u32, tid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    let name_end = stat.iter().rposition(|&byte| byte == b')');
+    name_end.and_then(|end| stat.get(end + 2)).is_none_or(|&state| state == b'R')
+}
+
 impl Raw {
     fn parse(bytes: &[u8]) -> Option<Raw> {
         let long = |n: usize| Some(u64::from_ne_bytes(bytes.get(n * 8..n * 8 + 8)?.try_into().ok()?));
@@ -283,6 +288,13 @@ impl Raw {
             ended: word(2)? != 0,
             is_whole: long(0)? == long(17)?,
         })
+    }
+
+    /// Where the switch off its CPU was missed, a thread that sleeps would seem to run until it wakes. What it ran
+    /// before it slept comes to light then.
+    fn seen_at_rest(self, tid: u32) -> Raw {
+        let is_running = self.at == 0 || wants_to_run(self.tgid, tid);
+        if is_running { self } else { Raw { at: 0, ..self } }
     }
 
     /// At the instant `now`: one that is on a CPU has been in its mode since its last boundary.

@@ -79,9 +79,10 @@ fn trial(orders: &[&str]) -> Trial {
         writeln!(burner.orders, "{order}").unwrap();
         burner.listen();
     }
-    let threads = clocks.threads();
+    let reading = clocks.read();
+    let (threads, seen) = (reading.threads, reading.processes[&pid]);
     assert!(threads.iter().all(|thread| thread.pid == pid), "{threads:?}");
-    let seen = clocks.read()[&pid];
+    assert_eq!(clocks.read().processes[&pid], seen, "it sleeps, and what ended stays in the sum");
     let [user, system] = {
         let now = burner.ticks();
         [now[0] - ticks[0], now[1] - ticks[1]]
@@ -160,7 +161,7 @@ fn a_thread_that_never_leaves_its_cpu_is_seen() {
     clock::sleep_until(clock::now() + Nanos::from_millis(50));
     let mut clocks = ThreadClocks::start(&Watched::Pids(vec![pid])).unwrap();
     clock::sleep_until(clock::now() + Nanos::from_millis(200));
-    let seen = clocks.read()[&pid];
+    let seen = clocks.read().processes[&pid];
     let share = seen.user.0 as f64 / seen.wall().0 as f64;
     // It looks at its own clock, a system call, some ten thousand times a second.
     assert!(seen.wall() > Nanos::from_millis(20) && share > 0.9, "{seen:?}");
