@@ -221,14 +221,20 @@ static __always_inline int cross(u32 from, u32 to)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct clock *clock;
+	u64 now = 0;
 
 	if (!begin || !is_wanted(task))
 		return 0;
+	/* As near to user mode as can be: what is done here is the kernel's time. */
+	if (to == MODE_SYSTEM)
+		now = bpf_ktime_get_ns();
 	clock = clock_of(task, from);
 	if (!clock)
 		return 0;
 	begin_change(clock);
-	advance(clock, task, bpf_ktime_get_ns());
+	if (to == MODE_USER)
+		now = bpf_ktime_get_ns();
+	advance(clock, task, now);
 	clock->mode = to;
 	if (to == MODE_SYSTEM)
 		clock->calls++;

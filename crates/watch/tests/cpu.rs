@@ -1,4 +1,5 @@
 //! The clocks of threads against programs that know in which mode they were. It needs the right to load programs.
+#![expect(clippy::unwrap_used, reason = "a panic in a test is the test failing")]
 
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
@@ -61,6 +62,7 @@ impl Drop for Burner {
 }
 
 /// What a burner did, by itself, by /proc, and by its clocks.
+#[derive(Debug)]
 struct Trial {
     /// Total, user, system.
     truth: [u64; 3],
@@ -88,22 +90,13 @@ fn trial(orders: &[&str]) -> Trial {
         [now[0] - ticks[0], now[1] - ticks[1]]
     };
     assert_eq!(clocks.lost(), 0);
-    let trial = Trial {
+    Trial {
         truth: std::array::from_fn(|n| burner.told[n] - told[n]),
         proc_user_share: user as f64 / (user + system).max(1) as f64,
         seen,
         error: clocks.error(&seen),
         threads: threads.len(),
-    };
-    println!(
-        "{orders:?}: truth {:?}, /proc user {:.3}, seen {:?} wall {}, error {}",
-        trial.truth,
-        trial.proc_user_share,
-        trial.seen,
-        trial.seen.wall(),
-        trial.error
-    );
-    trial
+    }
 }
 
 impl Trial {
@@ -126,8 +119,8 @@ impl Trial {
 
 /// Of twenty trials nineteen: between the thread's two looks at its own clock the hypervisor may take the CPU.
 fn holds(orders: &[&str], check: impl Fn(&Trial) -> bool) {
-    let held = (0..20).filter(|_| check(&trial(orders))).count();
-    assert!(held >= 19, "{orders:?}: {held} of 20");
+    let failed: Vec<Trial> = (0..20).map(|_| trial(orders)).filter(|trial| !check(trial)).collect();
+    assert!(failed.len() <= 1, "{orders:?}: {failed:#?}");
 }
 
 /// If this fails, nobody can say where the time of a server goes that works between the ticks of the kernel.
