@@ -108,11 +108,14 @@ fn evade(mode: Mode, length: Nanos) -> io::Result<()> {
     let mut work = Work::new()?;
     let other = if mode == Mode::User { Mode::System } else { Mode::User };
     let tick = clock::tick();
+    let started = clock::thread_cpu();
+    let offset = offset_of_tick(tick);
+    note(Mode::User, started);
     let begin = clock::thread_cpu();
     let (mut now_in, mut since) = (mode, begin);
     while clock::thread_cpu() < begin + length {
         for _ in 0..4 {
-            let after = clock::now().saturating_sub(coarse());
+            let after = since_coarse().saturating_sub(offset);
             let wanted = if after < AFTER || after + BEFORE > tick { other } else { mode };
             if wanted != now_in {
                 note(now_in, since);
@@ -125,11 +128,21 @@ fn evade(mode: Mode, length: Nanos) -> io::Result<()> {
     Ok(())
 }
 
-/// When the last tick was.
+/// The coarse clock advances at the tick, to a time that was a while before.
+fn offset_of_tick(tick: Nanos) -> Nanos {
+    let end = clock::now() + Nanos(tick.0 * 10);
+    let mut least = since_coarse();
+    while clock::now() < end {
+        least = least.min(since_coarse());
+    }
+    least
+}
+
 #[expect(clippy::disallowed_methods, reason = "the phase of the tick is what this program plays with")]
-fn coarse() -> Nanos {
-    let time = rustix::time::clock_gettime(ClockId::MonotonicCoarse);
-    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+fn since_coarse() -> Nanos {
+    let coarse = rustix::time::clock_gettime(ClockId::MonotonicCoarse);
+    // Read in this order it is never negative, however long there is no CPU in between.
+    clock::now().saturating_sub(Nanos(coarse.tv_sec as u64 * 1_000_000_000 + coarse.tv_nsec as u64))
 }
 
 fn note(mode: Mode, since: Nanos) {
@@ -139,21 +152,21 @@ fn note(mode: Mode, since: Nanos) {
 }
 
 struct Work {
-    zeros: File,
+    random: File,
     buffer: Vec<u8>,
 }
 
 impl Work {
     fn new() -> io::Result<Work> {
-        Ok(Work { zeros: File::open("/dev/zero")?, buffer: vec![1; 256 * 1_024] })
+        Ok(Work { random: File::open("/dev/urandom")?, buffer: vec![1; 16 * 1_024] })
     }
 
-    /// Some 20 us of it.
+    /// Some 50 us of it, of which what is done between two of them takes less than a hundredth.
     fn some(&mut self, mode: Mode) -> io::Result<()> {
         match mode {
-            Mode::System => self.zeros.read_exact(&mut self.buffer),
+            Mode::System => self.random.read_exact(&mut self.buffer),
             Mode::User => {
-                (0..2_000u64).for_each(|n| {
+                (0..5_000u64).for_each(|n| {
                     black_box(n * n);
                 });
                 Ok(())

@@ -2,6 +2,7 @@
 //!
 //! Each tells the clock of its own process and then waits: nothing is hidden then, so both sides must agree but for
 //! what telling it costs.
+#![expect(clippy::unwrap_used, reason = "a panic in a test is the test failing")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

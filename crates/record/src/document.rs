@@ -533,7 +533,7 @@ pub struct PhaseResult {
 }
 
 /// What the measuring itself cost.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
     /// User and system time of this whole process over the run; absent where it could not be read.
@@ -542,4 +542,10 @@ pub struct Cpu {
     pub per_request_ns: Option<u64>,
     /// Of the busiest worker thread, in its busiest full second, between 0 and 1.
     pub busiest_worker_share: Option<f64>,
+    /// Of the processes of `--watch-cpu`; absent without it, and where one of them ended within the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_ns: Option<u64>,
+    /// The same, divided by the requests sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_per_request_ns: Option<u64>,
 }

@@ -155,7 +155,7 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
                 .filter(|&outcome| total.failed(outcome).is_some())
                 .map(|outcome| (outcome.name().to_owned(), distribution(&total, Series::Failed(outcome))))
                 .collect(),
-            cpu: Cpu { process_ns: Some(1_500_000), per_request_ns: None, busiest_worker_share: Some(0.85) },
+            cpu: Cpu { process_ns: Some(1_500_000), busiest_worker_share: Some(0.85), ..Cpu::default() },
             kept: Some(Kept { requests: "sample=1%".to_owned(), rows: 12, lost: 1 }),
         }),
         ..document()

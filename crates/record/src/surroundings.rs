@@ -71,6 +71,12 @@ pub struct HostSecond {
     /// far from the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<u64>,
+    /// CPU time of the processes of `--watch-cpu`, by the scheduler's account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_ns: Option<u64>,
+    /// How long their threads were ready to run and had no CPU, summed over them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_wait_ns: Option<u64>,
 }
 
 impl HostSecond {
@@ -88,6 +94,8 @@ impl HostSecond {
         self.retransmits = sum(self.retransmits, other.retransmits);
         self.open_files = self.open_files.max(other.open_files);
         self.ports = self.ports.max(other.ports);
+        self.server_cpu_ns = sum(self.server_cpu_ns, other.server_cpu_ns);
+        self.server_wait_ns = sum(self.server_wait_ns, other.server_wait_ns);
     }
 }
 

@@ -71,8 +71,8 @@ pub fn cpu_notes(table: &CpuTable<'_>, out: &mut dyn Write, style: Style) -> io:
     }
     if table.is_bounded() {
         told.push(
-            "user and system are seen at the boundaries of system calls and interrupts; user + system + interrupts = \
-             CPU + stolen"
+            "user and system are seen at the boundaries of system calls and interrupts (eBPF), on the wall's clock: \
+             STOLEN of it the scheduler did not book, because the hypervisor took it"
                 .to_owned(),
         );
     }
@@ -216,14 +216,14 @@ impl Column {
             Column::InUser => (true, "USR", 9),
             Column::InSystem => (true, "SYS", 9),
             Column::SplitError => (false, "+-SPLIT", 8),
-            Column::Ticks => (false, "TICKS", 7),
-            Column::Interrupts => (true, "IRQ", 8),
+            Column::Ticks => (false, "TICKS", 6),
+            Column::Interrupts => (true, "IRQ", 9),
             Column::Stolen => (true, "STOLEN", 9),
             Column::Total => (true, "CPU", 9),
             Column::Error => (false, "+-CPU", 8),
-            Column::Wait => (true, "WAIT", 8),
-            Column::Voluntary => (false, "VCSW", 8),
-            Column::Involuntary => (false, "NVCSW", 8),
+            Column::Wait => (true, "WAIT", 9),
+            Column::Voluntary => (false, "VCSW", 7),
+            Column::Involuntary => (false, "NVCSW", 7),
         }
     }
 }
@@ -270,6 +270,8 @@ impl Layout {
         let cells = self.columns().map(|column| match column {
             Column::User => Some(uid.clone()),
             Column::Pid => Some(pid.clone()),
+            // It was seen once: there is no time that a share could be of.
+            _ if self.unit != CpuUnit::Seconds && used.elapsed_ns() == 0 => None,
             Column::InUser => mode(|split| split.user_ns),
             Column::InSystem => mode(|split| split.system_ns),
             Column::SplitError => split.map(|split| bound(self.scaled(split.error_ns as f64, used))),
@@ -331,7 +333,7 @@ fn bound(value: f64) -> String {
     if value <= 0.0 {
         return "0".to_owned();
     }
-    let places = (1 - value.log10().floor() as i32).clamp(0, 6);
+    let places = (1 - value.log10().floor() as i32).clamp(0, 5);
     let scale = 10f64.powi(places);
     // What binary adds behind the last digit is not known error.
     format!("{:.1$}", (value * scale - 1e-9).ceil() / scale, places as usize)

@@ -165,12 +165,16 @@ fn cpu(total: &Interval, seconds: &[Second]) -> Cpu {
     // Absent in one second is absent of the sum: a sum of the rest would be too small.
     let used = seconds.iter().map(|second| second.process_cpu_ns).sum::<Option<u64>>();
     let process_ns = used.filter(|_| !seconds.is_empty());
+    let server = seconds.iter().map(|second| second.host.server_cpu_ns).sum::<Option<u64>>();
+    let server_ns = server.filter(|_| !seconds.is_empty());
     let full = seconds.iter().filter(|second| second.length_ns >= FULL_SECOND.0);
     let share = |second: &Second| second.worker_cpu_max_ns as f64 / second.length_ns as f64;
     Cpu {
         process_ns,
         per_request_ns: process_ns.and_then(|ns| ns.checked_div(total.counts.sent)),
         busiest_worker_share: full.map(share).reduce(f64::max),
+        server_ns,
+        server_per_request_ns: server_ns.and_then(|ns| ns.checked_div(total.counts.sent)),
     }
 }
 

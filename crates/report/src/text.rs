@@ -370,7 +370,11 @@ fn cost(results: &Results, document: &Document, out: &mut dyn Write, style: Styl
     if totals.out_of_range > 0 {
         facts.push(format!("{} over an hour", plural(totals.out_of_range, "duration")));
     }
-    writeln!(out, "{}", wrap("  client    ", &facts.join(", "), style.width))
+    writeln!(out, "{}", wrap("  client    ", &facts.join(", "), style.width))?;
+    if let Some((used, each)) = cpu.server_ns.zip(cpu.server_per_request_ns) {
+        writeln!(out, "  server    {} of CPU a request, {} in all", Nanos(each), Nanos(used))?;
+    }
+    Ok(())
 }
 
 /// How near the run came to what this client reached against the built-in target, where that was measured.

@@ -4,6 +4,7 @@
 //! server's connections, with an exact account of its threads' time.
 
 pub mod assemble;
+pub mod cpu;
 mod find;
 pub mod kernel;
 mod object;

@@ -1,6 +1,7 @@
 //! `parallax cpu`: the CPU time of processes between two instants.
 
 mod order;
+mod split;
 mod tell;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use clap::{ArgMatches, ValueEnum, ValueHint};
 use host::process::{CpuMeter, CpuSpan, Detail};
+use record::RecordError;
 use record::document::{EffectiveOption, MissingFact, OptionSource, State};
 use record::observation::cpu::{CpuLine, CpuResults};
 use record::observation::{Observation, ObservationBody, ObservationWriter};
@@ -18,6 +20,7 @@ use report::{CpuTable, CpuUnit, Style};
 use units::Nanos;
 
 use self::order::Order;
+use self::split::{SplitBy, Splitter};
 use crate::drive::Claim;
 use crate::exit::Exit;
 use crate::under_way::UnderWay;
@@ -60,6 +63,10 @@ pub struct Args {
     #[arg(short, long, value_name = "UNIT", default_value = "machine")]
     unit: Unit,
 
+    /// How user and system are told apart.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    split: SplitBy,
+
     /// Keep a record in this folder, with a line an interval.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
@@ -83,7 +90,7 @@ enum Unit {
     Seconds,
 }
 
-fn pid(text: &str) -> Result<u32, String> {
+pub fn pid(text: &str) -> Result<u32, String> {
     // The kernel's own ids are below 2^22.
     match text.parse() {
         Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
@@ -100,20 +107,30 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
     let claim = args.output.as_deref().map(Claim::make).transpose()?;
-    let detail = if args.threads { Detail::Threads } else { Detail::Processes };
-    let meter = match CpuMeter::start(order.wanted.clone(), detail) {
-        Ok(meter) => meter,
+    let (meter, splitter) = match meters(args, &order) {
+        Ok(meters) => meters,
         Err(error) => {
             claim.into_iter().for_each(Claim::release);
-            return Err(error.into());
+            return Err(error);
         }
     };
     let own = host::process_cpu();
     let options = options(&order, matches);
-    let mut watch = Watch::begin(args, &order, meter, options)?;
+    let mut watch = Watch::begin(args, &order, (meter, splitter), options)?;
     watch.run(&order, &stop)?;
     let used = host::process_cpu().zip(own).map(|(now, before)| now.saturating_sub(before));
     watch.end(used, stop.load(Ordering::Relaxed))
+}
+
+fn meters(args: &Args, order: &Order) -> anyhow::Result<(CpuMeter, Splitter)> {
+    let detail = if args.threads { Detail::Threads } else { Detail::Processes };
+    // Who is not there is found out first: to load programs takes a while.
+    drop(CpuMeter::start(order.wanted.clone(), detail)?);
+    let mut splitter = Splitter::start(args.split, &order.wanted)?;
+    let meter = CpuMeter::start(order.wanted.clone(), detail)?;
+    splitter.read();
+    splitter.close();
+    Ok((meter, splitter))
 }
 
 fn options(order: &Order, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
@@ -129,6 +146,7 @@ fn options(order: &Order, matches: &ArgMatches) -> BTreeMap<String, EffectiveOpt
 struct Watch<'a> {
     args: &'a Args,
     meter: CpuMeter,
+    splitter: Splitter,
     document: Observation,
     folder: Option<(ObservationWriter, Option<UnderWay>)>,
     /// From the first reading on.
@@ -137,17 +155,20 @@ struct Watch<'a> {
     /// Of all that was seen.
     commands: BTreeMap<(u32, u64), String>,
     style: Style,
+    /// The first thing that could not be written.
+    damage: Option<RecordError>,
 }
 
 impl<'a> Watch<'a> {
     fn begin(
         args: &'a Args,
         order: &Order,
-        meter: CpuMeter,
+        (meter, splitter): (CpuMeter, Splitter),
         options: BTreeMap<String, EffectiveOption>,
     ) -> anyhow::Result<Watch<'a>> {
         let results = CpuResults { cpus: meter.cpus(), tick_ns: meter.tick().0, ..CpuResults::default() };
-        let document = observing::opening(ObservationBody::Cpu(results), options, meter.begin().before);
+        let mut document = observing::opening(ObservationBody::Cpu(results), options, meter.begin().before);
+        document.missing.extend(splitter.missing());
         let make = |path: &PathBuf| -> anyhow::Result<_> {
             let writer = ObservationWriter::create(path, &document)?;
             let mark = UnderWay::mark(path);
@@ -164,7 +185,7 @@ impl<'a> Watch<'a> {
             let _ = writeln!(io::stderr(), "every {}; Ctrl-C ends it", order.interval);
         }
         let (total, spans, commands) = (None, 0, BTreeMap::new());
-        Ok(Watch { args, meter, document, folder, total, spans, commands, style })
+        Ok(Watch { args, meter, splitter, document, folder, total, spans, commands, style, damage: None })
     }
 
     fn run(&mut self, order: &Order, stop: &AtomicBool) -> anyhow::Result<()> {
@@ -175,6 +196,7 @@ impl<'a> Watch<'a> {
             let span = self.meter.take();
             self.spans += 1;
             self.tell(&span, order)?;
+            self.splitter.close();
             match &mut self.total {
                 Some(total) => total.join(span),
                 None => self.total = Some(span),
@@ -195,6 +217,7 @@ impl<'a> Watch<'a> {
             let due = if due + self.meter.cost() + LEAST_GAP >= end { end } else { due };
             let stopped = sleep_until(due, stop);
             self.meter.read();
+            self.splitter.read();
             if stopped || due == end || self.meter.is_over() {
                 return;
             }
@@ -202,11 +225,13 @@ impl<'a> Watch<'a> {
     }
 
     fn tell(&mut self, span: &CpuSpan, order: &Order) -> anyhow::Result<()> {
-        let line = self.line_of(span);
+        let mut line = self.line_of(span);
+        self.splitter.split_span(&mut line);
         if let Some((writer, _)) = &mut self.folder {
             let zero = Nanos(self.document.time.started_monotonic_ns);
             let start = span.begin.middle().saturating_sub(zero);
-            writer.append(&line, start, tell::length(span), &[]).context("the record is incomplete")?;
+            let written = writer.append(&line, start, tell::length(span), &[]);
+            self.damage = self.damage.take().or(written.err());
         }
         for process in &span.processes {
             if let Some(command) = &process.command {
@@ -259,7 +284,9 @@ impl<'a> Watch<'a> {
     /// Closes the record, and prints what is of the whole.
     fn end(mut self, observer: Option<Nanos>, stopped: bool) -> anyhow::Result<Exit> {
         let total = self.total.take().expect("at least one interval is measured");
-        let line = self.line_of(&total);
+        let mut line = self.line_of(&total);
+        self.splitter.split_all(&mut line);
+        self.document.missing.extend(self.splitter.lost());
         self.document.state = if stopped { State::Interrupted } else { State::Finished };
         self.document.time.elapsed_ns = Some(tell::length(&total).0);
         if !line.processes.iter().any(|process| process.used.voluntary.is_some()) {
@@ -283,14 +310,19 @@ impl<'a> Watch<'a> {
             self.print(None, &line, Notes::Alone)?;
         }
         if let Some((writer, _)) = &mut self.folder {
-            writer.finish(&self.document).context("the record is incomplete")?;
+            let written = writer.finish(&self.document);
+            self.damage = self.damage.take().or(written.err());
         }
         for process in &total.processes {
             if let Some(told) = tell::ended(process).filter(|_| !self.args.all) {
                 say(told);
             }
         }
-        Ok(if stopped { Exit::Interrupted } else { Exit::Done })
+        match self.damage {
+            Some(error) => Err(error).context("the record is incomplete"),
+            None if stopped => Ok(Exit::Interrupted),
+            None => Ok(Exit::Done),
+        }
     }
 }
 

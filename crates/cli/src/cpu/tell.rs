@@ -30,6 +30,9 @@ pub fn ended(process: &ProcessUse) -> Option<String> {
     let (name, seen) = (format!("process {} ({})", process.pid, process.name), process.usage.elapsed());
     match process.end {
         End::Alive => None,
+        End::Cut | End::Reused if seen == Nanos::ZERO => {
+            Some(format!("{name} ended before it was looked at again"))
+        }
         End::Whole => Some(format!("{name} ended after {seen}; all that it used is counted")),
         End::Cut => {
             Some(format!("{name} ended; what it used after the last look at it, at {seen}, is missing"))

@@ -239,6 +239,11 @@ pub struct Args {
     #[arg(long, value_name = "CONDITION", help_heading = "Checks")]
     pub fail_if: Vec<Condition>,
 
+    /// Measure the CPU time of the server's processes, on this host, over the run; may be given again. The report
+    /// divides it by the requests.
+    #[arg(long, value_name = "PID", value_delimiter = ',', value_parser = crate::cpu::pid, help_heading = "Output")]
+    pub watch_cpu: Vec<u32>,
+
     /// Largest header of an answer.
     #[arg(long, value_name = "SIZE", default_value = "64KiB", help_heading = "Checks")]
     pub max_head: Bytes,
@@ -329,7 +334,7 @@ const OF_ONE_RUN: [&str; 15] = [
 
 /// Options that say nothing of the shape of a client, which is all that a calibration measures: it has a target, loads
 /// and an answer of its own.
-const NOT_OF_A_CLIENT: [&str; 45] = [
+const NOT_OF_A_CLIENT: [&str; 46] = [
     "url",
     "targets",
     "callers",
@@ -367,6 +372,7 @@ const NOT_OF_A_CLIENT: [&str; 45] = [
     "expect_body_contains",
     "expect_sha256",
     "fail_if",
+    "watch_cpu",
     "output",
     "keep",
     "prometheus",

@@ -69,7 +69,7 @@ pub fn conduct(
         measured: Nanos::ZERO,
         total: Interval::default(),
         process_cpu: host::process_cpu(),
-        surroundings: Surroundings::start(port(&prepared.plan)),
+        surroundings: Surroundings::start(port(&prepared.plan), &prepared.watch_cpu),
         progress,
         controls,
         requests: None,

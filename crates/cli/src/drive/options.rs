@@ -54,7 +54,7 @@ pub fn effective(command: &Command, matches: &ArgMatches, prepared: &Prepared, f
 }
 
 /// Options whose absence says all.
-const NONE_BY_DEFAULT: [&str; 28] = [
+const NONE_BY_DEFAULT: [&str; 29] = [
     "watch",
     "header",
     "body",
@@ -79,6 +79,7 @@ const NONE_BY_DEFAULT: [&str; 28] = [
     "search-from",
     "search-to",
     "fail-if",
+    "watch-cpu",
     "prometheus",
     "otlp",
     "jsonl",

@@ -6,6 +6,7 @@ use std::{fs, io};
 use anyhow::{Context, bail, ensure};
 use codec::web::{Checks, Header, Limits, Request, Settings, Url, Web, origins, targets};
 use engine::{Plan, PoolPlan};
+use host::process::{CpuMeter, Detail, Wanted};
 use report::Condition;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::Nanos;
@@ -50,6 +51,8 @@ pub struct Prepared {
     pub sinks: SinkPlan,
     /// Which requests to keep one by one, with the seed of a sample.
     pub keep: Option<(KeepArg, u64)>,
+    /// Processes whose CPU time is measured.
+    pub watch_cpu: Vec<u32>,
 }
 
 /// Reads targets and bodies, checks everything, and lays out the run.
@@ -80,7 +83,8 @@ pub fn prepare(args: &Args) -> anyhow::Result<Prepared> {
     let names = requests.iter().map(|request| format!("{} {}", request.method, request.url)).collect();
     let (thresholds, sinks) = (args.fail_if.clone(), args.sinks.plan(args.json)?);
     let (protocol, keep) = (Said::Turns(protocol), keep(args));
-    Ok(Prepared { plan, protocol, url, names, depth, method, thresholds, sinks, keep })
+    let watch_cpu = watch_cpu(args)?;
+    Ok(Prepared { plan, protocol, url, names, depth, method, thresholds, sinks, keep, watch_cpu })
 }
 
 /// The same for a scenario.
@@ -104,7 +108,16 @@ pub fn prepare_scenario(loaded: &mut Loaded) -> anyhow::Result<Prepared> {
     let method = "of each request".to_owned();
     let (thresholds, sinks) = (args.fail_if.clone(), args.sinks.plan(args.json)?);
     let (protocol, keep) = (Said::Scenario(protocol), keep(args));
-    Ok(Prepared { plan, protocol, url, names, depth, method, thresholds, sinks, keep })
+    let watch_cpu = watch_cpu(args)?;
+    Ok(Prepared { plan, protocol, url, names, depth, method, thresholds, sinks, keep, watch_cpu })
+}
+
+/// Who is not there is found out before anything is sent.
+fn watch_cpu(args: &Args) -> anyhow::Result<Vec<u32>> {
+    if !args.watch_cpu.is_empty() {
+        CpuMeter::start(Wanted::Pids(args.watch_cpu.clone()), Detail::Processes).context("--watch-cpu")?;
+    }
+    Ok(args.watch_cpu.clone())
 }
 
 /// A sample without a seed is the same in every run: which numbers it has depends on nothing that is measured.

@@ -1,5 +1,6 @@
 //! What goes on around a run, for its audit: the host's counters and a hiccup meter, noted with each interval.
 
+use host::process::{CpuError, CpuMeter, Detail, End, Wanted};
 use host::{Counters, HiccupMeter, Missing, Wake};
 use record::document::{HostLimits, MissingFact, PortRange};
 use record::{HostSecond, Interval};
@@ -17,13 +18,20 @@ pub struct Surroundings {
     /// Where connections go.
     port: Option<u16>,
     ports_watched: u64,
+    /// Of the server's processes; absent where nobody asked for it, or they are gone.
+    server: Option<CpuMeter>,
+    no_server: Option<MissingFact>,
     /// The run's zero, from [`Surroundings::begin`] on.
     start: Nanos,
 }
 
 impl Surroundings {
-    /// Starts to watch a run whose connections go to `port`.
-    pub fn start(port: Option<u16>) -> Surroundings {
+    /// Starts to watch a run whose connections go to `port`, and the CPU time of `processes`.
+    pub fn start(port: Option<u16>, processes: &[u32]) -> Surroundings {
+        let server = (!processes.is_empty())
+            .then(|| CpuMeter::start(Wanted::Pids(processes.to_vec()), Detail::Processes))
+            .transpose();
+        let gone = |error: &CpuError| MissingFact { what: "server_cpu".to_owned(), why: error.to_string() };
         let meter = HiccupMeter::start(HiccupMeter::TICK);
         let no_meter = meter.as_ref().err().map(|error| MissingFact {
             what: "hiccup".to_owned(),
@@ -35,6 +43,8 @@ impl Surroundings {
             no_meter,
             port,
             ports_watched: port_range().map_or(0, |range| range.len() * PORTS_WATCHED_PER_MILLE / 1_000),
+            no_server: server.as_ref().err().map(gone),
+            server: server.ok().flatten(),
             start: Nanos::ZERO,
         }
     }
@@ -43,6 +53,7 @@ impl Surroundings {
     pub fn begin(&mut self, start: Nanos) {
         self.start = start;
         let _ = self.counters.since_last();
+        let _ = self.server_cpu();
         if let Some(meter) = &self.meter {
             let _ = meter.take_before(start);
         }
@@ -51,6 +62,7 @@ impl Surroundings {
     /// Adds what happened since the interval before to `interval`.
     pub fn note(&mut self, interval: &mut Interval) {
         let reading = self.counters.since_last();
+        let server = self.server_cpu();
         interval.host = HostSecond {
             throttled: reading.throttled,
             throttled_ns: reading.throttled_time.map(|time| time.0),
@@ -60,12 +72,30 @@ impl Surroundings {
             retransmits: reading.retransmits,
             open_files: reading.open_files,
             ports: self.port.and_then(|port| host::ports_towards(port, self.ports_watched)),
+            server_cpu_ns: server.map(|(cpu, _)| cpu.0),
+            server_wait_ns: server.map(|(_, wait)| wait.0),
         };
         if let Some(meter) = &self.meter {
             let end = self.start + interval.start + interval.length;
             let wakes = meter.take_before(end);
             wakes.iter().flat_map(Wake::ticks).for_each(|tick| interval.record_hiccup(tick.late));
         }
+    }
+
+    /// What the server's processes used since the last call, and how long their threads waited for a CPU. `None` from
+    /// the time on when one of them ended: its last moments are nowhere.
+    fn server_cpu(&mut self) -> Option<(Nanos, Nanos)> {
+        let meter = self.server.as_mut()?;
+        meter.read();
+        let span = meter.take();
+        if span.processes.iter().any(|process| process.end != End::Alive) {
+            self.server = None;
+            return None;
+        }
+        let sum = |of: fn(&host::process::Usage) -> Nanos| {
+            Nanos(span.processes.iter().map(|process| of(&process.usage).0).sum())
+        };
+        Some((sum(|usage| usage.run), sum(|usage| usage.wait)))
     }
 
     /// What this client may take from its host, but for its own ceiling.
@@ -82,7 +112,13 @@ impl Surroundings {
     pub fn missing(&self) -> Vec<MissingFact> {
         let fact =
             |missing: &Missing| MissingFact { what: missing.what.to_owned(), why: missing.why.clone() };
-        self.counters.missing().iter().map(fact).chain(self.no_meter.clone()).collect()
+        self.counters
+            .missing()
+            .iter()
+            .map(fact)
+            .chain(self.no_meter.clone())
+            .chain(self.no_server.clone())
+            .collect()
     }
 }
 
@@ -98,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_interval_has_the_ticks_that_were_due_in_it() {
-        let mut surroundings = Surroundings::start(Some(1));
+        let mut surroundings = Surroundings::start(Some(1), &[std::process::id()]);
         let begin = clock::now() + Nanos::from_millis(20);
         surroundings.begin(begin);
         clock::sleep_until(begin + Nanos::from_millis(120));
@@ -113,6 +149,8 @@ mod tests {
         (later.start, later.length) = (interval.length, Nanos::from_secs(3_600));
         surroundings.note(&mut later);
         assert!(later.series(Series::Hiccup).unwrap().count() >= 6);
+        // The meters of this test alone take some.
+        assert!(interval.host.server_cpu_ns > Some(0) && interval.host.server_wait_ns.is_some());
         assert!(surroundings.missing().iter().all(|fact| !fact.why.is_empty()));
     }
 }

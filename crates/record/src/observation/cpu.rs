@@ -154,13 +154,16 @@ pub enum SplitMethod {
 pub struct CpuBoundary {
     /// On a CPU by the clock on the wall, switch to switch.
     pub wall_ns: u64,
-    /// Of which: in interrupts that came meanwhile.
+    /// Of which: in interrupts that came in user mode. Those that came in a system call are in `system_ns`.
     pub interrupt_ns: u64,
-    /// `wall_ns` less what the scheduler booked for the same slices: what the hypervisor took, and interrupts where
-    /// the kernel accounts for them.
+    /// `wall_ns` less what the scheduler booked for the same time: what the hypervisor took, and interrupts where
+    /// the kernel accounts for them. Below zero by the little that lies between the two clocks.
     pub stolen_ns: i64,
     pub system_calls: u64,
-    /// Page faults from user space: the time that the kernel took for them is in `user_ns`.
+    /// Page faults from user space. What they and system calls took before they could be seen is moved from user to
+    /// system by what they take on this host; `error_ns` is as much.
     pub faults: u64,
-    pub preemptions: u64,
+    pub interrupts: u64,
+    /// Switches that the kernel ran no program for; the scheduler's account fills their time in.
+    pub missed_switches: u64,
 }

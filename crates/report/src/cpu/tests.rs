@@ -1,3 +1,5 @@
+//! The tables of `cpu`, of processes that are made up.
+
 use expect_test::{Expect, expect};
 use record::observation::cpu::{CpuBoundary, CpuThread};
 
@@ -73,18 +75,18 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
         &[server, few, shell],
         CpuUnit::Machine,
         &expect![[r#"
-             UID     PID     %USR     %SYS +-SPLIT  TICKS     %CPU   +-CPU   %WAIT    VCSW   NVCSW  COMMAND
-           mysql    7141    44.17    3.390    0.60   2378    47.56   0.021   1.203  12 000     345  /usr/sbin/mariadbd --default
-           mysql   19870 0.04000?   0.000?   0.040      2  0.04000   0.021   1.203  12 000     345  [sysbench]
-             117   19869        –        –       –      –    0.000       0  >0.000       –       –  (ended, last seen after 10.0
-          % of the 2 CPUs of this host; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up
-          to the next tick (4.00 ms), and the time that reading took
-          user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
-          does not keep step with the tick; for one that does, the split may be all wrong
-          ? : that split is unreliable, its error is over a quarter of the whole
-          > : at least; threads ended meanwhile, whose waits and switches are in no count
-          3 more used no CPU time
-    "#]],
+                 UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    44.17    3.390    0.60  2378    47.56   0.021    1.203 12 000    345  /usr/sbin/mariadbd --defaults-
+               mysql   19870 0.04000?   0.000?   0.040     2  0.04000   0.021    1.203 12 000    345  [sysbench]
+                 117   19869        –        –       –     –    0.000       0   >0.000      –      –  (ended, last seen after 10.0 s
+              % of the 2 CPUs of this host; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up
+              to the next tick (4.00 ms), and the time that reading took
+              user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
+              does not keep step with the tick; for one that does, the split may be all wrong
+              ? : that split is unreliable, its error is over a quarter of the whole
+              > : at least; threads ended meanwhile, whose waits and switches are in no count
+              3 more used no CPU time
+        "#]],
     );
 }
 
@@ -105,18 +107,18 @@ fn threads_stand_under_their_process() {
         &[server],
         CpuUnit::Seconds,
         &expect![[r#"
-             UID     PID      USR      SYS +-SPLIT  TICKS      CPU   +-CPU    WAIT    VCSW   NVCSW  COMMAND
-           mysql    7141    8.834   0.6780    0.12   2378    9.512  0.0041 >0.2406 >12 000    >345  /usr/sbin/mariadbd --default
-                    7142        –        –       –      –    4.500  0.0041  0.2406  12 000     345  |__worker
-                    7150        –        –       –      –    4.500  0.0041 >0.2406 >12 000    >345  |__worker (ended)
-                                –        –       –      –   0.5120       –       –       –       –  |__threads that ended unseen
-          CPU seconds; CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
-          (4.00 ms)
-          user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
-          does not keep step with the tick; for one that does, the split may be all wrong
-          > : at least; threads ended meanwhile, whose waits and switches are in no count
-          3 more used no CPU time
-    "#]],
+                 UID     PID      USR      SYS +-SPLIT TICKS      CPU   +-CPU     WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    8.834   0.6780    0.12  2378    9.512  0.0041  >0.2406>12 000   >345  /usr/sbin/mariadbd --defaults-
+                        7142        –        –       –     –    4.500  0.0041   0.2406 12 000    345  |__worker
+                        7150        –        –       –     –    4.500  0.0041  >0.2406>12 000   >345  |__worker (ended)
+                                    –        –       –     –   0.5120       –        –      –      –  |__threads that ended unseen
+              CPU seconds; CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
+              (4.00 ms)
+              user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
+              does not keep step with the tick; for one that does, the split may be all wrong
+              > : at least; threads ended meanwhile, whose waits and switches are in no count
+              3 more used no CPU time
+        "#]],
     );
 }
 
@@ -128,7 +130,8 @@ fn a_split_at_boundaries_says_what_was_stolen() {
         stolen_ns: 200_000_000,
         system_calls: 1_000,
         faults: 10,
-        preemptions: 345,
+        interrupts: 345,
+        missed_switches: 0,
     };
     let split = CpuSplit {
         method: SplitMethod::Ebpf,
@@ -143,13 +146,14 @@ fn a_split_at_boundaries_says_what_was_stolen() {
         &[process(7141, "mariadbd", used(10_000, Some(split)))],
         CpuUnit::Core,
         &expect![[r#"
-             UID     PID     %USR     %SYS +-SPLIT    %IRQ  %STOLEN     %CPU   +-CPU   %WAIT    VCSW   NVCSW  COMMAND
-           mysql    7141    90.00    10.00   0.010   2.000    2.000    100.0   0.041   2.406  12 000     345  /usr/sbin/mariadbd -
-          % of one CPU; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
-          (4.00 ms), and the time that reading took
-          user and system are seen at the boundaries of system calls and interrupts; user + system + interrupts = CPU + stolen
-          3 more used no CPU time
-    "#]],
+                 UID     PID     %USR     %SYS +-SPLIT     %IRQ  %STOLEN     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    90.00    10.00   0.010    2.000    2.000    100.0   0.041    2.406 12 000    345  /usr/sbin/mariadbd -
+              % of one CPU; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
+              (4.00 ms), and the time that reading took
+              user and system are seen at the boundaries of system calls and interrupts (eBPF), on the wall's clock: STOLEN of it
+              the scheduler did not book, because the hypervisor took it
+              3 more used no CPU time
+        "#]],
     );
 }
 
@@ -170,7 +174,7 @@ fn figures_have_four_digits_and_errors_are_rounded_up() {
         assert_eq!(four_digits(value), text);
     }
     for (value, text) in
-        [(0.0, "0"), (0.0401, "0.041"), (0.04, "0.040"), (1.21, "1.3"), (12.1, "13"), (1e-9, "0.000001")]
+        [(0.0, "0"), (0.0401, "0.041"), (0.04, "0.040"), (1.21, "1.3"), (12.1, "13"), (1e-9, "0.00001")]
     {
         assert_eq!(bound(value), text, "{value}");
     }

@@ -401,7 +401,7 @@ fn complain(_: PrintLevel, text: String) {
     }
 }
 
-fn refused(error: &libbpf_rs::Error) -> LoadError {
+pub(crate) fn refused(error: &libbpf_rs::Error) -> LoadError {
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
         return LoadError::Privilege;
     }

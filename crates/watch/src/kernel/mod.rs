@@ -5,4 +5,5 @@ mod event;
 mod load;
 
 pub use event::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS};
+pub(crate) use load::refused;
 pub use load::{ClassProbe, Cost, CulpritRow, Kernel, LoadError, Losses, Settings};

@@ -42,6 +42,7 @@ fn prepared(sinks: SinkPlan) -> Prepared {
         thresholds: vec!["throughput < 1/s".parse().unwrap()],
         sinks,
         keep: None,
+        watch_cpu: Vec::new(),
     }
 }
 
@@ -114,7 +115,7 @@ fn a_run_that_broke_says_so_in_its_record() {
         measured: Nanos::ZERO,
         total: Interval::default(),
         process_cpu: None,
-        surroundings: Surroundings::start(None),
+        surroundings: Surroundings::start(None, &[]),
         progress: Progress::Quiet,
         controls: &controls,
         requests: None,

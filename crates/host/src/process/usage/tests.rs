@@ -1,3 +1,5 @@
+//! Use between readings that are made up: sums, threads that come and go, splits.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,0 +1,186 @@
+//! User and system apart, by the boundaries of system calls where programs can be loaded: else the ticks stand.
+
+use clap::ValueEnum;
+use host::process::Wanted;
+use record::document::MissingFact;
+use record::observation::cpu::CpuLine;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SplitBy {
+    /// `ebpf` for processes that are named by their ids, where it can be loaded; else `ticks`.
+    Auto,
+    /// By the mode that the kernel sees at its ticks: needs no privilege, and may be all wrong.
+    Ticks,
+    /// By programs at the boundaries of system calls and interrupts. While it runs, every system call of this host
+    /// takes somewhat longer.
+    Ebpf,
+}
+
+#[cfg(feature = "ebpf")]
+pub use self::boundaries::Splitter;
+
+#[cfg(feature = "ebpf")]
+mod boundaries {
+    use std::collections::BTreeMap;
+
+    use record::observation::cpu::{CpuBoundary, CpuSplit, CpuUse, SplitMethod};
+    use watch::cpu::{Boundaries, ThreadClocks, Watched};
+
+    use super::*;
+
+    /// Reads the clocks along with the meter.
+    #[derive(Default)]
+    pub struct Splitter {
+        /// Absent where ticks are to do.
+        clocks: Option<ThreadClocks>,
+        why_not: Option<String>,
+        begin: Option<Seen>,
+        before: Seen,
+        now: Seen,
+    }
+
+    /// By pid, and by pid and tid.
+    #[derive(Debug, Clone, Default)]
+    struct Seen {
+        processes: BTreeMap<u32, Boundaries>,
+        threads: BTreeMap<(u32, u32), Boundaries>,
+    }
+
+    impl Splitter {
+        /// # Errors
+        ///
+        /// When programs are asked for and cannot be loaded.
+        pub fn start(by: SplitBy, wanted: &Wanted) -> anyhow::Result<Splitter> {
+            let watched = match (by, wanted) {
+                (SplitBy::Ticks, _) | (SplitBy::Auto, Wanted::All | Wanted::Comm(_)) => {
+                    return Ok(Splitter::default());
+                }
+                (_, Wanted::Pids(pids)) => Watched::Pids(pids.clone()),
+                (SplitBy::Ebpf, Wanted::All | Wanted::Comm(_)) => Watched::Everybody,
+            };
+            match ThreadClocks::start(&watched) {
+                Ok(clocks) => Ok(Splitter { clocks: Some(clocks), ..Splitter::default() }),
+                Err(error) if by == SplitBy::Ebpf => {
+                    Err(anyhow::Error::new(error).context("--split ebpf: write --split ticks to do without"))
+                }
+                Err(error) => Ok(Splitter { why_not: Some(error.to_string()), ..Splitter::default() }),
+            }
+        }
+
+        pub fn read(&mut self) {
+            let Some(clocks) = &mut self.clocks else { return };
+            let reading = clocks.read();
+            self.now.processes = reading.processes;
+            // A thread that ended is told of once, and its last word stands.
+            let threads = reading.threads.into_iter().map(|thread| ((thread.pid, thread.tid), thread.time));
+            self.now.threads.extend(threads);
+        }
+
+        /// Ends a span with the last reading; the first call begins the first.
+        pub fn close(&mut self) {
+            self.before = self.now.clone();
+            self.begin.get_or_insert_with(|| self.now.clone());
+        }
+
+        /// Puts in what was seen in the span under way.
+        pub fn split_span(&self, line: &mut CpuLine) {
+            self.split(line, &self.before);
+        }
+
+        /// Puts in what was seen since the begin.
+        pub fn split_all(&self, line: &mut CpuLine) {
+            if let Some(begin) = &self.begin {
+                self.split(line, begin);
+            }
+        }
+
+        fn split(&self, line: &mut CpuLine, since: &Seen) {
+            let Some(clocks) = &self.clocks else { return };
+            for process in &mut line.processes {
+                let pid = process.pid;
+                set(&mut process.used, clocks, self.now.processes.get(&pid), since.processes.get(&pid));
+                for thread in &mut process.threads {
+                    let key = (pid, thread.tid);
+                    set(&mut thread.used, clocks, self.now.threads.get(&key), since.threads.get(&key));
+                }
+            }
+        }
+
+        /// Why it is by ticks, where that was not asked for.
+        pub fn missing(&self) -> Option<MissingFact> {
+            self.why_not.clone().map(|why| MissingFact { what: "split_by_ebpf".to_owned(), why })
+        }
+
+        /// What the clocks could not keep.
+        pub fn lost(&self) -> Option<MissingFact> {
+            let lost = self.clocks.as_ref().map_or(0, ThreadClocks::lost);
+            let why = format!(
+                "{lost} threads found no room among the clocks; their user and system time is in none"
+            );
+            (lost > 0).then(|| MissingFact { what: "threads".to_owned(), why })
+        }
+    }
+
+    fn set(used: &mut CpuUse, clocks: &ThreadClocks, now: Option<&Boundaries>, before: Option<&Boundaries>) {
+        let Some(now) = now else {
+            // It has not run since the programs were attached, or there was no room for its clock.
+            if used.run_ns == 0 {
+                used.split = None;
+            }
+            return;
+        };
+        let seen = before.map_or(*now, |before| now.since(before));
+        let error = clocks.error(&seen);
+        used.split = Some(CpuSplit {
+            method: SplitMethod::Ebpf,
+            user_ns: seen.user.0,
+            system_ns: seen.system.0,
+            error_ns: error.0,
+            reliable: error.0 <= (seen.user + seen.system).0 / 4,
+            ticks: None,
+            boundary: Some(CpuBoundary {
+                wall_ns: seen.wall().0,
+                interrupt_ns: seen.interrupt.0,
+                stolen_ns: seen.stolen_ns,
+                system_calls: seen.calls,
+                faults: seen.faults,
+                interrupts: seen.interrupts,
+                missed_switches: seen.missed,
+            }),
+        });
+    }
+}
+
+/// Built without eBPF: ticks.
+#[cfg(not(feature = "ebpf"))]
+pub struct Splitter;
+
+#[cfg(not(feature = "ebpf"))]
+impl Splitter {
+    pub fn start(by: SplitBy, _: &Wanted) -> anyhow::Result<Splitter> {
+        anyhow::ensure!(
+            by != SplitBy::Ebpf,
+            "--split ebpf: this program was built without eBPF; write --split ticks"
+        );
+        Ok(Splitter)
+    }
+
+    pub fn read(&mut self) {}
+
+    pub fn close(&mut self) {}
+
+    pub fn split_span(&self, _: &mut CpuLine) {}
+
+    pub fn split_all(&self, _: &mut CpuLine) {}
+
+    pub fn missing(&self) -> Option<MissingFact> {
+        Some(MissingFact {
+            what: "split_by_ebpf".to_owned(),
+            why: "this program was built without it".to_owned(),
+        })
+    }
+
+    pub fn lost(&self) -> Option<MissingFact> {
+        None
+    }
+}
