@@ -7,6 +7,7 @@ pub mod assemble;
 mod find;
 pub mod kernel;
 mod object;
+pub mod profile;
 mod session;
 mod sums;
 mod symbol;
