@@ -1,6 +1,5 @@
 //! A profile under way, and its record. `parallax profile` drives it, and every verb that profiles beside its own work.
 
-use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +14,7 @@ use watch::profile::Profiler;
 use super::{Args, Options, pictures};
 use crate::exit::Exit;
 use crate::under_way::UnderWay;
-use crate::{observing, printed, say, signals, terminal};
+use crate::{observing, say, signals};
 
 /// A process that comes and goes within less leaves no names.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
@@ -31,15 +30,9 @@ pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit>
     let mut capture = Capture::begin(&args.pid, args.rate, options, folder)?;
     let state = capture.watch(args.duration, &stop)?;
     let observation = capture.end(state, folder)?;
-    let mut out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
-    printed(if args.json {
-        report::json(&observation, &mut out)
-    } else {
-        report::profile_text(&observation, &mut out, style)
-    })?;
+    let exit = super::print(&observation, args.json, args.no_color)?;
     say(format_args!("record: {}", folder.display()));
-    Ok(if state == State::Interrupted { Exit::Interrupted } else { Exit::Done })
+    Ok(exit)
 }
 
 /// Counts from its begin to its end.

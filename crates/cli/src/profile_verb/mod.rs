@@ -5,16 +5,18 @@ mod capture;
 mod difference;
 mod pictures;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use clap::{ArgMatches, ValueHint};
-use record::document::{EffectiveOption, OptionSource};
+use record::Observation;
+use record::document::{EffectiveOption, OptionSource, State};
 use units::Nanos;
 
 use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::observing;
+use crate::{observing, printed, terminal};
 
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
 ///
@@ -86,6 +88,27 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
         claim.release();
     }
     made
+}
+
+/// Prints a profile that was kept in `folder`.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
+    print(&record::read_observation(folder)?.document, json, no_color)
+}
+
+fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Result<Exit> {
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    printed(if json {
+        report::json(observation, &mut out)
+    } else {
+        report::profile_text(observation, &mut out, style)
+    })?;
+    let stopped = observation.state == State::Interrupted;
+    Ok(if stopped { Exit::Interrupted } else { Exit::Done })
 }
 
 type Options = std::collections::BTreeMap<String, EffectiveOption>;
