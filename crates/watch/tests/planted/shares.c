@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define APART __attribute__((noinline))
@@ -39,11 +40,16 @@ APART void sleep_in_pieces(void)
 		usleep(2000);
 }
 
-/* A call that ends its caller would leave it no frame. */
+/* Again and again: of one that waits since before the profile nobody could tell the stack. */
 APART void wait_for_lock(void)
 {
-	pthread_mutex_lock(&taken);
-	sink++;
+	struct timespec until;
+
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 1;
+		pthread_mutex_timedlock(&taken, &until);
+	}
 }
 
 static void *sleeper(void *unused)
@@ -54,8 +60,6 @@ static void *sleeper(void *unused)
 
 static void *waiter(void *unused)
 {
-	/* When the profile has begun: who sleeps before shows no stack. */
-	usleep(1000000);
 	wait_for_lock();
 	return unused;
 }
