@@ -13,6 +13,7 @@ mod hints;
 mod import_verb;
 mod live;
 mod observing;
+mod profile_verb;
 mod report_verb;
 mod scenario_verb;
 mod search;
@@ -44,6 +45,7 @@ struct Cli {
 enum Verb {
     Drive(Box<drive::Args>),
     Cpu(cpu::Args),
+    Profile(profile_verb::Args),
     Serve(serve::Args),
     Demo(demo::Args),
     #[cfg(feature = "ebpf")]
@@ -75,6 +77,7 @@ fn run(matches: &clap::ArgMatches) -> Exit {
     let result = match cli.verb {
         Verb::Drive(args) => drive::run(&args, verb_matches),
         Verb::Cpu(args) => cpu::run(&args, verb_matches),
+        Verb::Profile(args) => profile_verb::run(&args, verb_matches),
         Verb::Serve(args) => serve::run(&args),
         Verb::Demo(args) => demo::run(&args),
         #[cfg(feature = "ebpf")]

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use record::document::State;
+use record::observation::ObservationKind;
 use report::{Condition, Rebuilt, Report};
 
 use crate::exit::Exit;
 use crate::under_way::is_under_way;
-use crate::{import_verb, printed, say, terminal};
+use crate::{import_verb, printed, profile_verb, say, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -65,6 +66,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if record::import::is_import(folder)? {
         return import_verb::report(folder, &args.fail_if, args.json, args.no_color);
+    }
+    if record::kind_of(folder)? == ObservationKind::Profile.name() {
+        ensure!(
+            args.fail_if.is_empty(),
+            "--fail-if judges a run, and `{}` holds a profile",
+            folder.display()
+        );
+        return profile_verb::report(folder, args.json, args.no_color);
     }
     // Asked before it is read: one that ends in between is read as it ended.
     let at_work = is_under_way(folder);

@@ -5,6 +5,7 @@
 
 mod columns;
 mod figures;
+pub mod flame;
 pub mod hlog;
 pub mod import;
 pub mod k6;

@@ -19,6 +19,7 @@ use crate::import::Import;
 use crate::interval::{Interval, Series};
 use crate::observation::cpu::CpuLine;
 use crate::observation::hiccup::HiccupLine;
+use crate::observation::profile::ProfileLine;
 use crate::observation::watch::WatchLine;
 use crate::observation::{self, LineFrame, Observation};
 use crate::search::{self, SearchDocument};
@@ -71,6 +72,7 @@ fn the_schemas_are_those_of_the_types() {
         ("watch", schema_of::<WatchLine>("what a line of watch has besides")),
         ("cpu", schema_of::<CpuLine>("what a line of cpu has besides")),
         ("hiccup", schema_of::<HiccupLine>("what a line of hiccup has besides")),
+        ("profile", schema_of::<ProfileLine>("what a line of profile has besides")),
     ];
     for (name, schema) in lines {
         check_file(&format!("observation-{name}.schema.json"), &pretty(&schema));

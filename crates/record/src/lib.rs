@@ -28,6 +28,7 @@ mod request;
 pub mod search;
 mod series;
 mod served;
+pub mod stacks;
 mod surroundings;
 mod timeline;
 

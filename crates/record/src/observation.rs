@@ -102,7 +102,7 @@ pub enum ObservationBody {
     Cpu(CpuResults),
     Hiccup(Box<HiccupResults>),
     Disturb(DisturbResults),
-    Profile(ProfileResults),
+    Profile(Box<ProfileResults>),
 }
 
 impl ObservationBody {

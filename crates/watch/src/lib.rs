@@ -8,6 +8,7 @@ pub mod cpu;
 mod find;
 pub mod kernel;
 mod object;
+pub mod profile;
 mod session;
 mod sums;
 mod symbol;

@@ -1,16 +1,217 @@
-//! What `profile` keeps: where stacks were sampled, and how many.
+//! What `profile` keeps: how much of three pictures lies where, what is waited for, and how good the stacks are.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them.
+//! Wire types only; the verb fills them, `report` and `explain` read them. The stacks themselves are files of their
+//! own beside `run.json`, one collapsed text and one flame graph a picture.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A picture of where threads are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Picture {
+    /// They run: by samples.
+    OnCpu,
+    /// They sleep: by time, under the stack they went to sleep with.
+    OffCpu,
+    /// They could run and have no CPU: by time, under the stack they last ran or slept with.
+    RunQueue,
+}
+
+impl Picture {
+    pub const ALL: [Picture; 3] = [Picture::OnCpu, Picture::OffCpu, Picture::RunQueue];
+
+    /// The name of its files, without what they end in.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Picture::OnCpu => "on-cpu",
+            Picture::OffCpu => "off-cpu",
+            Picture::RunQueue => "run-queue",
+        }
+    }
+
+    /// What a weight in its collapsed file counts.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Picture::OnCpu => "samples",
+            Picture::OffCpu | Picture::RunQueue => "us",
+        }
+    }
+}
+
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitKind {
+    Pool,
+    Lock,
+    Disk,
+    Network,
+    Sleep,
+    Other,
+    /// For something to do: nothing waits for this thread.
+    Idle,
+}
+
+impl WaitKind {
+    /// The word of it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WaitKind::Pool => "pool",
+            WaitKind::Lock => "lock",
+            WaitKind::Disk => "disk",
+            WaitKind::Network => "network",
+            WaitKind::Sleep => "sleep",
+            WaitKind::Other => "other",
+            WaitKind::Idle => "idle",
+        }
+    }
+}
+
 /// What `profile` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProfileResults {}
+pub struct ProfileResults {
+    /// The processes that were looked at: the one that was named, and its children.
+    pub processes: Vec<ProfiledProcess>,
+    /// Samples a second on each CPU.
+    pub rate_hz: u64,
+    /// Time on a CPU by the scheduler; samples are checked with it.
+    pub on_cpu_ns: u64,
+    pub pictures: Vec<PictureResult>,
+    pub waits: Vec<Wait>,
+    /// Threads by name and reason, the longest asleep first.
+    pub sleepers: Vec<Sleeper>,
+    pub quality: StackQuality,
+    pub lost: ProfileLosses,
+    /// What the programs in the kernel took; absent where the kernel did not tell.
+    pub cost_ns: Option<u64>,
+    /// How often they ran.
+    pub cost_runs: Option<u64>,
+}
 
-/// What `profile` says of one interval, beside the frame of the line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfiledProcess {
+    pub pid: u32,
+    /// Absent when it was gone before it was looked at.
+    pub name: Option<String>,
+    /// It ended before the profile did.
+    pub ended: bool,
+}
+
+/// One picture: its sums, and the frames with the most of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PictureResult {
+    pub picture: Picture,
+    /// Samples, sleeps, or waits for a CPU.
+    pub count: u64,
+    /// Of samples: their number times the time between two.
+    pub time_ns: u64,
+    /// Different stacks.
+    pub stacks: u64,
+    /// The frames with the largest own share.
+    pub frames: Vec<FrameShare>,
+    /// The same by their share with all they call.
+    pub widest: Vec<FrameShare>,
+}
+
+/// A frame's share of a picture, from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FrameShare {
+    pub frame: String,
+    /// Where it is the leaf.
+    pub own: f64,
+    /// With all it calls.
+    pub total: f64,
+}
+
+/// Frames that wait, found by the rules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    pub picture: Picture,
+    pub kind: WaitKind,
+    pub what: String,
+    pub time_ns: u64,
+    /// Of the picture, from 0 to 1.
+    pub share: f64,
+    /// Of the picture without what is idle, from 0 to 1; absent for what is idle itself.
+    pub share_of_busy: Option<f64>,
+}
+
+/// Threads of one name that sleep for one reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sleeper {
+    pub thread: String,
+    pub threads: u64,
+    pub sleeps: u64,
+    pub asleep_ns: u64,
+    /// What for, where a rule knows.
+    pub what: Option<String>,
+}
+
+/// How far the stacks can be believed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ProfileLine {}
+pub struct StackQuality {
+    /// Frames of user space in the samples, each as often as it was sampled.
+    pub frames: u64,
+    /// Of which without a name.
+    pub unknown_frames: u64,
+    /// Samples with a stack of user space.
+    pub stacks: u64,
+    /// Of which do not reach the begin of their thread: without frame pointers a walk ends early.
+    pub cut_stacks: u64,
+    /// Of which the callers were found although the function at the leaf, one of the C library, hides them.
+    pub mended_stacks: u64,
+    /// Sleeps with a stack of user space.
+    pub sleeps: u64,
+    pub cut_sleeps: u64,
+    pub mended_sleeps: u64,
+    /// Files without names for the addresses in them, the most sampled first.
+    pub nameless: Vec<NamelessFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamelessFile {
+    pub file: String,
+    pub frames: u64,
+}
+
+/// What was not kept, each by its cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileLosses {
+    /// Stacks that had no place in the kernel's tables: their time is in the pictures, without frames.
+    pub stacks: u64,
+    /// Samples, sleeps and waits that had no place in the kernel's table: in no picture.
+    pub weights: u64,
+    /// Threads of which nothing could be kept.
+    pub threads: u64,
+    /// Children that were not followed.
+    pub processes: u64,
+    /// Sleeps whose end was not told: their wait for a CPU counts as sleep.
+    pub wakes: u64,
+}
+
+impl ProfileLosses {
+    /// Whether anything was lost.
+    pub fn any(&self) -> bool {
+        *self != ProfileLosses::default()
+    }
+}
+
+/// What `profile` says of one interval, beside the frame of the line: sums of all threads.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileLine {
+    pub samples: u64,
+    pub on_cpu_ns: u64,
+    pub asleep_ns: u64,
+    pub run_queue_ns: u64,
+}

@@ -17,7 +17,7 @@ pub(crate) fn bodies() -> [ObservationBody; 5] {
         ObservationBody::Cpu(CpuResults::default()),
         ObservationBody::Hiccup(Box::default()),
         ObservationBody::Disturb(DisturbResults::default()),
-        ObservationBody::Profile(ProfileResults::default()),
+        ObservationBody::Profile(Box::default()),
     ]
 }
 

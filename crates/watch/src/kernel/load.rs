@@ -115,11 +115,7 @@ impl Kernel {
         settings: &Settings,
         mut tell: impl FnMut(&Event<'_>) + 'static,
     ) -> Result<Kernel, LoadError> {
-        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return Err(LoadError::NoTypes);
-        }
-        COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        libbpf_rs::set_print(Some((PrintLevel::Warn, complain)));
+        begin()?;
         let mut open =
             ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
         let missing = prepare(&mut open, settings)?;
@@ -236,16 +232,7 @@ impl Kernel {
     ///
     /// When the kernel does not keep such an account.
     pub fn measure_cost(&mut self) -> io::Result<()> {
-        // SAFETY: no argument but a number; the result is a descriptor of ours, or negative.
-        #[expect(unsafe_code, reason = "libbpf-rs has no call for it")]
-        let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
-        if descriptor < 0 {
-            return Err(io::Error::from_raw_os_error(-descriptor));
-        }
-        // SAFETY: just made, and nobody else has it.
-        #[expect(unsafe_code, reason = "a raw descriptor becomes an owned one")]
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        self.statistics = Some(descriptor);
+        self.statistics = Some(keep_statistics()?);
         Ok(())
     }
 
@@ -263,9 +250,7 @@ impl Kernel {
     }
 
     fn programs(&self) -> Vec<ProgramInfo> {
-        let ours = self.object.progs().filter_map(|program| Program::id_from_fd(program.as_fd()).ok());
-        let ours: Vec<u32> = ours.collect();
-        ProgInfoIter::default().filter(|program| ours.contains(&program.id)).collect()
+        programs_of(&self.object)
     }
 
     /// Who took CPUs from the watched processes so far.
@@ -305,11 +290,42 @@ fn hand_on(raw: &[u8], notes: &mut Notes, tell: &mut impl FnMut(&Event<'_>)) -> 
 
 const PORTS: usize = 1 << 16;
 
-fn word(bytes: &[u8]) -> Option<u32> {
+/// Lets the kernel account for its programs as long as this is open.
+pub(crate) fn keep_statistics() -> io::Result<OwnedFd> {
+    // SAFETY: no argument but a number; the result is a descriptor of ours, or negative.
+    #[expect(unsafe_code, reason = "libbpf-rs has no call for it")]
+    let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
+    if descriptor < 0 {
+        return Err(io::Error::from_raw_os_error(-descriptor));
+    }
+    // SAFETY: just made, and nobody else has it.
+    #[expect(unsafe_code, reason = "a raw descriptor becomes an owned one")]
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    Ok(descriptor)
+}
+
+/// What the kernel knows of an object's programs.
+pub(crate) fn programs_of(object: &Object) -> Vec<ProgramInfo> {
+    let ours = object.progs().filter_map(|program| Program::id_from_fd(program.as_fd()).ok());
+    let ours: Vec<u32> = ours.collect();
+    ProgInfoIter::default().filter(|program| ours.contains(&program.id)).collect()
+}
+
+/// Before an object is opened: what libbpf says of it from now on is kept.
+pub(crate) fn begin() -> Result<(), LoadError> {
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return Err(LoadError::NoTypes);
+    }
+    COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    libbpf_rs::set_print(Some((PrintLevel::Warn, complain)));
+    Ok(())
+}
+
+pub(crate) fn word(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
-fn map<'o>(object: &'o Object, name: &str) -> Map<'o> {
+pub(crate) fn map<'o>(object: &'o Object, name: &str) -> Map<'o> {
     object.maps().find(|map| map.name() == name).expect("the object has the maps that its source declares")
 }
 

@@ -2,7 +2,7 @@
 
 mod calls;
 mod event;
-mod load;
+pub(crate) mod load;
 
 pub use event::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS};
 pub(crate) use load::refused;

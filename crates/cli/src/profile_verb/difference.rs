@@ -1,0 +1,73 @@
+//! `parallax profile --diff`: what changed between two profiles.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use export::flame::FlameGraph;
+use record::observation::profile::Picture;
+use record::stacks::{Stacks, changes};
+use report::ProfileChange;
+
+use super::pictures;
+use crate::exit::Exit;
+use crate::{printed, say, terminal};
+
+/// Compares, prints and draws.
+///
+/// # Errors
+///
+/// When a profile cannot be read, or the pictures not be written.
+pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow::Result<Exit> {
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    let subtitle = format!("{} to {}", before.display(), after.display());
+    let mut drawn = Vec::new();
+    for picture in pictures_of(before, after)? {
+        let file =
+            |path: &Path| if path.is_dir() { pictures::collapsed(path, picture) } else { path.to_owned() };
+        let (before, after) = (pictures::read(&file(before))?, pictures::read(&file(after))?);
+        if before.is_empty() || after.is_empty() {
+            // A change from or to nothing is no share.
+            continue;
+        }
+        fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        let graph = FlameGraph { picture, subtitle: &subtitle };
+        drawn.push(pictures::write_difference(folder, graph, &before, &after)?);
+        let told = |stacks: &Stacks| {
+            if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() }
+        };
+        let changes = changes(&told(&before), &told(&after));
+        let change = ProfileChange { picture, changes: &changes };
+        printed(report::profile_change_text(&change, &mut out, style).and_then(|()| writeln!(out)))?;
+    }
+    ensure!(!drawn.is_empty(), "there is nothing to compare: one of the two profiles saw nothing");
+    for path in drawn {
+        say(format_args!("picture: {}", path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// All three of records; of single files the one they hold, which their names tell.
+fn pictures_of(before: &Path, after: &Path) -> anyhow::Result<Vec<Picture>> {
+    ensure!(
+        before.is_dir() == after.is_dir(),
+        "`{}` and `{}` are not of one sort; name two records or two collapsed files",
+        before.display(),
+        after.display()
+    );
+    if before.is_dir() {
+        for folder in [before, after] {
+            ensure!(
+                pictures::collapsed(folder, Picture::OnCpu).exists(),
+                "`{}` is no record of a profile: it has no on-cpu.collapsed",
+                folder.display()
+            );
+        }
+        return Ok(Picture::ALL.to_vec());
+    }
+    let name = after.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let known = Picture::ALL.into_iter().find(|picture| picture.name() == name);
+    Ok(vec![known.unwrap_or(Picture::OnCpu)])
+}

@@ -1,0 +1,124 @@
+//! `parallax profile`: where the threads of a server are, as flame graphs and as tables.
+
+#[cfg(feature = "ebpf")]
+mod capture;
+mod difference;
+mod pictures;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::ensure;
+use clap::{ArgMatches, ValueHint};
+use record::Observation;
+use record::document::{EffectiveOption, OptionSource, State};
+use units::Nanos;
+
+use crate::drive::{Claim, new_folder};
+use crate::exit::Exit;
+use crate::{observing, printed, terminal};
+
+/// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
+///
+/// Stacks are sampled and added up in the kernel, of the process and of all it forks; nothing in it is changed or
+/// restarted. The record holds on-cpu, off-cpu and run-queue each as collapsed stacks and as an interactive SVG.
+/// Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.
+///
+/// Callers are found by frame pointers: compile with -fno-omit-frame-pointer, start a JVM with
+/// -XX:+PreserveFramePointer. A JVM of JDK 17 or later is asked for the names of its methods when the profile ends.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  parallax profile -p $(pgrep -o mariadbd) -d 30s -o before
+  parallax profile -p $(pgrep -o mariadbd) -d 30s -o after
+  parallax profile --diff before after")]
+pub struct Args {
+    /// The processes; those that they forked are looked at, too.
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', required_unless_present = "diff", value_parser = pid)]
+    pid: Vec<u32>,
+
+    /// How long; Ctrl-C ends it before, and keeps what was seen.
+    #[arg(short, long, value_name = "TIME", default_value = "10s")]
+    duration: Nanos,
+
+    /// Samples a second on each CPU that is not idle. A prime does not beat with what a server does in round numbers.
+    #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=9_973))]
+    rate: u32,
+
+    /// What changed between two profiles: records of this verb, or collapsed files of any tool.
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["pid", "duration", "rate"], value_hint = ValueHint::AnyPath)]
+    diff: Vec<PathBuf>,
+
+    /// Folder of the record, or of the pictures of a difference [default: a new one under parallax-runs/].
+    #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    output: Option<PathBuf>,
+
+    /// Print the record as JSON (formats/observation.schema.json).
+    #[arg(long, conflicts_with = "diff")]
+    json: bool,
+
+    /// No colours, as with NO_COLOR set.
+    #[arg(long)]
+    no_color: bool,
+}
+
+fn pid(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
+        _ => Err(format!("`{text}` is no process id; `pgrep NAME` finds the ids of a name")),
+    }
+}
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each; nothing has been looked at then.
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+    let folder = args.output.clone().unwrap_or_else(new_folder);
+    if let [before, after] = args.diff.as_slice() {
+        return difference::run(before, after, &folder, args.no_color);
+    }
+    ensure!(args.duration > Nanos::ZERO, "--duration is 0; give it a time, as 10s");
+    let claim = Claim::make(&folder)?;
+    let mut options = observing::effective("profile", matches);
+    let shown = folder.display().to_string();
+    options.insert("output".to_owned(), EffectiveOption { value: shown, source: OptionSource::Derived });
+    let made = profile(args, options, &folder);
+    if made.is_err() && !folder.join("run.json").exists() {
+        claim.release();
+    }
+    made
+}
+
+/// Prints a profile that was kept in `folder`.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
+    print(&record::read_observation(folder)?.document, json, no_color)
+}
+
+fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Result<Exit> {
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    printed(if json {
+        report::json(observation, &mut out)
+    } else {
+        report::profile_text(observation, &mut out, style)
+    })?;
+    let stopped = observation.state == State::Interrupted;
+    Ok(if stopped { Exit::Interrupted } else { Exit::Done })
+}
+
+type Options = std::collections::BTreeMap<String, EffectiveOption>;
+
+#[cfg(feature = "ebpf")]
+fn profile(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit> {
+    capture::run(args, options, folder)
+}
+
+#[cfg(not(feature = "ebpf"))]
+fn profile(_: &Args, _: Options, _: &Path) -> anyhow::Result<Exit> {
+    anyhow::bail!("this build looks into no kernel; build it with the feature `ebpf`")
+}

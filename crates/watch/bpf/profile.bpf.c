@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Where the threads of a process are: on a CPU by samples, asleep and waiting for a CPU by the time that passed, each
+ * under the stack it was in.
+ *
+ * Everything is added up here: user space takes the sums when the profile ends, and nothing is sent on the way. A
+ * thread sleeps and waits under the stack with which it left its CPU.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "profile.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct control control SEC(".bss.control");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	/* Who forked it, or 0. */
+	__type(value, u32);
+} processes SEC(".maps");
+
+struct stack {
+	u64 frames[FRAMES];
+};
+
+/*
+ * A place in a table of stacks is a hash of the stack, and the first that comes keeps it. A stack whose place is taken
+ * goes to the second table, where few others are.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct stack);
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16384);
+	__type(key, u32);
+	__type(value, struct stack);
+} more_stacks SEC(".maps");
+
+/* By hash: stacks whose walk the kernel would end at the leaf. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, s64);
+	__type(value, struct stack);
+} mended_stacks SEC(".maps");
+
+/* Nothing that uses it can be interrupted by what uses it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stack);
+} scratch SEC(".maps");
+
+/* Allocated beforehand: a sample may interrupt an allocation. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct stack_key);
+	__type(value, struct weight);
+} weights SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct totals);
+} totals SEC(".maps");
+
+/* What only this program reads of a thread. */
+struct task_struct___cpu {
+	int on_cpu;
+} __attribute__((preserve_access_index));
+
+enum doing { RUNS = 0, SLEEPS, WAITS, GONE };
+
+struct thread {
+	/* Everything before this instant has been counted. */
+	u64 at;
+	s64 user;
+	s32 kernel;
+	u32 doing;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+static __always_inline bool is_watched(u32 tgid)
+{
+	u32 only = control.only_process;
+
+	if (only)
+		return tgid == only;
+	return bpf_map_lookup_elem(&processes, &tgid) != NULL;
+}
+
+static __always_inline struct totals *sums(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&totals, &zero);
+}
+
+static __always_inline s32 stack_of(void *ctx, u64 flags, struct totals *sums)
+{
+	long id = bpf_get_stackid(ctx, &stacks, flags);
+
+	if (id >= 0)
+		return id;
+	/* No frames: a kernel thread has none of user space, and one in user space has none of the kernel. */
+	if (id == -14)
+		return STACK_NONE;
+	id = bpf_get_stackid(ctx, &more_stacks, flags);
+	if (id >= 0)
+		return id | SECOND_TABLE;
+	if (id == -14)
+		return STACK_NONE;
+	sums->stacks_lost++;
+	return STACK_LOST;
+}
+
+#if defined(__TARGET_ARCH_x86)
+
+/* Where a function with a frame pointer keeps its caller's. */
+struct frame {
+	u64 next;
+	u64 back;
+};
+
+struct pt_regs___frame {
+	unsigned long bp;
+	unsigned long ip;
+	unsigned long sp;
+} __attribute__((preserve_access_index));
+
+enum {
+	/* Bytes of the stack to look through: the C library's deepest wait has some 300 of its own. */
+	LOOK = 96 * 8,
+	/* From a frame to the next, at most. */
+	FAR = 1 << 20,
+	/* From a saved frame pointer to its frame, at most. */
+	NEAR = 1 << 14,
+	PF_KTHREAD = 0x00200000,
+};
+
+/* Reads the frame at `at`, above `below`. What it returns to is no stack. */
+static __always_inline bool read_frame(struct frame *frame, u64 at, u64 below, u64 reach)
+{
+	if (at < below || at - below > reach || at & 7)
+		return false;
+	if (bpf_probe_read_user(frame, sizeof(*frame), (void *)at))
+		return false;
+	return frame->back >= 65536 && frame->back >> 47 == 0 && frame->back - at + FAR > 9 * FAR;
+}
+
+/*
+ * The stack of a thread that is in a function without frame pointers which uses their register for something else:
+ * the C library's waits, above all. Such a function saves the register first, so the pointer of the last caller that
+ * has one lies on the stack, near its end. 0 when the kernel's own walk will do, or nothing better is found.
+ */
+static __always_inline s64 mend(struct task_struct *task)
+{
+	struct pt_regs___frame *regs = (void *)bpf_task_pt_regs(task);
+	u64 bp, sp, ip, at = 0, hash = 0xcbf29ce484222325ULL;
+	struct frame frame, next;
+	struct stack *stack;
+	u32 zero = 0, n;
+	s64 key;
+
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	bp = BPF_CORE_READ(regs, bp);
+	sp = BPF_CORE_READ(regs, sp);
+	ip = BPF_CORE_READ(regs, ip);
+	if (read_frame(&frame, bp, sp, FAR))
+		return 0;
+	stack = bpf_map_lookup_elem(&scratch, &zero);
+	if (!stack || bpf_probe_read_user(stack, LOOK, (void *)sp))
+		return 0;
+	for (n = 0; n < LOOK / 8; n++) {
+		u64 saved = stack->frames[n];
+
+		/* Compiled C leaves it so; what else lies there mostly does not. */
+		if (saved & 15 || !read_frame(&frame, saved, sp + 8 * n + 16, NEAR))
+			continue;
+		/* A frame by chance is not likely to lead to another one. */
+		if (frame.next > 1 && !read_frame(&next, frame.next, saved + 16, FAR))
+			continue;
+		at = saved;
+		break;
+	}
+	if (!at)
+		return 0;
+	__builtin_memset(stack, 0, sizeof(*stack));
+	stack->frames[0] = ip;
+	hash = (hash ^ ip) * 0x100000001b3ULL;
+	for (n = 1; n < FRAMES; n++) {
+		stack->frames[n] = frame.back;
+		hash = (hash ^ frame.back) * 0x100000001b3ULL;
+		hash ^= hash >> 29;
+		bp = frame.next;
+		if (!read_frame(&frame, bp, at + 16, FAR))
+			break;
+		at = bp;
+	}
+	key = (s64)(hash & (MENDED - 1)) | MENDED;
+	if (bpf_map_lookup_elem(&mended_stacks, &key))
+		return key;
+	return bpf_map_update_elem(&mended_stacks, &key, stack, BPF_ANY) ? 0 : key;
+}
+
+#else
+
+/* Every function that calls another keeps the frame pointer there. */
+static __always_inline s64 mend(struct task_struct *task)
+{
+	return 0;
+}
+
+#endif
+
+static __always_inline s64 user_stack_of(void *ctx, struct task_struct *task, struct totals *sums)
+{
+	s64 mended = mend(task);
+
+	return mended ? mended : stack_of(ctx, BPF_F_USER_STACK, sums);
+}
+
+static __always_inline void add(struct totals *sums, struct task_struct *task, u32 picture, s64 user, s32 kernel,
+				u64 count, u64 ns)
+{
+	struct stack_key key = {};
+	struct weight first = { .count = count, .ns = ns };
+	struct weight *weight;
+
+	if (picture >= PICTURES)
+		return;
+	sums->weights[picture].count += count;
+	sums->weights[picture].ns += ns;
+	key.pid = task->tgid;
+	key.tid = task->pid;
+	key.user = user;
+	key.kernel = kernel;
+	key.picture = picture;
+	bpf_probe_read_kernel(key.comm, sizeof(key.comm), task->comm);
+	weight = bpf_map_lookup_elem(&weights, &key);
+	if (!weight) {
+		if (!bpf_map_update_elem(&weights, &key, &first, BPF_NOEXIST))
+			return;
+		/* Another CPU was first with a sleep of another process' thread of this number; or there is no room. */
+		weight = bpf_map_lookup_elem(&weights, &key);
+		if (!weight) {
+			sums->weights_lost[picture] += count;
+			return;
+		}
+	}
+	__sync_fetch_and_add(&weight->count, count);
+	__sync_fetch_and_add(&weight->ns, ns);
+}
+
+/* Puts the time until `now` where it belongs. */
+static __always_inline void advance(struct totals *sums, struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 passed = now > thread->at ? now - thread->at : 0;
+
+	thread->at += passed;
+	if (thread->doing == RUNS)
+		sums->on_cpu_ns += passed;
+	else if (thread->doing == SLEEPS)
+		add(sums, task, OFF_CPU, thread->user, thread->kernel, 1, passed);
+	else if (thread->doing == WAITS)
+		add(sums, task, RUN_QUEUE, thread->user, thread->kernel, 1, passed);
+}
+
+/* One that nothing is known of did until now what it was found doing. */
+static __always_inline struct thread *thread_of(struct task_struct *task, struct totals *sums, u32 doing, u64 at)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (thread)
+		return thread;
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		sums->threads_lost++;
+		return NULL;
+	}
+	thread->at = at;
+	thread->doing = doing;
+	thread->user = STACK_BEFORE;
+	thread->kernel = STACK_NONE;
+	return thread;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	u64 now = bpf_ktime_get_ns();
+	struct totals *sum = sums();
+	struct thread *thread;
+
+	if (!sum || control.ended)
+		return 0;
+	if (prev->pid && is_watched(prev->tgid)) {
+		thread = thread_of(prev, sum, RUNS, control.began);
+		if (thread) {
+			advance(sum, thread, prev, now);
+			if (!preempt && prev_state & 0x80 /* TASK_DEAD */) {
+				thread->doing = GONE;
+			} else {
+				thread->doing = !preempt && prev_state ? SLEEPS : WAITS;
+				thread->kernel = stack_of(ctx, 0, sum);
+				thread->user = user_stack_of(ctx, prev, sum);
+			}
+		}
+	}
+	if (next->pid && is_watched(next->tgid)) {
+		thread = thread_of(next, sum, WAITS, control.began);
+		if (thread) {
+			if (thread->doing == SLEEPS)
+				sum->wakes_unseen++;
+			advance(sum, thread, next, now);
+			thread->doing = RUNS;
+		}
+	}
+	return 0;
+}
+
+static __always_inline int woken(struct task_struct *task)
+{
+	struct totals *sum = sums();
+	struct thread *thread;
+
+	if (!sum || control.ended || !is_watched(task->tgid))
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!thread) {
+		/* Told of before it slept, unless it has been asleep since before. */
+		if (!task->__state || BPF_CORE_READ((struct task_struct___cpu *)task, on_cpu))
+			return 0;
+		thread = thread_of(task, sum, SLEEPS, control.began);
+	}
+	if (!thread || thread->doing != SLEEPS)
+		return 0;
+	advance(sum, thread, task, bpf_ktime_get_ns());
+	thread->doing = WAITS;
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	return woken(task);
+}
+
+/* For a thread that was still on its way off the CPU when it was told of first. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(on_wakeup, struct task_struct *task)
+{
+	return woken(task);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(on_start, struct task_struct *task)
+{
+	struct totals *sum = sums();
+	struct thread *thread;
+
+	if (!sum || control.ended || !is_watched(task->tgid))
+		return 0;
+	thread = thread_of(task, sum, WAITS, bpf_ktime_get_ns());
+	if (thread)
+		thread->user = STACK_NONE;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct totals *sum = sums();
+	u32 from = parent->tgid, tgid = child->tgid;
+
+	if (!sum || tgid == from || !is_watched(from))
+		return 0;
+	if (bpf_map_update_elem(&processes, &tgid, &from, BPF_ANY))
+		sum->processes_lost++;
+	else
+		control.only_process = 0;
+	return 0;
+}
+
+/* So many times a second on each CPU that is not idle. */
+SEC("perf_event")
+int on_sample(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct totals *sum = sums();
+	s64 user;
+	s32 kernel;
+
+	if (!sum || control.ended || !task->pid || !is_watched(task->tgid))
+		return 0;
+	kernel = stack_of(ctx, 0, sum);
+	user = user_stack_of(ctx, task, sum);
+	add(sum, task, ON_CPU, user, kernel, 1, 0);
+	return 0;
+}
+
+struct bpf_iter_meta {
+	u64 session_id;
+} __attribute__((preserve_access_index));
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+} __attribute__((preserve_access_index));
+
+/* What threads still do when the profile ends is counted up to then. */
+SEC("iter/task")
+int at_end(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct totals *sum = sums();
+	struct thread *thread;
+
+	if (!task || !sum || !control.ended || !is_watched(task->tgid))
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!thread) {
+		/* It has not been switched to or from since before. */
+		thread = thread_of(task, sum, task->__state ? SLEEPS : RUNS, control.began);
+		if (!thread || task->__state & (0x80 | 0x10) /* TASK_DEAD, EXIT_DEAD */)
+			return 0;
+	}
+	advance(sum, thread, task, control.ended);
+	return 0;
+}

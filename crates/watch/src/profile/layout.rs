@@ -1,0 +1,130 @@
+//! What lies in the maps of `bpf/profile.bpf.c`, byte for byte as `bpf/profile.h` declares it.
+
+use record::observation::profile::Picture;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Frames of one stack at most; the rest of a deeper one is cut at the root.
+pub const FRAMES: usize = 127;
+/// Set in the number of a stack that lies in the second table.
+pub const SECOND_TABLE: i64 = 1 << 30;
+/// Set in the number of a mended stack: the rest is its hash.
+pub const MENDED: i64 = 1 << 62;
+/// There is no stack.
+pub const STACK_NONE: i64 = -1;
+/// Both tables were full there.
+pub const STACK_LOST: i64 = -2;
+/// The thread went to sleep before the profile began.
+pub const STACK_BEFORE: i64 = -3;
+
+#[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Control {
+    pub began: u64,
+    pub ended: u64,
+    pub only_process: u32,
+    pub pad: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Key {
+    pub pid: u32,
+    pub tid: u32,
+    pub user: i64,
+    kernel: i32,
+    pub picture: u32,
+    pub comm: [u8; 16],
+}
+
+impl Key {
+    pub fn picture(&self) -> Option<Picture> {
+        Picture::ALL.get(self.picture as usize).copied()
+    }
+
+    /// The stack in the kernel.
+    pub fn kernel(&self) -> i64 {
+        i64::from(self.kernel)
+    }
+
+    /// The thread's name.
+    pub fn name(&self) -> String {
+        let end = self.comm.iter().position(|byte| *byte == 0).unwrap_or(self.comm.len());
+        String::from_utf8_lossy(&self.comm[..end]).into_owned()
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Weight {
+    pub count: u64,
+    pub ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, FromBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Totals {
+    pub on_cpu_ns: u64,
+    pub weights: [Weight; 3],
+    pub stacks_lost: u64,
+    pub weights_lost: [u64; 3],
+    pub threads_lost: u64,
+    pub processes_lost: u64,
+    pub wakes_unseen: u64,
+}
+
+impl Totals {
+    /// Adds what another CPU has.
+    pub fn add(&mut self, other: &Totals) {
+        self.on_cpu_ns += other.on_cpu_ns;
+        for (sum, more) in self.weights.iter_mut().zip(&other.weights) {
+            sum.count += more.count;
+            sum.ns += more.ns;
+        }
+        for (sum, more) in self.weights_lost.iter_mut().zip(&other.weights_lost) {
+            *sum += more;
+        }
+        self.stacks_lost += other.stacks_lost;
+        self.threads_lost += other.threads_lost;
+        self.processes_lost += other.processes_lost;
+        self.wakes_unseen += other.wakes_unseen;
+    }
+}
+
+/// The addresses of a stack's frames, the leaf first.
+pub fn addresses(raw: &[u8]) -> Vec<u64> {
+    let words =
+        raw.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().expect("a chunk of eight")));
+    words.take(FRAMES).take_while(|address| *address != 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    /// If this fails, user space reads something else than the kernel wrote: `bpf/profile.h` says what.
+    #[test]
+    fn layouts_are_those_of_the_header() {
+        assert_eq!((size_of::<Control>(), offset_of!(Control, only_process)), (24, 16));
+        assert_eq!((size_of::<Key>(), offset_of!(Key, picture), offset_of!(Key, comm)), (40, 20, 24));
+        assert_eq!(size_of::<Weight>(), 16);
+        assert_eq!((size_of::<Totals>(), offset_of!(Totals, stacks_lost)), (112, 56));
+        let header = include_str!("../../bpf/profile.h");
+        assert!(header.contains(&format!("FRAMES = {FRAMES},")));
+        assert!(header.contains(&format!("STACK_LOST = {STACK_LOST},")));
+        assert!(header.contains(&format!("STACK_NONE = {STACK_NONE},")));
+        assert!(header.contains(&format!("STACK_BEFORE = {STACK_BEFORE},")));
+        assert!(header.contains("SECOND_TABLE = 1 << 30,") && SECOND_TABLE == 1 << 30);
+        assert!(header.contains("#define MENDED (1LL << 62)") && MENDED == 1 << 62);
+        assert!(header.contains("ON_CPU = 0,\n\tOFF_CPU,\n\tRUN_QUEUE,"), "the order of `Picture::ALL`");
+    }
+
+    #[test]
+    fn a_stack_ends_at_its_first_zero() {
+        let raw: Vec<u8> = [7_u64, 8, 0, 9].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(addresses(&raw), [7, 8]);
+        assert_eq!(addresses(&raw[..13]), [7], "half an address is none");
+        assert_eq!(addresses(&vec![1; 8 * 200]).len(), FRAMES);
+    }
+}

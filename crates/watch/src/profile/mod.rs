@@ -1,0 +1,407 @@
+//! Where the threads of a server are: on a CPU, asleep, or waiting for a CPU, each under the stack they are in.
+//!
+//! A [`Profiler`] counts in the kernel from its start to [`Profiler::finish`], which names the stacks. Its owner calls
+//! [`Profiler::look`] a few times a second, so that processes that come and go leave their names.
+
+mod fold;
+mod jvm;
+mod layout;
+mod perf_map;
+mod programs;
+mod spaces;
+mod symbols;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use record::document::MissingFact;
+use record::observation::profile::{
+    FrameShare, Picture, PictureResult, ProfileLine, ProfileLosses, ProfileResults, ProfiledProcess, Wait,
+    WaitKind,
+};
+use record::stacks::{FrameWeight, Stacks, waits};
+use units::Nanos;
+
+use self::fold::Folded;
+use self::layout::{Totals, Weight};
+use self::perf_map::PerfMap;
+use self::programs::Programs;
+use self::spaces::Spaces;
+use self::symbols::Symbols;
+use crate::kernel::LoadError;
+
+/// Samples a second on each CPU unless told otherwise: a prime, so that it does not beat with what a server does in
+/// round numbers.
+pub const RATE: u32 = 99;
+/// More would cost a per cent of every CPU.
+pub const RATE_MOST: u32 = 9_973;
+
+/// Why there is no profile.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    #[error("there is no process {0}; name one that runs")]
+    NoProcess(u32),
+    #[error("{0} is a thread of process {1}; name the process")]
+    Thread(u32, u32),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// Counts until it is finished or dropped.
+pub struct Profiler {
+    programs: Programs,
+    spaces: Spaces,
+    roots: Vec<u32>,
+    rate: u32,
+    began: Nanos,
+    looked: Nanos,
+    known: usize,
+    counted: Totals,
+}
+
+/// What was seen.
+#[derive(Debug)]
+pub struct Profile {
+    pub results: ProfileResults,
+    /// In the order of [`Picture::ALL`], in each picture's unit.
+    pub stacks: [Stacks; 3],
+    pub missing: Vec<MissingFact>,
+}
+
+impl Profiler {
+    /// Starts to count what the threads of `processes` do, of their children, and of what these fork; with `rate`
+    /// samples a second on each CPU.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError`]; nothing was started then.
+    pub fn start(processes: &[u32], rate: u32) -> Result<Profiler, ProfileError> {
+        processes.iter().try_for_each(|pid| is_process(*pid))?;
+        let mut programs = Programs::load(rate)?;
+        let began = clock::now();
+        programs.watch(&with_children(processes), began)?;
+        let mut profiler = Profiler {
+            programs,
+            spaces: Spaces::default(),
+            roots: processes.to_vec(),
+            rate,
+            began,
+            looked: began,
+            known: 0,
+            counted: Totals::default(),
+        };
+        profiler.look_at_all();
+        Ok(profiler)
+    }
+
+    /// When it began.
+    pub fn began(&self) -> Nanos {
+        self.began
+    }
+
+    /// Looks at the processes that are new, and now and then at all. False when all that were named are gone.
+    ///
+    /// # Cost
+    ///
+    /// Some system calls, and for a new process a read of its mappings.
+    pub fn look(&mut self) -> bool {
+        let processes = self.programs.processes();
+        let now = clock::now();
+        let age = now - self.began;
+        let due = if age < LOOK_AGAIN { Nanos::from_secs(1) } else { LOOK_AGAIN };
+        if now - self.looked > due {
+            self.look_at_all();
+        } else if processes.len() != self.known {
+            for (pid, parent) in &processes {
+                if self.spaces.of(*pid).is_none() {
+                    self.spaces.look(*pid, *parent);
+                }
+            }
+            self.known = processes.len();
+        }
+        self.roots.iter().any(|pid| is_alive(*pid))
+    }
+
+    fn look_at_all(&mut self) {
+        let processes = self.programs.processes();
+        for (pid, parent) in &processes {
+            self.spaces.look(*pid, *parent);
+        }
+        self.known = processes.len();
+        self.looked = clock::now();
+    }
+
+    /// What was counted since the last call.
+    pub fn line(&mut self) -> ProfileLine {
+        let now = self.programs.totals();
+        let since = |n: usize| now.weights[n].ns - self.counted.weights[n].ns;
+        let line = ProfileLine {
+            samples: now.weights[0].count - self.counted.weights[0].count,
+            on_cpu_ns: now.on_cpu_ns - self.counted.on_cpu_ns,
+            asleep_ns: since(1),
+            run_queue_ns: since(2),
+        };
+        self.counted = now;
+        line
+    }
+
+    /// Stops counting, and names what was seen.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses to tell how it ended.
+    ///
+    /// # Cost
+    ///
+    /// Reads the symbols of every file that was run: seconds where debug information is large. A JVM is asked for the
+    /// names of its methods.
+    pub fn finish(mut self) -> Result<Profile, ProfileError> {
+        self.look_at_all();
+        let cost = self.programs.cost();
+        self.programs.stop(clock::now())?;
+        let weights = self.programs.weights();
+        let stacks = weights.iter().flat_map(|(key, _)| [key.user, key.kernel()]);
+        let addresses = self.programs.stacks(stacks);
+        let totals = self.programs.totals();
+        let processes = self.programs.processes();
+        let mut missing = Vec::new();
+        let perf_maps = perf_maps(&processes, &self.spaces, &mut missing);
+        let mut symbols = Symbols::new(self.spaces, perf_maps);
+        let folded = fold::fold(&weights, &addresses, &mut symbols);
+        let is_jvm =
+            processes.iter().any(|(pid, _)| symbols.spaces().of(*pid).is_some_and(|space| space.maps(JVM)));
+        missing.extend(doubts(&folded, is_jvm));
+        missing.extend(doubt_of_samples(folded.sums[0].count, self.rate, totals.on_cpu_ns));
+        if cost.is_none() {
+            missing.push(fact("cost_ns", "this kernel keeps no account of its programs' time"));
+        }
+        let seen = |(pid, _): &(u32, u32)| ProfiledProcess {
+            pid: *pid,
+            name: symbols.spaces().of(*pid).and_then(|space| space.name.clone()),
+            ended: !is_alive(*pid),
+        };
+        let results = ProfileResults {
+            processes: processes.iter().take(PROCESSES_MOST).map(seen).collect(),
+            rate_hz: u64::from(self.rate),
+            on_cpu_ns: totals.on_cpu_ns,
+            pictures: pictures(&folded, self.rate),
+            waits: found_waits(&folded, self.rate),
+            sleepers: folded.sleepers,
+            quality: folded.quality,
+            lost: losses(&totals, cost.map_or(0, |cost| cost.skipped)),
+            cost_ns: cost.map(|cost| cost.time.0),
+            cost_runs: cost.map(|cost| cost.runs),
+        };
+        Ok(Profile { results, stacks: folded.stacks, missing })
+    }
+}
+
+fn losses(totals: &Totals, skipped: u64) -> ProfileLosses {
+    ProfileLosses {
+        stacks: totals.stacks_lost,
+        weights: totals.weights_lost.iter().sum::<u64>() + skipped,
+        threads: totals.threads_lost,
+        processes: totals.processes_lost,
+        wakes: totals.wakes_unseen,
+    }
+}
+
+fn pictures(folded: &Folded, rate: u32) -> Vec<PictureResult> {
+    let result = |(n, picture): (usize, Picture)| {
+        let stacks = &folded.stacks[n];
+        let Weight { count, ns } = folded.sums[n];
+        let whole = stacks.total().max(1) as f64;
+        let share = |frame: &FrameWeight| FrameShare {
+            frame: frame.frame.clone(),
+            own: frame.own as f64 / whole,
+            total: frame.total as f64 / whole,
+        };
+        // Asleep, every thread is in the scheduler: what tells them apart is where the program is.
+        let told = if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() };
+        let mut frames = told.frames();
+        let own: Vec<_> = frames.iter().take(FRAMES_MOST).filter(|frame| frame.own > 0).map(share).collect();
+        frames.sort_by(|a, b| (b.total, b.own, &a.frame).cmp(&(a.total, a.own, &b.frame)));
+        PictureResult {
+            picture,
+            count,
+            time_ns: if picture == Picture::OnCpu { sampled(count, rate) } else { ns },
+            stacks: stacks.len() as u64,
+            frames: own,
+            widest: frames.iter().take(FRAMES_MOST).map(share).collect(),
+        }
+    };
+    Picture::ALL.into_iter().enumerate().map(result).collect()
+}
+
+/// The time that so many samples stand for.
+fn sampled(count: u64, rate: u32) -> u64 {
+    count.saturating_mul(1_000_000_000 / u64::from(rate.max(1)))
+}
+
+fn found_waits(folded: &Folded, rate: u32) -> Vec<Wait> {
+    let mut all = Vec::new();
+    for (n, picture) in [(1, Picture::OffCpu), (0, Picture::OnCpu)] {
+        let stacks = &folded.stacks[n];
+        let found = waits::found(stacks, picture);
+        let idle: u64 =
+            found.iter().filter(|found| found.rule.kind == WaitKind::Idle).map(|found| found.weight).sum();
+        let whole = stacks.total().max(1);
+        let busy = (whole - idle.min(whole)).max(1);
+        all.extend(found.into_iter().map(|found| Wait {
+            picture,
+            kind: found.rule.kind,
+            what: found.rule.what.to_owned(),
+            time_ns: if picture == Picture::OnCpu {
+                sampled(found.weight, rate)
+            } else {
+                found.weight * 1_000
+            },
+            share: found.weight as f64 / whole as f64,
+            share_of_busy: (found.rule.kind != WaitKind::Idle).then(|| found.weight as f64 / busy as f64),
+        }));
+    }
+    all
+}
+
+/// Names of run-time code, of every process that has any.
+fn perf_maps(
+    processes: &[(u32, u32)],
+    spaces: &Spaces,
+    missing: &mut Vec<MissingFact>,
+) -> BTreeMap<u32, PerfMap> {
+    let mut maps = BTreeMap::new();
+    for (pid, _) in processes {
+        let Some(space) = spaces.of(*pid) else { continue };
+        let (inner, owner) = (space.inner_pid.unwrap_or(*pid), space.owner.unwrap_or(0));
+        let is_alive = is_alive(*pid);
+        let is_jvm = space.maps(JVM);
+        if is_jvm
+            && is_alive
+            && let Err(why) = jvm::write_perf_map(*pid, inner, owner)
+        {
+            missing.push(fact(
+                "java_frames",
+                &format!("{why}; -XX:+DumpPerfMapAtExit writes the names when it ends"),
+            ));
+        }
+        let name = format!("tmp/perf-{inner}.map");
+        let path =
+            if is_alive { PathBuf::from(format!("/proc/{pid}/root")) } else { PathBuf::from("/") }.join(name);
+        match PerfMap::read(&path, owner) {
+            Ok(map) if !map.is_empty() => drop(maps.insert(*pid, map)),
+            Ok(_) => {}
+            // Most processes have none, and need none.
+            Err(_) if !is_jvm && !path.exists() => {}
+            Err(why) => missing.push(fact("run_time_frames", &format!("no names of run-time code: {why}"))),
+        }
+    }
+    maps
+}
+
+/// What the stacks are not good for.
+fn doubts(folded: &Folded, is_jvm: bool) -> Vec<MissingFact> {
+    let quality = &folded.quality;
+    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    let mut doubts = Vec::new();
+    let cut = share(quality.cut_stacks, quality.stacks);
+    if cut > CUT_SHARE {
+        let fix = if is_jvm {
+            "start the JVM with -XX:+PreserveFramePointer"
+        } else {
+            "compile with -fno-omit-frame-pointer"
+        };
+        doubts.push(fact(
+            "callers",
+            &format!("no frame pointers: {:.0} % of the stacks are cut; {fix}", cut * 100.0),
+        ));
+    }
+    let unknown = share(quality.unknown_frames, quality.frames);
+    if unknown > UNKNOWN_SHARE {
+        let files: Vec<_> = quality.nameless.iter().take(3).map(|file| file.file.as_str()).collect();
+        let files = files.join(", ");
+        let why = format!(
+            "{:.0} % of the frames have no name ({files}); a stripped binary needs its debug symbols",
+            unknown * 100.0
+        );
+        doubts.push(fact("names", &why));
+    }
+    if folded.deepest > 0 {
+        let why = format!(
+            "{} samples are as deep as the kernel walks, 127 frames: cut at the root",
+            folded.deepest
+        );
+        doubts.push(fact("callers", &why));
+    }
+    doubts
+}
+
+/// Samples and scheduler account for the same time: where they differ by more than chance, samples are missing.
+fn doubt_of_samples(samples: u64, rate: u32, on_cpu_ns: u64) -> Option<MissingFact> {
+    let by_samples = sampled(samples, rate);
+    let off = by_samples.abs_diff(on_cpu_ns) as f64 / on_cpu_ns.max(1) as f64;
+    // Four standard deviations of the count, were samples to come at random; they come more evenly.
+    let chance = 4.0 / (samples.max(1) as f64).sqrt();
+    let why = format!(
+        "samples stand for {} on a CPU where the scheduler counted {}: this host took CPUs away, or samples were lost",
+        Nanos(by_samples).written(),
+        Nanos(on_cpu_ns).written()
+    );
+    (off > chance.max(0.02)).then(|| fact("samples", &why))
+}
+
+fn fact(what: &str, why: &str) -> MissingFact {
+    MissingFact { what: what.to_owned(), why: why.to_owned() }
+}
+
+fn is_process(pid: u32) -> Result<(), ProfileError> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+    let status = status.map_err(|_| ProfileError::NoProcess(pid))?;
+    let leader = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    match leader {
+        Some(leader) if leader != pid => Err(ProfileError::Thread(pid, leader)),
+        _ if !is_alive(pid) => Err(ProfileError::NoProcess(pid)),
+        _ => Ok(()),
+    }
+}
+
+/// Not one that has ended and waits to be collected.
+fn is_alive(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // The name stands in brackets and may have any of them in it.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// The processes, and all that descend from them now.
+fn with_children(processes: &[u32]) -> Vec<u32> {
+    let mut all = processes.to_vec();
+    let mut next = 0;
+    while next < all.len() && all.len() < PROCESSES_MOST {
+        for child in children(all[next]) {
+            if !all.contains(&child) {
+                all.push(child);
+            }
+        }
+        next += 1;
+    }
+    all
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(Path::new("/proc").join(pid.to_string()).join("task"));
+    let lists = tasks.into_iter().flatten().flatten();
+    let lists = lists.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+const JVM: &str = "libjvm.so";
+/// How often all mappings are read: that takes a lock of the server, so not often.
+const LOOK_AGAIN: Nanos = Nanos::from_secs(10);
+/// Frames of a picture that a record keeps; the collapsed file has all.
+const FRAMES_MOST: usize = 50;
+const PROCESSES_MOST: usize = 4_096;
+/// A stack or two are always caught where a function begins, before it has a frame.
+const CUT_SHARE: f64 = 0.1;
+const UNKNOWN_SHARE: f64 = 0.05;

@@ -1,0 +1,284 @@
+//! Profiles of programs whose shares are known. Needs the right to load eBPF programs, a C compiler and JDK 17.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use record::observation::profile::{Picture, WaitKind};
+use record::stacks::{Stacks, changes};
+use watch::profile::{Profile, ProfileError, Profiler};
+
+/// Two profiles at once take each other's CPUs.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Killed when dropped.
+struct Planted(Child);
+
+impl Planted {
+    fn start(command: &mut Command) -> Planted {
+        Planted(
+            command.stdin(Stdio::null()).spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}")),
+        )
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn planted(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/planted").join(file)
+}
+
+/// Compiles `shares.c` as told.
+fn compiled(folder: &Path, options: &[&str]) -> PathBuf {
+    let binary = folder.join("shares");
+    let made = Command::new("cc")
+        .args(options)
+        .arg("-o")
+        .arg(&binary)
+        .arg(planted("shares.c"))
+        .arg("-lpthread")
+        .status()
+        .expect("a C compiler is needed: install gcc");
+    assert!(made.success());
+    binary
+}
+
+const WITH_FRAMES: [&str; 3] = ["-O1", "-g", "-fno-omit-frame-pointer"];
+
+fn profile(pid: u32, rate: u32, length: Duration) -> Profile {
+    let profiler =
+        Profiler::start(&[pid], rate).expect("the right to load eBPF programs is needed: run as root");
+    finished(profiler, length)
+}
+
+fn finished(mut profiler: Profiler, length: Duration) -> Profile {
+    let end = clock::now() + units::Nanos(length.as_nanos() as u64);
+    while clock::now() < end && profiler.look() {
+        clock::sleep_until(clock::now() + units::Nanos::from_millis(50));
+    }
+    profiler.finish().unwrap()
+}
+
+/// Of the weight of all stacks, with whatever a frame calls.
+fn share(stacks: &Stacks, frame: &str) -> f64 {
+    let whole = stacks.total() as f64;
+    let found = stacks.frames().into_iter().find(|row| row.frame == frame);
+    found.map_or(0.0, |row| row.total as f64 / whole)
+}
+
+fn stacks(profile: &Profile, picture: Picture) -> &Stacks {
+    &profile.stacks[picture as usize]
+}
+
+/// If this fails, the widths of a flame graph are not where the time goes.
+///
+/// 997 samples a second for 6 s: were each a throw of a coin with 3:1, the share would be within 0.75 +- 0.0168 in 997
+/// of 1000 runs even where half of the CPU is somebody else's; samples at even distances scatter less. 3 points are
+/// the promise.
+#[test]
+fn shares_are_those_that_were_planted() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let server = Planted::start(Command::new(compiled(folder.path(), &WITH_FRAMES)).args(["30000", "10000"]));
+    let profile = profile(server.pid(), 997, Duration::from_secs(6));
+    let on_cpu = stacks(&profile, Picture::OnCpu);
+    let of_both = share(on_cpu, "burn_three") + share(on_cpu, "burn_one");
+    let three = share(on_cpu, "burn_three") / of_both;
+    println!("burn_three {three:.4}, both {of_both:.4}, {:?}", profile.results.pictures[0].count);
+    assert!((three - 0.75).abs() < 0.03, "{three}");
+    assert!(of_both > 0.9, "{of_both}");
+    assert!(share(on_cpu, "main") > 0.9, "callers are there: {:?}", profile.results.quality);
+
+    assert!(share(on_cpu, "burn_[i]") > 0.9, "what was inlined has its name");
+
+    // The sleeper sleeps in the picture of sleep, and is nowhere else but for its way there.
+    assert!(share(on_cpu, "sleeper") < 0.03, "{}", share(on_cpu, "sleeper"));
+    let off_cpu = stacks(&profile, Picture::OffCpu);
+    assert!(share(off_cpu, "sleeper") > 0.3, "{:?}", off_cpu.lines().collect::<Vec<_>>());
+    assert!(share(off_cpu, "burn_three") + share(off_cpu, "burn_one") < 0.01);
+    assert!(profile.results.sleepers.iter().any(|sleeper| sleeper.what.as_deref() == Some("a time to pass")));
+
+    // The one that waits for a lock is found and named.
+    assert!(share(off_cpu, "waiter") > 0.2, "{:?}", off_cpu.lines().collect::<Vec<_>>());
+    let lock =
+        profile.results.waits.iter().find(|wait| wait.kind == WaitKind::Lock).expect("a lock is waited for");
+    assert!(lock.share > 0.2, "{lock:?}");
+    assert!(!profile.results.lost.any(), "{:?}", profile.results.lost);
+}
+
+/// Each thread is in exactly one of three states at any time. If this fails, time is lost or counted twice.
+///
+/// Three threads from begin to end; the last instant of each is told by the walk over threads. What remains is the
+/// time that attaching and stopping take, below 20 ms each here.
+#[test]
+fn the_three_pictures_hold_all_the_time_of_all_threads() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let server = Planted::start(Command::new(compiled(folder.path(), &WITH_FRAMES)).args(["30000", "10000"]));
+    std::thread::sleep(Duration::from_millis(200));
+    let profiler = Profiler::start(&[server.pid()], 99).unwrap();
+    let began = profiler.began();
+    let mut profiler = profiler;
+    while clock::now() < began + units::Nanos::from_secs(3) {
+        profiler.look();
+        clock::sleep_until(clock::now() + units::Nanos::from_millis(50));
+    }
+    let stopping = clock::now();
+    let profile = profiler.finish().unwrap();
+    let results = &profile.results;
+    let sum = results.on_cpu_ns + results.pictures[1].time_ns + results.pictures[2].time_ns;
+    let all = 3 * (stopping - began).0;
+    let off = sum.abs_diff(all) as f64 / all as f64;
+    println!("{sum} of {all}: off by {off:.5}");
+    assert!(off < 0.02, "{sum} of {all}: {results:?}");
+}
+
+/// If this fails, nobody finds what a change made slower.
+#[test]
+fn a_difference_names_the_function_that_was_made_slower() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let binary = compiled(folder.path(), &WITH_FRAMES);
+    let of = |one: &str| {
+        let server = Planted::start(Command::new(&binary).args(["30000", one]));
+        profile(server.pid(), 499, Duration::from_secs(3))
+    };
+    let (before, after) = (of("10000"), of("40000"));
+    let changes = changes(stacks(&before, Picture::OnCpu), stacks(&after, Picture::OnCpu));
+    assert_eq!(changes[0].frame, "burn_one");
+    // From a quarter to four sevenths.
+    assert!((changes[0].change() - (4.0 / 7.0 - 0.25)).abs() < 0.06, "{:?}", changes[0]);
+    assert_eq!(changes.last().unwrap().frame, "burn_three");
+}
+
+/// If this fails, a picture without callers looks like one of a program without callers.
+#[test]
+fn missing_names_and_callers_are_said() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let binary = compiled(folder.path(), &["-O2", "-fomit-frame-pointer", "-s"]);
+    let server = Planted::start(Command::new(&binary).args(["30000", "10000"]));
+    let profile = profile(server.pid(), 199, Duration::from_secs(2));
+    let said: Vec<_> = profile.missing.iter().map(|fact| fact.why.as_str()).collect();
+    assert!(said.iter().any(|why| why.contains("have no name (shares")), "{said:?}");
+    assert!(said.iter().any(|why| why.contains("no frame pointers")), "{said:?}");
+    let quality = &profile.results.quality;
+    assert!(quality.unknown_frames > quality.frames / 2, "{quality:?}");
+}
+
+/// If this fails, a Java server is a picture of numbers.
+#[test]
+fn a_jvm_has_java_frames() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let made = Command::new("javac").arg("-d").arg(folder.path()).arg(planted("Shop.java")).status();
+    assert!(made.expect("JDK 17 or later is needed").success());
+    let mut java = Command::new("java");
+    java.arg("-cp").arg(folder.path());
+    // Compiled from the first call on, and each method keeps a frame of its own.
+    java.args(["-XX:+PreserveFramePointer", "-Xcomp", "-XX:TieredStopAtLevel=1", "-Xmx128m"]);
+    java.args(["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Shop*::*", "Shop"]);
+    let mut server = Planted::start(java.stdout(Stdio::piped()));
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "serving\n", "JDK 17 or later is needed");
+    std::thread::sleep(Duration::from_secs(1));
+    let profile = profile(server.pid(), 499, Duration::from_secs(4));
+    let on_cpu = stacks(&profile, Picture::OnCpu);
+    let (three, one) =
+        (share(on_cpu, "void Shop.priceThree(int)_[j]"), share(on_cpu, "void Shop.priceOne(int)_[j]"));
+    println!("priceThree {three:.4}, priceOne {one:.4}, {:?}", profile.missing);
+    assert!(three > 0.3 && one > 0.1, "{:?}, {:?}", profile.results.pictures[0].frames, profile.missing);
+    assert!((three / (three + one) - 0.75).abs() < 0.03, "{three} {one}");
+    // Who waits for the pool sleeps in the C library, whose functions hide their callers.
+    let pool = profile.results.waits.iter().find(|wait| wait.kind == WaitKind::Pool);
+    let off_cpu = stacks(&profile, Picture::OffCpu);
+    let pool = pool.unwrap_or_else(|| panic!("{:#?}", off_cpu.lines().collect::<Vec<_>>()));
+    println!("{pool:?}");
+    assert_eq!(pool.what, "a connection of HikariCP's pool");
+    // Two of three customers wait at any time, and one sleeps with the connection.
+    let mut customers = Stacks::default();
+    let known = off_cpu.iter().map(|(frames, weight)| (frames.collect::<Vec<_>>(), weight));
+    for (frames, weight) in known.filter(|(frames, _)| frames[0] == "customer" && frames.len() > 2) {
+        customers.add(frames, weight);
+    }
+    let waiting = share(&customers, "void Shop$HikariPool.getConnection()_[j]");
+    println!("of the customers' sleep for the pool: {waiting:.3}");
+    assert!(waiting > 0.3, "{:#?}", customers.lines().collect::<Vec<_>>());
+    // With their callers.
+    let callers = on_cpu.iter().filter(|(frames, _)| {
+        let frames: Vec<_> = frames.clone().collect();
+        let at = |name: &str| frames.iter().position(|frame| frame.contains(name));
+        at("Shop.order").zip(at("Shop.priceThree")).is_some_and(|(order, three)| order < three)
+    });
+    assert!(callers.count() > 0, "{:?}", on_cpu.lines().take(5).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_process_that_ends_leaves_what_was_seen() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let mut server =
+        Planted::start(Command::new(compiled(folder.path(), &WITH_FRAMES)).args(["30000", "10000"]));
+    let mut profiler = Profiler::start(&[server.pid()], 499).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(profiler.look());
+    server.0.kill().unwrap();
+    server.0.wait().unwrap();
+    assert!(!profiler.look(), "it is gone");
+    let profile = profiler.finish().unwrap();
+    assert!(profile.results.processes[0].ended);
+    let on_cpu = stacks(&profile, Picture::OnCpu);
+    assert!(
+        share(on_cpu, "burn_three") > 0.5,
+        "its names are known: {:?}",
+        on_cpu.lines().collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn children_are_looked_at_too() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let binary = compiled(folder.path(), &WITH_FRAMES);
+    // One that is there before, and one that is forked meanwhile.
+    let script =
+        format!("{0} 30000 10000 & sleep 1; timeout 2 {0} 30000 10000 & wait $!; kill %1", binary.display());
+    let shell = Planted::start(Command::new("bash").args(["-c", &script]));
+    std::thread::sleep(Duration::from_millis(300));
+    let profile = profile(shell.pid(), 199, Duration::from_secs(6));
+    let on_cpu = stacks(&profile, Picture::OnCpu);
+    let (three, one) = (share(on_cpu, "burn_three"), share(on_cpu, "burn_one"));
+    assert!(three + one > 0.9, "{three} {one}");
+    let ours = profile.results.processes.iter().filter(|process| process.name.as_deref() == Some("shares"));
+    assert_eq!(ours.count(), 2, "{:?}", profile.results.processes);
+}
+
+#[test]
+fn what_is_no_process_is_refused_in_a_line() {
+    let refused = |pid| Profiler::start(&[pid], 99).err().expect("it is refused");
+    assert!(matches!(refused(0x7fff_fff0), ProfileError::NoProcess(_)));
+    assert_eq!(refused(0x7fff_fff0).to_string(), "there is no process 2147483632; name one that runs");
+    let (told, thread) = std::sync::mpsc::channel();
+    let (_end, ended) = std::sync::mpsc::channel::<()>();
+    let busy = std::thread::spawn(move || {
+        let link = std::fs::read_link("/proc/thread-self").unwrap();
+        told.send(link.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
+        let _ = ended.recv();
+    });
+    let thread: u32 = thread.recv().unwrap();
+    assert!(refused(thread).to_string().starts_with(&format!("{thread} is a thread of process ")));
+    drop(_end);
+    busy.join().unwrap();
+}
