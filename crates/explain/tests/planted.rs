@@ -105,7 +105,9 @@ fn a_client_that_stalls_now_and_then() {
         (found.blame.place, found.blame.over.as_str()),
         (Place::Client, "the slowest 5 % of the requests")
     );
-    assert_eq!(found.blame.explained_ns, found.blame.rows * 50 * MS);
+    // But for the 5 us in the pool, which are the client's in those requests and the pool's in the others.
+    let beside = found.blame.explained_ns - found.blame.rows * 50 * MS;
+    assert!(beside <= found.blame.rows * 5 * US, "{beside}");
 }
 
 /// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
