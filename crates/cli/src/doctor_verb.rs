@@ -1,6 +1,7 @@
 //! `parallax doctor`: what this host can do and cannot, with the fix for each.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use host::{Ability, HiccupMeter, Status};
@@ -52,13 +53,29 @@ const LATE: Nanos = Nanos::from_millis(1);
 ///
 /// When the result cannot be printed.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let mut checks = host::abilities(Path::new("/"));
+    let mut checks = host::abilities(Path::new("/"), config().as_deref());
     checks.extend([stamps(), files(), ports(), slack(), hiccup()]);
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     printed(if args.json { as_json(&checks, &mut out) } else { as_text(&checks, &mut out, style) })?;
     Ok(Exit::Done)
 }
+
+/// The kernel's configuration, where it shows it.
+fn config() -> Option<String> {
+    let mut text = String::new();
+    if let Ok(packed) = File::open("/proc/config.gz") {
+        flate2::read::GzDecoder::new(packed).take(LONGEST_CONFIG).read_to_string(&mut text).ok()?;
+        return Some(text);
+    }
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let file = File::open(format!("/boot/config-{}", release.trim())).ok()?;
+    file.take(LONGEST_CONFIG).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Those of distributions have a quarter of a megabyte.
+const LONGEST_CONFIG: u64 = 4 << 20;
 
 fn ability(
     name: &'static str,

@@ -11,7 +11,7 @@ use record::{Interval, LATE, Phase, Recording, Second, Served};
 use serde::Serialize;
 use units::Nanos;
 
-use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name, ordinary};
+use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::behind::Threads;
 use crate::chain::chain;
 use crate::host::{HostRecord, Surroundings};
@@ -139,7 +139,7 @@ pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Exp
     } else {
         Scope::of(&explained, is_whole_run)
     };
-    chain(&mut scope, &explained, &ordinary(&explained), rows);
+    chain(&mut scope, &explained, rows);
     let by_averages = divide_by_averages(&mut scope, &sums);
     let told = Told { client, servers, rows, matches: &matches, surroundings: &surroundings, join: &join };
     let facts = told.facts(&scope);

@@ -4,6 +4,7 @@
 //! their own.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// How well something can be done here.
@@ -38,13 +39,14 @@ pub struct Ability {
     pub fix: &'static str,
 }
 
-/// Looks at everything that files below `root` (`/` on a real host) tell.
+/// Looks at everything that files below `root` (`/` on a real host) tell. `config` is the kernel's configuration, where
+/// it shows it: /proc/config.gz unpacked.
 ///
 /// # Cost
 ///
 /// Some dozens of small files.
-pub fn abilities(root: &Path) -> Vec<Ability> {
-    let host = Files { root: root.to_owned() };
+pub fn abilities(root: &Path, config: Option<&str>) -> Vec<Ability> {
+    let host = Files { root: root.to_owned(), config: config.map(str::to_owned) };
     vec![
         host.kernel(),
         host.btf(),
@@ -80,6 +82,7 @@ pub fn abilities(root: &Path) -> Vec<Ability> {
 
 struct Files {
     root: PathBuf,
+    config: Option<String>,
 }
 
 const fn bit(capability: u32) -> u64 {
@@ -117,6 +120,12 @@ impl Files {
 
     fn number(&self, path: &str) -> Option<i64> {
         self.text(path)?.parse().ok()
+    }
+
+    /// Whether an option is built in; `None` where the kernel does not show its configuration.
+    fn is_configured(&self, option: &str) -> Option<bool> {
+        let config = self.config.as_ref()?;
+        Some(config.lines().any(|line| line.strip_prefix(option) == Some("=y")))
     }
 
     /// Where the tracing file system is mounted.
@@ -216,10 +225,27 @@ impl Files {
         let fix = "a kernel with CONFIG_FUNCTION_TRACER=y and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y";
         match self.tracing() {
             None => ability("fentry", Status::Limited, "cannot tell: tracefs is not readable", means, fix),
-            Some(tracing) if self.has(&format!("{tracing}/available_filter_functions")) => {
-                ability("fentry", Status::Ok, "functions can be traced", means, "")
+            Some(tracing) => {
+                let functions = format!("{tracing}/available_filter_functions");
+                let opened =
+                    fs::File::open(self.path(&functions)).and_then(|mut file| file.read(&mut [0; 16]));
+                match (opened, self.has(&functions)) {
+                    (Ok(_), _) => ability("fentry", Status::Ok, "functions can be traced", means, ""),
+                    (Err(_), true) => {
+                        let fix = "boot without lockdown";
+                        ability(
+                            "fentry",
+                            Status::Missing,
+                            "the kernel refuses to trace functions",
+                            means,
+                            fix,
+                        )
+                    }
+                    (Err(_), false) => {
+                        ability("fentry", Status::Missing, "functions cannot be traced", means, fix)
+                    }
+                }
             }
-            Some(_) => ability("fentry", Status::Missing, "functions cannot be traced", means, fix),
         }
     }
 
@@ -312,11 +338,14 @@ impl Files {
     fn interrupt_time(&self) -> Ability {
         let means = "watch tells `stolen` from `on_cpu` where the kernel accounts for interrupts";
         let fix = "a kernel with CONFIG_IRQ_TIME_ACCOUNTING=y";
-        match self.share(&[5, 6]) {
-            Some(share) if share > 0.0 => {
-                ability("interrupt_time", Status::Ok, format!("{:.2} % since boot", share * 100.0), means, "")
+        // What /proc/stat tells of interrupts without it is counted by ticks.
+        match self.is_configured("CONFIG_IRQ_TIME_ACCOUNTING") {
+            Some(true) => ability("interrupt_time", Status::Ok, "accounted for", means, ""),
+            Some(false) => ability("interrupt_time", Status::Limited, "not accounted for", means, fix),
+            None => {
+                let found = "cannot tell: the kernel does not show its configuration";
+                ability("interrupt_time", Status::Limited, found, means, fix)
             }
-            _ => ability("interrupt_time", Status::Limited, "not accounted for", means, fix),
         }
     }
 
@@ -405,7 +434,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let abilities = abilities(&root);
+        let abilities = abilities(&root, Some("# CONFIG_X is not set\nCONFIG_IRQ_TIME_ACCOUNTING=y\n"));
         let _ = fs::remove_dir_all(&root);
         abilities
     }
@@ -442,7 +471,8 @@ mod tests {
         check(&abilities, "kprobes", Status::Missing, "not in this kernel");
         check(&abilities, "perf_events", Status::Ok, "perf_event_paranoid=2");
         check(&abilities, "steal", Status::Ok, "0.20 % since boot");
-        check(&abilities, "interrupt_time", Status::Ok, "0.80 % since boot");
+        check(&abilities, "interrupt_time", Status::Ok, "accounted for");
+        check(&abilities, "fentry", Status::Missing, "functions cannot be traced");
         // A quota of any group above counts.
         check(&abilities, "cpu_quota", Status::Limited, "cpu.max 50000 100000");
     }
