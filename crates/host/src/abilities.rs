@@ -141,13 +141,13 @@ impl Files {
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         let status = match version {
             (0, _) => Status::Missing,
-            // The previous state of a thread is an argument of sched_switch from 5.18 on.
-            version if version >= (5, 18) => Status::Ok,
+            // The tracepoints of socket reads and writes came with 6.3.
+            version if version >= (6, 3) => Status::Ok,
             version if version >= (5, 8) => Status::Limited,
             _ => Status::Missing,
         };
-        let means = "watch and profile need 5.8; from 5.18 on a pre-emption is told from a sleep by the kernel itself";
-        ability("kernel", status, release, means, "a kernel of version 5.18 or later")
+        let means = "watch needs 6.3, profile and the exact split of cpu need 5.8";
+        ability("kernel", status, release, means, "a kernel of version 6.3 or later")
     }
 
     fn btf(&self) -> Ability {
