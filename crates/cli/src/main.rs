@@ -5,6 +5,7 @@ mod cpu;
 mod cpu_list;
 mod demo;
 mod disturb_verb;
+mod doctor_verb;
 mod drive;
 mod exit;
 mod explain_verb;
@@ -52,6 +53,7 @@ enum Verb {
     Watch(Box<watch_verb::Args>),
     Report(report_verb::Args),
     Explain(explain_verb::Args),
+    Doctor(doctor_verb::Args),
     Scenario(scenario_verb::Args),
     Convert(convert_verb::Args),
     Import(import_verb::Args),
@@ -83,6 +85,7 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         #[cfg(feature = "ebpf")]
         Verb::Watch(args) => watch_verb::run(&args, verb_matches),
         Verb::Report(args) => report_verb::run(&args),
+        Verb::Doctor(args) => doctor_verb::run(&args),
         Verb::Explain(args) => explain_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),

@@ -144,7 +144,7 @@ impl Scope {
             }
             let median = sorted[sorted.len() / 2].response;
             if tail[0].response.0 >= median.0.saturating_mul(HEAVY) {
-                return Scope::excess(format!("{over} of the requests"), tail, near(sorted, 0.5, HALF_BAND));
+                return Scope::excess(format!("{over} of the requests"), tail, &ordinary(sorted));
             }
         }
         let over = if is_whole_run { "all answered requests" } else { "the requests that were kept" };
@@ -154,10 +154,9 @@ impl Scope {
     }
 
     /// What `tail` has more than ordinary requests have.
-    fn excess(over: String, tail: &[Explained], ordinary: &[Explained]) -> Scope {
+    fn excess(over: String, tail: &[Explained], ordinary: &Band) -> Scope {
         let rows = told(tail);
         let mut sums = Band::of("tail", String::new(), &rows).sums;
-        let ordinary = Band::of("ordinary", String::new(), &told(ordinary));
         for segment in Segment::ALL {
             let usual = ordinary.mean(segment).0.saturating_mul(rows.len() as u64);
             let sum = &mut sums.0[segment as usize];
@@ -170,6 +169,12 @@ impl Scope {
     pub(crate) fn of_sums(sums: Ledger) -> Scope {
         Scope { over: "all ok requests".to_owned(), rows: Vec::new(), sums, is_excess: false }
     }
+}
+
+/// The requests in the middle: what is usual.
+pub(crate) fn ordinary(sorted: &[Explained]) -> Band {
+    let rows = if sorted.is_empty() { sorted } else { near(sorted, 0.5, HALF_BAND) };
+    Band::of("ordinary", String::new(), &told(rows))
 }
 
 /// Those that were found at a server, where they can stand for all.

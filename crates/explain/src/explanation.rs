@@ -13,6 +13,7 @@ use units::Nanos;
 
 use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::behind::Threads;
+use crate::chain::chain;
 use crate::host::{HostRecord, Surroundings};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
 use crate::ledger::{AtServer, Ledger};
@@ -138,6 +139,7 @@ pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Exp
     } else {
         Scope::of(&explained, is_whole_run)
     };
+    chain(&mut scope, &explained, rows);
     let by_averages = divide_by_averages(&mut scope, &sums);
     let told = Told { client, servers, rows, matches: &matches, surroundings: &surroundings, join: &join };
     let facts = told.facts(&scope);

@@ -7,6 +7,7 @@
 
 mod band;
 mod behind;
+mod chain;
 mod explanation;
 mod host;
 mod join;

@@ -105,7 +105,23 @@ fn a_client_that_stalls_now_and_then() {
         (found.blame.place, found.blame.over.as_str()),
         (Place::Client, "the slowest 5 % of the requests")
     );
-    assert_eq!(found.blame.explained_ns, found.blame.rows * 50 * MS);
+    // But for the 5 us in the pool, which are the client's in those requests and the pool's in the others.
+    let beside = found.blame.explained_ns - found.blame.rows * 50 * MS;
+    assert!(beside <= found.blame.rows * 5 * US, "{beside}");
+}
+
+/// A server that is blocked for 50 ms now and then makes a queue for the client's connections: that is not the pool.
+#[test]
+fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
+    let read = World::stalled(1_000, 50 * MS).write();
+    let found = explain(&read.client, &read.servers, &read.hosts);
+    assert_eq!(
+        (found.blame.place, found.blame.share > 0.9),
+        (Place::HandlerBlocked, true),
+        "{:#?}",
+        found.blame
+    );
+    assert!(found.bands.iter().any(|band| band.most == Some(Place::Pool)), "{:#?}", found.bands);
 }
 
 /// What became due while the client stood still comes all at once: that it then waits for connections is no fault of

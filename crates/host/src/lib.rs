@@ -3,6 +3,7 @@
 //! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Only [`disturb`] changes
 //! anything on the host.
 
+mod abilities;
 mod cgroup;
 mod counters;
 mod cpu;
@@ -13,6 +14,7 @@ mod net;
 pub mod process;
 mod run_queue;
 
+pub use abilities::{Ability, Status, abilities};
 pub use counters::{Counters, Missing, Reading, open_files_limit};
 pub use cpu::{children_cpu, process_cpu};
 pub use facts::Facts;

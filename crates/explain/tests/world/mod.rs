@@ -157,6 +157,27 @@ impl World {
         world
     }
 
+    /// One request a millisecond over one connection, each held for a tenth of that; each hundredth is blocked for
+    /// `stall` at the server, and those due meanwhile wait for the connection.
+    pub fn stalled(count: u64, stall: u64) -> World {
+        let mut world = World::of(0, Plant::Queue);
+        let mut free = ZERO;
+        for n in 0..count {
+            let mut times = Times { late: 0, ..Times::usual() };
+            times.parts[Part::OnCpu as usize] = 10 * US;
+            if n % 100 == 0 {
+                times.parts[Part::Lock as usize] = stall;
+            }
+            let due = ZERO + n * MS;
+            times.pool = free.saturating_sub(due);
+            let (request, served) = pair(4 * n, due, &times, 0);
+            free = request.ended.0;
+            world.requests.push(request);
+            world.served.push(served);
+        }
+        world
+    }
+
     /// What a segment takes of every request.
     pub fn usual(segment: Segment) -> u64 {
         match segment {

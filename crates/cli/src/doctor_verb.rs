@@ -1,0 +1,182 @@
+//! `parallax doctor`: what this host can do and cannot, with the fix for each.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use host::{Ability, HiccupMeter, Status};
+use reactor::StampProbe;
+use serde_json::json;
+use units::Nanos;
+
+use crate::exit::Exit;
+use crate::{printed, terminal};
+
+/// Say what this host can do and cannot, with the fix for each.
+///
+/// Reads what the kernel tells of itself and makes two short trials: whether it stamps what arrives, and how late a
+/// thread wakes up that only sleeps. Nothing is attached or changed. A verb that lacks something says so itself, too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  parallax doctor
+  parallax doctor --json | jq '.checks[] | select(.status != \"ok\")'
+
+Exit code: 0, whatever it finds.")]
+pub struct Args {
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+
+    /// No colours, as with NO_COLOR set.
+    #[arg(long)]
+    no_color: bool,
+}
+
+/// Descriptors below this are too few for a load of ten thousand connections.
+const FEW_FILES: u64 = 16_384;
+
+/// Ports below this are too few for as many connections, each closed lately.
+const FEW_PORTS: u64 = 20_000;
+
+/// How long the sleeper is watched.
+const TRIAL: Nanos = Nanos::from_millis(500);
+
+/// From one of its ticks to the next.
+const TICK: Nanos = Nanos::from_millis(1);
+
+/// Later than this, and a schedule of requests is late by as much.
+const LATE: Nanos = Nanos::from_millis(1);
+
+/// Runs the verb.
+///
+/// # Errors
+///
+/// When the result cannot be printed.
+pub fn run(args: &Args) -> anyhow::Result<Exit> {
+    let mut checks = host::abilities(Path::new("/"), config().as_deref());
+    checks.extend([stamps(), files(), ports(), slack(), hiccup()]);
+    let mut out = io::stdout();
+    let style = terminal::style(&out, args.no_color);
+    printed(if args.json { as_json(&checks, &mut out) } else { as_text(&checks, &mut out, style) })?;
+    Ok(Exit::Done)
+}
+
+/// The kernel's configuration, where it shows it.
+fn config() -> Option<String> {
+    let mut text = String::new();
+    if let Ok(packed) = File::open("/proc/config.gz") {
+        flate2::read::GzDecoder::new(packed).take(LONGEST_CONFIG).read_to_string(&mut text).ok()?;
+        return Some(text);
+    }
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
+    let file = File::open(format!("/boot/config-{}", release.trim())).ok()?;
+    file.take(LONGEST_CONFIG).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Those of distributions have a quarter of a megabyte.
+const LONGEST_CONFIG: u64 = 4 << 20;
+
+fn ability(
+    name: &'static str,
+    status: Status,
+    found: String,
+    means: &'static str,
+    fix: &'static str,
+) -> Ability {
+    Ability { name, status, found, means, fix: if status == Status::Ok { "" } else { fix } }
+}
+
+fn stamps() -> Ability {
+    let means = "drive tells when an answer arrived from when the client read it (client_lag)";
+    let fix =
+        "a kernel with CONFIG_NETWORK_PHY_TIMESTAMPING or plain SO_TIMESTAMPNS; some sandboxes have neither";
+    match StampProbe::start() {
+        Ok(_) => ability("arrival_stamps", Status::Ok, "tried on loopback".to_owned(), means, fix),
+        Err(why) => ability("arrival_stamps", Status::Missing, why, means, fix),
+    }
+}
+
+fn files() -> Ability {
+    let means = "drive opens a descriptor a connection";
+    let limit = host::open_files_limit();
+    let status = if limit.is_none_or(|limit| limit >= FEW_FILES) { Status::Ok } else { Status::Limited };
+    let found = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("at most {limit}"));
+    ability("descriptors", status, found, means, "ulimit -n 1048576")
+}
+
+fn ports() -> Ability {
+    let means =
+        "drive takes a local port a connection, and each stays taken for a minute after it was closed";
+    let fix = "as root: sysctl net.ipv4.ip_local_port_range='1024 65535'";
+    match host::local_ports() {
+        None => ability("ports", Status::Limited, "the kernel does not tell".to_owned(), means, fix),
+        Some((first, last)) => {
+            let many = u64::from(last - first) + 1 >= FEW_PORTS;
+            let status = if many { Status::Ok } else { Status::Limited };
+            ability("ports", status, format!("{first} to {last}"), means, fix)
+        }
+    }
+}
+
+fn slack() -> Ability {
+    let means = "timers may fire so much late; drive allows for it";
+    let text = std::fs::read_to_string("/proc/self/timerslack_ns").ok();
+    let slack = text.and_then(|text| text.trim().parse::<u64>().ok()).map(Nanos);
+    let status =
+        if slack.is_some_and(|slack| slack <= Nanos::from_micros(50)) { Status::Ok } else { Status::Limited };
+    let found = slack.map_or_else(|| "the kernel does not tell".to_owned(), |slack| slack.to_string());
+    ability("timer_slack", status, found, means, "start it from a shell whose timer slack is 50 us")
+}
+
+fn hiccup() -> Ability {
+    let means = "so late a thread wakes up that only sleeps: no stamp of a client on this host is better";
+    let fix = "fewer other programs, CPUs of its own, or another host; `parallax hiccup` looks longer";
+    let meter = match HiccupMeter::start(TICK) {
+        Ok(meter) => meter,
+        Err(error) => return ability("hiccup", Status::Missing, error.to_string(), means, fix),
+    };
+    let end = clock::now() + TRIAL;
+    clock::sleep_until(end);
+    let mut late: Vec<Nanos> = meter.take_before(end).iter().map(|tick| tick.late).collect();
+    late.sort_unstable();
+    let (Some(&middle), Some(&worst)) = (late.get(late.len() / 2), late.last()) else {
+        let found = format!("it did not wake up once in {TRIAL}");
+        return ability("hiccup", Status::Limited, found, means, fix);
+    };
+    let found = format!("median {middle}, at most {worst} in {TRIAL}");
+    ability("hiccup", if worst < LATE { Status::Ok } else { Status::Limited }, found, means, fix)
+}
+
+fn as_text(checks: &[Ability], out: &mut dyn Write, style: report::Style) -> io::Result<()> {
+    for check in checks {
+        let word = format!("{:8}", check.status.name());
+        let word = if check.status == Status::Ok { style.faint(word) } else { style.strong(word) };
+        let found = record::escape_text(&check.found);
+        writeln!(out, "{word} {:18} {found}", check.name)?;
+        if check.status != Status::Ok {
+            writeln!(out, "{}", report::wrap("           means  ", check.means, style.width))?;
+            writeln!(out, "{}", report::wrap("           fix    ", check.fix, style.width))?;
+        }
+    }
+    let count = |status| checks.iter().filter(|check| check.status == status).count();
+    let (ok, limited, missing) = (count(Status::Ok), count(Status::Limited), count(Status::Missing));
+    writeln!(out, "\n{ok} ok, {limited} limited, {missing} missing")
+}
+
+fn as_json(checks: &[Ability], out: &mut dyn Write) -> io::Result<()> {
+    let checks: Vec<_> = checks
+        .iter()
+        .map(|check| {
+            json!({
+                "check": check.name,
+                "status": check.status.name(),
+                "found": record::escape_text(&check.found),
+                "means": check.means,
+                "fix": Some(check.fix).filter(|fix| !fix.is_empty()),
+            })
+        })
+        .collect();
+    serde_json::to_writer_pretty(&mut *out, &json!({ "checks": checks }))?;
+    writeln!(out)
+}

@@ -1,0 +1,83 @@
+//! What a wait for a connection was really for: what held the connections up meanwhile.
+//!
+//! A stall anywhere makes a queue for the pool, and the queue outlasts it. The part of such a wait for which connections
+//! were held longer than they usually are belongs to whatever held them; the rest is the pool's own. Usual is, for a
+//! tail, what requests near the median take; for all requests, what the quickest tenth takes. Where all are alike, the
+//! wait stays with the pool.
+
+use export::requests::Row;
+use record::Phase;
+
+use crate::band::{Band, Explained, Scope, ordinary};
+use crate::ledger::Ledger;
+use crate::place::Segment;
+
+/// How many holders are looked at for one wait.
+const MOST_HOLDERS: usize = 512;
+
+/// What passes before a request has its connection.
+const BEFORE: [Segment; 3] = [Segment::ScheduleLag, Segment::PoolWait, Segment::PoolAfterLag];
+
+/// A request while it had its connection.
+struct Holder {
+    from: u64,
+    to: u64,
+    /// What of its time is more than usual, by segment, and what is as usual.
+    more: Ledger,
+    usual: u64,
+}
+
+/// Moves the waits for connections in `scope` to what held the connections.
+pub(crate) fn chain(scope: &mut Scope, explained: &[Explained], rows: &[Row]) {
+    let ordinary = if scope.is_excess { ordinary(explained) } else { quickest(explained) };
+    let mut holders: Vec<Holder> =
+        explained.iter().map(|one| holder(one, &ordinary, &rows[one.row])).collect();
+    holders.sort_by_key(|holder| holder.from);
+    let longest = holders.iter().map(|holder| holder.to - holder.from).max().unwrap_or(0);
+    for one in &scope.rows {
+        let wait = one.ledger.get(Segment::PoolWait);
+        let row = &rows[one.row];
+        let (from, to) = (row.end_of(Phase::ScheduleLag).0, row.end_of(Phase::PoolWait).0);
+        let first = holders.partition_point(|holder| holder.from < from.saturating_sub(longest));
+        let during = holders[first..].iter().take_while(|holder| holder.from < to);
+        let mut held = Ledger::default();
+        let mut usual = 0u64;
+        for holder in during.filter(|holder| holder.to > from).take(MOST_HOLDERS) {
+            let overlap = holder.to.min(to) - holder.from.max(from);
+            let share = |ns: u64| portion(ns, overlap, holder.to - holder.from);
+            Segment::ALL.into_iter().for_each(|segment| held.put(segment, share(holder.more.get(segment))));
+            usual = usual.saturating_add(share(holder.usual));
+        }
+        let all = held.sum().saturating_add(usual);
+        for segment in Segment::ALL {
+            // Never more than there is: what ordinary requests wait for the pool has been taken off already.
+            scope.sums.shift(Segment::PoolWait, segment, portion(wait, held.get(segment), all));
+        }
+    }
+}
+
+/// The tenth that had its connection for the shortest time.
+fn quickest(explained: &[Explained]) -> Band {
+    let mut sorted = explained.to_vec();
+    sorted.sort_by_key(|one| {
+        one.ledger.sum() - BEFORE.iter().map(|&segment| one.ledger.get(segment)).sum::<u64>()
+    });
+    sorted.truncate(explained.len().div_ceil(10));
+    Band::of("quickest", String::new(), &sorted)
+}
+
+fn portion(ns: u64, part: u64, whole: u64) -> u64 {
+    if whole == 0 { 0 } else { (u128::from(ns) * u128::from(part) / u128::from(whole)) as u64 }
+}
+
+fn holder(one: &Explained, ordinary: &Band, row: &Row) -> Holder {
+    let mut more = Ledger::default();
+    let mut usual = 0;
+    for segment in Segment::ALL.into_iter().filter(|segment| !BEFORE.contains(segment)) {
+        let ns = one.ledger.get(segment);
+        let as_usual = ns.min(ordinary.mean(segment).0);
+        usual += as_usual;
+        more.put(segment, ns - as_usual);
+    }
+    Holder { from: row.end_of(Phase::PoolWait).0, to: row.end_of(Phase::ClientLag).0, more, usual }
+}
