@@ -211,9 +211,9 @@ PLACES = {
     "client": (in_client, "client"),
     "network": (in_network, "network"),
     "queue": (in_queue, "socket_queue"),
-    "cpu": (on_cpu, "on_cpu"),
-    "blocked": (blocked, "blocked"),
-    "hog": (hogged, "run_queue"),
+    "cpu": (on_cpu, "handler_cpu"),
+    "blocked": (blocked, "handler_blocked"),
+    "hog": (hogged, "cpu_contention"),
 }
 
 
