@@ -38,7 +38,9 @@ fn each_part_is_what_was_planted() {
     for part in [Part::OnCpu, Part::Disk, Part::Lock, Part::Network, Part::Other] {
         let (seen, truth) = totals(&joined.pairs, part);
         println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
-        assert!(is_close(seen, truth, promised(truth)), "{}: {seen} for {truth}", part.name());
+        // Half of what is promised of a single request, for each of the forty that have the part.
+        let slack = Nanos((truth.0 / 100).max(40 * 10_000));
+        assert!(is_close(seen, truth, slack), "{}: {seen} for {truth}", part.name());
     }
 }
 
