@@ -148,10 +148,13 @@ fn giving_away(requests: usize) {
     assert!(watched.sum(Part::Yielded) > Nanos::from_millis(1), "{}", watched.sum(Part::Yielded));
     for (account, one) in &joined.pairs {
         assert_eq!(one.part(Part::Throttled), Nanos::ZERO, "{one:?}");
-        // A wait that was taken for another kind would be off by the whole of it, a slice of the hog.
+        // No other wait is taken for one of these; one of these may have been a push, within the step.
         let (seen, truth) = (one.part(Part::Yielded), account.delayed_in(&["yield"]));
-        assert!(is_close(seen, truth, promised(truth) + SLICE), "{seen} for {truth}: {account:?} {one:?}");
+        assert!(seen <= truth + promised(truth) + SLICE, "{seen} for {truth}: {account:?} {one:?}");
     }
+    let (seen, truth) = totals(&joined.pairs, Part::Yielded);
+    println!("yielded {seen} of {truth} waited in steps that yield");
+    assert!(seen.0 * 10 >= truth.0 * 9, "{seen} of {truth}");
 }
 
 /// The least that a hog has a CPU for, here: `base_slice_ns` of the scheduler is 0.7 ms and more.
