@@ -199,7 +199,8 @@ fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     check_parts("late reads", &joined.pairs, false);
     let queues: Vec<Nanos> = watched.served.iter().map(|one| one.socket_queue().unwrap()).collect();
     println!("in the queue: {queues:?}");
-    // A timer is late by 50 us and what its thread waits for the CPU: 2 ms is half a tick.
-    let right = queues.iter().filter(|&&queue| queue >= late && queue <= late + Nanos::from_millis(2));
-    assert!(right.count() >= 19);
+    assert!(queues.iter().all(|&queue| queue >= late), "read before it was");
+    // A timer is late by 50 us and what its thread waits for the CPU: 2 ms is half a tick, for half of them.
+    let right = queues.iter().filter(|&&queue| queue <= late + Nanos::from_millis(2));
+    assert!(right.count() >= 10);
 }
