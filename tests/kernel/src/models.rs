@@ -85,16 +85,13 @@ fn a_request_that_is_handed_over_keeps_its_time() {
         let (watched, accounts) = (watching.finish(), server.accounts());
         let joined = join(&accounts, &watched.served);
         joined.check_count(sent, &watched.losses());
-        // A thread is known from its first edge on: what it did before, for its first request, is not found.
+        // A thread is known from its first edge on: what it did for its first request is not found.
         let right = joined.pairs.iter().filter(|(account, one)| {
             let is_within = one.read.0 <= account.read_ns
                 && (account.writing_ns..=account.written_ns).contains(&one.done.0);
             let is_right =
                 is_within && one.part(Part::OnCpu) + Nanos::from_micros(20) >= Nanos::from_millis(1);
-            if !is_right {
-                println!("{model}: {one:?} for {account:?}");
-            }
-            is_right
+            is_right || account.n < 2
         });
         let right = right.count();
         assert!(right * 20 >= sent * 19, "{model}: {right} of {sent}");

@@ -38,7 +38,9 @@ fn each_part_is_what_was_planted() {
     for part in [Part::OnCpu, Part::Disk, Part::Lock, Part::Network, Part::Other] {
         let (seen, truth) = totals(&joined.pairs, part);
         println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
-        assert!(is_close(seen, truth, promised(truth)), "{}: {seen} for {truth}", part.name());
+        // Half of what is promised of a single request, for each of the forty that have the part.
+        let slack = Nanos((truth.0 / 100).max(40 * 10_000));
+        assert!(is_close(seen, truth, slack), "{}: {seen} for {truth}", part.name());
     }
 }
 
@@ -146,10 +148,13 @@ fn giving_away(requests: usize) {
     assert!(watched.sum(Part::Yielded) > Nanos::from_millis(1), "{}", watched.sum(Part::Yielded));
     for (account, one) in &joined.pairs {
         assert_eq!(one.part(Part::Throttled), Nanos::ZERO, "{one:?}");
-        // A wait that was taken for another kind would be off by the whole of it, a slice of the hog.
+        // No other wait is taken for one of these; one of these may have been a push, within the step.
         let (seen, truth) = (one.part(Part::Yielded), account.delayed_in(&["yield"]));
-        assert!(is_close(seen, truth, promised(truth) + SLICE), "{seen} for {truth}: {account:?} {one:?}");
+        assert!(seen <= truth + promised(truth) + SLICE, "{seen} for {truth}: {account:?} {one:?}");
     }
+    let (seen, truth) = totals(&joined.pairs, Part::Yielded);
+    println!("yielded {seen} of {truth} waited in steps that yield");
+    assert!(seen.0 * 10 >= truth.0 * 9, "{seen} of {truth}");
 }
 
 /// The least that a hog has a CPU for, here: `base_slice_ns` of the scheduler is 0.7 ms and more.
@@ -194,7 +199,8 @@ fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     check_parts("late reads", &joined.pairs, false);
     let queues: Vec<Nanos> = watched.served.iter().map(|one| one.socket_queue().unwrap()).collect();
     println!("in the queue: {queues:?}");
-    // A timer is late by 50 us and what its thread waits for the CPU: 2 ms is half a tick.
-    let right = queues.iter().filter(|&&queue| queue >= late && queue <= late + Nanos::from_millis(2));
-    assert!(right.count() >= 19);
+    assert!(queues.iter().all(|&queue| queue >= late), "read before it was");
+    // A timer is late by 50 us and what its thread waits for the CPU: 2 ms is half a tick, for half of them.
+    let right = queues.iter().filter(|&&queue| queue <= late + Nanos::from_millis(2));
+    assert!(right.count() >= 10);
 }

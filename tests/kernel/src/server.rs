@@ -78,8 +78,9 @@ impl FromStr for Model {
 pub struct Shop {
     pub options: Options,
     pub book: Book,
-    children: Mutex<usize>,
-    child_ended: Condvar,
+    /// Requests that were taken up and have no account yet, and processes of connections.
+    under_way: Mutex<usize>,
+    ended: Condvar,
 }
 
 impl Shop {
@@ -87,21 +88,21 @@ impl Shop {
         Shop { options, ..Shop::default() }
     }
 
-    /// Waits until the processes of connections have ended, and so have written their accounts.
-    pub fn wait_for_children(&self) {
-        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
-        while *children > 0 {
-            children = self.child_ended.wait(children).unwrap_or_else(PoisonError::into_inner);
+    /// Waits until every request that was answered has its account: its client may know the answer before.
+    pub fn wait_for_accounts(&self) {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        while *under_way > 0 {
+            under_way = self.ended.wait(under_way).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn child_began(&self) {
-        *self.children.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    fn one_began(&self) {
+        *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) += 1;
     }
 
-    fn child_ended(&self) {
-        *self.children.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.child_ended.notify_all();
+    fn one_ended(&self) {
+        *self.under_way.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.ended.notify_all();
     }
 }
 

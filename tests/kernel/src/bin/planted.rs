@@ -36,6 +36,6 @@ fn serve(shop: &Arc<Shop>) -> io::Result<()> {
     let address = server::start(shop)?;
     writeln!(io::stdout(), "listening {address} pid {}", std::process::id())?;
     io::stdin().read_to_end(&mut Vec::new())?;
-    shop.wait_for_children();
+    shop.wait_for_accounts();
     shop.book.write(&shop.options.folder)
 }

@@ -22,11 +22,11 @@ pub fn run(shop: &Arc<Shop>, listener: &Listener) -> io::Result<()> {
             .stdin(Stdio::from(socket))
             .stdout(Stdio::null())
             .spawn()?;
-        shop.child_began();
+        shop.one_began();
         let shop = Arc::clone(shop);
         spawn("reaper", move || {
             let ended = child.wait();
-            shop.child_ended();
+            shop.one_ended();
             ended.map(drop)
         })?;
     }

@@ -94,6 +94,9 @@ impl Server {
     fn completed(&mut self, id: u64, length: usize) -> io::Result<()> {
         let Some(seat) = self.seats.get_mut(&id) else { return Ok(()) };
         if length == 0 {
+            if seat.writing.is_some() {
+                self.shop.one_ended();
+            }
             self.seats.remove(&id);
             return Ok(());
         }
@@ -118,6 +121,7 @@ impl Server {
         let work = Work::of(request, begun, &seat.connection, &mut self.hands)?;
         seat.outbox = [&work.head[..], &work.body].concat();
         seat.sent = 0;
+        self.shop.one_began();
         seat.writing = Some((work, self.hands.counters.moment()));
         self.send(id)
     }

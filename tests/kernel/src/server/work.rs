@@ -56,8 +56,9 @@ impl Work {
     /// Writes the answer and keeps the account. The thread kept at it since it took the request up.
     pub fn finish(self, connection: &mut Connection, hands: &Hands, shop: &Shop) -> io::Result<()> {
         connection.prepare(&self.body)?;
+        shop.one_began();
         let writing = clock::now();
-        connection.write(&self.head, &self.body)?;
+        connection.write(&self.head, &self.body).inspect_err(|_| shop.one_ended())?;
         let written = hands.counters.moment();
         let used = self.begun.until(&written);
         self.close(connection, Ends { writing, written: written.at, used }, hands, shop);
@@ -67,13 +68,14 @@ impl Work {
     /// The same, for a thread that did other work in between: that is none of this request's.
     pub fn finish_later(self, connection: &mut Connection, hands: &Hands, shop: &Shop) -> io::Result<()> {
         connection.prepare(&self.body)?;
+        shop.one_began();
         let writing = hands.counters.moment();
-        connection.write(&self.head, &self.body)?;
+        connection.write(&self.head, &self.body).inspect_err(|_| shop.one_ended())?;
         self.written_since(&writing, connection, hands, shop);
         Ok(())
     }
 
-    /// Somebody else has written the answer, beginning at `writing`.
+    /// Somebody else has written the answer, beginning at `writing`; it was told of with `one_began`.
     pub fn written_since(self, writing: &Moment, connection: &mut Connection, hands: &Hands, shop: &Shop) {
         let written = hands.counters.moment();
         let used = sum(self.begun.until(&self.worked), writing.until(&written));
@@ -103,6 +105,7 @@ impl Work {
             response_bytes,
             io: self.way.to_string(),
         });
+        shop.one_ended();
     }
 }
 

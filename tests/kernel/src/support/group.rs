@@ -1,8 +1,10 @@
-//! A control group with a CPU quota, in the version that this host has, gone when it is dropped.
+//! Control groups that run ahead of other work on this host, with or without a CPU quota, in the version that this
+//! host has; each is gone when it is dropped.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use units::Nanos;
 
@@ -11,29 +13,53 @@ pub struct Group {
 }
 
 impl Group {
+    /// The one for servers and hogs: other work on this host gets next to nothing of a CPU that they want, and among
+    /// them niceness counts.
+    pub fn ahead() -> Arc<Group> {
+        static AHEAD: Mutex<Weak<Group>> = Mutex::new(Weak::new());
+        let mut ahead = AHEAD.lock().unwrap_or_else(PoisonError::into_inner);
+        ahead.upgrade().unwrap_or_else(|| {
+            let group = Arc::new(Group::make());
+            *ahead = Arc::downgrade(&group);
+            group
+        })
+    }
+
     /// Its members get `quota` of CPU time in every `period`.
     pub fn with_quota(quota: Nanos, period: Nanos) -> Group {
+        let group = Group::make();
+        let (quota, period) = (quota.0 / 1_000, period.0 / 1_000);
+        if group.is_first() {
+            write(&group.folder.join("cpu.cfs_period_us"), &period.to_string());
+            write(&group.folder.join("cpu.cfs_quota_us"), &quota.to_string());
+        } else {
+            write(&group.folder.join("cpu.max"), &format!("{quota} {period}"));
+        }
+        group
+    }
+
+    fn make() -> Group {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("parallax-kernel-{}-{number}", std::process::id());
-        let (quota, period) = (quota.0 / 1_000, period.0 / 1_000);
-        let first = Path::new("/sys/fs/cgroup/cpu");
-        let is_first = first.join("cpu.cfs_quota_us").exists() || first.join("cpu.shares").exists();
-        let second = Path::new("/sys/fs/cgroup");
-        let folder = if is_first { first } else { second }.join(name);
+        let (first, second) = (Path::new("/sys/fs/cgroup/cpu"), Path::new("/sys/fs/cgroup"));
+        let is_first = first.join("cpu.shares").exists();
         if !is_first {
             write(&second.join("cgroup.subtree_control"), "+cpu");
         }
+        let folder = if is_first { first } else { second }.join(name);
         fs::create_dir(&folder).unwrap_or_else(|error| {
             panic!("no control group can be made at {}: {error}; the tests need root", folder.display())
         });
-        if is_first {
-            write(&folder.join("cpu.cfs_period_us"), &period.to_string());
-            write(&folder.join("cpu.cfs_quota_us"), &quota.to_string());
-        } else {
-            write(&folder.join("cpu.max"), &format!("{quota} {period}"));
-        }
-        Group { folder }
+        let group = Group { folder };
+        // The most that each version takes.
+        let (file, most) = if group.is_first() { ("cpu.shares", "262144") } else { ("cpu.weight", "10000") };
+        write(&group.folder.join(file), most);
+        group
+    }
+
+    fn is_first(&self) -> bool {
+        self.folder.join("cpu.shares").exists()
     }
 
     pub fn take_in(&self, pid: u32) {

@@ -3,16 +3,19 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use tempfile::NamedTempFile;
 use units::Nanos;
 
 use super::cores::{self, Core};
+use super::group::Group;
 
 pub struct Hog {
     child: Child,
     file: NamedTempFile,
     pub name: &'static str,
+    _group: Arc<Group>,
 }
 
 /// A stretch on the monotonic clock, from and to.
@@ -31,7 +34,9 @@ impl Hog {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
-        Hog { child, file, name }
+        let group = Group::ahead();
+        group.take_in(child.id());
+        Hog { child, file, name, _group: group }
     }
 
     pub fn pid(&self) -> u32 {

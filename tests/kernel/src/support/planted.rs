@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 use kernel::account::{self, Account};
 use tempfile::TempDir;
@@ -37,6 +38,8 @@ pub struct Planted {
     folder: TempDir,
     /// `127.0.0.1:PORT`, or a path.
     pub address: String,
+    /// After the child: a group goes when its members have.
+    _group: Arc<Group>,
 }
 
 impl Planted {
@@ -54,7 +57,9 @@ impl Planted {
         let mut line = String::new();
         out.read_line(&mut line).unwrap();
         let address = line.split(' ').nth(1).unwrap_or_else(|| panic!("no address: {line}")).to_owned();
-        Planted { child, _out: out, folder, address }
+        let group = Group::ahead();
+        group.take_in(child.id());
+        Planted { child, _out: out, folder, address, _group: group }
     }
 
     pub fn pid(&self) -> u32 {
