@@ -35,7 +35,8 @@ fn each_part_is_what_was_planted() {
     let joined = join(&accounts, &watched.served);
     joined.check_count(160, &watched.losses());
     KINDS.iter().for_each(|path| check_parts(path, &joined.of(path), false));
-    for part in [Part::OnCpu, Part::Disk, Part::Lock, Part::Network, Part::Other] {
+    // Not the disk: all of its time is less than what the hypervisor takes from a single request.
+    for part in [Part::OnCpu, Part::Lock, Part::Network, Part::Other] {
         let (seen, truth) = totals(&joined.pairs, part);
         println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
         // Half of what is promised of a single request, for each of the forty that have the part.
@@ -100,8 +101,7 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
     assert_eq!(named.len(), 3, "{:#?}", watched.results.preemptors);
     // Others of this host may have taken more of a single request, but nobody took more than its culprit.
     for one in &watched.served {
-        let (culprit, hog) =
-            (one.culprit.as_ref().unwrap(), overlap(&most, one.arrived.unwrap().0, one.done.0));
+        let (culprit, hog) = (one.culprit.as_ref().unwrap(), overlap(&most, one.read.0, one.done.0));
         let least = Nanos(hog.0 - hog.0 / 20);
         assert!(culprit.time >= least, "request {}: {culprit:?}, and hog-most took {hog}", one.n);
     }
@@ -178,7 +178,7 @@ fn held_back(requests: usize) {
     // The group is held back between requests, too; and after the quota is filled up, its thread waits for whoever
     // has the CPU then.
     assert!(throttled <= by_group + promised(by_group), "{throttled} of {by_group}");
-    assert!(throttled.0 * 10 >= waited.0 * 9, "{throttled} of {waited}");
+    assert!(throttled.0 * 10 >= by_group.0 * 9, "{throttled} of {by_group}");
     for one in &watched.served {
         assert_eq!(one.part(Part::Yielded), Nanos::ZERO, "{one:?}");
     }
