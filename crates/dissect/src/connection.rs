@@ -233,6 +233,8 @@ impl Dissector {
             }
             Direction::FromServer => {
                 self.server.pass(piece.length);
+                // Somebody's answer: one request at least that will not be told.
+                self.exchanges.counts.mid_connection_requests += u64::from(!self.server_spoke);
                 self.server_spoke = true;
             }
         }

@@ -45,7 +45,8 @@ enum {
 	CALLS = 512,
 	CAPTURE = 16384,
 	ARRIVALS = 8,
-	SLICES = 64,
+	SLICES = 256,
+	SUSPECTS = 4,
 	VECTORS = 8,
 };
 
@@ -122,7 +123,9 @@ struct note {
 	u64 woken_parts[PARTS];
 	u16 local_port;
 	u16 peer_port;
-	u32 pad;
+	/* It was woken by a thread that had read. */
+	u8 handed;
+	u8 pad[3];
 	u8 local[16];
 	u8 peer[16];
 	struct arrival arrived[ARRIVALS];
@@ -154,6 +157,8 @@ struct losses {
 	u64 slices;
 	/* Lots of bytes that were joined with later ones. */
 	u64 arrivals;
+	/* Switches of which nobody told. */
+	u64 switches;
 };
 
 struct culprit_key {

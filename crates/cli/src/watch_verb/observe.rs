@@ -198,7 +198,7 @@ impl<'a> Observing<'a> {
         Losses {
             ring_full: kernel.ring_full,
             map_full: kernel.map_full,
-            recursion: kernel.recursion,
+            recursion: kernel.recursion + kernel.missed_switches,
             mid_connection: counts.mid_connection_requests,
             unparsed: counts.unparsed + counts.dropped + kernel.unreadable,
         }

@@ -306,11 +306,11 @@ fn forget<T>(marks: &mut VecDeque<T>, before: u64, reach: impl Fn(&T) -> u64) {
     }
 }
 
-/// The writer's time that can be for a request of another thread: since it was last woken, or else since its
-/// previous event.
+/// The writer's time that can be for a request of another thread: since it was woken by one that had read, or else
+/// since its previous event.
 fn hand_off(event: &Event<'_>, step: &Step) -> Option<HandOff> {
     let polled = event.parts[kernel::IDLE];
-    Some(match event.woken {
+    Some(match event.woken.filter(|_| event.handed) {
         Some((from, until_then)) => HandOff {
             from,
             worked: after(event, until_then),

@@ -83,6 +83,7 @@ impl Server {
             preemptions: u32::from(account[Part::RunQueue as usize] > 0),
             culprit: (account[Part::RunQueue as usize] > 0).then_some(culprit),
             woken: woken.as_ref().map(|(at, until_then)| (Nanos(*at), until_then)),
+            handed: woken.is_some(),
             class: None,
             arrived,
             opened,

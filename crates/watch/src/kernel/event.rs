@@ -102,7 +102,8 @@ pub struct Note {
     woken_parts: Account,
     local_port: u16,
     peer_port: u16,
-    pad: u32,
+    handed: u8,
+    pad: [u8; 3],
     local: [u8; 16],
     peer: [u8; 16],
     arrived: [Arrival; ARRIVALS],
@@ -137,8 +138,10 @@ pub struct Event<'a> {
     pub preempted: Nanos,
     pub preemptions: u32,
     pub culprit: Option<Culprit>,
-    /// When the thread was last woken within the account, and the account until then.
+    /// When the thread was last woken within the account, or handed a request, and the account until then.
     pub woken: Option<(Nanos, &'a Account)>,
+    /// That waking was by a thread that had read a request.
+    pub handed: bool,
     /// What the classifying function returned since the last read.
     pub class: Option<i64>,
     pub arrived: &'a [Arrival],
@@ -226,6 +229,7 @@ impl<'a> Event<'a> {
             woken: note
                 .filter(|note| note.woken_at != 0)
                 .map(|note| (Nanos(note.woken_at), &note.woken_parts)),
+            handed: note.is_some_and(|note| note.handed != 0),
             class: note.filter(|note| note.classified != 0).map(|note| note.class),
             arrived: match head.arrivals {
                 0 => &[],
@@ -252,6 +256,7 @@ impl<'a> Event<'a> {
             preemptions: 0,
             culprit: None,
             woken: None,
+            handed: false,
             class: None,
             arrived: &[],
             opened: None,

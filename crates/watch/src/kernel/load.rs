@@ -69,6 +69,8 @@ pub struct Losses {
     pub forgotten_slices: u64,
     /// Lots of arrived bytes that were joined with later ones.
     pub joined_arrivals: u64,
+    /// Switches of a watched thread that no program was told of; its account was mended by the scheduler's.
+    pub missed_switches: u64,
     /// Runs of a program that the kernel skipped.
     pub recursion: u64,
     /// Records of the ring that are no event: never, unless the object is another version's.
@@ -221,6 +223,7 @@ impl Kernel {
             map_full: at(1) + at(2) + at(3) + at(4),
             forgotten_slices: at(5),
             joined_arrivals: at(6),
+            missed_switches: at(7),
             recursion: self.programs().iter().map(|program| program.recursion_misses).sum(),
             unreadable: self.unreadable.get(),
         }
