@@ -154,7 +154,6 @@ enum {
 	FAR = 1 << 20,
 	/* From a saved frame pointer to its frame, at most. */
 	NEAR = 1 << 14,
-	PF_KTHREAD = 0x00200000,
 };
 
 /* Reads the frame at `at`, above `below`. What it returns to is no stack. */
