@@ -138,7 +138,7 @@ fn hiccup() -> Ability {
     };
     let end = clock::now() + TRIAL;
     clock::sleep_until(end);
-    let mut late: Vec<Nanos> = meter.take_before(end).iter().map(|tick| tick.late()).collect();
+    let mut late: Vec<Nanos> = meter.take_before(end).iter().map(|wake| wake.late()).collect();
     late.sort_unstable();
     let (Some(&middle), Some(&worst)) = (late.get(late.len() / 2), late.last()) else {
         let found = format!("it did not wake up once in {TRIAL}");
