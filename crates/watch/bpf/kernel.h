@@ -184,7 +184,7 @@ struct pt_regs {
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
 enum { TCP_ESTABLISHED = 1, TCP_CLOSE = 7, TCP_LISTEN = 10 };
 enum { MSG_PEEK = 2 };
-enum { PF_KTHREAD = 0x00200000 };
+enum { PF_IO_WORKER = 0x00000010, PF_KTHREAD = 0x00200000 };
 enum { S_IFMT = 0170000, S_IFSOCK = 0140000, S_IFREG = 0100000, S_IFBLK = 0060000 };
 
 #endif

@@ -50,6 +50,8 @@ struct {
 
 /* ---- what is kept of threads and sockets -------------------------------------------------------------------- */
 
+enum waker { STRANGER = 0, FELLOW, READER };
+
 struct suspect {
 	u32 pid;
 	u32 pad;
@@ -82,18 +84,20 @@ struct thread {
 	u8 has_read;
 	/* A thread that had read has woken it. */
 	u8 handed;
-	u8 handing;
-	u8 pad;
+	/* Who wakes it just now (enum waker). */
+	u8 waker;
+	u8 wakes;
+	/* Its account has just begun, with it on a CPU. */
+	u8 is_new;
 	/* Its last sleep on a disk: a thread that waits for this one meanwhile waits for the disk. */
 	u64 disk_began;
 	u64 disk_ended;
 	s64 class;
-	/*
-	 * When it was last woken, and its parts until then; or, once one that had read has woken it, when that was: from
-	 * then on its time can be that of the request that was handed over.
-	 */
+	/* When it was last woken, by whom ever, and its parts until then. */
 	u64 woken_at;
 	u64 woken_parts[PARTS];
+	/* When fellow threads woke it. */
+	struct wake woken_by_fellows[WAKES];
 };
 
 struct {
@@ -251,6 +255,7 @@ static __always_inline struct thread *this_thread(struct task_struct *task, u64 
 		return NULL;
 	}
 	thread->at = now;
+	thread->is_new = 1;
 	set_going(thread, task);
 	return thread;
 }
@@ -321,13 +326,16 @@ static __always_inline bool is_throttled(struct task_struct *task)
 
 /*
  * A thread that runs was put on its CPU without our being told: the kernel leaves a program out that runs already on
- * that CPU, and while others attach. Until now it did what we knew it to do.
+ * that CPU, and while others attach. It has run since as long as the scheduler says, and did before what we knew.
  */
 static __always_inline void heal_running(struct thread *thread, struct task_struct *task, u64 now)
 {
+	u64 ran = task->se.sum_exec_runtime - thread->ran;
+
 	if (thread->doing == ON_CPU)
 		return;
-	advance(thread, task, now);
+	if (thread->at + ran < now)
+		advance(thread, task, now - ran);
 	set_going(thread, task);
 	__sync_fetch_and_add(&losses.switches, 1);
 }
@@ -392,7 +400,8 @@ static __always_inline void fill_note(struct note *note, struct event *event, st
 	note->kind = EVENT_NOTE;
 	note->classified = thread->classified;
 	note->class = thread->class;
-	note->handed = thread->handed;
+	note->wakes = thread->wakes;
+	__builtin_memcpy(note->woken_by_fellows, thread->woken_by_fellows, sizeof(note->woken_by_fellows));
 	fill_culprit(note, thread);
 	note->woken_at = thread->woken_at;
 	__builtin_memcpy(note->woken_parts, thread->woken_parts, sizeof(note->woken_parts));
@@ -407,6 +416,7 @@ static __always_inline void close_account(struct thread *thread)
 	thread->preempted_ns = 0;
 	thread->preemptions = 0;
 	thread->handed = 0;
+	thread->wakes = 0;
 	if (thread->suspects[0].pid)
 		__builtin_memset(thread->suspects, 0, sizeof(thread->suspects));
 }
@@ -546,8 +556,10 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt, u
 
 	if (!thread)
 		return;
+	thread->is_new = 0;
 	heal_running(thread, prev, now);
 	advance(thread, prev, now);
+	thread->ran = prev->se.sum_exec_runtime;
 	thread->wait_began = now;
 	thread->preempted = 0;
 	if (!preempt && prev_state != 0) {
@@ -582,8 +594,11 @@ static __always_inline void switch_in(struct task_struct *next, struct slices *s
 	struct thread *thread = this_thread(next, now);
 	u64 began;
 
-	if (!thread || thread->at == now)
+	if (!thread || thread->is_new) {
+		if (thread)
+			thread->is_new = 0;
 		return;
+	}
 	heal_switched_out(thread, next, now);
 	began = thread->wait_began;
 	if (thread->doing == THROTTLED) {
@@ -645,6 +660,31 @@ static __always_inline void blame_disk(struct thread *thread, struct task_struct
 	thread->at = to;
 }
 
+/*
+ * One that had read hands over: what came before was for something else. Of other fellows the latest count, or, once
+ * something was handed over, the first.
+ */
+static __always_inline void note_wake(struct thread *thread, u64 now)
+{
+	struct wake *wake;
+
+	if (thread->waker == READER) {
+		thread->wakes = 0;
+		thread->handed = 1;
+	}
+	if (thread->wakes >= WAKES) {
+		if (thread->handed)
+			return;
+		__builtin_memmove(&thread->woken_by_fellows[0], &thread->woken_by_fellows[1],
+				  (WAKES - 1) * sizeof(struct wake));
+		thread->wakes = WAKES - 1;
+	}
+	wake = &thread->woken_by_fellows[thread->wakes & (WAKES - 1)];
+	wake->at = now;
+	__builtin_memcpy(wake->parts, thread->parts, sizeof(wake->parts));
+	thread->wakes++;
+}
+
 static __always_inline bool is_asleep(struct thread *thread)
 {
 	u8 doing = thread->doing;
@@ -665,7 +705,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 		return 0;
 	blame_disk(thread, task, bpf_ktime_get_ns());
 	waker = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
-	thread->handing = waker && waker->has_read;
+	thread->waker = !waker ? STRANGER : waker->has_read ? READER : FELLOW;
 	return 0;
 }
 
@@ -688,11 +728,10 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 	advance(thread, task, now);
 	thread->doing = RUN_QUEUE;
 	thread->wait_began = now;
-	if (thread->handed)
-		return 0;
-	thread->handed = thread->handing;
 	thread->woken_at = now;
 	__builtin_memcpy(thread->woken_parts, thread->parts, sizeof(thread->parts));
+	if (thread->waker != STRANGER)
+		note_wake(thread, now);
 	return 0;
 }
 
@@ -913,6 +952,14 @@ static __always_inline bool tell_moved(struct event *event, struct note *note, s
 	return tell(event, EVENT_HEAD + copied);
 }
 
+/* Done for a thread, not by it: it will learn of the bytes later. */
+static __always_inline bool is_asynchronous(struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	return (task->flags & PF_IO_WORKER) || CALL_NUMBER(regs) == settings.ring_call;
+}
+
 static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -934,6 +981,7 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	note = bpf_map_lookup_elem(&notes, &cpu);
 	if (!thread || !event || !note)
 		return;
+	thread->is_new = 0;
 	heal_running(thread, task, now);
 	advance(thread, task, now);
 	if (kind == EVENT_READ)
@@ -942,6 +990,8 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	fill(event, thread, task, now, kind);
 	event->socket = conn->cookie;
 	event->length = length;
+	if (is_asynchronous(task))
+		event->flags |= EVENT_ASYNC;
 	if (kind == EVENT_READ)
 		take_arrivals(conn, sk, event, note, length);
 	event->captured = copy_moved(event, task, length, conn->whole ? CAPTURE : settings.capture);

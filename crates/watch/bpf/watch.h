@@ -47,6 +47,7 @@ enum {
 	ARRIVALS = 8,
 	SLICES = 256,
 	SUSPECTS = 4,
+	WAKES = 4,
 	VECTORS = 8,
 };
 
@@ -59,6 +60,8 @@ struct settings {
 	u32 capture;
 	/* The number of sched_yield. */
 	s32 yield_call;
+	/* The number of io_uring_enter. */
+	s32 ring_call;
 };
 
 enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED, EVENT_NOTE };
@@ -71,6 +74,8 @@ enum event_flags {
 	EVENT_FRESH = 4,
 	/* A note of the same thread came before it. */
 	EVENT_NOTED = 8,
+	/* Not by the thread itself: by io_uring on its behalf. */
+	EVENT_ASYNC = 16,
 };
 
 struct arrival {
@@ -104,6 +109,13 @@ struct event {
 
 #define EVENT_HEAD (__builtin_offsetof(struct event, bytes))
 
+/* A fellow thread woke it: from then on its time can be for what that one handed over. */
+struct wake {
+	u64 at;
+	/* Since its previous event. */
+	u64 parts[PARTS];
+};
+
 /* What only some events have to say; told before them. */
 struct note {
 	u64 at;
@@ -118,23 +130,24 @@ struct note {
 	u64 culprit_ns;
 	char culprit_comm[16];
 	s64 class;
-	/* When the thread was last woken since its previous event, or 0; and its parts until then. */
+	/* When the thread was last woken since its previous event, by whom ever, or 0; and its parts until then. */
 	u64 woken_at;
 	u64 woken_parts[PARTS];
 	u16 local_port;
 	u16 peer_port;
-	/* It was woken by a thread that had read. */
-	u8 handed;
+	/* How many wakes there are. */
+	u8 wakes;
 	u8 pad[3];
 	u8 local[16];
 	u8 peer[16];
 	struct arrival arrived[ARRIVALS];
+	struct wake woken_by_fellows[WAKES];
 };
 
 _Static_assert(__builtin_offsetof(struct event, parts) == 48, "as in event.rs");
 _Static_assert(__builtin_offsetof(struct event, bytes) == 144, "as in event.rs");
 _Static_assert(__builtin_offsetof(struct note, woken_parts) == 72, "as in event.rs");
-_Static_assert(sizeof(struct note) == 320, "as in event.rs");
+_Static_assert(sizeof(struct note) == 672, "as in event.rs");
 
 /* A connection is gone. The first fields are those of an event. */
 struct gone {

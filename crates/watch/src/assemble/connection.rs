@@ -52,7 +52,7 @@ struct Write {
     tid: u32,
     polled: u64,
     worked: Worked,
-    hand_off: Option<HandOff>,
+    hand_offs: HandOffs,
 }
 
 /// A thread wrote that had not read the request.
@@ -64,6 +64,27 @@ struct HandOff {
     worked: Worked,
     /// Its polls since then.
     polled: u64,
+}
+
+/// The few that are known, in order; there is one at least.
+#[derive(Debug, Clone, Copy, Default)]
+struct HandOffs {
+    known: [Option<HandOff>; 5],
+}
+
+impl HandOffs {
+    fn add(&mut self, hand_off: HandOff) {
+        if let Some(free) = self.known.iter_mut().find(|known| known.is_none()) {
+            *free = Some(hand_off);
+        }
+    }
+
+    /// The first that is not before the request was read; or else the last, of which a part is for it.
+    fn of(&self, read: Nanos) -> HandOff {
+        let known = || self.known.iter().flatten();
+        let found = known().find(|known| known.from >= read).or(known().last());
+        *found.expect("the previous event of a thread is always known")
+    }
 }
 
 /// A request that was read and not answered.
@@ -170,7 +191,7 @@ impl Connection {
             tid: event.tid,
             polled: step.polled,
             worked: self.worked,
-            hand_off: hand_off(event, step),
+            hand_offs: hand_offs(event, step),
         };
         push(&mut self.writes, write);
     }
@@ -279,7 +300,7 @@ impl Connection {
             let polled = (write.polled - read.polled.min(write.polled)).min(response.0);
             return (worked.at_most(response.0 - polled), polled);
         }
-        let Some(hand_off) = write.hand_off else { return (Worked::default(), 0) };
+        let hand_off = write.hand_offs.of(read.at);
         let own = (write.at.saturating_sub(hand_off.from.max(read.at))).0.min(response.0);
         let polled = hand_off.polled.min(own);
         let theirs = hand_off.worked.at_most(own - polled);
@@ -306,18 +327,17 @@ fn forget<T>(marks: &mut VecDeque<T>, before: u64, reach: impl Fn(&T) -> u64) {
     }
 }
 
-/// The writer's time that can be for a request of another thread: since it was woken by one that had read, or else
-/// since its previous event.
-fn hand_off(event: &Event<'_>, step: &Step) -> Option<HandOff> {
-    let polled = event.parts[kernel::IDLE];
-    Some(match event.woken.filter(|_| event.handed) {
-        Some((from, until_then)) => HandOff {
-            from,
-            worked: after(event, until_then),
-            polled: polled.saturating_sub(until_then[kernel::IDLE]),
-        },
-        None => HandOff { from: step.since, worked: Worked::of(event), polled },
-    })
+/// When the writer can have begun on a request of another thread, latest last: since its previous event, and since
+/// each time that a fellow woke it.
+fn hand_offs(event: &Event<'_>, step: &Step) -> HandOffs {
+    let mut starts = HandOffs::default();
+    let begin = |from, worked: Worked, polled| HandOff { from, worked, polled };
+    starts.add(begin(step.since, Worked::of(event), event.parts[kernel::IDLE]));
+    for wake in event.wakes {
+        let polled = event.parts[kernel::IDLE].saturating_sub(wake.parts[kernel::IDLE]);
+        starts.add(begin(Nanos(wake.at), after(event, &wake.parts), polled));
+    }
+    starts
 }
 
 /// An event's account without its beginning.

@@ -5,7 +5,7 @@ use record::{Part, Served};
 use units::Nanos;
 
 use super::Assembler;
-use crate::kernel::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS};
+use crate::kernel::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
 
 /// A server of several threads in simulated time: every nanosecond of a thread lies in its account.
 struct Server {
@@ -65,6 +65,7 @@ impl Server {
         assert_eq!(account.iter().sum::<u64>(), self.now - self.told[thread], "the test's own books");
         self.told[thread] = self.now;
         let woken = self.woken[thread].take();
+        let wakes: Vec<Wake> = woken.iter().map(|&(at, parts)| Wake { at, parts }).collect();
         let is_new = socket != 0 && !self.seen.contains(&socket);
         let opened = is_new.then_some(Opened { local: None, peer: None, fresh: true });
         self.seen.push(socket);
@@ -83,11 +84,12 @@ impl Server {
             preemptions: u32::from(account[Part::RunQueue as usize] > 0),
             culprit: (account[Part::RunQueue as usize] > 0).then_some(culprit),
             woken: woken.as_ref().map(|(at, until_then)| (Nanos(*at), until_then)),
-            handed: woken.is_some(),
+            wakes: &wakes,
             class: None,
             arrived,
             opened,
             missed: false,
+            asynchronous: false,
         };
         let done = &mut self.done;
         self.assembler.take(&event, &mut |served| done.push(served));

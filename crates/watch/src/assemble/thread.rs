@@ -18,6 +18,8 @@ pub struct Thread {
     owner: Option<u64>,
     last: Option<Edge>,
     at: Nanos,
+    /// What it did before io_uring read something for it: that read is no edge of its own work.
+    carried: Worked,
 }
 
 /// What an event means for the time before it.
@@ -47,12 +49,18 @@ impl Threads {
     pub fn step(&mut self, event: &Event<'_>) -> Step {
         let thread = self.known.entry(event.tid).or_default();
         thread.polled += polled(event).0;
+        thread.carried.add(&Worked::of(event));
+        if event.asynchronous && event.edge == Edge::Read {
+            let worked = Worked::default();
+            return Step { owner: None, worked, since: thread.at, polled: thread.polled };
+        }
         let owner = match (event.edge, thread.owner, thread.last) {
             (Edge::Write, Some(other), Some(Edge::Read)) if other != event.socket => Some(other),
             (Edge::Write, _, _) => Some(event.socket),
             (_, owner, _) => owner,
         };
-        let step = Step { owner, worked: Worked::of(event), since: thread.at, polled: thread.polled };
+        let worked = std::mem::take(&mut thread.carried);
+        let step = Step { owner, worked, since: thread.at, polled: thread.polled };
         thread.owner = (event.edge != Edge::Idle).then_some(event.socket);
         thread.last = Some(event.edge);
         thread.at = event.at;

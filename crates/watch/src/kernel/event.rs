@@ -13,6 +13,8 @@ pub const IDLE: usize = 9;
 
 const ARRIVALS: usize = 8;
 
+const WAKES: usize = 4;
+
 /// A thread's time by part since its previous event, in nanoseconds; sums to the time between the two.
 pub type Account = [u64; PARTS];
 
@@ -83,6 +85,15 @@ struct Head {
     arrived: Arrival,
 }
 
+/// A fellow thread woke it: from then on its time can be for what that one handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Wake {
+    pub at: u64,
+    /// The account until then.
+    pub parts: Account,
+}
+
 /// What only some events have to say; it comes before them.
 #[derive(FromBytes, Immutable, KnownLayout, Clone)]
 #[repr(C)]
@@ -102,11 +113,12 @@ pub struct Note {
     woken_parts: Account,
     local_port: u16,
     peer_port: u16,
-    handed: u8,
+    wakes: u8,
     pad: [u8; 3],
     local: [u8; 16],
     peer: [u8; 16],
     arrived: [Arrival; ARRIVALS],
+    woken_by_fellows: [Wake; WAKES],
 }
 
 #[derive(FromBytes, Immutable, KnownLayout)]
@@ -138,16 +150,18 @@ pub struct Event<'a> {
     pub preempted: Nanos,
     pub preemptions: u32,
     pub culprit: Option<Culprit>,
-    /// When the thread was last woken within the account, or handed a request, and the account until then.
+    /// When the thread was last woken within the account, by whom ever, and the account until then.
     pub woken: Option<(Nanos, &'a Account)>,
-    /// That waking was by a thread that had read a request.
-    pub handed: bool,
+    /// When fellow threads woke it, in order.
+    pub wakes: &'a [Wake],
     /// What the classifying function returned since the last read.
     pub class: Option<i64>,
     pub arrived: &'a [Arrival],
     pub opened: Option<Opened>,
     /// Events of this connection before this one were lost.
     pub missed: bool,
+    /// Done on the thread's behalf by io_uring: it learns of it later.
+    pub asynchronous: bool,
 }
 
 static NOTHING: Account = [0; PARTS];
@@ -156,6 +170,7 @@ const NEW: u8 = 1;
 const MISSED: u8 = 2;
 const FRESH: u8 = 4;
 const NOTED: u8 = 8;
+const ASYNC: u8 = 16;
 
 /// What lies in the ring.
 pub enum Told<'a> {
@@ -229,7 +244,10 @@ impl<'a> Event<'a> {
             woken: note
                 .filter(|note| note.woken_at != 0)
                 .map(|note| (Nanos(note.woken_at), &note.woken_parts)),
-            handed: note.is_some_and(|note| note.handed != 0),
+            wakes: match note {
+                Some(note) => note.woken_by_fellows.get(..usize::from(note.wakes))?,
+                None => &[],
+            },
             class: note.filter(|note| note.classified != 0).map(|note| note.class),
             arrived: match head.arrivals {
                 0 => &[],
@@ -238,6 +256,7 @@ impl<'a> Event<'a> {
             },
             opened: note.filter(|_| is_new).map(|note| note.opened(head.flags & FRESH != 0)),
             missed: head.flags & MISSED != 0,
+            asynchronous: head.flags & ASYNC != 0,
         })
     }
 
@@ -256,11 +275,12 @@ impl<'a> Event<'a> {
             preemptions: 0,
             culprit: None,
             woken: None,
-            handed: false,
+            wakes: &[],
             class: None,
             arrived: &[],
             opened: None,
             missed: false,
+            asynchronous: false,
         })
     }
 }
@@ -286,7 +306,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Head, parts), 48);
         assert_eq!(size_of::<Head>(), 144);
         assert_eq!(std::mem::offset_of!(Note, woken_parts), 72);
-        assert_eq!(size_of::<Note>(), 320);
+        assert_eq!(size_of::<Note>(), 672);
         assert_eq!(std::mem::offset_of!(Gone, kind), std::mem::offset_of!(Head, kind));
     }
 

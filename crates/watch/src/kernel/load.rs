@@ -383,8 +383,10 @@ fn settings_bytes(settings: &Settings) -> Vec<u8> {
     bytes.extend_from_slice(&calls::waits());
     bytes.extend_from_slice(&calls::moves());
     bytes.extend_from_slice(&settings.capture.to_ne_bytes());
-    let yields = i32::try_from(libc::SYS_sched_yield).expect("numbers of system calls are small");
-    bytes.extend_from_slice(&yields.to_ne_bytes());
+    for call in [libc::SYS_sched_yield, libc::SYS_io_uring_enter] {
+        let call = i32::try_from(call).expect("numbers of system calls are small");
+        bytes.extend_from_slice(&call.to_ne_bytes());
+    }
     bytes
 }
 

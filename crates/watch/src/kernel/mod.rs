@@ -4,6 +4,6 @@ mod calls;
 mod event;
 pub(crate) mod load;
 
-pub use event::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS};
+pub use event::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
 pub(crate) use load::refused;
 pub use load::{ClassProbe, Cost, CulpritRow, Kernel, LoadError, Losses, Settings};

@@ -5,11 +5,12 @@ use std::net::Ipv4Addr;
 
 use record::Protocol;
 use tempfile::TempDir;
+use units::Nanos;
 
 use super::{check_reconciled, require, run};
 use crate::support::leash::Leash;
 use crate::support::watched::Watching;
-use crate::support::{port, quiet};
+use crate::support::{port, quiet, wait};
 
 #[test]
 fn mariadb_questions_are_all_counted() {
@@ -84,6 +85,9 @@ impl Data {
         command.extend(options.iter().map(String::as_str));
         let mut process = Leash::start(&command, self.folder.path().join("output.log").as_path());
         process.wait_for(port);
+        // It listens before it writes down who it is.
+        let pid = self.folder.path().join("pid");
+        wait::until(Nanos::from_secs(30), || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
         Mariadb { _process: process, data: self, port }
     }
 }
