@@ -13,6 +13,7 @@ mod hiccup_verb;
 mod hints;
 mod import_verb;
 mod live;
+mod observation_report;
 mod observing;
 mod profile_verb;
 mod report_verb;

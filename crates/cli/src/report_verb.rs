@@ -10,7 +10,7 @@ use report::{Condition, Rebuilt, Report};
 
 use crate::exit::Exit;
 use crate::under_way::is_under_way;
-use crate::{import_verb, printed, profile_verb, say, terminal};
+use crate::{import_verb, observation_report, printed, profile_verb, say, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -67,13 +67,17 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if record::import::is_import(folder)? {
         return import_verb::report(folder, &args.fail_if, args.json, args.no_color);
     }
-    if record::kind_of(folder)? == ObservationKind::Profile.name() {
+    if let Some(kind) = ObservationKind::from_name(&record::kind_of(folder)?) {
         ensure!(
             args.fail_if.is_empty(),
-            "--fail-if judges a run, and `{}` holds a profile",
-            folder.display()
+            "--fail-if judges a run, and `{}` holds a record of `{}`",
+            folder.display(),
+            kind.name()
         );
-        return profile_verb::report(folder, args.json, args.no_color);
+        return match kind {
+            ObservationKind::Profile => profile_verb::report(folder, args.json, args.no_color),
+            _ => observation_report::report(folder, args.json, args.no_color),
+        };
     }
     // Asked before it is read: one that ends in between is read as it ended.
     let at_work = is_under_way(folder);

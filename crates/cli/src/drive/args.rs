@@ -292,6 +292,10 @@ pub struct Args {
     #[arg(long, value_name = "SERVER", help_heading = "Output")]
     pub watch: Option<WatchArg>,
 
+    /// Profile this process of the server meanwhile: where its threads are, as flame graphs in the record.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
+    pub profile: Option<u32>,
+
     /// Print the result as JSON (formats/run.schema.json).
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -1,4 +1,4 @@
-//! `--watch`: the server's side of a run, seen by this program on the server's host and joined with the client's.
+//! `--watch` and `--profile`: the server's side of a run, seen by this program on the server's host.
 //!
 //! The observer is a process of its own, here or over ssh, so that it can be where the server is and its CPU time is
 //! not the client's. It writes a record of its own into the run's folder.
@@ -14,8 +14,9 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
 
-/// The observer's record, within that of the run.
-const FOLDER: &str = "server";
+/// The records of the observers, within that of the run.
+const SERVER: &str = "server";
+const PROFILE: &str = "profile";
 
 /// Longer than any host needs to attach.
 const PATIENCE: Nanos = Nanos::from_secs(30);
@@ -73,30 +74,58 @@ impl Beside {
     ///
     /// What the observer says, in one line.
     pub fn start(subject: &WatchArg, run: &Path) -> anyhow::Result<Beside> {
-        let folder = run.join(FOLDER);
-        let (mut command, remote) = match &subject.host {
-            None => (here(subject.pid, &folder)?, None),
+        let folder = run.join(SERVER);
+        let (command, remote) = match &subject.host {
+            None => (here(&["watch", "--requests", "all"], subject.pid, &folder)?, None),
             Some(host) => {
                 let remote = Remote { host: host.clone(), folder: remote_folder() };
                 (there(&remote, subject.pid), Some(remote))
             }
         };
+        Beside::begin(command, remote, folder)
+    }
+
+    /// Starts a profile of a process here, and waits until it samples.
+    ///
+    /// # Errors
+    ///
+    /// As [`Beside::start`].
+    pub fn profile(pid: u32, run: &Path) -> anyhow::Result<Beside> {
+        let folder = run.join(PROFILE);
+        Beside::begin(here(&["profile"], pid, &folder)?, None, folder)
+    }
+
+    fn begin(mut command: Command, remote: Option<Remote>, folder: PathBuf) -> anyhow::Result<Beside> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("cannot start the observer of the server")?;
         let stderr = child.stderr.take().context("the observer's standard error is a pipe")?;
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
         let said = thread::spawn(move || listen(stderr, &begun));
         let mut beside = Beside { child, folder, remote, said: Some(said) };
-        let patience = std::time::Duration::from_nanos(PATIENCE.0);
-        if has_begun.recv_timeout(patience).is_err() {
+        if !beside.waits_for_begin(&has_begun) {
             let _ = beside.child.kill();
             let said = beside.said();
             bail!(
-                "--watch: {}",
-                if said.is_empty() { "the observer does not begin".to_owned() } else { said }
+                "{}",
+                if said.is_empty() { "the observer of the server does not begin".to_owned() } else { said }
             );
         }
         Ok(beside)
+    }
+
+    /// False when it ended, or says nothing for too long. Here its record tells; from elsewhere, what it says.
+    fn waits_for_begin(&mut self, told: &std::sync::mpsc::Receiver<()>) -> bool {
+        let (deadline, run) = (clock::now() + PATIENCE, self.folder.join("run.json"));
+        while clock::now() < deadline {
+            if told.try_recv().is_ok() || self.remote.is_none() && run.exists() {
+                return true;
+            }
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return false;
+            }
+            clock::sleep_until(clock::now() + Nanos::from_millis(10));
+        }
+        false
     }
 
     /// Ends the observer, and says where its record is.
@@ -113,7 +142,9 @@ impl Beside {
             }
         }
         let status = self.child.wait().context("cannot wait for the observer")?;
-        ensure!(status.success(), "the observer of the server failed: {}", self.said());
+        // Some call an end by Ctrl-C an interruption.
+        let is_well = status.success() || status.code() == Some(130);
+        ensure!(is_well, "the observer of the server failed: {}", self.said());
         if let Some(remote) = &self.remote {
             fetch(remote, &self.folder)?;
         }
@@ -140,9 +171,9 @@ impl Drop for Beside {
     }
 }
 
-fn here(pid: u32, folder: &Path) -> anyhow::Result<Command> {
+fn here(verb: &[&str], pid: u32, folder: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(["watch", "--requests", "all", "-p", &pid.to_string(), "-o"]).arg(folder);
+    command.args(verb).args(["-p", &pid.to_string(), "-o"]).arg(folder);
     Ok(command)
 }
 

@@ -96,13 +96,25 @@ fn run_prepared(
     let progress = progress(args, &controls);
     let plain = matches!(progress, Progress::Lines);
     let beside = args.watch.as_ref().map(|subject| Beside::start(subject, &folder)).transpose()?;
-    let conducted = match conduct(prepared, options, &folder, progress, &controls) {
-        Ok(conducted) => conducted,
+    let profile = match args.profile.map(|pid| Beside::profile(pid, &folder)).transpose() {
+        Ok(profile) => profile,
         Err(error) => {
             beside.into_iter().for_each(Beside::abandon);
             return Err(error);
         }
     };
+    let conducted = match conduct(prepared, options, &folder, progress, &controls) {
+        Ok(conducted) => conducted,
+        Err(error) => {
+            beside.into_iter().chain(profile).for_each(Beside::abandon);
+            return Err(error);
+        }
+    };
+    match profile.map(Beside::finish) {
+        Some(Ok(folder)) => say(format_args!("profile: {}", folder.display())),
+        Some(Err(error)) => say(format_args!("--profile: {error:#}")),
+        None => {}
+    }
     let server = beside.map(Beside::finish);
     if !args.json && plain {
         let _ = writeln!(io::stderr());

@@ -54,7 +54,8 @@ pub fn effective(command: &Command, matches: &ArgMatches, prepared: &Prepared, f
 }
 
 /// Options whose absence says all.
-const NONE_BY_DEFAULT: [&str; 29] = [
+const NONE_BY_DEFAULT: [&str; 30] = [
+    "profile",
     "watch",
     "header",
     "body",
