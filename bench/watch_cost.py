@@ -9,7 +9,7 @@ turns; who goes first takes turns too. Two ratios to the same round's `alone`:
                   client on a machine with two cores and slows that, and this figure does not mind
 In a run of its own the kernel counts the time of its programs (bpf_stats_enabled): nanoseconds a request.
 
-The bpftrace script (watch_cost.bt) does what the one of report 002 did: time from the return of a read to the return
+The bpftrace script (watch_cost.bt) does what tracing scripts for databases do: time from the return of a read to the return
 of a write as a power-of-two distribution, and who ran after the server's thread was pre-empted. That is less than
 `watch` does: no bytes, no sums that are exact, no arrival.
 

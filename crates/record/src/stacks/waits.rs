@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// If this fails, the wait for a pool is told as one of a lock: the cause of report 000 stays hidden.
+    /// If this fails, the wait for a pool is told as one of a lock, and the small pool stays hidden.
     #[test]
     fn who_waits_for_a_pool_waits_for_no_lock() {
         let stack = "Interpreter_[j];java.sql.Connection com.zaxxer.hikari.pool.HikariPool.getConnection(long)_[j];\
