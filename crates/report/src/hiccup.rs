@@ -198,7 +198,8 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &Expect) {
-        expected.assert_eq(text);
+        // A first line at the edge: what all lines are indented by is no part of an expected text.
+        expected.assert_eq(&format!("line:\n{text}"));
     }
 
     #[test]
@@ -210,6 +211,7 @@ mod tests {
         check(
             &format!("{}\n{text}", hiccup_head(Style::PLAIN)),
             &expect![[r#"
+                line:
                      until      ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
                     2.00 s       1000   50.0 us   50.0 us         -         -   50.0 us      3      1       0
                              stall at 1.234568 s on CPU 1: 42.1 ms = 40.0 ms run queue + 2.10 ms unknown; somebody waited for a CPU for 41.0 ms
@@ -244,30 +246,31 @@ mod tests {
         check(
             &String::from_utf8(text).unwrap(),
             &expect![[r#"
-            how late a tick each 1.00 ms was (all meters)
-               32.8 us – ████████████████████████████████████████████          990
-               65.5 us –                                                         0
-                131 us –                                                         0
-                262 us –                                                         0
-                524 us –                                                         0
-               1.05 ms –                                                         0
-               2.10 ms –                                                         0
-               4.19 ms –                                                         0
-               8.39 ms –                                                         0
-               16.8 ms –                                                         0
-               33.6 ms – ▌                                                      10
+                line:
+                how late a tick each 1.00 ms was (all meters)
+                   32.8 us – ████████████████████████████████████████████          990
+                   65.5 us –                                                         0
+                    131 us –                                                         0
+                    262 us –                                                         0
+                    524 us –                                                         0
+                   1.05 ms –                                                         0
+                   2.10 ms –                                                         0
+                   4.19 ms –                                                         0
+                   8.39 ms –                                                         0
+                   16.8 ms –                                                         0
+                   33.6 ms – ▌                                                      10
 
-                            ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
+                                ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
 
-            1 stall of 10ms or more, made of 40.0 ms run queue + 2.10 ms unknown
-              the kernel does not tell stolen time: where there was any, it is in unknown
+                1 stall of 10ms or more, made of 40.0 ms run queue + 2.10 ms unknown
+                  the kernel does not tell stolen time: where there was any, it is in unknown
 
-                            ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
-                  idle       1000   50.0 us   50.0 us         -         -   50.0 us      0      0       0
-               with it       1000   60.0 us   60.0 us         -         -   42.1 ms      1      1       0
-            `make all` ran for 3.00 s, used 2.90 s of CPU, exit code 0
-            against the idle host before it: p50 +10.0 us, p99 +10.0 us
-        "#]],
+                                ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
+                      idle       1000   50.0 us   50.0 us         -         -   50.0 us      0      0       0
+                   with it       1000   60.0 us   60.0 us         -         -   42.1 ms      1      1       0
+                `make all` ran for 3.00 s, used 2.90 s of CPU, exit code 0
+                against the idle host before it: p50 +10.0 us, p99 +10.0 us
+            "#]],
         );
     }
 }

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod blame;
 #[cfg(test)]
+mod both_sides;
+#[cfg(test)]
 mod itself;
 #[cfg(test)]
 mod judge;

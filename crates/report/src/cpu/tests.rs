@@ -61,7 +61,8 @@ fn check(processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
     let style = Style { width: 120, ..Style::PLAIN };
     cpu_table(&table, &mut out, style).unwrap();
     cpu_notes(&table, &mut out, style).unwrap();
-    expected.assert_eq(&String::from_utf8(out).unwrap());
+    // A first line at the edge: what all lines are indented by is no part of an expected text.
+    expected.assert_eq(&format!("table:\n{}", String::from_utf8(out).unwrap()));
 }
 
 #[test]
@@ -75,6 +76,7 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
         &[server, few, shell],
         CpuUnit::Machine,
         &expect![[r#"
+            table:
                  UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
                mysql    7141    44.17    3.390    0.60  2378    47.56   0.021    1.203 12 000    345  /usr/sbin/mariadbd --defaults-
                mysql   19870 0.04000?   0.000?   0.040     2  0.04000   0.021    1.203 12 000    345  [sysbench]
@@ -107,6 +109,7 @@ fn threads_stand_under_their_process() {
         &[server],
         CpuUnit::Seconds,
         &expect![[r#"
+            table:
                  UID     PID      USR      SYS +-SPLIT TICKS      CPU   +-CPU     WAIT   VCSW  NVCSW  COMMAND
                mysql    7141    8.834   0.6780    0.12  2378    9.512  0.0041  >0.2406>12 000   >345  /usr/sbin/mariadbd --defaults-
                         7142        –        –       –     –    4.500  0.0041   0.2406 12 000    345  |__worker
@@ -146,6 +149,7 @@ fn a_split_at_boundaries_says_what_was_stolen() {
         &[process(7141, "mariadbd", used(10_000, Some(split)))],
         CpuUnit::Core,
         &expect![[r#"
+            table:
                  UID     PID     %USR     %SYS +-SPLIT     %IRQ  %STOLEN     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
                mysql    7141    90.00    10.00   0.010    2.000    2.000    100.0   0.041    2.406 12 000    345  /usr/sbin/mariadbd -
               % of one CPU; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick

@@ -66,6 +66,11 @@ impl Planted {
         self.child.id()
     }
 
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     pub fn new_client(&self) -> Client {
         Client::connect(&self.address)
     }
