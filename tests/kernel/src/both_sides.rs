@@ -48,8 +48,9 @@ fn a_run_is_watched_and_explained_in_one_step() {
     for part in ["", "server", "profile"] {
         let folder = Path::new(record).join(part);
         let again = parallax(&["report", folder.to_str().unwrap()]);
+        // A profile that was ended with the run was ended early.
         assert!(
-            matches!(again.status.code(), Some(0 | 3)) && !again.stdout.is_empty(),
+            matches!(again.status.code(), Some(0 | 3 | 130)) && !again.stdout.is_empty(),
             "{part}: {}",
             said(&again)
         );
