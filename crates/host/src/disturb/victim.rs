@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, getsid, pidfd_open, pidfd_send_signal, test_kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, test_kill_process};
 
 use super::error::DisturbError;
 
@@ -87,7 +87,7 @@ impl Victim {
         if ancestors(std::process::id()).contains(&pid) {
             return Err(guarded("one of those that started this process, such as its shell"));
         }
-        if getsid(None).is_ok_and(|leader| leader == raw) {
+        if Stat::read(std::process::id()).is_some_and(|this| this.session == pid) {
             return Err(guarded("the leader of this session, such as its shell"));
         }
         Ok(())
@@ -142,6 +142,8 @@ pub(crate) struct Stat {
     pub name: String,
     pub state: char,
     pub parent: u32,
+    /// The pid of the session's leader; 0 where nobody of this pid namespace leads it, as in a container.
+    pub session: u32,
     pub flags: u64,
     pub started: u64,
 }
@@ -158,9 +160,10 @@ impl Stat {
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
         let parent = fields.next()?.parse().ok()?;
-        let flags = fields.nth(4)?.parse().ok()?;
+        let session = fields.nth(1)?.parse().ok()?;
+        let flags = fields.nth(2)?.parse().ok()?;
         let started = fields.nth(12)?.parse().ok()?;
-        Some(Stat { name, state, parent, flags, started })
+        Some(Stat { name, state, parent, session, flags, started })
     }
 }
 
@@ -196,10 +199,10 @@ mod tests {
 
     #[test]
     fn a_name_of_brackets_does_not_move_the_fields() {
-        let tail = "S 7 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
+        let tail = "S 7 7 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
         let stat = Stat::parse(&format!("42 (a) R 1 (b) {tail}")).unwrap();
         assert_eq!((stat.name.as_str(), stat.state, stat.parent), ("a) R 1 (b", 'S', 7));
-        assert_eq!((stat.flags, stat.started), (4_194_560, 98_765));
+        assert_eq!((stat.session, stat.flags, stat.started), (9, 4_194_560, 98_765));
         assert_eq!(Stat::parse("42 (a) S 7"), None);
     }
 
