@@ -156,7 +156,8 @@ struct gone {
 	u32 pid;
 	u32 tid;
 	u8 kind;
-	u8 pad[7];
+	u8 flags;
+	u8 pad[6];
 };
 
 /* What could not be told. Each is printed. */

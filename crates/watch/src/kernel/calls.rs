@@ -28,6 +28,7 @@ pub enum Moves {
 
 const WAITS: &[(c::c_long, Waits)] = &[
     (c::SYS_futex, Waits::Lock),
+    (c::SYS_futex_waitv, Waits::Lock),
     (c::SYS_flock, Waits::Lock),
     (c::SYS_semop, Waits::Lock),
     (c::SYS_semtimedop, Waits::Lock),

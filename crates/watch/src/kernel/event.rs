@@ -129,7 +129,8 @@ struct Gone {
     pid: u32,
     tid: u32,
     kind: u8,
-    pad: [u8; 7],
+    flags: u8,
+    pad: [u8; 6],
 }
 
 /// One event, read where it lies.
@@ -187,7 +188,7 @@ pub enum Told<'a> {
 pub fn told(raw: &[u8]) -> Option<Told<'_>> {
     let (gone, _) = Gone::ref_from_prefix(raw).ok()?;
     match gone.kind {
-        1..=4 => Some(Told::Edge { tid: gone.tid, noted: gone.kind < 4 && gone.pad[0] & NOTED != 0 }),
+        1..=4 => Some(Told::Edge { tid: gone.tid, noted: gone.flags & NOTED != 0 }),
         5 => Some(Told::Note(Note::ref_from_prefix(raw).ok()?.0)),
         _ => None,
     }
@@ -308,6 +309,7 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Note, woken_parts), 72);
         assert_eq!(size_of::<Note>(), 672);
         assert_eq!(std::mem::offset_of!(Gone, kind), std::mem::offset_of!(Head, kind));
+        assert_eq!(std::mem::offset_of!(Gone, flags), std::mem::offset_of!(Head, flags));
     }
 
     #[test]

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * Accounts of threads: every nanosecond since a thread was first put on a CPU under watch lies in exactly one part.
+ * Included by watch.bpf.c alone.
+ */
+#ifndef PARALLAX_WATCH_ACCOUNT_H
+#define PARALLAX_WATCH_ACCOUNT_H
+
+enum waker { STRANGER = 0, FELLOW, READER };
+
+struct suspect {
+	u32 pid;
+	u32 pad;
+	u64 time;
+	char comm[16];
+};
+
+struct thread {
+	/* Everything before this instant lies in `parts`. */
+	u64 at;
+	/* Since the thread's previous event. */
+	u64 parts[PARTS];
+	/* What it is doing: the part that time goes to. */
+	u8 doing;
+	/* It waits for a CPU because it was pushed off one. */
+	u8 preempted;
+	u8 classified;
+	u8 idle_told;
+	/* What was taken of its CPU when it was put on it, and since counted. */
+	u64 taken;
+	/* The scheduler's account of its running when it was put on its CPU. */
+	u64 ran;
+	u64 wait_began;
+	u64 throttled_before;
+	u64 preempted_ns;
+	u32 preemptions;
+	/* Who ran while it waited since its previous event: the longest, as far as there is room. */
+	struct suspect suspects[SUSPECTS];
+	/* It read last: whom it wakes now, it hands its request to. */
+	u8 has_read;
+	/* A thread that had read has woken it. */
+	u8 handed;
+	/* Who wakes it just now (enum waker). */
+	u8 waker;
+	u8 wakes;
+	/* Its account has just begun, with it on a CPU. */
+	u8 is_new;
+	/* Its last sleep on a disk: a thread that waits for this one meanwhile waits for the disk. */
+	u64 disk_began;
+	u64 disk_ended;
+	s64 class;
+	/* When it was last woken, by whom ever, and its parts until then. */
+	u64 woken_at;
+	u64 woken_parts[PARTS];
+	/* When fellow threads woke it. */
+	struct wake woken_by_fellows[WAKES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/*
+ * What the hypervisor and, where the kernel counts it, interrupts took so far of the CPU that a thread runs on. Kept
+ * by the kernel up to its last tick, switch or wake-up on that CPU. Every thread has a place in a fair queue, real-time
+ * ones too.
+ */
+static __always_inline u64 taken_of(struct task_struct *task)
+{
+	struct cfs_rq *fair = task->se.cfs_rq;
+	struct rq *queue;
+	u64 taken = 0;
+
+	if (!fair || !bpf_core_field_exists(fair->rq))
+		return 0;
+	queue = fair->rq;
+	if (!queue)
+		return 0;
+	if (bpf_core_field_exists(queue->prev_steal_time_rq))
+		taken += queue->prev_steal_time_rq;
+	if (bpf_core_field_exists(queue->prev_irq_time))
+		taken += queue->prev_irq_time;
+	return taken;
+}
+
+/* Puts the time until `now` where it belongs. The only place that adds to `parts`. */
+static __always_inline void advance(struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 passed = now > thread->at ? now - thread->at : 0;
+	u32 doing = thread->doing;
+
+	thread->at += passed;
+	if (doing == ON_CPU) {
+		u64 taken = taken_of(task);
+		u64 stolen = taken > thread->taken ? taken - thread->taken : 0;
+
+		/* More than passed was taken before the kernel counted it: the rest goes to what comes next. */
+		if (stolen > passed)
+			stolen = passed;
+		thread->taken += stolen;
+		thread->parts[STOLEN] += stolen;
+		thread->parts[ON_CPU] += passed - stolen;
+		return;
+	}
+	if (doing < PARTS)
+		thread->parts[doing] += passed;
+}
+
+static __always_inline void set_going(struct thread *thread, struct task_struct *task)
+{
+	thread->doing = ON_CPU;
+	thread->taken = taken_of(task);
+	thread->ran = task->se.sum_exec_runtime;
+}
+
+static __always_inline struct thread *this_thread(struct task_struct *task, u64 now)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (thread)
+		return thread;
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		__sync_fetch_and_add(&losses.threads, 1);
+		return NULL;
+	}
+	thread->at = now;
+	thread->is_new = 1;
+	set_going(thread, task);
+	return thread;
+}
+
+/* A part for the file behind a descriptor that a thread sleeps on. */
+static __always_inline u8 part_of_file(struct task_struct *task, u64 fd)
+{
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files, *file = NULL;
+	u16 mode;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return OTHER;
+	files = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), &files[fd]) || !file)
+		return OTHER;
+	mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
+	if (mode == S_IFSOCK)
+		return NETWORK;
+	return mode == S_IFREG || mode == S_IFBLK ? DISK : OTHER;
+}
+
+/* Why this thread, the current one, goes to sleep. */
+static __always_inline u8 reason_to_sleep(struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	long call = CALL_NUMBER(regs);
+
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		return DISK;
+	if (call < 0 || call >= CALLS)
+		return OTHER;
+	switch (settings.calls[call & (CALLS - 1)]) {
+	case CALL_LOCK:
+		return LOCK;
+	case CALL_DISK:
+		return DISK;
+	case CALL_NETWORK:
+		return NETWORK;
+	case CALL_POLL:
+		return IDLE;
+	case CALL_FILE:
+		return part_of_file(task, CALL_ARG1(regs));
+	}
+	return OTHER;
+}
+
+/* By how much the quota of the thread's group has held its CPU back so far. */
+static __always_inline u64 throttled_so_far(struct task_struct *task)
+{
+	struct cfs_rq *queue = BPF_CORE_READ(task, se.cfs_rq);
+
+	if (!queue || !bpf_core_field_exists(queue->throttled_clock_self_time))
+		return 0;
+	return BPF_CORE_READ(queue, throttled_clock_self_time);
+}
+
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	struct cfs_rq *queue;
+
+	/* From 6.18 a thread itself leaves the queue when its group has used its quota; before, the group did. */
+	if (bpf_core_field_exists(task->throttled))
+		return task->throttled;
+	queue = BPF_CORE_READ(task, se.cfs_rq);
+	return queue && BPF_CORE_READ(queue, throttle_count) > 0;
+}
+
+/*
+ * A thread that runs was put on its CPU without our being told: the kernel leaves a program out that runs already on
+ * that CPU, and while others attach. It has run since as long as the scheduler says, and did before what we knew.
+ */
+static __always_inline void heal_running(struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 ran = task->se.sum_exec_runtime - thread->ran;
+
+	if (thread->doing == ON_CPU)
+		return;
+	if (thread->at + ran < now)
+		advance(thread, task, now - ran);
+	set_going(thread, task);
+	__sync_fetch_and_add(&losses.switches, 1);
+}
+
+/* A thread that is put on a CPU and never left one, as far as we were told, ran as long as the scheduler says. */
+static __always_inline void heal_switched_out(struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 ran = task->se.sum_exec_runtime - thread->ran;
+
+	if (thread->doing != ON_CPU)
+		return;
+	if (thread->at + ran < now)
+		advance(thread, task, thread->at + ran);
+	thread->doing = OTHER;
+	__sync_fetch_and_add(&losses.switches, 1);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/*
+ * The server's connections: which they are, when their bytes came, and the bytes that a call moved. Included by
+ * watch.bpf.c alone.
+ */
+#ifndef PARALLAX_WATCH_SOCKET_H
+#define PARALLAX_WATCH_SOCKET_H
+
+struct waiting {
+	u32 end;
+	u32 pad;
+	u64 at;
+};
+
+struct conn {
+	u64 cookie;
+	/* Bytes that arrived and were not read yet: where each lot ends in the stream, and when it came. */
+	struct waiting waiting[ARRIVALS];
+	u32 head;
+	u32 tail;
+	u8 told;
+	/* Everything it reads and writes is copied. */
+	u8 whole;
+	/* An event of it found the ring full. */
+	u8 missed;
+	/* It was accepted under watch. */
+	u8 fresh;
+	u16 family;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct conn);
+} conns SEC(".maps");
+
+/* Whether this is a connection that the server accepted. */
+static __always_inline bool is_served(struct sock *sk)
+{
+	u16 family = sk->__sk_common.skc_family;
+
+	if (family == AF_INET || family == AF_INET6)
+		return sk->__sk_common.skc_state != TCP_LISTEN && ports[sk->__sk_common.skc_num];
+	/* An accepted one has the address of its listener; one that connects has none. */
+	if (family == AF_UNIX)
+		return BPF_CORE_READ((struct unix_sock *)sk, addr) != NULL;
+	return false;
+}
+
+/* Whether a Unix socket was made under watch; of TCP the change of state says it. */
+static __always_inline bool is_fresh(struct sock *sk)
+{
+	u64 inode;
+
+	if (sk->__sk_common.skc_family != AF_UNIX || !knows_old)
+		return false;
+	inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
+	return inode && !bpf_map_lookup_elem(&old_sockets, &inode);
+}
+
+static __always_inline struct conn *conn_of(struct sock *sk)
+{
+	struct conn *conn = bpf_sk_storage_get(&conns, sk, 0, 0);
+
+	if (conn || !is_served(sk))
+		return conn;
+	conn = bpf_sk_storage_get(&conns, sk, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!conn) {
+		__sync_fetch_and_add(&losses.conns, 1);
+		return NULL;
+	}
+	conn->cookie = bpf_get_socket_cookie(sk);
+	conn->family = sk->__sk_common.skc_family;
+	conn->fresh = is_fresh(sk);
+	return conn;
+}
+
+/* Where the reader of a TCP connection stands, and how far its bytes have come. */
+static __always_inline u32 read_up_to(struct sock *sk)
+{
+	struct tcp_sock *tcp = (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+
+	return tcp ? tcp->copied_seq : 0;
+}
+
+/* Moves what was read from the connection's lots to the note; of one lot only, to the event. */
+static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, struct event *event, struct note *note,
+					  u32 length)
+{
+	bool has_bytes = conn->family != AF_UNIX;
+	u32 read_to = has_bytes ? read_up_to(sk) : 0;
+	u32 began = read_to - length;
+	u32 n = 0, i;
+
+	for (i = 0; i < ARRIVALS; i++) {
+		struct waiting *lot;
+		struct arrival *arrival;
+
+		if (conn->head == conn->tail)
+			break;
+		lot = &conn->waiting[conn->head & (ARRIVALS - 1)];
+		arrival = &note->arrived[n & (ARRIVALS - 1)];
+		arrival->at = lot->at;
+		arrival->end = has_bytes ? lot->end - began : length;
+		/* A lot that ends before this read began was read before the watch did, or by another way. */
+		if (!has_bytes || (s32)(lot->end - began) > 0)
+			n++;
+		if (has_bytes && (s32)(lot->end - read_to) > 0)
+			break;
+		conn->head++;
+	}
+	event->arrivals = n;
+	event->arrived = note->arrived[0];
+}
+
+/* Copies what the current system call moved, as far as it lies in memory that the caller named. */
+static __always_inline u32 copy_moved(struct event *event, struct task_struct *task, u32 length, u32 most)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	long call = CALL_NUMBER(regs);
+	u64 vectors = 0, count = 0;
+	u32 copied = 0, i;
+	u8 how;
+
+	if (call < 0 || call >= CALLS)
+		return 0;
+	if (most > length)
+		most = length;
+	how = settings.moves[call & (CALLS - 1)];
+	if (how == MOVE_BUFFER) {
+		if (most > CAPTURE)
+			most = CAPTURE;
+		if (bpf_probe_read_user(event->bytes, most & (2 * CAPTURE - 1), (void *)CALL_ARG2(regs)))
+			return 0;
+		return most;
+	}
+	if (how == MOVE_VECTORS) {
+		vectors = CALL_ARG2(regs);
+		count = CALL_ARG3(regs);
+	} else if (how == MOVE_MESSAGE) {
+		struct user_message message;
+
+		if (bpf_probe_read_user(&message, sizeof(message), (void *)CALL_ARG2(regs)))
+			return 0;
+		vectors = message.vectors;
+		count = message.count;
+	}
+	for (i = 0; i < VECTORS && i < count && copied < most; i++) {
+		struct user_vector vector;
+		u32 part;
+
+		if (bpf_probe_read_user(&vector, sizeof(vector), (void *)(vectors + i * sizeof(vector))))
+			break;
+		part = vector.length > most - copied ? most - copied : vector.length;
+		if (copied >= CAPTURE || part > CAPTURE)
+			break;
+		if (bpf_probe_read_user(&event->bytes[copied & (CAPTURE - 1)], part & (2 * CAPTURE - 1),
+					(void *)vector.base))
+			break;
+		copied += part;
+	}
+	return copied;
+}
+
+/* Where a connection leads. */
+static __always_inline void fill_ends(struct note *note, struct conn *conn, struct sock *sk)
+{
+	note->family = conn->family;
+	note->local_port = sk->__sk_common.skc_num;
+	note->peer_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+	if (conn->family == AF_INET) {
+		BPF_CORE_READ_INTO(&note->local, sk, __sk_common.skc_rcv_saddr);
+		BPF_CORE_READ_INTO(&note->peer, sk, __sk_common.skc_daddr);
+	} else if (conn->family == AF_INET6) {
+		BPF_CORE_READ_INTO(&note->local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&note->peer, sk, __sk_common.skc_v6_daddr);
+	}
+}
+
+#endif
