@@ -84,8 +84,10 @@ impl Session {
     /// When /proc cannot be read or the kernel takes no more.
     pub fn refresh(&mut self, now: Nanos) -> Result<bool, WatchError> {
         self.assembling.borrow_mut().assembler.forget_threads(Nanos(now.0.saturating_sub(SILENT.0)));
-        let mut processes = self.kernel.processes();
-        processes.retain(|pid| Path::new(&format!("/proc/{pid}")).exists());
+        let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
+        let (processes, ended): (Vec<u32>, Vec<u32>) =
+            self.kernel.processes().into_iter().partition(is_there);
+        ended.into_iter().for_each(|process| self.kernel.forget(process));
         if processes.is_empty() {
             return Ok(false);
         }
@@ -122,6 +124,11 @@ impl Session {
     /// What could not be told from the bytes of connections.
     pub fn counts(&self) -> dissect::Counts {
         self.assembling.borrow().assembler.counts()
+    }
+
+    /// Requests that were given up because too many waited on one connection, or too many connections were open.
+    pub fn given_up(&self) -> u64 {
+        self.assembling.borrow().assembler.given_up()
     }
 
     pub fn connections(&self) -> u64 {

@@ -6,7 +6,6 @@ use record::observation::watch::{
     self, ClassResult, Digest, Losses, ProtocolCount, WatchLine, WatchQuantiles,
 };
 use record::{Durations, Part, Protocol, Served};
-use units::Nanos;
 
 pub use record::observation::watch::PartsNs;
 
@@ -246,12 +245,4 @@ impl DigestSums {
 /// 2^64 ns of summed time are 584 years of waiting.
 fn whole(sum: u128) -> u64 {
     u64::try_from(sum).unwrap_or(u64::MAX)
-}
-
-/// Time in sums, for the laws that hold between them.
-impl Sums {
-    /// Sum of the responses.
-    pub fn total(&self) -> Nanos {
-        Nanos(whole(self.response.sum_ns()))
-    }
 }

@@ -197,7 +197,7 @@ impl<'a> Observing<'a> {
         let counts = self.session.counts();
         Losses {
             ring_full: kernel.ring_full,
-            map_full: kernel.map_full,
+            map_full: kernel.map_full + self.session.given_up(),
             recursion: kernel.recursion + kernel.missed_switches,
             mid_connection: counts.mid_connection_requests,
             unparsed: counts.unparsed + counts.dropped + kernel.unreadable,

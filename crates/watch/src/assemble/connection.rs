@@ -43,7 +43,7 @@ struct Lot {
 }
 
 /// A write of the server.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Write {
     /// How many bytes of the server had been written then.
     end: u64,
@@ -52,7 +52,8 @@ struct Write {
     tid: u32,
     polled: u64,
     worked: Worked,
-    hand_offs: HandOffs,
+    /// Where another thread has read than writes.
+    hand_offs: Option<Box<HandOffs>>,
 }
 
 /// A thread wrote that had not read the request.
@@ -191,9 +192,15 @@ impl Connection {
             tid: event.tid,
             polled: step.polled,
             worked: self.worked,
-            hand_offs: hand_offs(event, step),
+            hand_offs: self.is_handed_to(event.tid).then(|| Box::new(hand_offs(event, step))),
         };
         push(&mut self.writes, write);
+    }
+
+    /// Whether what this thread writes may answer what another has read.
+    fn is_handed_to(&self, tid: u32) -> bool {
+        let readers = self.pending.front().map(|pending| pending.read.tid).into_iter();
+        readers.chain(self.reads.iter().map(|read| read.tid)).any(|reader| reader != tid)
     }
 
     /// A request is complete, as the dissector says.
@@ -208,6 +215,11 @@ impl Connection {
             self.given_up += 1;
         }
         self.pending.push_back(Pending { asked, read, arrived, begun: asked.began });
+    }
+
+    /// Requests that were read and not answered.
+    pub fn waiting(&self) -> u64 {
+        self.pending.len() as u64
     }
 
     /// No answer to request `n` will be known.
@@ -300,7 +312,9 @@ impl Connection {
             let polled = (write.polled - read.polled.min(write.polled)).min(response.0);
             return (worked.at_most(response.0 - polled), polled);
         }
-        let hand_off = write.hand_offs.of(read.at);
+        let Some(hand_off) = write.hand_offs.as_ref().map(|starts| starts.of(read.at)) else {
+            return (Worked::default(), 0);
+        };
         let own = (write.at.saturating_sub(hand_off.from.max(read.at))).0.min(response.0);
         let polled = hand_off.polled.min(own);
         let theirs = hand_off.worked.at_most(own - polled);
@@ -348,8 +362,8 @@ fn after(event: &Event<'_>, until_then: &kernel::Account) -> Worked {
 }
 
 /// The first mark that reaches `end`.
-fn covering<T: Copy>(marks: &VecDeque<T>, end: u64, reach: impl Fn(&T) -> u64) -> Option<T> {
-    marks.iter().find(|mark| reach(mark) >= end).or(marks.back()).copied()
+fn covering<T: Clone>(marks: &VecDeque<T>, end: u64, reach: impl Fn(&T) -> u64) -> Option<T> {
+    marks.iter().find(|mark| reach(mark) >= end).or(marks.back()).cloned()
 }
 
 /// Of too many, one in the middle goes: the first and the last bytes are those that are asked for.

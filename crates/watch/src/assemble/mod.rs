@@ -144,7 +144,7 @@ impl Assembler {
             let stays = connection.last_seen >= median;
             if !stays {
                 counts.add(dissector.counts());
-                *given_up += connection.given_up;
+                *given_up += connection.given_up + connection.waiting();
             }
             stays
         });
@@ -162,6 +162,12 @@ impl Assembler {
             counts.add(dissector.counts());
         }
         counts
+    }
+
+    /// Requests that were given up so far: too many waited on their connection, or it was forgotten.
+    pub fn given_up(&self) -> u64 {
+        let open = self.connections.values().map(|(_, connection)| connection.given_up);
+        self.given_up + open.sum::<u64>()
     }
 
     /// Connections seen so far.

@@ -210,6 +210,12 @@ impl Kernel {
         map(&self.object, "processes").keys().filter_map(|key| word(&key)).collect()
     }
 
+    /// Watches this process no longer: it has ended, and its number may become another's.
+    pub fn forget(&mut self, process: u32) {
+        // It may be gone already: then there is nothing to forget.
+        let _ = map(&self.object, "processes").delete(&process.to_ne_bytes());
+    }
+
     /// What could not be told so far.
     pub fn losses(&self) -> Losses {
         let zero = 0_u32.to_ne_bytes();
