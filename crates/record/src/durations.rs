@@ -48,6 +48,13 @@ impl Durations {
         self.histogram.saturating_record(kept.0);
     }
 
+    /// Adds `count` durations of no length.
+    pub fn record_zeros(&mut self, count: u64) {
+        if count > 0 {
+            self.histogram.saturating_record_n(0, count);
+        }
+    }
+
     /// Adds all of `other`: counts add, nothing is averaged.
     pub fn merge(&mut self, other: &Durations) {
         self.histogram.add(&other.histogram).expect("a histogram that came within bounds merges within them");

@@ -47,7 +47,7 @@ enum {
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_EXIST = 2 };
-enum { BPF_F_NO_PREALLOC = 1U << 0 };
+enum { BPF_F_NO_PREALLOC = 1U << 0, BPF_F_MMAPABLE = 1U << 10 };
 enum { BPF_RB_NO_WAKEUP = 1ULL << 0, BPF_RB_FORCE_WAKEUP = 1ULL << 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1ULL << 0 };
 enum { BPF_F_USER_STACK = 1ULL << 8 };
@@ -127,6 +127,7 @@ struct socket;
 
 struct sock {
 	struct sock_common __sk_common;
+	u16 sk_protocol;
 	struct socket *sk_socket;
 };
 
@@ -183,6 +184,7 @@ struct pt_regs {
 
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
 enum { TCP_ESTABLISHED = 1, TCP_CLOSE = 7, TCP_LISTEN = 10 };
+enum { IPPROTO_TCP = 6 };
 enum { MSG_PEEK = 2 };
 enum { PF_IO_WORKER = 0x00000010, PF_KTHREAD = 0x00200000 };
 enum { S_IFMT = 0170000, S_IFSOCK = 0140000, S_IFREG = 0100000, S_IFBLK = 0060000 };

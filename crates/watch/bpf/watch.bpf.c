@@ -5,7 +5,7 @@
  * Each thread of a watched process has an account (watch_account.h). At each edge of a request (a read, a write) the
  * account since the thread's previous edge goes to user space with the bytes that were moved; user space adds accounts
  * up to requests. So the parts of a request sum to its time by construction, and no wake-up is ever paid for by the
- * server: user space looks into the ring when it likes.
+ * server: user space looks into the lanes when it likes.
  *
  * What it costs the server is measured by bench/watch_cost.py, and by `parallax watch --self` wherever it runs.
  */
@@ -27,6 +27,9 @@ u8 ports[65536] SEC(".bss.ports");
 u32 knows_old SEC(".bss.old");
 struct losses losses SEC(".bss.losses");
 
+/* Since 6.2. */
+extern void *bpf_rdonly_cast(const void *object, u32 type) __ksym;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
@@ -43,11 +46,7 @@ struct {
 	__type(value, u8);
 } old_sockets SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24);
-} ring SEC(".maps");
-
+#include "watch_lane.h"
 #include "watch_account.h"
 #include "watch_culprit.h"
 #include "watch_socket.h"
@@ -274,17 +273,14 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_arrival, struct sock *sk)
 {
-	u16 family = sk->__sk_common.skc_family;
 	struct tcp_sock *tcp;
 	struct waiting *last;
 	struct conn *conn;
 	u32 end = 0;
 
-	if (family == AF_INET || family == AF_INET6) {
-		if (!ports[sk->__sk_common.skc_num] || sk->__sk_common.skc_state == TCP_LISTEN)
-			return 0;
+	if (is_internet(sk)) {
 		conn = conn_of(sk);
-		tcp = (struct tcp_sock *)bpf_skc_to_tcp_sock(sk);
+		tcp = tcp_of(sk);
 		end = tcp ? tcp->rcv_nxt : 0;
 	} else {
 		/* Known from its first read on: before, nobody can tell whose it is. */
@@ -304,22 +300,11 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	return 0;
 }
 
-/* Done for a thread, not by it: it will learn of the bytes later. */
-static __always_inline bool is_asynchronous(struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
-	return (task->flags & PF_IO_WORKER) || CALL_NUMBER(regs) == settings.ring_call;
-}
-
 static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 cpu = bpf_get_smp_processor_id();
 	struct thread *thread;
-	struct event *event;
 	struct conn *conn;
-	struct note *note;
 	u64 now;
 
 	if (!is_watched(task->tgid))
@@ -329,9 +314,7 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 		return;
 	now = bpf_ktime_get_ns();
 	thread = this_thread(task, now);
-	event = bpf_map_lookup_elem(&scratch, &cpu);
-	note = bpf_map_lookup_elem(&notes, &cpu);
-	if (!thread || !event || !note)
+	if (!thread)
 		return;
 	thread->is_new = 0;
 	heal_running(thread, task, now);
@@ -339,18 +322,7 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	if (kind == EVENT_READ)
 		/* What a function returned for the request before says nothing of this one. */
 		thread->classified = 0;
-	fill(event, thread, task, now, kind);
-	event->socket = conn->cookie;
-	event->length = length;
-	if (is_asynchronous(task))
-		event->flags |= EVENT_ASYNC;
-	if (kind == EVENT_READ)
-		take_arrivals(conn, sk, event, note, length);
-	event->captured = copy_moved(event, task, length, conn->whole ? CAPTURE : settings.capture);
-	if (kind == EVENT_READ && event->captured && event->bytes[0] == '*')
-		/* A list of Redis commands must be seen to its end to be counted. */
-		conn->whole = 1;
-	if (!tell_moved(event, note, thread, conn, sk)) {
+	if (!tell_moved(thread, task, now, conn, sk, length, kind)) {
 		/* Its bytes are lost, its time is not: that goes with the thread's next event. */
 		conn->missed = 1;
 		return;
@@ -381,7 +353,6 @@ int BPF_PROG(on_write, struct sock *sk, int ret, int flags)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int old, int new)
 {
-	struct gone gone = {};
 	struct conn *conn;
 
 	if (new == TCP_ESTABLISHED && ports[sk->__sk_common.skc_num]) {
@@ -395,11 +366,7 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 	conn = bpf_sk_storage_get(&conns, sk, 0, 0);
 	if (!conn || !conn->told)
 		return 0;
-	gone.at = bpf_ktime_get_ns();
-	gone.socket = conn->cookie;
-	gone.kind = EVENT_CLOSED;
-	if (bpf_ringbuf_output(&ring, &gone, sizeof(gone), BPF_RB_NO_WAKEUP))
-		__sync_fetch_and_add(&losses.ring_full, 1);
+	tell_closed(conn);
 	return 0;
 }
 

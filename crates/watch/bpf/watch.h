@@ -56,6 +56,10 @@ struct settings {
 	u8 calls[CALLS];
 	/* By number of a system call: where the bytes are that it moves (enum move). */
 	u8 moves[CALLS];
+	/* Told from whatever else may lie there by chance: added to an event's place, it is its stamp. */
+	u64 secret;
+	/* Of a lane: a power of two. */
+	u32 lane_bytes;
 	/* Most bytes to copy of one read or write. */
 	u32 capture;
 	/* The number of sched_yield. */
@@ -64,7 +68,7 @@ struct settings {
 	s32 ring_call;
 };
 
-enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED, EVENT_NOTE };
+enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED };
 enum event_flags {
 	/* The first event of its connection: its note says where it leads. */
 	EVENT_NEW = 1,
@@ -72,7 +76,7 @@ enum event_flags {
 	EVENT_MISSED = 2,
 	/* The connection was accepted under watch. */
 	EVENT_FRESH = 4,
-	/* A note of the same thread came before it. */
+	/* A note lies between it and its bytes. */
 	EVENT_NOTED = 8,
 	/* Not by the thread itself: by io_uring on its behalf. */
 	EVENT_ASYNC = 16,
@@ -85,12 +89,16 @@ struct arrival {
 	u32 pad;
 };
 
-/* A thread reached an edge. Small: there are two of them for each request of a busy server. */
+/* A thread reached an edge. There are two for each request of a busy server, so what few have to say is in a note. */
 struct event {
+	/* Its place in its lane, and the lanes' secret: written last, so that it is whole when this is right. */
+	u64 stamp;
 	u64 at;
 	u64 socket;
 	u32 pid;
 	u32 tid;
+	/* Of all that belongs to it; a multiple of eight. */
+	u32 size;
 	u8 kind;
 	u8 flags;
 	/* How many lots of bytes a read took: one is here, several are in the note. */
@@ -99,15 +107,13 @@ struct event {
 	/* Bytes that the call moved, and how many of them are here. */
 	u32 length;
 	u32 captured;
-	u32 preemptions;
 	u64 preempted_ns;
+	u32 preemptions;
+	u32 pad_too;
 	/* Since the thread's previous event. */
 	u64 parts[PARTS];
 	struct arrival arrived;
-	u8 bytes[2 * CAPTURE];
 };
-
-#define EVENT_HEAD (__builtin_offsetof(struct event, bytes))
 
 /* A fellow thread woke it: from then on its time can be for what that one handed over. */
 struct wake {
@@ -116,17 +122,13 @@ struct wake {
 	u64 parts[PARTS];
 };
 
-/* What only some events have to say; told before them. */
 struct note {
-	u64 at;
-	u64 socket;
-	u32 pid;
-	u32 tid;
-	u8 kind;
-	u8 classified;
-	u16 family;
 	/* Who ran longest while the thread waited, or 0. */
 	u32 culprit;
+	u8 classified;
+	/* How many wakes there are. */
+	u8 wakes;
+	u16 family;
 	u64 culprit_ns;
 	char culprit_comm[16];
 	s64 class;
@@ -135,34 +137,33 @@ struct note {
 	u64 woken_parts[PARTS];
 	u16 local_port;
 	u16 peer_port;
-	/* How many wakes there are. */
-	u8 wakes;
-	u8 pad[3];
+	u32 pad;
 	u8 local[16];
 	u8 peer[16];
 	struct arrival arrived[ARRIVALS];
 	struct wake woken_by_fellows[WAKES];
 };
 
-_Static_assert(__builtin_offsetof(struct event, parts) == 48, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct event, bytes) == 144, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct note, woken_parts) == 72, "as in event.rs");
-_Static_assert(sizeof(struct note) == 672, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct event, parts) == 64, "as in event.rs");
+_Static_assert(sizeof(struct event) == 160, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct note, woken_parts) == 48, "as in event.rs");
+_Static_assert(sizeof(struct note) == 648, "as in event.rs");
 
-/* A connection is gone. The first fields are those of an event. */
-struct gone {
-	u64 at;
-	u64 socket;
-	u32 pid;
-	u32 tid;
-	u8 kind;
-	u8 flags;
-	u8 pad[6];
+/* Where a lane's events begin, and what may lie behind its end: an event that begins before it goes on there. */
+enum { LANE_HEAD = 4096, LANE_SLACK = 65536 };
+
+/* The events of one CPU. Its positions only grow; an event lies at its position modulo the lane's size. */
+struct lane {
+	/* By the kernel's side: up to where it is given away. */
+	u64 reserved;
+	u64 pad[7];
+	/* By user space: up to where it was read. */
+	u64 taken;
 };
 
 /* What could not be told. Each is printed. */
 struct losses {
-	u64 ring_full;
+	u64 lane_full;
 	u64 threads;
 	u64 conns;
 	u64 processes;

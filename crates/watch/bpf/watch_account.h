@@ -92,6 +92,8 @@ static __always_inline void advance(struct thread *thread, struct task_struct *t
 	u64 passed = now > thread->at ? now - thread->at : 0;
 	u32 doing = thread->doing;
 
+	/* What is compared below and what is used there stay one register: the verifier knows no copies. */
+	barrier_var(doing);
 	thread->at += passed;
 	if (doing == ON_CPU) {
 		u64 taken = taken_of(task);

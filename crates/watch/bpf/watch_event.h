@@ -5,20 +5,12 @@
 #ifndef PARALLAX_WATCH_EVENT_H
 #define PARALLAX_WATCH_EVENT_H
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* as many as there are CPUs: set before loading */
-	__type(key, u32);
-	__type(value, struct event);
-} scratch SEC(".maps");
+static __always_inline struct note *note_of(struct event *event)
+{
+	return (struct note *)(event + 1);
+}
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* as many as there are CPUs: set before loading */
-	__type(key, u32);
-	__type(value, struct note);
-} notes SEC(".maps");
-
+/* Its head, all but its size: that is known. */
 static __always_inline void fill(struct event *event, struct thread *thread, struct task_struct *task, u64 now,
 				 u8 kind)
 {
@@ -55,13 +47,8 @@ static __always_inline void fill_culprit(struct note *note, struct thread *threa
 	__builtin_memcpy(note->culprit_comm, thread->suspects[most].comm, 16);
 }
 
-static __always_inline void fill_note(struct note *note, struct event *event, struct thread *thread)
+static __always_inline void fill_note(struct note *note, struct thread *thread)
 {
-	note->at = event->at;
-	note->socket = event->socket;
-	note->pid = event->pid;
-	note->tid = event->tid;
-	note->kind = EVENT_NOTE;
 	note->classified = thread->classified;
 	note->class = thread->class;
 	note->wakes = thread->wakes;
@@ -85,57 +72,88 @@ static __always_inline void close_account(struct thread *thread)
 		__builtin_memset(thread->suspects, 0, sizeof(thread->suspects));
 }
 
-/* Never wakes the reader: that would cost the server ten times as much as the event. */
-static __always_inline bool tell(void *event, u32 size)
-{
-	if (bpf_ringbuf_output(&ring, event, size, BPF_RB_NO_WAKEUP) == 0)
-		return true;
-	__sync_fetch_and_add(&losses.ring_full, 1);
-	return false;
-}
-
 static __always_inline void tell_idle(struct thread *thread, struct task_struct *task, u64 now)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	struct event *event = bpf_map_lookup_elem(&scratch, &cpu);
-	struct note *note = bpf_map_lookup_elem(&notes, &cpu);
+	bool noted = has_note(thread);
+	struct place place = take_place(sizeof(struct event) + (noted ? sizeof(struct note) : 0));
 
-	if (!event || !note)
+	if (!place.event)
 		return;
-	fill(event, thread, task, now, EVENT_IDLE);
-	if (has_note(thread)) {
-		fill_note(note, event, thread);
-		if (!tell(note, sizeof(*note)))
-			return;
-		event->flags |= EVENT_NOTED;
+	fill(place.event, thread, task, now, EVENT_IDLE);
+	if (noted) {
+		fill_note(note_of(place.event), thread);
+		place.event->flags |= EVENT_NOTED;
 	}
-	if (tell(event, EVENT_HEAD)) {
-		close_account(thread);
-		thread->idle_told = 1;
-	}
+	give(&place);
+	close_account(thread);
+	thread->idle_told = 1;
 }
 
-/* Tells of a read or a write; false when the ring has no room for it. */
-static __always_inline bool tell_moved(struct event *event, struct note *note, struct thread *thread,
-				       struct conn *conn, struct sock *sk)
+static __always_inline void tell_closed(struct conn *conn)
 {
-	u32 copied = event->captured;
+	struct place place = take_place(sizeof(struct event));
 
+	if (!place.event)
+		return;
+	/* No thread's doing. */
+	__builtin_memset(&place.event->socket, 0, sizeof(struct event) - __builtin_offsetof(struct event, socket));
+	place.event->size = sizeof(struct event);
+	place.event->at = bpf_ktime_get_ns();
+	place.event->socket = conn->cookie;
+	place.event->kind = EVENT_CLOSED;
+	give(&place);
+}
+
+/* Done for a thread, not by it: it will learn of the bytes later. */
+static __always_inline bool is_asynchronous(struct task_struct *task, struct pt_regs *regs)
+{
+	return (task->flags & PF_IO_WORKER) || CALL_NUMBER(regs) == settings.ring_call;
+}
+
+/* Tells of a read or a write; false when there is no room for it. */
+static __always_inline bool tell_moved(struct thread *thread, struct task_struct *task, u64 now, struct conn *conn,
+				       struct sock *sk, u32 length, u8 kind)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	bool noted = !conn->told || has_note(thread) || conn->tail - conn->head > 1;
+	u32 before = sizeof(struct event) + (noted ? sizeof(struct note) : 0);
+	u32 most = conn->whole ? CAPTURE : settings.capture;
+	struct event *event;
+	struct place place;
+	u8 *bytes;
+
+	if (most > length)
+		most = length;
+	if (most > CAPTURE)
+		most = CAPTURE;
+	place = take_place(before + most);
+	event = place.event;
+	if (!event)
+		return false;
+	fill(event, thread, task, now, kind);
+	event->socket = conn->cookie;
+	event->length = length;
+	if (is_asynchronous(task, regs))
+		event->flags |= EVENT_ASYNC;
 	if (conn->missed)
 		event->flags |= EVENT_MISSED;
-	if (!conn->told)
-		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;
-	if (!conn->told || event->arrivals > 1 || has_note(thread)) {
-		fill_note(note, event, thread);
-		if (!conn->told)
-			fill_ends(note, conn, sk);
-		if (!tell(note, sizeof(*note)))
-			return false;
+	if (noted) {
 		event->flags |= EVENT_NOTED;
+		fill_note(note_of(event), thread);
 	}
-	if (copied > CAPTURE)
-		copied = CAPTURE;
-	return tell(event, EVENT_HEAD + copied);
+	if (!conn->told) {
+		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;
+		fill_ends(note_of(event), conn, sk);
+	}
+	if (kind == EVENT_READ)
+		take_arrivals(conn, sk, event, noted ? note_of(event) : NULL, length);
+	bytes = (u8 *)event + before;
+	event->captured = copy_moved(bytes, regs, most);
+	if (kind == EVENT_READ && event->captured && bytes[0] == '*')
+		/* A list of Redis commands must be seen to its end to be counted. */
+		conn->whole = 1;
+	give(&place);
+	return true;
 }
 
 #endif

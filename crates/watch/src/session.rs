@@ -1,8 +1,6 @@
 //! A server under watch: the kernel's side, the assembler, and the server's processes as they come and go.
 
-use std::cell::RefCell;
 use std::path::Path;
-use std::rc::Rc;
 
 use record::Served;
 use units::Nanos;
@@ -14,14 +12,9 @@ use crate::kernel::{Cost, CulpritRow, Kernel, LoadError, Losses, Settings};
 /// Watches until dropped. Nothing of the server is changed.
 pub struct Session {
     kernel: Kernel,
-    assembling: Rc<RefCell<Assembling>>,
+    assembler: Assembler,
     named: Named,
     found: Found,
-}
-
-struct Assembling {
-    assembler: Assembler,
-    done: Vec<Served>,
 }
 
 /// Why a server cannot be watched.
@@ -45,35 +38,32 @@ impl Session {
         hint: Option<dissect::Protocol>,
     ) -> Result<Session, WatchError> {
         let found = find::find(&named)?;
-        let assembling =
-            Rc::new(RefCell::new(Assembling { assembler: Assembler::new(hint), done: Vec::new() }));
-        let told = Rc::clone(&assembling);
-        let mut kernel = Kernel::load(settings, move |event| {
-            let Assembling { assembler, done } = &mut *told.borrow_mut();
-            assembler.take(event, &mut |served| done.push(served));
-        })?;
+        let mut kernel = Kernel::load(settings)?;
         kernel.watch(&found.processes, &found.ports)?;
         // After the programs run: what is made meanwhile counts as old at worst.
         kernel.set_old_sockets(&find::sockets_of_all(&found.processes))?;
-        Ok(Session { kernel, assembling, named, found })
+        Ok(Session { kernel, assembler: Assembler::new(hint), named, found })
     }
 
     /// The requests that were completed since the last call, in the order of their ends as far as threads allow.
     ///
     /// # Cost
     ///
-    /// Costs the server nothing. Called every few milliseconds, so that the ring does not fill.
+    /// Costs the server nothing. Called every few milliseconds, so that no ring fills.
     pub fn take(&mut self) -> Vec<Served> {
-        self.kernel.drain();
-        std::mem::take(&mut self.assembling.borrow_mut().done)
+        let mut done = Vec::new();
+        let assembler = &mut self.assembler;
+        self.kernel.drain(|event| assembler.take(event, &mut |served| done.push(served)));
+        done
     }
 
     /// Ends every connection: what was written last on it was the answer.
     pub fn finish(&mut self) -> Vec<Served> {
-        self.kernel.drain();
-        let Assembling { assembler, done } = &mut *self.assembling.borrow_mut();
+        let mut done = Vec::new();
+        let assembler = &mut self.assembler;
+        self.kernel.drain_all(|event| assembler.take(event, &mut |served| done.push(served)));
         assembler.finish(&mut |served| done.push(served));
-        std::mem::take(done)
+        done
     }
 
     /// Looks for ports and processes that the server has taken meanwhile, and forgets threads that ended. Called
@@ -83,7 +73,7 @@ impl Session {
     ///
     /// When /proc cannot be read or the kernel takes no more.
     pub fn refresh(&mut self, now: Nanos) -> Result<bool, WatchError> {
-        self.assembling.borrow_mut().assembler.forget_threads(Nanos(now.0.saturating_sub(SILENT.0)));
+        self.assembler.forget_threads(Nanos(now.0.saturating_sub(SILENT.0)));
         let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
         let (processes, ended): (Vec<u32>, Vec<u32>) =
             self.kernel.processes().into_iter().partition(is_there);
@@ -123,21 +113,21 @@ impl Session {
 
     /// What could not be told from the bytes of connections.
     pub fn counts(&self) -> dissect::Counts {
-        self.assembling.borrow().assembler.counts()
+        self.assembler.counts()
     }
 
     /// Requests that were given up because too many waited on one connection, or too many connections were open.
     pub fn given_up(&self) -> u64 {
-        self.assembling.borrow().assembler.given_up()
+        self.assembler.given_up()
     }
 
     pub fn connections(&self) -> u64 {
-        self.assembling.borrow().assembler.connections()
+        self.assembler.connections()
     }
 
     /// The digests by their ids, as texts.
     pub fn with_digests<T>(&self, look: impl FnOnce(&dissect::Digests) -> T) -> T {
-        look(self.assembling.borrow().assembler.digests())
+        look(self.assembler.digests())
     }
 
     /// See [`Kernel::measure_cost`].

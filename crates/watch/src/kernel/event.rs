@@ -1,4 +1,4 @@
-//! What the kernel's side tells, as it lies in the ring: the layout of `bpf/watch.h`.
+//! What the kernel's side tells, as it lies in the lanes: the layout of `bpf/watch.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -66,21 +66,27 @@ pub struct Opened {
     pub fresh: bool,
 }
 
+/// The part that every event has.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
-struct Head {
-    at: u64,
+pub struct Head {
+    /// The event's place and the lanes' secret, when it is whole.
+    pub stamp: u64,
+    pub at: u64,
     socket: u64,
     pid: u32,
     tid: u32,
+    /// Of all of it.
+    pub size: u32,
     kind: u8,
     flags: u8,
     arrivals: u8,
     pad: u8,
     length: u32,
     captured: u32,
-    preemptions: u32,
     preempted_ns: u64,
+    preemptions: u32,
+    pad_too: u32,
     parts: Account,
     arrived: Arrival,
 }
@@ -94,18 +100,14 @@ pub struct Wake {
     pub parts: Account,
 }
 
-/// What only some events have to say; it comes before them.
-#[derive(FromBytes, Immutable, KnownLayout, Clone)]
+/// What only some events have to say; it lies behind the head.
+#[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub struct Note {
-    at: u64,
-    socket: u64,
-    pid: u32,
-    tid: u32,
-    kind: u8,
-    classified: u8,
-    family: u16,
+struct Note {
     culprit: u32,
+    classified: u8,
+    wakes: u8,
+    family: u16,
     culprit_ns: u64,
     culprit_comm: [u8; 16],
     class: i64,
@@ -113,24 +115,11 @@ pub struct Note {
     woken_parts: Account,
     local_port: u16,
     peer_port: u16,
-    wakes: u8,
-    pad: [u8; 3],
+    pad: u32,
     local: [u8; 16],
     peer: [u8; 16],
     arrived: [Arrival; ARRIVALS],
     woken_by_fellows: [Wake; WAKES],
-}
-
-#[derive(FromBytes, Immutable, KnownLayout)]
-#[repr(C)]
-struct Gone {
-    at: u64,
-    socket: u64,
-    pid: u32,
-    tid: u32,
-    kind: u8,
-    flags: u8,
-    pad: [u8; 6],
 }
 
 /// One event, read where it lies.
@@ -165,40 +154,13 @@ pub struct Event<'a> {
     pub asynchronous: bool,
 }
 
-static NOTHING: Account = [0; PARTS];
-
 const NEW: u8 = 1;
 const MISSED: u8 = 2;
 const FRESH: u8 = 4;
 const NOTED: u8 = 8;
 const ASYNC: u8 = 16;
 
-/// What lies in the ring.
-pub enum Told<'a> {
-    Note(&'a Note),
-    /// An edge, and whether a note of the same thread belongs to it.
-    Edge {
-        tid: u32,
-        noted: bool,
-    },
-}
-
-/// Looks at what lies in the ring; `None` for what is of no known kind: then the object and the binary do not belong
-/// together.
-pub fn told(raw: &[u8]) -> Option<Told<'_>> {
-    let (gone, _) = Gone::ref_from_prefix(raw).ok()?;
-    match gone.kind {
-        1..=4 => Some(Told::Edge { tid: gone.tid, noted: gone.flags & NOTED != 0 }),
-        5 => Some(Told::Note(Note::ref_from_prefix(raw).ok()?.0)),
-        _ => None,
-    }
-}
-
 impl Note {
-    pub fn tid(&self) -> u32 {
-        self.tid
-    }
-
     fn culprit(&self) -> Option<Culprit> {
         let time = Nanos(self.culprit_ns);
         (self.culprit != 0).then_some(Culprit { pid: self.culprit, comm: self.culprit_comm, time })
@@ -214,22 +176,26 @@ impl Note {
 }
 
 impl<'a> Event<'a> {
-    /// An edge, with its note where it has one. `None` for what is no event of this version.
+    /// `None` for what is no event of this version: then the object and the binary do not belong together.
     ///
     /// # Cost
     ///
     /// Nothing is copied.
-    pub fn parse(raw: &'a [u8], note: Option<&'a Note>) -> Option<Event<'a>> {
-        let kind = *raw.get(std::mem::offset_of!(Gone, kind))?;
-        let edge = match kind {
+    pub fn parse(raw: &'a [u8]) -> Option<Event<'a>> {
+        let (head, rest) = Head::ref_from_prefix(raw).ok()?;
+        let edge = match head.kind {
             1 => Edge::Read,
             2 => Edge::Write,
             3 => Edge::Idle,
-            4 => return Event::gone(raw),
+            4 => Edge::Closed,
             _ => return None,
         };
-        let (head, bytes) = Head::ref_from_prefix(raw).ok()?;
-        let is_new = head.flags & NEW != 0;
+        let (note, bytes) = if head.flags & NOTED == 0 {
+            (None, rest)
+        } else {
+            let (note, bytes) = Note::ref_from_prefix(rest).ok()?;
+            (Some(note), bytes)
+        };
         Some(Event {
             at: Nanos(head.at),
             edge,
@@ -255,33 +221,9 @@ impl<'a> Event<'a> {
                 1 => std::slice::from_ref(&head.arrived),
                 several => note?.arrived.get(..usize::from(several))?,
             },
-            opened: note.filter(|_| is_new).map(|note| note.opened(head.flags & FRESH != 0)),
+            opened: note.filter(|_| head.flags & NEW != 0).map(|note| note.opened(head.flags & FRESH != 0)),
             missed: head.flags & MISSED != 0,
             asynchronous: head.flags & ASYNC != 0,
-        })
-    }
-
-    fn gone(raw: &'a [u8]) -> Option<Event<'a>> {
-        let (gone, _) = Gone::ref_from_prefix(raw).ok()?;
-        Some(Event {
-            at: Nanos(gone.at),
-            edge: Edge::Closed,
-            socket: gone.socket,
-            pid: gone.pid,
-            tid: gone.tid,
-            length: 0,
-            bytes: &[],
-            parts: &NOTHING,
-            preempted: Nanos(0),
-            preemptions: 0,
-            culprit: None,
-            woken: None,
-            wakes: &[],
-            class: None,
-            arrived: &[],
-            opened: None,
-            missed: false,
-            asynchronous: false,
         })
     }
 }
@@ -298,27 +240,31 @@ fn address(family: u16, bytes: [u8; 16], port: u16) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use zerocopy::IntoBytes;
+
     use super::*;
 
     /// If this fails, every figure is read from the wrong place: `bpf/watch.h` and this file have parted.
     #[test]
     fn the_layout_is_that_of_the_kernels_side() {
         // The header asserts the same numbers.
-        assert_eq!(std::mem::offset_of!(Head, parts), 48);
-        assert_eq!(size_of::<Head>(), 144);
-        assert_eq!(std::mem::offset_of!(Note, woken_parts), 72);
-        assert_eq!(size_of::<Note>(), 672);
-        assert_eq!(std::mem::offset_of!(Gone, kind), std::mem::offset_of!(Head, kind));
-        assert_eq!(std::mem::offset_of!(Gone, flags), std::mem::offset_of!(Head, flags));
+        assert_eq!((std::mem::offset_of!(Head, parts), size_of::<Head>()), (64, 160));
+        assert_eq!((std::mem::offset_of!(Note, woken_parts), size_of::<Note>()), (48, 648));
     }
 
     #[test]
     fn bytes_that_are_no_event_are_none() {
-        assert!(told(&[]).is_none() && Event::parse(&[], None).is_none());
-        assert!(told(&[9; 64]).is_none());
-        let mut short = [0_u64; 8];
-        short[3] = 1;
-        let bytes: Vec<u8> = short.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        assert!(Event::parse(&bytes, None).is_none());
+        assert!(Event::parse(&[]).is_none());
+        let mut words = [0_u64; 20];
+        assert!(Event::parse(words.as_bytes()).is_none());
+        words[4] = 1 << 32;
+        assert_eq!(Event::parse(words.as_bytes()).map(|event| event.edge), Some(Edge::Read));
+        assert!(Event::parse(&words.as_bytes()[..152]).is_none());
+        // Bytes, a note, and arrivals that are not there.
+        for (word, bits) in [(5, 1 << 32), (4, 8 << 40), (4, 2 << 48)] {
+            let mut broken = words;
+            broken[word] |= bits;
+            assert!(Event::parse(broken.as_bytes()).is_none());
+        }
     }
 }

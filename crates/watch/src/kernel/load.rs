@@ -1,11 +1,8 @@
 //! Loads the programs, attaches them, and reads what they tell.
 
-use std::cell::Cell;
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
 use libbpf_rs::btf::Btf;
@@ -13,20 +10,20 @@ use libbpf_rs::btf::types::Typedef;
 use libbpf_rs::query::{ProgInfoIter, ProgramInfo};
 use libbpf_rs::{
     Link, Map, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, OpenProgramMut, PrintLevel, Program,
-    RingBuffer, RingBufferBuilder, UprobeOpts,
+    UprobeOpts,
 };
-use rustc_hash::FxBuildHasher;
 use units::Nanos;
 
 use super::calls;
-use super::event::{self, Event, Note, Told};
+use super::event::Event;
+use super::lanes::{self, Lanes};
 
 /// What cannot be changed once it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Most bytes to copy of one read or write.
     pub capture: u32,
-    /// The ring's size; a power of two.
+    /// Room for events on their way, for all CPUs together.
     pub ring_bytes: u32,
     /// The function whose returned value is a request's class.
     pub class: Option<ClassProbe>,
@@ -61,7 +58,7 @@ pub enum LoadError {
 /// What could not be told; each a count since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Events that found the ring full.
+    /// Events that found the ring of their CPU full.
     pub ring_full: u64,
     /// Threads, connections, processes and culprits for which there was no memory.
     pub map_full: u64,
@@ -73,7 +70,7 @@ pub struct Losses {
     pub missed_switches: u64,
     /// Runs of a program that the kernel skipped.
     pub recursion: u64,
-    /// Records of the ring that are no event: never, unless the object is another version's.
+    /// What was told and is no event: never, unless the object is another version's.
     pub unreadable: u64,
 }
 
@@ -97,47 +94,34 @@ pub struct CulpritRow {
 
 /// The programs, attached until dropped.
 pub struct Kernel {
-    ring: RingBuffer<'static>,
+    lanes: Lanes,
     object: Object,
     _links: Vec<Link>,
     /// While it is open the kernel keeps its account of programs.
     statistics: Option<OwnedFd>,
-    unreadable: Rc<Cell<u64>>,
+    unreadable: u64,
     missing: Vec<&'static str>,
 }
 
 impl Kernel {
-    /// Loads and attaches everything; `tell` gets every event of the ring, in order, from within [`Kernel::drain`].
-    /// Nothing is watched yet.
+    /// Loads and attaches everything. Nothing is watched yet.
     ///
     /// # Errors
     ///
     /// [`LoadError`].
-    pub fn load(
-        settings: &Settings,
-        mut tell: impl FnMut(&Event<'_>) + 'static,
-    ) -> Result<Kernel, LoadError> {
+    pub fn load(settings: &Settings) -> Result<Kernel, LoadError> {
         begin()?;
         let mut open =
             ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
-        let missing = prepare(&mut open, settings)?;
+        let cpus = libbpf_rs::num_possible_cpus().map_err(|e| refused(&e))?;
+        let all = usize::try_from(settings.ring_bytes).expect("a size fits into memory");
+        let layout = Layout { secret: secret()?, lane_bytes: lanes::lane_bytes(all, cpus), cpus };
+        let missing = prepare(&mut open, settings, &layout)?;
         let object = open.load().map_err(|e| refused(&e))?;
+        let lanes = Lanes::map(&map(&object, "lanes"), layout.secret, layout.lane_bytes, cpus)
+            .map_err(|error| LoadError::Refused(format!("cannot map its events: {error}")))?;
         let links = attach(&object, settings)?;
-        let unreadable = Rc::<Cell<u64>>::default();
-        let count = Rc::clone(&unreadable);
-        let mut notes = Notes::default();
-        let mut builder = RingBufferBuilder::new();
-        let map = map(&object, "ring");
-        builder
-            .add(&map, move |raw| {
-                if !hand_on(raw, &mut notes, &mut tell) {
-                    count.set(count.get() + 1);
-                }
-                0
-            })
-            .map_err(|e| refused(&e))?;
-        let ring = builder.build().map_err(|e| refused(&e))?;
-        Ok(Kernel { ring, object, _links: links, statistics: None, unreadable, missing })
+        Ok(Kernel { lanes, object, _links: links, statistics: None, unreadable: 0, missing })
     }
 
     /// What this kernel does not tell.
@@ -151,10 +135,16 @@ impl Kernel {
         loaded.map(|program| program.section().to_string_lossy().into_owned()).collect()
     }
 
-    /// Hands over every event that is in the ring.
-    pub fn drain(&mut self) {
-        // Only an error of the callback can come back, and ours has none.
-        let _ = self.ring.consume();
+    /// Hands over what was told up to the previous call, in the order of its time. Called every few milliseconds.
+    pub fn drain(&mut self, mut tell: impl FnMut(&Event<'_>)) {
+        let unreadable = &mut self.unreadable;
+        self.lanes.round(clock::now(), |raw| hand_on(raw, &mut tell, unreadable));
+    }
+
+    /// Hands over all that was told.
+    pub fn drain_all(&mut self, mut tell: impl FnMut(&Event<'_>)) {
+        let unreadable = &mut self.unreadable;
+        self.lanes.rest(|raw| hand_on(raw, &mut tell, unreadable));
     }
 
     /// Says whose threads are the server's, and which local ports.
@@ -231,7 +221,7 @@ impl Kernel {
             joined_arrivals: at(6),
             missed_switches: at(7),
             recursion: self.programs().iter().map(|program| program.recursion_misses).sum(),
-            unreadable: self.unreadable.get(),
+            unreadable: self.unreadable,
         }
     }
 
@@ -279,22 +269,26 @@ impl Kernel {
     }
 }
 
-/// The latest note of each thread; its event comes behind it, with those of other CPUs in between.
-type Notes = HashMap<u32, Note, FxBuildHasher>;
-
-/// False for what cannot be read.
-fn hand_on(raw: &[u8], notes: &mut Notes, tell: &mut impl FnMut(&Event<'_>)) -> bool {
-    match event::told(raw) {
-        Some(Told::Note(note)) => {
-            notes.insert(note.tid(), note.clone());
-            true
-        }
-        Some(Told::Edge { tid, noted }) => {
-            let note = if noted { notes.remove(&tid) } else { None };
-            Event::parse(raw, note.as_ref()).map(|event| tell(&event)).is_some()
-        }
-        None => false,
+fn hand_on(raw: &[u8], tell: &mut impl FnMut(&Event<'_>), unreadable: &mut u64) {
+    match Event::parse(raw) {
+        Some(event) => tell(&event),
+        None => *unreadable += 1,
     }
+}
+
+/// What the programs and [`Lanes`] have to agree on.
+struct Layout {
+    secret: u64,
+    lane_bytes: usize,
+    cpus: usize,
+}
+
+/// A number that nobody guesses.
+fn secret() -> Result<u64, LoadError> {
+    let mut bytes = [0; 8];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    got.map_err(|error| LoadError::Refused(format!("no random number: {error}")))?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 const PORTS: usize = 1 << 16;
@@ -339,15 +333,20 @@ pub(crate) fn map<'o>(object: &'o Object, name: &str) -> Map<'o> {
 }
 
 /// What will not be seen.
-fn prepare(open: &mut OpenObject, settings: &Settings) -> Result<Vec<&'static str>, LoadError> {
+fn prepare(
+    open: &mut OpenObject,
+    settings: &Settings,
+    layout: &Layout,
+) -> Result<Vec<&'static str>, LoadError> {
     let mut missing = Vec::new();
-    let cpus = libbpf_rs::num_possible_cpus().map_err(|e| refused(&e))?;
-    let cpus = u32::try_from(cpus).expect("CPUs are counted in 32 bits");
+    let cpus = u32::try_from(layout.cpus).expect("CPUs are counted in 32 bits");
+    let value =
+        u32::try_from(lanes::value_bytes(layout.lane_bytes)).expect("a lane is at most the ring's size");
     for mut map in open.maps_mut() {
         match map.name().to_str() {
-            Some("ran" | "scratch" | "notes") => map.set_max_entries(cpus),
-            Some("ring") => map.set_max_entries(settings.ring_bytes),
-            Some(".rodata.settings") => map.set_initial_value(&settings_bytes(settings)),
+            Some("ran") => map.set_max_entries(cpus),
+            Some("lanes") => map.set_value_size(value).and_then(|()| map.set_max_entries(cpus)),
+            Some(".rodata.settings") => map.set_initial_value(&settings_bytes(settings, layout)),
             _ => Ok(()),
         }
         .map_err(|e| refused(&e))?;
@@ -384,15 +383,19 @@ const OPTIONAL: [(&str, &str); 2] = [
 ];
 
 /// `struct settings` of `bpf/watch.h`.
-fn settings_bytes(settings: &Settings) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(2 * calls::CALLS + 8);
+fn settings_bytes(settings: &Settings, layout: &Layout) -> Vec<u8> {
+    let lane_bytes = u32::try_from(layout.lane_bytes).expect("a lane is at most the ring's size");
+    let mut bytes = Vec::with_capacity(2 * calls::CALLS + 32);
     bytes.extend_from_slice(&calls::waits());
     bytes.extend_from_slice(&calls::moves());
+    bytes.extend_from_slice(&layout.secret.to_ne_bytes());
+    bytes.extend_from_slice(&lane_bytes.to_ne_bytes());
     bytes.extend_from_slice(&settings.capture.to_ne_bytes());
     for call in [libc::SYS_sched_yield, libc::SYS_io_uring_enter] {
         let call = i32::try_from(call).expect("numbers of system calls are small");
         bytes.extend_from_slice(&call.to_ne_bytes());
     }
+    debug_assert_eq!(bytes.len() % 8, 0, "as the compiler rounds the structure");
     bytes
 }
 
@@ -429,10 +432,11 @@ fn complain(_: PrintLevel, text: String) {
 }
 
 pub(crate) fn refused(error: &libbpf_rs::Error) -> LoadError {
-    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied {
+    let complaints = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    // The verifier's refusal has a number of its own, which is told as a lack of rights, too.
+    if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !complaints.contains("-EACCES") {
         return LoadError::Privilege;
     }
-    let complaints = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
     let first = complaints.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     LoadError::Refused(format!("{error:#}; {}", first.trim()))
 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod event;
+mod lanes;
 pub(crate) mod load;
 
 pub use event::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
