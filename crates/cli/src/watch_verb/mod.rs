@@ -4,9 +4,11 @@ mod args;
 mod class;
 mod keep;
 mod observe;
+mod recording;
 
 use std::io;
 
+use anyhow::Context;
 use clap::ArgMatches;
 
 pub use args::Args;
@@ -34,10 +36,13 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
             return Err(error);
         }
     };
-    let watched = observing.run(&plan, &stop, style)?;
+    let watched = observing.run(&plan, &stop);
     watched.print(args, &mut out.lock(), style)?;
     if !args.json {
         say(format_args!("record: {}", folder.display()));
     }
-    Ok(Exit::Done)
+    match watched.damage {
+        Some(error) => Err(error).context("the record is incomplete"),
+        None => Ok(Exit::Done),
+    }
 }

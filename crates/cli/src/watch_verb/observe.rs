@@ -5,19 +5,17 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
 use clap::ArgMatches;
 use record::document::{MissingFact, State};
 use record::observation::watch::{Losses, Preemptor, ProgramCost, Tier, WatchResults, WatchSubject};
-use record::observation::{Observation, ObservationBody, ObservationWriter};
-use record::{Durations, Event};
+use record::observation::{Observation, ObservationBody};
+use record::{Durations, Event, RecordError};
 use report::{Style, WatchReport};
 use units::Nanos;
 use watch::{DigestSums, Session, Sums};
 
 use super::args::{Args, Plan};
-use super::keep::ServedFile;
-use crate::under_way::UnderWay;
+use super::recording::Recording;
 use crate::{observing, printed, say};
 
 /// How often the ring is emptied. Nobody wakes us: that would cost the server more than the event itself.
@@ -26,15 +24,16 @@ const DRAIN: Nanos = Nanos::from_millis(10);
 /// How often /proc is asked for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
 
+/// What is not seen while /proc or the kernel refuse to tell.
+const NEW_PLACES: &str = "new ports and processes";
+
 /// A server that is watched.
 pub struct Observing<'a> {
     args: &'a Args,
     session: Session,
     document: Observation,
     results: WatchResults,
-    writer: ObservationWriter,
-    served: ServedFile,
-    _mark: Option<UnderWay>,
+    recording: Recording,
     zero: Nanos,
     own_cpu: Option<Nanos>,
     /// Of the interval under way, and of all before.
@@ -81,16 +80,13 @@ impl<'a> Observing<'a> {
         let mut document =
             observing::opening(ObservationBody::Watch(Box::new(results.clone())), options, zero);
         document.missing = missing;
-        let writer = ObservationWriter::create(folder, &document)?;
-        let served = ServedFile::begin(args.requests, folder, zero, &document.time.started)?;
+        let recording = Recording::begin(folder, &document, args.requests, zero)?;
         Ok(Observing {
             args,
             session,
             document,
             results,
-            writer,
-            served,
-            _mark: UnderWay::mark(folder),
+            recording,
             zero,
             own_cpu,
             interval: Sums::default(),
@@ -101,11 +97,7 @@ impl<'a> Observing<'a> {
     }
 
     /// Watches until it is told to stop, its time is over, or the server is gone.
-    ///
-    /// # Errors
-    ///
-    /// When the record cannot be written.
-    pub fn run(mut self, plan: &Plan, stop: &AtomicBool, style: Style) -> anyhow::Result<Watched> {
+    pub fn run(mut self, plan: &Plan, stop: &AtomicBool) -> Watched {
         let subject = &self.results.subject;
         let who = subject.comm.clone().unwrap_or_else(|| "server".to_owned());
         if !self.args.json {
@@ -117,21 +109,21 @@ impl<'a> Observing<'a> {
         loop {
             let line_at = begun + self.args.interval;
             clock::sleep_until((clock::now() + DRAIN).min(line_at).min(end));
-            self.take()?;
+            let served = self.session.take();
+            self.add(served);
             let now = clock::now();
             let mut over = stop.load(Ordering::Relaxed) || now >= end;
             if now >= refreshed + REFRESH {
                 refreshed = now;
-                if !self.session.refresh(now)? {
-                    self.note_gone(now)?;
-                    over = true;
-                }
+                over |= !self.refresh(now);
             }
             if now >= line_at || over {
                 if over {
-                    self.finish_requests()?;
+                    // What was written last on each connection was its answer.
+                    let served = self.session.finish();
+                    self.add(served);
                 }
-                self.close_interval(begun, now, style)?;
+                self.close_interval(begun, now);
                 begun = now;
             }
             if over {
@@ -140,18 +132,7 @@ impl<'a> Observing<'a> {
         }
     }
 
-    fn take(&mut self) -> anyhow::Result<()> {
-        let served = self.session.take();
-        self.add(served)
-    }
-
-    /// What was written last on each connection was its answer.
-    fn finish_requests(&mut self) -> anyhow::Result<()> {
-        let served = self.session.finish();
-        self.add(served)
-    }
-
-    fn add(&mut self, served: Vec<record::Served>) -> anyhow::Result<()> {
+    fn add(&mut self, served: Vec<record::Served>) {
         for served in served {
             // Nobody asked for what was read before the record began.
             if served.read < self.zero {
@@ -159,19 +140,38 @@ impl<'a> Observing<'a> {
             }
             self.interval.add(&served);
             self.digests.add(&served);
-            self.served.take(served).context("served.parquet is incomplete")?;
+            self.recording.keep(served);
         }
-        Ok(())
     }
 
-    fn note_gone(&mut self, now: Nanos) -> anyhow::Result<()> {
-        let text = "the server has ended".to_owned();
-        say(&text);
-        let at_ns = (now - self.zero).0;
-        Ok(self.writer.event(&Event { at_ns, kind: "server_ended".to_owned(), text, disturbance: None })?)
+    /// Looks for what the server has become meanwhile; false when it has ended.
+    fn refresh(&mut self, now: Nanos) -> bool {
+        match self.session.refresh(now) {
+            Ok(true) => true,
+            Ok(false) => {
+                let text = "the server has ended".to_owned();
+                say(&text);
+                let at_ns = (now - self.zero).0;
+                self.recording.event(&Event {
+                    at_ns,
+                    kind: "server_ended".to_owned(),
+                    text,
+                    disturbance: None,
+                });
+                false
+            }
+            // What is known of it is watched on, and the next look may succeed.
+            Err(error) => {
+                if !self.document.missing.iter().any(|fact| fact.what == NEW_PLACES) {
+                    let why = format!("at {}: {error}", now - self.zero);
+                    self.document.missing.push(MissingFact { what: NEW_PLACES.to_owned(), why });
+                }
+                true
+            }
+        }
     }
 
-    fn close_interval(&mut self, begun: Nanos, now: Nanos, style: Style) -> anyhow::Result<()> {
+    fn close_interval(&mut self, begun: Nanos, now: Nanos) {
         let losses = self.losses();
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
         let line = self.interval.line(difference(&losses, &self.lost), name);
@@ -179,16 +179,15 @@ impl<'a> Observing<'a> {
         let logs: Vec<(&str, &Durations)> =
             logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();
         let length = now - begun;
-        self.writer.append(&line, begun - self.zero, length, &logs).context("the record is incomplete")?;
+        self.recording.append(&line, begun - self.zero, length, &logs);
         if !self.args.json {
             let at = crate::drive::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-            let _ = style;
-            printed(writeln!(io::stdout(), "{at}   {}", report::watch_line(&line, length)))?;
+            // Where it cannot be printed, the report at the end cannot either, and says so.
+            let _ = writeln!(io::stdout(), "{at}   {}", report::watch_line(&line, length));
         }
         self.total.merge(&self.interval);
         self.interval.clear();
         self.lost = losses;
-        Ok(())
     }
 
     /// What was lost so far, by what the record calls it.
@@ -204,7 +203,7 @@ impl<'a> Observing<'a> {
         }
     }
 
-    fn end(mut self, now: Nanos, plan: &Plan) -> anyhow::Result<Watched> {
+    fn end(mut self, now: Nanos, plan: &Plan) -> Watched {
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
         let logs: BTreeMap<String, Durations> =
             self.total.logs(name).into_iter().map(|(name, durations)| (name, durations.clone())).collect();
@@ -225,13 +224,15 @@ impl<'a> Observing<'a> {
         results.self_cost = cost(&self.session);
         results.self_cpu_ns =
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
-        results.kept = Some(self.served.finish()?);
+        let (kept, unkept) = self.recording.finish_served();
+        results.kept = kept;
         report::summarize_watch(results, &logs);
+        self.document.missing.extend(unkept);
         self.document.state = State::Finished;
         self.document.time.elapsed_ns = Some((now - self.zero).0);
         self.document.body = ObservationBody::Watch(Box::new(results.clone()));
-        self.writer.finish(&self.document).context("the record is incomplete")?;
-        Ok(Watched { document: self.document, results: self.results, logs })
+        let damage = self.recording.finish(&self.document);
+        Watched { document: self.document, results: self.results, logs, damage }
     }
 }
 
@@ -240,6 +241,8 @@ pub struct Watched {
     document: Observation,
     results: WatchResults,
     logs: BTreeMap<String, Durations>,
+    /// The first thing that could not be written to the record. The results are whole all the same.
+    pub damage: Option<RecordError>,
 }
 
 impl Watched {
@@ -302,11 +305,12 @@ fn cost(session: &Session) -> Vec<ProgramCost> {
 }
 
 fn difference(now: &Losses, before: &Losses) -> Losses {
+    // A count that cannot be read for once is 0, and may so be less than before.
     Losses {
-        ring_full: now.ring_full - before.ring_full,
-        map_full: now.map_full - before.map_full,
-        recursion: now.recursion - before.recursion,
-        mid_connection: now.mid_connection - before.mid_connection,
-        unparsed: now.unparsed - before.unparsed,
+        ring_full: now.ring_full.saturating_sub(before.ring_full),
+        map_full: now.map_full.saturating_sub(before.map_full),
+        recursion: now.recursion.saturating_sub(before.recursion),
+        mid_connection: now.mid_connection.saturating_sub(before.mid_connection),
+        unparsed: now.unparsed.saturating_sub(before.unparsed),
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use record::document::State;
@@ -62,6 +63,15 @@ impl Watching {
             let said = self.said();
             panic!("watch {} does not begin: {said}", self.line);
         }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Of the record.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     pub fn has_ended(&mut self) -> bool {
