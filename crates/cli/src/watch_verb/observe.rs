@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
 use record::document::{MissingFact, State};
-use record::observation::watch::{Losses, Preemptor, ProgramCost, Tier, WatchResults, WatchSubject};
+use record::observation::watch::{Inexact, Losses, Preemptor, ProgramCost, Tier, WatchResults, WatchSubject};
 use record::observation::{Observation, ObservationBody};
 use record::{Durations, Event, RecordError};
 use report::{Style, WatchReport};
@@ -40,7 +40,6 @@ pub struct Observing<'a> {
     interval: Sums,
     total: Sums,
     digests: DigestSums,
-    lost: Losses,
 }
 
 impl<'a> Observing<'a> {
@@ -92,7 +91,6 @@ impl<'a> Observing<'a> {
             interval: Sums::default(),
             total: Sums::default(),
             digests: DigestSums::default(),
-            lost: Losses::default(),
         })
     }
 
@@ -172,9 +170,10 @@ impl<'a> Observing<'a> {
     }
 
     fn close_interval(&mut self, begun: Nanos, now: Nanos) {
-        let losses = self.losses();
+        let (losses, inexact) = self.shortcomings();
+        let (losses, inexact) = (losses.since(&self.results.losses), inexact.since(&self.results.inexact));
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
-        let line = self.interval.line(difference(&losses, &self.lost), name);
+        let line = self.interval.line((losses, inexact), name);
         let logs = self.interval.logs(name);
         let logs: Vec<(&str, &Durations)> =
             logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();
@@ -187,20 +186,27 @@ impl<'a> Observing<'a> {
         }
         self.total.merge(&self.interval);
         self.interval.clear();
-        self.lost = losses;
+        self.results.losses.add(&losses);
+        self.results.inexact.add(&inexact);
     }
 
-    /// What was lost so far, by what the record calls it.
-    fn losses(&self) -> Losses {
+    /// What was lost so far and what is inexact, by what the record calls it.
+    fn shortcomings(&self) -> (Losses, Inexact) {
         let kernel = self.session.losses();
         let counts = self.session.counts();
-        Losses {
+        let losses = Losses {
             ring_full: kernel.ring_full,
             map_full: kernel.map_full + self.session.given_up(),
-            recursion: kernel.recursion + kernel.missed_switches,
+            recursion: kernel.recursion,
             mid_connection: counts.mid_connection_requests,
             unparsed: counts.unparsed + counts.dropped + kernel.unreadable,
-        }
+        };
+        let inexact = Inexact {
+            forgotten_slices: kernel.forgotten_slices,
+            joined_arrivals: kernel.joined_arrivals,
+            missed_switches: kernel.missed_switches,
+        };
+        (losses, inexact)
     }
 
     fn end(mut self, now: Nanos, plan: &Plan) -> Watched {
@@ -220,7 +226,6 @@ impl<'a> Observing<'a> {
         results.digests =
             self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
         results.preemptors = preemptors(&self.session);
-        results.losses = self.lost;
         results.self_cost = cost(&self.session);
         results.self_cpu_ns =
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
@@ -302,15 +307,4 @@ fn cost(session: &Session) -> Vec<ProgramCost> {
     let cost =
         |cost: watch::kernel::Cost| ProgramCost { name: cost.program, runs: cost.runs, ns: cost.time.0 };
     session.cost().into_iter().map(cost).collect()
-}
-
-fn difference(now: &Losses, before: &Losses) -> Losses {
-    // A count that cannot be read for once is 0, and may so be less than before.
-    Losses {
-        ring_full: now.ring_full.saturating_sub(before.ring_full),
-        map_full: now.map_full.saturating_sub(before.map_full),
-        recursion: now.recursion.saturating_sub(before.recursion),
-        mid_connection: now.mid_connection.saturating_sub(before.mid_connection),
-        unparsed: now.unparsed.saturating_sub(before.unparsed),
-    }
 }

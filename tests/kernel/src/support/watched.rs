@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use record::document::State;
-use record::observation::{Observation, ObservationBody, WatchResults, read_observation};
+use record::observation::watch::{Inexact, Losses, WatchLine};
+use record::observation::{Observation, ObservationBody, Observed, WatchResults, read_observation};
 use record::{Part, Served};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -94,6 +95,7 @@ impl Watching {
         let zero = Nanos(observed.document.time.started_monotonic_ns);
         let mut served = super::served::read(self.folder.path(), zero);
         served.sort_by_key(|served| (served.connection, served.n));
+        check_lines(&observed, &results);
         let watched = Watched { document: observed.document, results: *results, served };
         watched.check_laws();
         watched
@@ -149,6 +151,18 @@ impl Watched {
             assert_eq!(self.sum(part).0, total, "{}: requests and results differ", part.name());
         }
     }
+}
+
+/// The lines of the series sum to the totals.
+fn check_lines(observed: &Observed, results: &WatchResults) {
+    let (mut requests, mut losses, mut inexact) = (0, Losses::default(), Inexact::default());
+    for line in &observed.lines {
+        let line: WatchLine = line.fields().unwrap();
+        requests += line.requests;
+        losses.add(&line.losses);
+        inexact.add(&line.inexact);
+    }
+    assert_eq!((requests, losses, inexact), (results.requests, results.losses, results.inexact));
 }
 
 fn totals(results: &WatchResults) -> Vec<(Part, u64)> {
