@@ -206,7 +206,7 @@ fn numbers(distribution: &Distribution, style: Style) -> String {
 }
 
 /// A part as people say it.
-pub(crate) fn part_words(part: Part) -> &'static str {
+pub fn part_words(part: Part) -> &'static str {
     match part {
         Part::OnCpu => "on CPU",
         Part::Stolen => "stolen or irq",

@@ -166,6 +166,11 @@ impl Sums {
         }
     }
 
+    /// The time at the server of all requests.
+    pub fn response(&self) -> &Durations {
+        &self.response
+    }
+
     /// For plots and live lines; `None` without a request.
     pub fn quantiles(&self) -> Option<WatchQuantiles> {
         let count = self.response.count();

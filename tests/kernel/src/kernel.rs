@@ -15,6 +15,8 @@ mod itself;
 #[cfg(test)]
 mod judge;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod models;
 #[cfg(test)]
 mod parts;

@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     comm: Option<String>,
 
-    /// A line is printed this often.
+    /// A line is printed this often; on a terminal the table is renewed.
     #[arg(short, long, value_name = "TIME", default_value = "3s")]
     pub interval: Nanos,
 
@@ -80,6 +80,10 @@ pub struct Args {
     /// At the end, print the record's document as JSON instead of text.
     #[arg(long)]
     pub json: bool,
+
+    /// No live table on a terminal, but a plain line an interval.
+    #[arg(long)]
+    pub no_tui: bool,
 
     /// No colours, as with NO_COLOR set.
     #[arg(long)]

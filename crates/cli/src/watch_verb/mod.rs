@@ -4,7 +4,9 @@ mod args;
 mod class;
 mod keep;
 mod observe;
+mod progress;
 mod recording;
+mod table;
 
 use std::io;
 
@@ -27,8 +29,6 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);
     let claim = Claim::make(&folder)?;
-    let out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
     let observing = match observe::Observing::begin(&plan, args, matches, &folder) {
         Ok(observing) => observing,
         Err(error) => {
@@ -37,6 +37,9 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
         }
     };
     let watched = observing.run(&plan, &stop);
+    // By now the window may have another size.
+    let out = io::stdout();
+    let style = terminal::style(&out, args.no_color);
     watched.print(args, &mut out.lock(), style)?;
     if !args.json {
         say(format_args!("record: {}", folder.display()));

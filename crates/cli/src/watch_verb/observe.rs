@@ -1,8 +1,9 @@
 //! A watch from its beginning to its end: takes requests, adds them up, prints a line an interval, keeps the record.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
@@ -15,7 +16,9 @@ use units::Nanos;
 use watch::{DigestSums, Session, Sums};
 
 use super::args::{Args, Plan};
+use super::progress::Progress;
 use super::recording::Recording;
+use super::table::{Glance, Seen, Subject};
 use crate::{observing, printed, say};
 
 /// How often the ring is emptied. Nobody wakes us: that would cost the server more than the event itself.
@@ -40,6 +43,8 @@ pub struct Observing<'a> {
     interval: Sums,
     total: Sums,
     digests: DigestSums,
+    /// The server has ended.
+    gone: bool,
 }
 
 impl<'a> Observing<'a> {
@@ -91,16 +96,20 @@ impl<'a> Observing<'a> {
             interval: Sums::default(),
             total: Sums::default(),
             digests: DigestSums::default(),
+            gone: false,
         })
     }
 
     /// Watches until it is told to stop, its time is over, or the server is gone.
-    pub fn run(mut self, plan: &Plan, stop: &AtomicBool) -> Watched {
+    pub fn run(mut self, plan: &Plan, stop: &Arc<AtomicBool>) -> Watched {
         let subject = &self.results.subject;
-        let who = subject.comm.clone().unwrap_or_else(|| "server".to_owned());
+        let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.told);
         if !self.args.json {
-            say(format_args!("watching {who} ({}); Ctrl-C ends it", plan.told));
+            say(format_args!("watching {who}; Ctrl-C ends it"));
         }
+        let subject =
+            Subject { who: &who, ports: &subject.ports, start: self.zero, length: self.args.duration };
+        let mut progress = Progress::begin(self.args, &subject, stop);
         let end = self.args.duration.map_or(Nanos::MAX, |duration| self.zero + duration);
         let mut begun = self.zero;
         let mut refreshed = self.zero;
@@ -121,10 +130,14 @@ impl<'a> Observing<'a> {
                     let served = self.session.finish();
                     self.add(served);
                 }
-                self.close_interval(begun, now);
+                self.close_interval(begun, now, &progress);
                 begun = now;
             }
             if over {
+                progress.end();
+                if self.gone {
+                    say("the server has ended");
+                }
                 return self.end(now, plan);
             }
         }
@@ -148,7 +161,7 @@ impl<'a> Observing<'a> {
             Ok(true) => true,
             Ok(false) => {
                 let text = "the server has ended".to_owned();
-                say(&text);
+                self.gone = true;
                 let at_ns = (now - self.zero).0;
                 self.recording.event(&Event {
                     at_ns,
@@ -169,7 +182,7 @@ impl<'a> Observing<'a> {
         }
     }
 
-    fn close_interval(&mut self, begun: Nanos, now: Nanos) {
+    fn close_interval(&mut self, begun: Nanos, now: Nanos, progress: &Progress) {
         let (losses, inexact) = self.shortcomings();
         let (losses, inexact) = (losses.since(&self.results.losses), inexact.since(&self.results.inexact));
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
@@ -179,15 +192,30 @@ impl<'a> Observing<'a> {
             logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();
         let length = now - begun;
         self.recording.append(&line, begun - self.zero, length, &logs);
-        if !self.args.json {
-            let at = crate::drive::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-            // Where it cannot be printed, the report at the end cannot either, and says so.
-            let _ = writeln!(io::stdout(), "{at}   {}", report::watch_line(&line, length));
-        }
         self.total.merge(&self.interval);
-        self.interval.clear();
         self.results.losses.add(&losses);
         self.results.inexact.add(&inexact);
+        progress.interval(&line, length, || self.seen(length));
+        self.interval.clear();
+    }
+
+    /// What the live table shows from now on.
+    fn seen(&self, length: Nanos) -> Seen {
+        let mut digests =
+            self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
+        digests.retain(|digest| digest.count > 0);
+        digests.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
+        Seen {
+            length,
+            lately: Glance::of(&self.interval),
+            whole: Glance::of(&self.total),
+            protocols: self.total.protocols(),
+            connections: self.session.connections(),
+            digests,
+            preemptors: preemptors(&self.session),
+            losses: self.results.losses,
+            inexact: self.results.inexact,
+        }
     }
 
     /// What was lost so far and what is inexact, by what the record calls it.
@@ -226,6 +254,7 @@ impl<'a> Observing<'a> {
         results.digests =
             self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
         results.preemptors = preemptors(&self.session);
+        results.preemptors.iter_mut().for_each(|one| one.cgroup = watch::cgroup(one.pid));
         results.self_cost = cost(&self.session);
         results.self_cpu_ns =
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
@@ -283,7 +312,7 @@ fn tier(session: &Session) -> Tier {
     Tier { name: "btf_tracepoints".to_owned(), attached: session.attached() }
 }
 
-/// Who took CPUs, one row for each process and name, the most time first.
+/// Who took CPUs, one row for each process and name, the most time first; their control groups are not looked up.
 fn preemptors(session: &Session) -> Vec<Preemptor> {
     let mut rows: BTreeMap<(u32, String), Preemptor> = BTreeMap::new();
     for row in session.culprits() {
@@ -291,7 +320,7 @@ fn preemptors(session: &Session) -> Vec<Preemptor> {
         let one = rows.entry((row.pid, comm.clone())).or_insert_with(|| Preemptor {
             pid: row.pid,
             comm,
-            cgroup: watch::cgroup(row.pid),
+            cgroup: None,
             time_ns: 0,
             count: 0,
         });
