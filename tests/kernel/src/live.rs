@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
+use record::document::State;
 use record::observation::{ObservationBody, read_observation};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -99,6 +100,11 @@ impl Terminal {
         let observed = read_observation(&self.folder.path().join("record")).unwrap();
         let ObservationBody::Watch(results) = &observed.document.body else { panic!("another kind") };
         assert_eq!(results.requests, requests);
+        let profile = self.folder.path().join("record/profile");
+        if profile.exists() {
+            assert_eq!(read_observation(&profile).unwrap().document.state, State::Finished);
+            assert!(profile.join("off-cpu.svg").exists());
+        }
         after.to_owned()
     }
 }
@@ -149,17 +155,19 @@ fn the_table_has_the_figures_and_fits_a_window_that_changes() {
     assert!(after.contains("220 requests"), "{after}");
 }
 
+/// If this fails, the terminal's Ctrl-C also reaches the profile, which then takes its end for a second one.
 #[test]
-fn control_c_ends_the_watch_with_its_totals() {
+fn control_c_ends_the_watch_with_its_totals_and_its_profile() {
     let _together = quiet::together();
     let server = Plan::of("threads").start();
-    let mut terminal = Terminal::start(&server, "");
+    let mut terminal = Terminal::start(&server, "--profile");
     terminal.wait_for(ENTERS);
     let mut client = server.new_client();
     (0..20).for_each(|_| drop(client.http("/burn=100us")));
     terminal.wait_for("statement");
     terminal.press("\u{3}");
-    terminal.finish(20);
+    let after = terminal.finish(20);
+    assert!(after.contains("parallax: profile: record/profile"), "{after}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn run_prepared(
     let progress = progress(args, &controls);
     let plain = matches!(progress, Progress::Lines);
     let beside = args.watch.as_ref().map(|subject| Beside::start(subject, &folder)).transpose()?;
-    let profile = match args.profile.map(|pid| Beside::profile(pid, &folder)).transpose() {
+    let profile = match args.profile.map(|pid| Beside::profile(&[pid], &folder)).transpose() {
         Ok(profile) => profile,
         Err(error) => {
             beside.into_iter().for_each(Beside::abandon);

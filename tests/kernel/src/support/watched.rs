@@ -80,7 +80,19 @@ impl Watching {
     }
 
     /// Ends it as Ctrl-C does.
-    pub fn finish(mut self) -> Watched {
+    pub fn finish(self) -> Watched {
+        self.finish_and_keep().0
+    }
+
+    /// Kills it; what it left behind.
+    pub fn kill(mut self) -> TempDir {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        std::mem::replace(&mut self.folder, TempDir::new().unwrap())
+    }
+
+    /// As [`Watching::finish`], with the record's folder.
+    pub fn finish_and_keep(mut self) -> (Watched, TempDir) {
         // Reaped where it has ended by itself; its number may then be another's.
         if !self.has_ended() {
             kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
@@ -98,7 +110,7 @@ impl Watching {
         check_lines(&observed, &results);
         let watched = Watched { document: observed.document, results: *results, served };
         watched.check_laws();
-        watched
+        (watched, std::mem::replace(&mut self.folder, TempDir::new().unwrap()))
     }
 
     fn said(&mut self) -> String {
