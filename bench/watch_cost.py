@@ -7,7 +7,7 @@ turns; who goes first takes turns too. Two ratios to the same round's `alone`:
   throughput      as the client says it
   CPU a request   of the whole server, from its threads' schedstat: the observer's own process shares a core with the
                   client on a machine with two cores and slows that, and this figure does not mind
-In a run of its own the kernel counts the time of its programs (bpf_stats_enabled): nanoseconds a request.
+In a run of its own `watch --self` reads the kernel's account of its programs: nanoseconds a request.
 
 The bpftrace script (watch_cost.bt) does what tracing scripts for databases do: time from the return of a read to the return
 of a write as a power-of-two distribution, and who ran after the server's thread was pre-empted. That is less than
@@ -33,7 +33,6 @@ from processes import CLIENT_CORE, PARALLAX, drive, free_port, measured, pinned,
 
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 30
-STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 
 NGINX = """
 user root root; worker_processes 1; daemon off; pid {dir}/pid; error_log {dir}/error.log;
@@ -108,12 +107,12 @@ def alone(args, pids):
 
 
 @contextlib.contextmanager
-def watch(args, pids):
+def watch(args, pids, more=()):
     """Watched; its run.json is in what it yields when it has ended."""
     told = {}
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder, "watch")
-        command = [args.parallax, "watch", "-p", str(pids[0]), "-o", str(record), *args.watch]
+        command = [args.parallax, "watch", "-p", str(pids[0]), "-o", str(record), *args.watch, *more]
         process = pinned(CLIENT_CORE, command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + PATIENCE_S
         while not (record / "run.json").exists():
@@ -205,20 +204,25 @@ def tell(what, rates, rates_alone, costs, costs_alone):
     print(f"  {what:17} throughput {ratios(rates, rates_alone)}, CPU a request {ratios(costs, costs_alone)}, {more:+.0f} ns")
 
 
+def watch_itself(args, pids):
+    """The kernel's account costs a little by itself, so the compared runs are without it."""
+    return watch(args, pids, ["--self"])
+
+
 def programs(args, pids, load):
     """What the kernel says that the programs took."""
-    before = STATS.read_text()
-    STATS.write_text("1")
-    try:
-        _, _, told = measure(watch, args, pids, load)
-    finally:
-        STATS.write_text(before)
+    _, _, told = measure(watch_itself, args, pids, load)
     results = told["watch"]
     rows = sorted(results.get("self_cost", []), key=lambda row: -row["ns"])
-    total = sum(row["ns"] for row in rows) / max(1, results["requests"])
+    if not rows:
+        why = [fact["why"] for fact in told.get("missing", []) if fact["what"] == "self_cost"]
+        sys.exit(f"watch --self has no account of its programs: {'; '.join(why) or 'and does not say why'}")
+    requests = results["requests"]
+    total = sum(row["ns"] for row in rows) / requests
     print(f"  watch's programs: {total:.0f} ns a request, by the kernel's statistics")
     for row in rows[:6]:
-        print(f"    {row['name']:24} {row['runs'] / results['requests']:6.2f} runs a request, {row['ns'] / max(1, row['runs']):6.0f} ns each")
+        each = row["ns"] / max(1, row["runs"])
+        print(f"    {row['name']:24} {row['runs'] / requests:6.2f} runs a request, {each:6.0f} ns each")
 
 
 def main():

@@ -1,5 +1,6 @@
 //! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
 
+mod beside;
 mod convert_verb;
 mod cpu;
 mod cpu_list;

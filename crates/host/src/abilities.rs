@@ -7,6 +7,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::pid_namespace::sees_host_pids;
+
 /// How well something can be done here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -51,6 +53,7 @@ pub fn abilities(root: &Path, config: Option<&str>) -> Vec<Ability> {
         host.kernel(),
         host.btf(),
         host.bpf(),
+        host.process_ids(),
         host.tracepoints(),
         host.probes(
             "kprobes",
@@ -184,6 +187,16 @@ impl Files {
         }
         let by = if held & CAP_SYS_ADMIN != 0 { "CAP_SYS_ADMIN" } else { "CAP_BPF and CAP_PERFMON" };
         ability("bpf", Status::Ok, format!("permitted by {by}"), means, "")
+    }
+
+    fn process_ids(&self) -> Ability {
+        let means = "watch, profile and the exact split of cpu are told the host's ids of processes";
+        let fix = "run on the host, or with its PID namespace: --pid=host (docker, podman), hostPID: true (Kubernetes)";
+        match sees_host_pids(&self.root) {
+            Some(true) => ability("process_ids", Status::Ok, "the host's", means, ""),
+            Some(false) => ability("process_ids", Status::Missing, "a PID namespace of its own", means, fix),
+            None => ability("process_ids", Status::Limited, "cannot tell: no /proc/self/ns/pid", means, fix),
+        }
     }
 
     fn tracepoints(&self) -> Ability {
@@ -490,6 +503,7 @@ mod tests {
         check(&abilities, "kernel", Status::Limited, "5.10.0");
         check(&abilities, "btf", Status::Missing, "no type information");
         check(&abilities, "bpf", Status::Missing, "no CAP_BPF and CAP_PERFMON; unprivileged_bpf_disabled=2");
+        check(&abilities, "process_ids", Status::Limited, "cannot tell: no /proc/self/ns/pid");
         check(&abilities, "tracepoints", Status::Limited, "cannot tell: tracefs is not readable");
         check(&abilities, "cpu_quota", Status::Ok, "none");
         check(&abilities, "pressure", Status::Missing, "no /proc/pressure");

@@ -11,6 +11,7 @@ pub mod disturb;
 mod facts;
 mod hiccup;
 mod net;
+mod pid_namespace;
 pub mod process;
 mod run_queue;
 
@@ -20,4 +21,5 @@ pub use cpu::{children_cpu, process_cpu};
 pub use facts::Facts;
 pub use hiccup::{Accounts, Causes, HiccupMeter, Priority, Sample, Settings, Tick, Wake, explain};
 pub use net::{local_ports, ports_towards};
+pub use pid_namespace::sees_host_pids;
 pub use run_queue::RunQueue;

@@ -93,7 +93,7 @@ pub fn count(value: u64) -> String {
 }
 
 /// `1 request`, `2 requests`.
-pub(crate) fn plural(value: u64, noun: &str) -> String {
+pub fn plural(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 

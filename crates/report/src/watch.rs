@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use record::document::Distribution;
 use record::observation::Observation;
 use record::observation::watch::{
-    self, Digest, Losses, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults,
+    self, Digest, Inexact, Losses, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults,
 };
 use record::{Durations, Part};
 use units::Nanos;
@@ -115,6 +115,9 @@ fn head(document: &Observation, results: &WatchResults, out: &mut dyn Write, sty
     for line in losses(&results.losses) {
         writeln!(out, "{}", style.bad(wrap("  lost: ", &line, style.width)))?;
     }
+    for line in inexact(&results.inexact) {
+        writeln!(out, "{}", wrap("  inexact: ", &line, style.width))?;
+    }
     for missing in &document.missing {
         let line = format!("{}: {}", missing.what, missing.why);
         writeln!(out, "{}", wrap("  not seen: ", &record::escape_text(&line), style.width))?;
@@ -132,7 +135,7 @@ fn head(document: &Observation, results: &WatchResults, out: &mut dyn Write, sty
 
 /// Each loss in words; none for one that did not happen.
 fn losses(losses: &Losses) -> Vec<String> {
-    let lines = [
+    told(&[
         (
             losses.ring_full,
             "the way to user space was full: a larger --ring takes more; counts are too small by it",
@@ -141,8 +144,30 @@ fn losses(losses: &Losses) -> Vec<String> {
         (losses.recursion, "runs that the kernel skipped"),
         (losses.mid_connection, "pieces of requests that were under way when watching began"),
         (losses.unparsed, "places whose bytes were not understood; they are timed as turns"),
-    ];
-    lines.into_iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} – {why}", count(n))).collect()
+    ])
+}
+
+/// Likewise, of what cannot be told exactly.
+fn inexact(inexact: &Inexact) -> Vec<String> {
+    told(&[
+        (
+            inexact.forgotten_slices,
+            "waits for a CPU in which more others ran than are remembered: the table of those has only the latest",
+        ),
+        (
+            inexact.joined_arrivals,
+            "lots of bytes took the stamp of later ones: the socket queue of their requests is too short",
+        ),
+        (
+            inexact.missed_switches,
+            "switches were not told: the time is the scheduler's, and who ran meanwhile is not known",
+        ),
+    ])
+}
+
+fn told(lines: &[(u64, &str)]) -> Vec<String> {
+    let happened = lines.iter().filter(|(n, _)| *n > 0);
+    happened.map(|(n, what)| format!("{} – {what}", count(*n))).collect()
 }
 
 const NAME: usize = 18;
@@ -181,7 +206,7 @@ fn numbers(distribution: &Distribution, style: Style) -> String {
 }
 
 /// A part as people say it.
-pub(crate) fn part_words(part: Part) -> &'static str {
+pub fn part_words(part: Part) -> &'static str {
     match part {
         Part::OnCpu => "on CPU",
         Part::Stolen => "stolen or irq",

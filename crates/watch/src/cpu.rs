@@ -11,7 +11,7 @@ use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder};
 use units::Nanos;
 
-use crate::kernel::{LoadError, refused};
+use crate::kernel::{LoadError, refused, require_host_pids};
 
 /// Whose threads have clocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +84,7 @@ impl ThreadClocks {
     /// To the host: every system call takes the way past its tracepoints, 170 ns more
     /// (2026-11-22, a virtual machine with two cores), as long as they are attached.
     pub fn start(watched: &Watched) -> Result<ThreadClocks, LoadError> {
+        require_host_pids()?;
         if !Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(LoadError::NoTypes);
         }

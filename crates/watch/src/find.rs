@@ -20,6 +20,8 @@ pub enum Named {
 /// A server that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Found {
+    /// Those that were named, or listen: the others are their children.
+    pub roots: Vec<u32>,
     pub processes: Vec<u32>,
     pub ports: Vec<u16>,
     /// The name of the first of them.
@@ -69,7 +71,7 @@ pub fn find(named: &Named) -> Result<Found, FindError> {
         _ => ports_of(&processes)?,
     };
     let comm = roots.first().copied().and_then(comm);
-    Ok(Found { processes, ports, comm })
+    Ok(Found { roots, processes, ports, comm })
 }
 
 /// The ports that any of these processes listens on.

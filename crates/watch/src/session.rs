@@ -7,7 +7,7 @@ use units::Nanos;
 
 use crate::assemble::Assembler;
 use crate::find::{self, FindError, Found, Named};
-use crate::kernel::{Cost, CulpritRow, Kernel, LoadError, Losses, Settings};
+use crate::kernel::{Cost, CulpritRow, Kernel, LoadError, Losses, Settings, require_host_pids};
 
 /// Watches until dropped. Nothing of the server is changed.
 pub struct Session {
@@ -37,6 +37,7 @@ impl Session {
         settings: &Settings,
         hint: Option<dissect::Protocol>,
     ) -> Result<Session, WatchError> {
+        require_host_pids()?;
         let found = find::find(&named)?;
         let mut kernel = Kernel::load(settings)?;
         kernel.watch(&found.processes, &found.ports)?;

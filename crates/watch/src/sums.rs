@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::observation::watch::{
-    self, ClassResult, Digest, Losses, ProtocolCount, WatchLine, WatchQuantiles,
+    self, ClassResult, Digest, Inexact, Losses, ProtocolCount, WatchLine, WatchQuantiles,
 };
 use record::{Durations, Part, Protocol, Served};
 use units::Nanos;
@@ -144,7 +144,11 @@ impl Sums {
     }
 
     /// The line of the record for this interval.
-    pub fn line(&self, losses: Losses, class_name: impl Fn(i64) -> String) -> WatchLine {
+    pub fn line(
+        &self,
+        (losses, inexact): (Losses, Inexact),
+        class_name: impl Fn(i64) -> String,
+    ) -> WatchLine {
         let has_stamps = !self.socket_queue.is_empty();
         WatchLine {
             requests: self.requests,
@@ -153,12 +157,18 @@ impl Sums {
             parts_ns: self.parts_ns,
             socket_queue_ns: has_stamps.then(|| whole(self.socket_queue.sum_ns())),
             losses,
+            inexact,
             classes: self
                 .classes
                 .iter()
                 .map(|(&class, sums)| (class_name(class), sums.response.count()))
                 .collect(),
         }
+    }
+
+    /// The time at the server of all requests.
+    pub fn response(&self) -> &Durations {
+        &self.response
     }
 
     /// For plots and live lines; `None` without a request.

@@ -9,9 +9,13 @@ mod blame;
 #[cfg(test)]
 mod both_sides;
 #[cfg(test)]
+mod damage;
+#[cfg(test)]
 mod itself;
 #[cfg(test)]
 mod judge;
+#[cfg(test)]
+mod live;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

@@ -204,3 +204,20 @@ fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     let right = queues.iter().filter(|&&queue| queue <= late + Nanos::from_millis(2));
     assert!(right.count() >= 10);
 }
+
+/// If this fails, a socket queue that is told too short says nothing of it.
+#[test]
+fn arrivals_that_are_joined_are_counted() {
+    let _together = quiet::together();
+    let server = Plan::of("threads").start();
+    let watching = Watching::of(&server);
+    let mut client = server.new_client();
+    // Far more pieces than lots are remembered, all of them while nobody reads.
+    client.send_http(&["/sleep=200ms"]);
+    client.send_http_in_pieces("/burn=10us", 30);
+    (0..2).for_each(|_| drop(client.http_answer()));
+    let watched = watching.finish();
+    assert_eq!(watched.served.len(), 2, "{}", watched.losses());
+    let inexact = watched.results.inexact;
+    assert!(inexact.joined_arrivals > 0, "{inexact:?}");
+}

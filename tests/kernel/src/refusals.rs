@@ -64,6 +64,63 @@ fn a_user_without_the_privilege_is_told_what_is_needed() {
     check_refused(&command.output().unwrap(), &["root"]);
 }
 
+/// The program as a container has it: the first process of a PID namespace of its own.
+fn contained(arguments: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc"]).arg(binary::parallax()).args(arguments);
+    command.env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// If this fails, a watch from within a container sees nothing and says nothing, or sees somebody else.
+#[test]
+fn what_needs_the_hosts_process_ids_is_refused_without_them() {
+    let _together = quiet::together();
+    let folder = tempfile::tempdir().unwrap();
+    for (n, verb) in [
+        &["watch", "-d", "1s", "-p", "1"][..],
+        // Not there in the namespace; the reason is told all the same.
+        &["watch", "-d", "1s", "-p", "4711"],
+        &["profile", "-d", "1s", "-p", "1"],
+        &["cpu", "--split", "ebpf", "-p", "1", "1"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let record = folder.path().join(n.to_string());
+        let output = contained(verb).arg("-o").arg(&record).output().unwrap();
+        check_refused(&output, &["PID namespace", "--pid=host"]);
+        assert!(!record.exists(), "{verb:?} began a record");
+    }
+}
+
+#[test]
+fn cpu_time_is_measured_in_any_pid_namespace() {
+    let _together = quiet::together();
+    let output = contained(&["cpu", "--json", "-p", "1", "0.2"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(told["cpu"]["processes"][0]["pid"], 1, "{told}");
+    let missing = told["missing"].to_string();
+    assert!(missing.contains("split_by_ebpf") && missing.contains("PID namespace"), "{missing}");
+}
+
+#[test]
+fn a_doctor_in_a_pid_namespace_says_so() {
+    let _together = quiet::together();
+    for (mut command, status) in
+        [(contained(&["doctor", "--json"]), "missing"), (Command::new(binary::parallax()), "ok")]
+    {
+        if status == "ok" {
+            command.args(["doctor", "--json"]);
+        }
+        let told: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        let checks = told["checks"].as_array().unwrap();
+        let ids = checks.iter().find(|check| check["check"] == "process_ids").unwrap();
+        assert_eq!(ids["status"], status, "{ids}");
+    }
+}
+
 #[test]
 fn a_server_that_ends_ends_the_record_with_what_was_seen() {
     let _together = quiet::together();

@@ -1,6 +1,7 @@
 //! Rule `lengths`: a file has at most 600 lines, a function 70; exceptions are listed and may only shrink.
 //!
-//! Lines are counted as they stand, tests and comments included; a function from its signature to its brace.
+//! Lines are counted as they stand, tests and comments included; a function from its signature to its brace. Of C the
+//! files are measured alone.
 
 use super::exceptions::{self, LongException};
 use super::{Finding, line_where};
@@ -17,7 +18,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     let exceptions = exceptions::read(tree).unwrap_or_default();
     let mut used = vec![false; exceptions.long.len()];
     let mut findings = Vec::new();
-    for (path, text) in tree.ending(".rs") {
+    for (path, text) in sources(tree) {
         match measure(path, text) {
             Ok(lengths) => findings
                 .extend(lengths.iter().filter_map(|length| judge(length, path, &exceptions.long, &mut used))),
@@ -37,7 +38,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 
 /// What is within the limits and longer than it aims to be.
 pub fn over_aims(tree: &Tree) -> Vec<Finding> {
-    let lengths = tree.ending(".rs").filter_map(|(path, text)| Some((path, measure(path, text).ok()?)));
+    let lengths = sources(tree).filter_map(|(path, text)| Some((path, measure(path, text).ok()?)));
     let each = lengths.flat_map(|(path, lengths)| lengths.into_iter().map(move |length| (path, length)));
     each.filter(|(_, length)| length.lines > length.aim() && length.lines <= length.most())
         .map(|(path, length)| {
@@ -45,6 +46,15 @@ pub fn over_aims(tree: &Tree) -> Vec<Finding> {
             Finding::new(path, length.line, what)
         })
         .collect()
+}
+
+/// What is measured.
+fn sources(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    tree.texts().filter(|(path, _)| is_rust(path) || path.ends_with(".c") || path.ends_with(".h"))
+}
+
+fn is_rust(path: &str) -> bool {
+    path.ends_with(".rs")
 }
 
 struct Length {
@@ -69,10 +79,13 @@ impl Length {
 }
 
 fn measure(path: &str, text: &str) -> Result<Vec<Length>, Finding> {
+    let mut lengths = vec![Length { function: None, line: 1, lines: text.lines().count() }];
+    if !is_rust(path) {
+        return Ok(lengths);
+    }
     let file = syn::parse_file(text).map_err(|error| {
         Finding::new(path, error.span().start().line, format!("is not Rust ({error}); make it parse"))
     })?;
-    let mut lengths = vec![Length { function: None, line: 1, lines: text.lines().count() }];
     lengths.extend(rust::functions(&file).into_iter().map(|function| Length {
         function: Some(function.name),
         line: function.line,
@@ -149,6 +162,20 @@ mod tests {
     fn a_long_file_is_found() {
         let told = found("", &"\n".repeat(FILE_MOST + 1));
         assert!(told[0].starts_with("crates/a/src/lib.rs:1: the file has 601 lines"), "{told:?}");
+    }
+
+    #[test]
+    fn a_long_file_of_c_is_found_and_its_functions_are_not() {
+        for path in ["crates/a/bpf/a.bpf.c", "crates/a/bpf/a.h"] {
+            let told = |lines| check(&Tree::of(&[(path, &"f();\n".repeat(lines))]));
+            assert!(told(FILE_MOST).is_empty());
+            let found = told(FILE_MOST + 1);
+            assert_eq!(found.len(), 1);
+            assert!(
+                found[0].path == path && found[0].what.starts_with("the file has 601 lines"),
+                "{found:?}"
+            );
+        }
     }
 
     #[test]

@@ -8,10 +8,10 @@ use report::Condition;
 use schedule::{Jitter, Speed, Think, Written};
 use units::{Bytes, Nanos, Rate};
 
-pub use super::beside::WatchArg;
 use super::connect_args::ConnectArgs;
 pub use super::requests::KeepArg;
 pub use super::sinks::SinkArgs;
+pub use crate::beside::WatchArg;
 use codec::web::{Sha256Digest, StatusSet};
 
 /// Drive a server with requests and say where their time went.

@@ -1,7 +1,6 @@
 //! `parallax drive`: options to a plan, a run, its record, and what it says.
 
 mod args;
-mod beside;
 mod calibrate;
 mod ceiling;
 mod conduct;
@@ -30,7 +29,6 @@ use record::document::EffectiveOption;
 use report::{Report, Style};
 
 pub use self::args::{Args, ArrivalsArg};
-use self::beside::Beside;
 pub use self::conduct::{Conducted, conduct, host_facts, opening_document, timestamp};
 pub use self::folder::{Claim, new_folder};
 pub use self::load::{effective_seed, fresh_seed, seed};
@@ -38,6 +36,7 @@ pub use self::options::{Options, effective, typed};
 pub use self::plan::{Prepared, prepare, prepare_scenario};
 #[cfg(feature = "ebpf")]
 pub use self::requests::KeepArg;
+use crate::beside::Beside;
 use crate::exit::Exit;
 use crate::explain_verb;
 use crate::live::{Live, Progress};
@@ -96,7 +95,7 @@ fn run_prepared(
     let progress = progress(args, &controls);
     let plain = matches!(progress, Progress::Lines);
     let beside = args.watch.as_ref().map(|subject| Beside::start(subject, &folder)).transpose()?;
-    let profile = match args.profile.map(|pid| Beside::profile(pid, &folder)).transpose() {
+    let profile = match args.profile.map(|pid| Beside::profile(&[pid], &folder)).transpose() {
         Ok(profile) => profile,
         Err(error) => {
             beside.into_iter().for_each(Beside::abandon);

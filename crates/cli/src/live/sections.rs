@@ -10,9 +10,8 @@ use units::Nanos;
 use super::lights::{Checked, lights};
 use super::look::Look;
 use super::model::{Beat, Model};
-use super::tally::{RECENT, Shown};
-
-type Lines = Vec<Line<'static>>;
+use super::pieces::{self, Lines, seconds, shortened, shown_text, stacked};
+use super::tally::RECENT;
 
 /// What is driven, how, and how far it is.
 pub fn header(model: &Model, width: usize, look: Look) -> Lines {
@@ -63,7 +62,7 @@ fn progress(model: &Model, width: usize, look: Look) -> Line<'static> {
     let requests = model.load.request_limit;
     let by_count = requests.map(|limit| model.totals.scheduled as f64 / limit.max(1) as f64);
     let share = by_time.map(|(share, _)| share).into_iter().chain(by_count).fold(None, larger);
-    let now = clock(model.now);
+    let now = seconds(model.now);
     let text = if model.is_draining() {
         let under_way = model.latest().outstanding;
         format!("{now}, waiting for the last answers ({} were under way)", count(under_way))
@@ -72,41 +71,21 @@ fn progress(model: &Model, width: usize, look: Look) -> Line<'static> {
             (Some((_, window)), None) => {
                 // Rounded up: what is left of a second is left.
                 let left = window.saturating_sub(model.now).saturating_add(Nanos::from_millis(999));
-                format!("{now} of {}, {} left", clock(window), clock(left))
+                format!("{now} of {}, {} left", seconds(window), seconds(left))
             }
             (_, Some(limit)) => {
                 let left = limit.saturating_sub(model.totals.scheduled);
-                let by = by_time.map(|(_, window)| format!(" or {}", clock(window))).unwrap_or_default();
+                let by = by_time.map(|(_, window)| format!(" or {}", seconds(window))).unwrap_or_default();
                 format!("{now}, {} of {} requests left{by}", count(left), count(limit))
             }
             (None, None) => format!("{now}, without an end"),
         }
     };
-    let cells = width.saturating_sub(text.chars().count() + 3).min(60);
-    match share {
-        Some(share) if cells >= 8 => {
-            let (full, empty) = look.bar(share, cells);
-            Line::from(vec![
-                Span::raw(" "),
-                look.paint(full, Color::Cyan),
-                look.faint(empty),
-                Span::raw(format!(" {text}")),
-            ])
-        }
-        _ => Line::from(shortened(&format!(" {text}"), width, look)),
-    }
+    pieces::progress(&text, share, width, look)
 }
 
 fn larger(so_far: Option<f64>, share: f64) -> Option<f64> {
     Some(so_far.map_or(share, |so_far| so_far.max(share)))
-}
-
-/// Whole seconds, as a progress bar tells them: `7 s`, `2 min 5 s`.
-fn clock(time: Nanos) -> String {
-    match time.0 / 1_000_000_000 {
-        s @ 0..=119 => format!("{s} s"),
-        s => Nanos::from_secs(s).to_string(),
-    }
 }
 
 /// Rates of the last seconds, and sums.
@@ -186,15 +165,6 @@ pub fn response(model: &Model, width: usize, look: Look) -> Lines {
     ]
 }
 
-fn shown_text(shown: Shown, look: Look) -> String {
-    match shown {
-        Shown::Known(value) => value.to_string(),
-        Shown::Above(value) => format!("> {value}"),
-        Shown::TooFew if look.unicode => "–".to_owned(),
-        Shown::TooFew => "-".to_owned(),
-    }
-}
-
 /// Where the time of the last seconds went: one stacked bar, and its largest parts in the order of time.
 pub fn phases(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
     let title =
@@ -208,7 +178,8 @@ pub fn phases(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
     largest.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
     largest.truncate(rows - 2);
     largest.sort();
-    let mut lines = vec![Line::from(title), stacked(&largest, share, width.saturating_sub(2).min(100), look)];
+    let parts: Vec<(f64, Color)> = largest.iter().map(|&phase| (share(phase), colour_of(phase))).collect();
+    let mut lines = vec![Line::from(title), stacked(&parts, width.saturating_sub(2).min(100), look)];
     for (index, &phase) in largest.iter().enumerate() {
         let tally = &model.phases[phase as usize].tally;
         let quantile = |q| shown_text(tally.quantile(q), look);
@@ -232,19 +203,6 @@ pub fn phases(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
         lines.push(Line::from(vec![Span::raw("   "), sign, Span::raw(text)]));
     }
     lines
-}
-
-fn stacked(phases: &[Phase], share: impl Fn(Phase) -> f64, cells: usize, look: Look) -> Line<'static> {
-    let mut spans = vec![Span::raw(" ")];
-    let (mut drawn, mut sum) = (0, 0.0);
-    for (index, &phase) in phases.iter().enumerate() {
-        sum += share(phase);
-        // Ends, not lengths, are rounded: the parts fill the bar whatever their number.
-        let end = ((sum * cells as f64).round() as usize).min(cells);
-        spans.push(look.paint(look.part(index).repeat(end - drawn), colour_of(phase)));
-        drawn = end;
-    }
-    Line::from(spans)
 }
 
 /// By whom the time belongs to.
@@ -307,14 +265,4 @@ pub fn audit(model: &Model, width: usize, look: Look) -> Lines {
     }
     lines.push(Line::from(spans));
     lines
-}
-
-/// `text` in at most `width` columns.
-pub fn shortened(text: &str, width: usize, look: Look) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let mark = if look.unicode { "…" } else { "~" };
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}{mark}")
 }

@@ -1,7 +1,6 @@
 //! Lays the live view out: which parts fit a window, and where. Pure, so that tests can look at it.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 use record::document::Model as LoadModel;
@@ -9,6 +8,7 @@ use record::document::Model as LoadModel;
 use super::heat;
 use super::look::Look;
 use super::model::Model;
+use super::pieces::{Lines, rect, shortened, spread};
 use super::sections;
 
 /// What the hand on the keys adds to the picture.
@@ -47,19 +47,14 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Foot<'_>, look: Look) {
     }
 }
 
-fn rect(area: Rect, at: (usize, usize), size: (usize, usize)) -> Rect {
-    let narrow = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
-    Rect::new(narrow(at.0), narrow(at.1), narrow(size.0), narrow(size.1)).intersection(area)
-}
-
 /// One part under the other. Where they do not fit, the strip goes first, then outcomes, phases and rates; what a
 /// user cannot do without, the header, the response and the lights, is last to go.
-fn narrow(model: &Model, width: usize, height: usize, look: Look) -> Vec<Line<'static>> {
+fn narrow(model: &Model, width: usize, height: usize, look: Look) -> Lines {
     let header = sections::header(model, width, look);
     let response = sections::response(model, width, look);
     let audit = sections::audit(model, width, look);
     let mut left = height.saturating_sub(header.len() + response.len() + audit.len());
-    let mut fit = |lines: Vec<Line<'static>>| {
+    let mut fit = |lines: Lines| {
         let lines = if lines.len() <= left { lines } else { Vec::new() };
         left -= lines.len();
         lines
@@ -78,20 +73,6 @@ fn narrow(model: &Model, width: usize, height: usize, look: Look) -> Vec<Line<'s
     let strip = heat::strip(model, width, left.min(TALLEST_STRIP), look);
     left -= strip.len();
     spread([header, rates, response, phases, outcomes, strip, audit], left)
-}
-
-/// The parts with empty lines between them, as far as there are lines to spare.
-fn spread<const N: usize>(parts: [Vec<Line<'static>>; N], spare: usize) -> Vec<Line<'static>> {
-    let mut spare = spare;
-    let mut lines: Vec<Line<'static>> = Vec::new();
-    for part in parts.into_iter().filter(|part| !part.is_empty()) {
-        if !lines.is_empty() && spare > 0 {
-            lines.push(Line::default());
-            spare -= 1;
-        }
-        lines.extend(part);
-    }
-    lines
 }
 
 /// Two columns over the strip.
@@ -126,7 +107,7 @@ fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), l
 
 fn keys(model: &Model, foot: Foot<'_>, width: usize, look: Look) -> Line<'static> {
     if let Some(said) = foot.said {
-        return Line::from(look.key(sections::shortened(&format!(" {said}"), width, look)));
+        return Line::from(look.key(shortened(&format!(" {said}"), width, look)));
     }
     let pause = if model.steering.paused { "go on" } else { "pause" };
     let end = if model.steering.ended || model.is_draining() { "stop at once" } else { "end well" };

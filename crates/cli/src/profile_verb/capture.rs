@@ -14,7 +14,7 @@ use watch::profile::Profiler;
 use super::{Args, Options, pictures};
 use crate::exit::Exit;
 use crate::under_way::UnderWay;
-use crate::{observing, say, signals};
+use crate::{beside, observing, say, signals};
 
 /// A process that comes and goes within less leaves no names.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
@@ -28,7 +28,15 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let mut capture = Capture::begin(&args.pid, args.rate, options, folder)?;
-    let state = capture.watch(args.duration, &stop)?;
+    let state = match args.beside {
+        // As long as the work beside which it is: that it is told to end is its time.
+        Some(parent) => {
+            beside::end_with(parent, &stop)?;
+            capture.watch(Nanos::MAX, &stop)?;
+            State::Finished
+        }
+        None => capture.watch(args.duration, &stop)?,
+    };
     let observation = capture.end(state, folder)?;
     let exit = super::print(&observation, args.json, args.no_color)?;
     say(format_args!("record: {}", folder.display()));

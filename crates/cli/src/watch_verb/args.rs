@@ -24,6 +24,7 @@ use super::keep::KeepArg;
   parallax watch --port 6379 -d 10s --self
   parallax watch --comm nginx --requests all -o runs/nginx
   parallax watch -p 4711 --class mariadb-query-cache
+  parallax watch -p 4711 -d 30s --profile
 
 Exit codes: 0 done; 1 usage or environment.")]
 #[command(group = clap::ArgGroup::new("server").required(true).args(["pid", "port", "comm"]))]
@@ -40,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     comm: Option<String>,
 
-    /// A line is printed this often.
+    /// A line is printed this often; on a terminal the table is renewed.
     #[arg(short, long, value_name = "TIME", default_value = "3s")]
     pub interval: Nanos,
 
@@ -77,9 +78,22 @@ pub struct Args {
     #[arg(long = "self")]
     pub self_cost: bool,
 
+    /// Profile the server, too: where its threads are, on a CPU, asleep or waiting for one. The profile's record is the
+    /// folder `profile` of this one.
+    #[arg(long)]
+    pub profile: bool,
+
+    /// The process beside whose work this one observes.
+    #[arg(long, value_name = "PID", hide = true)]
+    pub beside: Option<u32>,
+
     /// At the end, print the record's document as JSON instead of text.
     #[arg(long)]
     pub json: bool,
+
+    /// No live table on a terminal, but a plain line an interval.
+    #[arg(long)]
+    pub no_tui: bool,
 
     /// No colours, as with NO_COLOR set.
     #[arg(long)]

@@ -69,12 +69,23 @@ impl ServedFile {
 
     /// # Errors
     ///
-    /// As [`ServedFile::take`].
+    /// As [`ServedFile::take`]; nothing is left of the file then.
     pub fn finish(mut self) -> anyhow::Result<Kept> {
-        self.writer.write(std::mem::take(&mut self.slowest).into_values().rev())?;
-        let rows = self.writer.finish()?;
         let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(FILE));
-        fs::rename(&unfinished, &path).with_context(|| format!("cannot name {}", path.display()))?;
-        Ok(Kept { requests: self.keep.words(), rows, lost: 0 })
+        let written = self.writer.write(std::mem::take(&mut self.slowest).into_values().rev());
+        let written = written.and_then(|()| self.writer.finish()).map_err(anyhow::Error::from);
+        let named = written.and_then(|rows| {
+            fs::rename(&unfinished, &path).with_context(|| format!("cannot name {}", path.display()))?;
+            Ok(Kept { requests: self.keep.words(), rows, lost: 0 })
+        });
+        if named.is_err() {
+            let _ = fs::remove_file(&unfinished);
+        }
+        named
+    }
+
+    /// It cannot be finished: takes it away, which may make room for the rest of the record.
+    pub fn abandon(self) {
+        let _ = fs::remove_file(self.folder.join(UNFINISHED));
     }
 }

@@ -4,16 +4,22 @@ mod args;
 mod class;
 mod keep;
 mod observe;
+mod progress;
+mod recording;
+mod table;
 
 use std::io;
+use std::path::Path;
 
+use anyhow::Context;
 use clap::ArgMatches;
 
 pub use args::Args;
 
+use crate::beside::Beside;
 use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::{say, signals, terminal};
+use crate::{beside, say, signals, terminal};
 
 /// Runs the verb. A watch that was ended by Ctrl-C is a watch that went well.
 ///
@@ -25,19 +31,45 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);
     let claim = Claim::make(&folder)?;
-    let out = io::stdout();
-    let style = terminal::style(&out, args.no_color);
-    let observing = match observe::Observing::begin(&plan, args, matches, &folder) {
-        Ok(observing) => observing,
+    if let Some(parent) = args.beside {
+        beside::end_with(parent, &stop)?;
+    }
+    let profile = match args.profile.then(|| profile(&plan, &folder)).transpose() {
+        Ok(profile) => profile,
         Err(error) => {
             claim.release();
             return Err(error);
         }
     };
-    let watched = observing.run(&plan, &stop, style)?;
+    let observing = match observe::Observing::begin(&plan, args, matches, &folder) {
+        Ok(observing) => observing,
+        Err(error) => {
+            profile.into_iter().for_each(Beside::abandon);
+            claim.release();
+            return Err(error);
+        }
+    };
+    let watched = observing.run(&plan, &stop);
+    let profile = profile.map(Beside::finish);
+    // By now the window may have another size.
+    let out = io::stdout();
+    let style = terminal::style(&out, args.no_color);
     watched.print(args, &mut out.lock(), style)?;
     if !args.json {
         say(format_args!("record: {}", folder.display()));
     }
-    Ok(Exit::Done)
+    match profile {
+        Some(Ok(folder)) if !args.json => say(format_args!("profile: {}", folder.display())),
+        Some(Err(error)) => say(format_args!("--profile: {error:#}")),
+        Some(Ok(_)) | None => {}
+    }
+    match watched.damage {
+        Some(error) => Err(error).context("the record is incomplete"),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Profiles the server, too. Before it is watched: until the profile samples, nobody would empty the ring.
+fn profile(plan: &args::Plan, folder: &Path) -> anyhow::Result<Beside> {
+    Beside::profile(&watch::find(&plan.named)?.roots, folder)
 }

@@ -1,23 +1,24 @@
 //! A watch from its beginning to its end: takes requests, adds them up, prints a line an interval, keeps the record.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
 use clap::ArgMatches;
 use record::document::{MissingFact, State};
-use record::observation::watch::{Losses, Preemptor, ProgramCost, Tier, WatchResults, WatchSubject};
-use record::observation::{Observation, ObservationBody, ObservationWriter};
-use record::{Durations, Event};
+use record::observation::watch::{Inexact, Losses, Preemptor, ProgramCost, Tier, WatchResults, WatchSubject};
+use record::observation::{Observation, ObservationBody};
+use record::{Durations, Event, RecordError};
 use report::{Style, WatchReport};
 use units::Nanos;
 use watch::{DigestSums, Session, Sums};
 
 use super::args::{Args, Plan};
-use super::keep::ServedFile;
-use crate::under_way::UnderWay;
+use super::progress::Progress;
+use super::recording::Recording;
+use super::table::{Glance, Seen, Subject};
 use crate::{observing, printed, say};
 
 /// How often the ring is emptied. Nobody wakes us: that would cost the server more than the event itself.
@@ -26,22 +27,24 @@ const DRAIN: Nanos = Nanos::from_millis(10);
 /// How often /proc is asked for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
 
+/// What is not seen while /proc or the kernel refuse to tell.
+const NEW_PLACES: &str = "new ports and processes";
+
 /// A server that is watched.
 pub struct Observing<'a> {
     args: &'a Args,
     session: Session,
     document: Observation,
     results: WatchResults,
-    writer: ObservationWriter,
-    served: ServedFile,
-    _mark: Option<UnderWay>,
+    recording: Recording,
     zero: Nanos,
     own_cpu: Option<Nanos>,
     /// Of the interval under way, and of all before.
     interval: Sums,
     total: Sums,
     digests: DigestSums,
-    lost: Losses,
+    /// The server has ended.
+    gone: bool,
 }
 
 impl<'a> Observing<'a> {
@@ -81,77 +84,66 @@ impl<'a> Observing<'a> {
         let mut document =
             observing::opening(ObservationBody::Watch(Box::new(results.clone())), options, zero);
         document.missing = missing;
-        let writer = ObservationWriter::create(folder, &document)?;
-        let served = ServedFile::begin(args.requests, folder, zero, &document.time.started)?;
+        let recording = Recording::begin(folder, &document, args.requests, zero)?;
         Ok(Observing {
             args,
             session,
             document,
             results,
-            writer,
-            served,
-            _mark: UnderWay::mark(folder),
+            recording,
             zero,
             own_cpu,
             interval: Sums::default(),
             total: Sums::default(),
             digests: DigestSums::default(),
-            lost: Losses::default(),
+            gone: false,
         })
     }
 
     /// Watches until it is told to stop, its time is over, or the server is gone.
-    ///
-    /// # Errors
-    ///
-    /// When the record cannot be written.
-    pub fn run(mut self, plan: &Plan, stop: &AtomicBool, style: Style) -> anyhow::Result<Watched> {
+    pub fn run(mut self, plan: &Plan, stop: &Arc<AtomicBool>) -> Watched {
         let subject = &self.results.subject;
-        let who = subject.comm.clone().unwrap_or_else(|| "server".to_owned());
+        let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.told);
         if !self.args.json {
-            say(format_args!("watching {who} ({}); Ctrl-C ends it", plan.told));
+            say(format_args!("watching {who}; Ctrl-C ends it"));
         }
+        let subject =
+            Subject { who: &who, ports: &subject.ports, start: self.zero, length: self.args.duration };
+        let mut progress = Progress::begin(self.args, &subject, stop);
         let end = self.args.duration.map_or(Nanos::MAX, |duration| self.zero + duration);
         let mut begun = self.zero;
         let mut refreshed = self.zero;
         loop {
             let line_at = begun + self.args.interval;
             clock::sleep_until((clock::now() + DRAIN).min(line_at).min(end));
-            self.take()?;
+            let served = self.session.take();
+            self.add(served);
             let now = clock::now();
             let mut over = stop.load(Ordering::Relaxed) || now >= end;
             if now >= refreshed + REFRESH {
                 refreshed = now;
-                if !self.session.refresh(now)? {
-                    self.note_gone(now)?;
-                    over = true;
-                }
+                over |= !self.refresh(now);
             }
             if now >= line_at || over {
                 if over {
-                    self.finish_requests()?;
+                    // What was written last on each connection was its answer.
+                    let served = self.session.finish();
+                    self.add(served);
                 }
-                self.close_interval(begun, now, style)?;
+                self.close_interval(begun, now, &progress);
                 begun = now;
             }
             if over {
+                progress.end();
+                if self.gone {
+                    say("the server has ended");
+                }
                 return self.end(now, plan);
             }
         }
     }
 
-    fn take(&mut self) -> anyhow::Result<()> {
-        let served = self.session.take();
-        self.add(served)
-    }
-
-    /// What was written last on each connection was its answer.
-    fn finish_requests(&mut self) -> anyhow::Result<()> {
-        let served = self.session.finish();
-        self.add(served)
-    }
-
-    fn add(&mut self, served: Vec<record::Served>) -> anyhow::Result<()> {
+    fn add(&mut self, served: Vec<record::Served>) {
         for served in served {
             // Nobody asked for what was read before the record began.
             if served.read < self.zero {
@@ -159,52 +151,93 @@ impl<'a> Observing<'a> {
             }
             self.interval.add(&served);
             self.digests.add(&served);
-            self.served.take(served).context("served.parquet is incomplete")?;
+            self.recording.keep(served);
         }
-        Ok(())
     }
 
-    fn note_gone(&mut self, now: Nanos) -> anyhow::Result<()> {
-        let text = "the server has ended".to_owned();
-        say(&text);
-        let at_ns = (now - self.zero).0;
-        Ok(self.writer.event(&Event { at_ns, kind: "server_ended".to_owned(), text, disturbance: None })?)
+    /// Looks for what the server has become meanwhile; false when it has ended.
+    fn refresh(&mut self, now: Nanos) -> bool {
+        match self.session.refresh(now) {
+            Ok(true) => true,
+            Ok(false) => {
+                let text = "the server has ended".to_owned();
+                self.gone = true;
+                let at_ns = (now - self.zero).0;
+                self.recording.event(&Event {
+                    at_ns,
+                    kind: "server_ended".to_owned(),
+                    text,
+                    disturbance: None,
+                });
+                false
+            }
+            // What is known of it is watched on, and the next look may succeed.
+            Err(error) => {
+                if !self.document.missing.iter().any(|fact| fact.what == NEW_PLACES) {
+                    let why = format!("at {}: {error}", now - self.zero);
+                    self.document.missing.push(MissingFact { what: NEW_PLACES.to_owned(), why });
+                }
+                true
+            }
+        }
     }
 
-    fn close_interval(&mut self, begun: Nanos, now: Nanos, style: Style) -> anyhow::Result<()> {
-        let losses = self.losses();
+    fn close_interval(&mut self, begun: Nanos, now: Nanos, progress: &Progress) {
+        let (losses, inexact) = self.shortcomings();
+        let (losses, inexact) = (losses.since(&self.results.losses), inexact.since(&self.results.inexact));
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
-        let line = self.interval.line(difference(&losses, &self.lost), name);
+        let line = self.interval.line((losses, inexact), name);
         let logs = self.interval.logs(name);
         let logs: Vec<(&str, &Durations)> =
             logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();
         let length = now - begun;
-        self.writer.append(&line, begun - self.zero, length, &logs).context("the record is incomplete")?;
-        if !self.args.json {
-            let at = crate::drive::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-            let _ = style;
-            printed(writeln!(io::stdout(), "{at}   {}", report::watch_line(&line, length)))?;
-        }
+        self.recording.append(&line, begun - self.zero, length, &logs);
         self.total.merge(&self.interval);
+        self.results.losses.add(&losses);
+        self.results.inexact.add(&inexact);
+        progress.interval(&line, length, || self.seen(length));
         self.interval.clear();
-        self.lost = losses;
-        Ok(())
     }
 
-    /// What was lost so far, by what the record calls it.
-    fn losses(&self) -> Losses {
+    /// What the live table shows from now on.
+    fn seen(&self, length: Nanos) -> Seen {
+        let mut digests =
+            self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
+        digests.retain(|digest| digest.count > 0);
+        digests.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
+        Seen {
+            length,
+            lately: Glance::of(&self.interval),
+            whole: Glance::of(&self.total),
+            protocols: self.total.protocols(),
+            connections: self.session.connections(),
+            digests,
+            preemptors: preemptors(&self.session),
+            losses: self.results.losses,
+            inexact: self.results.inexact,
+        }
+    }
+
+    /// What was lost so far and what is inexact, by what the record calls it.
+    fn shortcomings(&self) -> (Losses, Inexact) {
         let kernel = self.session.losses();
         let counts = self.session.counts();
-        Losses {
+        let losses = Losses {
             ring_full: kernel.ring_full,
             map_full: kernel.map_full + self.session.given_up(),
-            recursion: kernel.recursion + kernel.missed_switches,
+            recursion: kernel.recursion,
             mid_connection: counts.mid_connection_requests,
             unparsed: counts.unparsed + counts.dropped + kernel.unreadable,
-        }
+        };
+        let inexact = Inexact {
+            forgotten_slices: kernel.forgotten_slices,
+            joined_arrivals: kernel.joined_arrivals,
+            missed_switches: kernel.missed_switches,
+        };
+        (losses, inexact)
     }
 
-    fn end(mut self, now: Nanos, plan: &Plan) -> anyhow::Result<Watched> {
+    fn end(mut self, now: Nanos, plan: &Plan) -> Watched {
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
         let logs: BTreeMap<String, Durations> =
             self.total.logs(name).into_iter().map(|(name, durations)| (name, durations.clone())).collect();
@@ -221,17 +254,19 @@ impl<'a> Observing<'a> {
         results.digests =
             self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
         results.preemptors = preemptors(&self.session);
-        results.losses = self.lost;
+        results.preemptors.iter_mut().for_each(|one| one.cgroup = watch::cgroup(one.pid));
         results.self_cost = cost(&self.session);
         results.self_cpu_ns =
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
-        results.kept = Some(self.served.finish()?);
+        let (kept, unkept) = self.recording.finish_served();
+        results.kept = kept;
         report::summarize_watch(results, &logs);
+        self.document.missing.extend(unkept);
         self.document.state = State::Finished;
         self.document.time.elapsed_ns = Some((now - self.zero).0);
         self.document.body = ObservationBody::Watch(Box::new(results.clone()));
-        self.writer.finish(&self.document).context("the record is incomplete")?;
-        Ok(Watched { document: self.document, results: self.results, logs })
+        let damage = self.recording.finish(&self.document);
+        Watched { document: self.document, results: self.results, logs, damage }
     }
 }
 
@@ -240,6 +275,8 @@ pub struct Watched {
     document: Observation,
     results: WatchResults,
     logs: BTreeMap<String, Durations>,
+    /// The first thing that could not be written to the record. The results are whole all the same.
+    pub damage: Option<RecordError>,
 }
 
 impl Watched {
@@ -275,7 +312,7 @@ fn tier(session: &Session) -> Tier {
     Tier { name: "btf_tracepoints".to_owned(), attached: session.attached() }
 }
 
-/// Who took CPUs, one row for each process and name, the most time first.
+/// Who took CPUs, one row for each process and name, the most time first; their control groups are not looked up.
 fn preemptors(session: &Session) -> Vec<Preemptor> {
     let mut rows: BTreeMap<(u32, String), Preemptor> = BTreeMap::new();
     for row in session.culprits() {
@@ -283,7 +320,7 @@ fn preemptors(session: &Session) -> Vec<Preemptor> {
         let one = rows.entry((row.pid, comm.clone())).or_insert_with(|| Preemptor {
             pid: row.pid,
             comm,
-            cgroup: watch::cgroup(row.pid),
+            cgroup: None,
             time_ns: 0,
             count: 0,
         });
@@ -299,14 +336,4 @@ fn cost(session: &Session) -> Vec<ProgramCost> {
     let cost =
         |cost: watch::kernel::Cost| ProgramCost { name: cost.program, runs: cost.runs, ns: cost.time.0 };
     session.cost().into_iter().map(cost).collect()
-}
-
-fn difference(now: &Losses, before: &Losses) -> Losses {
-    Losses {
-        ring_full: now.ring_full - before.ring_full,
-        map_full: now.map_full - before.map_full,
-        recursion: now.recursion - before.recursion,
-        mid_connection: now.mid_connection - before.mid_connection,
-        unparsed: now.unparsed - before.unparsed,
-    }
 }

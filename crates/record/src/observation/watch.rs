@@ -15,6 +15,10 @@ use units::Nanos;
 use crate::document::{Distribution, Kept};
 use crate::served::{Part, Protocol};
 
+mod losses;
+
+pub use losses::{Inexact, Losses};
+
 /// Time at the server: read → done, of every request.
 pub const RESPONSE: &str = "response";
 
@@ -73,6 +77,9 @@ pub struct WatchResults {
     pub preemptors: Vec<Preemptor>,
     /// What was not seen although it happened.
     pub losses: Losses,
+    /// What was seen and cannot be told exactly.
+    #[serde(default, skip_serializing_if = "Inexact::is_empty")]
+    pub inexact: Inexact,
     /// What watching cost, from the kernel's own statistics of its programs; empty where they were not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub self_cost: Vec<ProgramCost>,
@@ -158,40 +165,6 @@ pub struct Preemptor {
     pub count: u64,
 }
 
-/// What happened and was not seen, each a count. A figure of the record may be too small by as much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Losses {
-    /// Events for which the way to user space had no room.
-    pub ring_full: u64,
-    /// Threads, connections or requests for which a table of the kernel's programs had no room.
-    pub map_full: u64,
-    /// Events that the kernel left out because one of the programs ran already on that CPU.
-    pub recursion: u64,
-    /// Requests that were under way when watching began, and so have no begin.
-    pub mid_connection: u64,
-    /// Requests whose bytes were not understood; they are timed as turns where that is possible.
-    pub unparsed: u64,
-}
-
-impl Losses {
-    pub fn add(&mut self, other: &Losses) {
-        let Losses { ring_full, map_full, recursion, mid_connection, unparsed } = *other;
-        let all = [
-            (&mut self.ring_full, ring_full),
-            (&mut self.map_full, map_full),
-            (&mut self.recursion, recursion),
-            (&mut self.mid_connection, mid_connection),
-            (&mut self.unparsed, unparsed),
-        ];
-        all.into_iter().for_each(|(sum, count)| *sum = sum.saturating_add(count));
-    }
-
-    pub fn is_empty(&self) -> bool {
-        *self == Losses::default()
-    }
-}
-
 /// What one of the kernel's programs cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -220,6 +193,9 @@ pub struct WatchLine {
     /// What was lost in this interval.
     #[serde(default, skip_serializing_if = "Losses::is_empty")]
     pub losses: Losses,
+    /// What cannot be told exactly of this interval.
+    #[serde(default, skip_serializing_if = "Inexact::is_empty")]
+    pub inexact: Inexact,
     /// Requests by class, where classes are told apart.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, u64>,
@@ -309,15 +285,5 @@ mod tests {
         for class in ["", "é", &"x".repeat(1_000), "-1"] {
             assert!(is_log_name(&class_log(class)), "{class}");
         }
-    }
-
-    #[test]
-    fn losses_add() {
-        let one = Losses { ring_full: 1, map_full: 2, recursion: 3, mid_connection: 4, unparsed: u64::MAX };
-        let mut sum = one;
-        sum.add(&one);
-        let expected =
-            Losses { ring_full: 2, map_full: 4, recursion: 6, mid_connection: 8, unparsed: u64::MAX };
-        assert_eq!((sum, sum.is_empty(), Losses::default().is_empty()), (expected, false, true));
     }
 }

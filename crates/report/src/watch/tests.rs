@@ -29,3 +29,11 @@ fn every_loss_is_told() {
     assert_eq!(losses(&all).len(), 5);
     assert!(losses(&Losses::default()).is_empty());
 }
+
+#[test]
+fn all_that_is_inexact_is_told() {
+    let all = Inexact { forgotten_slices: 1, joined_arrivals: 2, missed_switches: 3 };
+    assert_eq!(inexact(&all).len(), 3);
+    assert!(inexact(&all)[1].starts_with("2 – lots of bytes"));
+    assert!(inexact(&Inexact::default()).is_empty());
+}

@@ -47,6 +47,11 @@ pub enum LoadError {
         "this kernel does not describe its types (no /sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF"
     )]
     NoTypes,
+    #[error(
+        "this is a PID namespace of its own, and the kernel tells of processes by the host's ids: run it on the host, \
+         or in its PID namespace: --pid=host (docker, podman), hostPID: true (Kubernetes)"
+    )]
+    PidNamespace,
     #[error("this kernel has no tracepoint {tracepoint}; watching needs Linux 6.3 or later")]
     NoTracepoint { tracepoint: String },
     #[error("this kernel refused the eBPF program: {0}")]
@@ -312,6 +317,15 @@ pub(crate) fn programs_of(object: &Object) -> Vec<ProgramInfo> {
     let ours = object.progs().filter_map(|program| Program::id_from_fd(program.as_fd()).ok());
     let ours: Vec<u32> = ours.collect();
     ProgInfoIter::default().filter(|program| ours.contains(&program.id)).collect()
+}
+
+/// Before a process is looked for: what the programs tell of it could not be told to be its.
+pub(crate) fn require_host_pids() -> Result<(), LoadError> {
+    match host::sees_host_pids(Path::new("/")) {
+        Some(false) => Err(LoadError::PidNamespace),
+        // Where /proc does not tell, nothing speaks against it.
+        Some(true) | None => Ok(()),
+    }
 }
 
 /// Before an object is opened: what libbpf says of it from now on is kept.

@@ -28,7 +28,7 @@ use self::perf_map::PerfMap;
 use self::programs::Programs;
 use self::spaces::Spaces;
 use self::symbols::Symbols;
-use crate::kernel::LoadError;
+use crate::kernel::{LoadError, require_host_pids};
 
 /// Samples a second on each CPU unless told otherwise: a prime, so that it does not beat with what a server does in
 /// round numbers.
@@ -76,6 +76,7 @@ impl Profiler {
     ///
     /// [`ProfileError`]; nothing was started then.
     pub fn start(processes: &[u32], rate: u32) -> Result<Profiler, ProfileError> {
+        require_host_pids()?;
         processes.iter().try_for_each(|pid| is_process(*pid))?;
         let mut programs = Programs::load(rate)?;
         let began = clock::now();

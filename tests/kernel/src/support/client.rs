@@ -45,6 +45,14 @@ impl Client {
         self.send(text.as_bytes(), paths.len());
     }
 
+    /// One request whose bytes leave in so many writes, as an application that flushes too often sends them.
+    pub fn send_http_in_pieces(&mut self, path: &str, pieces: usize) {
+        let text = format!("GET {path} HTTP/1.1\r\nHost: planted\r\n\r\n");
+        let each = text.len().div_ceil(pieces);
+        text.as_bytes().chunks(each).for_each(|piece| self.send(piece, 0));
+        self.sent += 1;
+    }
+
     pub fn http_answer(&mut self) -> Vec<u8> {
         let (mut length, mut line) = (None, String::new());
         loop {

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use record::document::State;
-use record::observation::{Observation, ObservationBody, WatchResults, read_observation};
+use record::observation::watch::{Inexact, Losses, WatchLine};
+use record::observation::{Observation, ObservationBody, Observed, WatchResults, read_observation};
 use record::{Part, Served};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -64,12 +66,33 @@ impl Watching {
         }
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Of the record.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
     /// Ends it as Ctrl-C does.
-    pub fn finish(mut self) -> Watched {
+    pub fn finish(self) -> Watched {
+        self.finish_and_keep().0
+    }
+
+    /// Kills it; what it left behind.
+    pub fn kill(mut self) -> TempDir {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        std::mem::replace(&mut self.folder, TempDir::new().unwrap())
+    }
+
+    /// As [`Watching::finish`], with the record's folder.
+    pub fn finish_and_keep(mut self) -> (Watched, TempDir) {
         // Reaped where it has ended by itself; its number may then be another's.
         if !self.has_ended() {
             kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
@@ -84,9 +107,10 @@ impl Watching {
         let zero = Nanos(observed.document.time.started_monotonic_ns);
         let mut served = super::served::read(self.folder.path(), zero);
         served.sort_by_key(|served| (served.connection, served.n));
+        check_lines(&observed, &results);
         let watched = Watched { document: observed.document, results: *results, served };
         watched.check_laws();
-        watched
+        (watched, std::mem::replace(&mut self.folder, TempDir::new().unwrap()))
     }
 
     fn said(&mut self) -> String {
@@ -139,6 +163,18 @@ impl Watched {
             assert_eq!(self.sum(part).0, total, "{}: requests and results differ", part.name());
         }
     }
+}
+
+/// The lines of the series sum to the totals.
+fn check_lines(observed: &Observed, results: &WatchResults) {
+    let (mut requests, mut losses, mut inexact) = (0, Losses::default(), Inexact::default());
+    for line in &observed.lines {
+        let line: WatchLine = line.fields().unwrap();
+        requests += line.requests;
+        losses.add(&line.losses);
+        inexact.add(&line.inexact);
+    }
+    assert_eq!((requests, losses, inexact), (results.requests, results.losses, results.inexact));
 }
 
 fn totals(results: &WatchResults) -> Vec<(Part, u64)> {

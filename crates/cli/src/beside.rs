@@ -1,10 +1,12 @@
 //! `--watch` and `--profile`: the server's side of a run, seen by this program on the server's host.
 //!
 //! The observer is a process of its own, here or over ssh, so that it can be where the server is and its CPU time is
-//! not the client's. It writes a record of its own into the run's folder.
+//! not the client's. It writes a record of its own into the run's folder. One that is here is in a process group of
+//! its own, so that a Ctrl-C is for the run alone; it ends when the run ends it, or with whoever started it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -76,7 +78,7 @@ impl Beside {
     pub fn start(subject: &WatchArg, run: &Path) -> anyhow::Result<Beside> {
         let folder = run.join(SERVER);
         let (command, remote) = match &subject.host {
-            None => (here(&["watch", "--requests", "all"], subject.pid, &folder)?, None),
+            None => (here(&["watch", "--requests", "all"], &[subject.pid], &folder)?, None),
             Some(host) => {
                 let remote = Remote { host: host.clone(), folder: remote_folder() };
                 (there(&remote, subject.pid), Some(remote))
@@ -85,14 +87,14 @@ impl Beside {
         Beside::begin(command, remote, folder)
     }
 
-    /// Starts a profile of a process here, and waits until it samples.
+    /// Starts a profile of processes here, and waits until it samples.
     ///
     /// # Errors
     ///
     /// As [`Beside::start`].
-    pub fn profile(pid: u32, run: &Path) -> anyhow::Result<Beside> {
+    pub fn profile(pids: &[u32], run: &Path) -> anyhow::Result<Beside> {
         let folder = run.join(PROFILE);
-        Beside::begin(here(&["profile"], pid, &folder)?, None, folder)
+        Beside::begin(here(&["profile"], pids, &folder)?, None, folder)
     }
 
     fn begin(mut command: Command, remote: Option<Remote>, folder: PathBuf) -> anyhow::Result<Beside> {
@@ -171,10 +173,30 @@ impl Drop for Beside {
     }
 }
 
-fn here(verb: &[&str], pid: u32, folder: &Path) -> anyhow::Result<Command> {
+fn here(verb: &[&str], pids: &[u32], folder: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.args(verb).args(["-p", &pid.to_string(), "-o"]).arg(folder);
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    command.args(verb).args(["--beside", &std::process::id().to_string()]);
+    command.args(["-p", &pids.join(","), "-o"]).arg(folder).process_group(0);
     Ok(command)
+}
+
+/// For the observer, which runs beside the work of `parent`: ends it, as Ctrl-C does, when that is gone.
+///
+/// # Errors
+///
+/// When the kernel refuses.
+#[cfg(feature = "ebpf")]
+pub fn end_with(parent: u32, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<()> {
+    use rustix::process::{getppid, set_parent_process_death_signal};
+
+    set_parent_process_death_signal(Some(Signal::INT)).context("cannot ask for the end of --beside")?;
+    let is_there = getppid().is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() == parent);
+    if !is_there {
+        // It was gone before this could be asked for.
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 /// Runs until its standard input ends: a shell that waits for that, and then interrupts the observer.

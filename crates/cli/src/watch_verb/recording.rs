@@ -1,0 +1,109 @@
+//! The record of a watch on its way to the disk. What cannot be written ends no watch: what is seen is worth more
+//! than the folder. It is told at the end, and in the record as far as that can still be written.
+
+use std::path::Path;
+
+use record::document::{Kept, MissingFact};
+use record::observation::watch::WatchLine;
+use record::observation::{Observation, ObservationWriter};
+use record::{Durations, Event, RecordError, Served};
+use units::Nanos;
+
+use super::keep::{KeepArg, ServedFile};
+use crate::under_way::UnderWay;
+
+pub struct Recording {
+    writer: ObservationWriter,
+    /// Gone once it could not be written.
+    served: Option<ServedFile>,
+    _mark: Option<UnderWay>,
+    /// The first, and the offset of what is missing for it.
+    damage: Option<(RecordError, Nanos)>,
+    /// What the record lacks beside its intervals.
+    missing: Vec<MissingFact>,
+}
+
+impl Recording {
+    /// Begins the record. `zero` is its begin on the clock of the requests.
+    ///
+    /// # Errors
+    ///
+    /// When the folder takes no record.
+    pub fn begin(
+        folder: &Path,
+        document: &Observation,
+        keep: KeepArg,
+        zero: Nanos,
+    ) -> Result<Recording, RecordError> {
+        let writer = ObservationWriter::create(folder, document)?;
+        let mark = UnderWay::mark(folder);
+        let mut recording =
+            Recording { writer, served: None, _mark: mark, damage: None, missing: Vec::new() };
+        match ServedFile::begin(keep, folder, zero, &document.time.started) {
+            Ok(file) => recording.served = Some(file),
+            Err(error) => recording.note_unkept(&error),
+        }
+        Ok(recording)
+    }
+
+    /// Keeps one request, where it is one of those to keep.
+    pub fn keep(&mut self, served: Served) {
+        let Some(file) = &mut self.served else { return };
+        if let Err(error) = file.take(served) {
+            self.note_unkept(&error);
+            self.served.take().into_iter().for_each(ServedFile::abandon);
+        }
+    }
+
+    /// Adds an interval, which began at the offset `start`.
+    pub fn append(&mut self, line: &WatchLine, start: Nanos, length: Nanos, logs: &[(&str, &Durations)]) {
+        if let Err(error) = self.writer.append(line, start, length, logs) {
+            self.note_damage(error, start);
+        }
+    }
+
+    pub fn event(&mut self, event: &Event) {
+        if let Err(error) = self.writer.event(event) {
+            self.note_damage(error, Nanos(event.at_ns));
+        }
+    }
+
+    /// Closes the file of requests: what it holds, if it can be read, and what the record lacks.
+    pub fn finish_served(&mut self) -> (Option<Kept>, Vec<MissingFact>) {
+        let kept = match self.served.take().map(ServedFile::finish) {
+            Some(Ok(kept)) => Some(kept),
+            Some(Err(error)) => {
+                self.note_unkept(&error);
+                None
+            }
+            None => None,
+        };
+        (kept, std::mem::take(&mut self.missing))
+    }
+
+    /// Closes the record: the first thing that could not be written, where there was one.
+    pub fn finish(mut self, document: &Observation) -> Option<RecordError> {
+        // The document first: on a full disk it is worth more than what is noted beside it.
+        if let Err(error) = self.writer.finish(document) {
+            self.note_damage(error, Nanos(document.time.elapsed_ns.unwrap_or(0)));
+        }
+        let (error, at) = self.damage?;
+        let event = Event {
+            at_ns: at.0,
+            kind: "record_damage".to_owned(),
+            text: error.to_string(),
+            disturbance: None,
+        };
+        // It is told on standard error all the same.
+        let _ = self.writer.event(&event);
+        Some(error)
+    }
+
+    fn note_damage(&mut self, error: RecordError, at: Nanos) {
+        self.damage.get_or_insert((error, at));
+    }
+
+    fn note_unkept(&mut self, error: &anyhow::Error) {
+        self.missing.push(MissingFact { what: "served.parquet".to_owned(), why: format!("{error:#}") });
+    }
+}

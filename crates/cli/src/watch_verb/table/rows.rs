@@ -1,0 +1,214 @@
+//! The parts of the live table as lines of text, each for a width and a number of rows. Pure.
+
+use ratatui::style::{Color, Modifier};
+use ratatui::text::{Line, Span};
+use record::Part;
+use report::{count, part_words, percent, plural, rate};
+use units::Nanos;
+
+use super::{Glance, Seen, Table};
+use crate::live::Look;
+use crate::live::pieces::{self, Lines, seconds, shortened, shown_text, stacked};
+
+pub const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
+
+/// Who is watched, what it speaks, and for how long.
+pub fn header(table: &Table, width: usize, look: Look) -> Lines {
+    let state = "watching";
+    let who = shortened(&table.who, width.saturating_sub(state.len() + " parallax   ".len()), look);
+    let left = format!(" parallax  {who}");
+    let gap = width.saturating_sub(left.chars().count() + state.len() + 1).max(1);
+    let title = Line::from(vec![
+        look.title(left),
+        Span::raw(" ".repeat(gap)),
+        look.paint(state, Color::Green).patch_style(Modifier::BOLD),
+    ]);
+    vec![
+        title,
+        Line::from(shortened(&format!(" {}", subject(table)), width, look)),
+        progress(table, width, look),
+    ]
+}
+
+fn subject(table: &Table) -> String {
+    let ports: Vec<String> = table.ports.iter().map(u16::to_string).collect();
+    let place = match ports.as_slice() {
+        [] => "no TCP port".to_owned(),
+        [port] => format!("port {port}"),
+        ports => format!("ports {}", ports.join(", ")),
+    };
+    let Some(seen) = &table.seen else { return format!("{place}, no figures as yet") };
+    let protocols: Vec<&str> = seen.protocols.iter().map(|one| one.protocol.name()).collect();
+    let spoken =
+        if protocols.is_empty() { String::new() } else { format!("{} on ", protocols.join(" and ")) };
+    let connections = plural(seen.connections, "connection");
+    format!("{spoken}{place}, {connections}, {}", plural(seen.whole.requests, "request"))
+}
+
+fn progress(table: &Table, width: usize, look: Look) -> Line<'static> {
+    let now = seconds(table.now);
+    let Some(length) = table.length else {
+        return pieces::progress(&format!("{now}, without an end"), None, width, look);
+    };
+    // Rounded up: what is left of a second is left.
+    let left = length.saturating_sub(table.now).saturating_add(Nanos::from_millis(999));
+    let text = format!("{now} of {}, {} left", seconds(length), seconds(left));
+    let share = table.now.0 as f64 / length.0.max(1) as f64;
+    pieces::progress(&text, Some(share), width, look)
+}
+
+pub fn throughput(table: &Table, width: usize, look: Look) -> Line<'static> {
+    let cells = width.saturating_sub(12 + 10 + 2).min(120);
+    let shown = || table.per_s.iter().rev().take(cells).rev().copied();
+    // A little air above: a steady rate is a line, not a wall.
+    let top = shown().fold(0.0, f64::max) * 1.1;
+    let now = table.per_s.back().map_or_else(String::new, |&per_s| rate(per_s));
+    Line::from(vec![
+        look.title(format!(" {:<11}", "throughput")),
+        Span::raw(format!("{now:>10}  ")),
+        look.paint(look.sparkline(shown(), top), Color::Cyan),
+    ])
+}
+
+/// The time at the server, lately and over the whole watch.
+pub fn response(seen: &Seen, width: usize, look: Look) -> Lines {
+    let cells = |cells: Vec<String>| -> String {
+        let cell = cells.into_iter().map(|cell| format!("{cell:>11}"));
+        // What does not fit goes whole: a figure that is cut is another figure.
+        cell.take(width.saturating_sub(14) / 11).collect()
+    };
+    let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max", "pre-empted"]);
+    let row = |head: String, glance: &Glance| {
+        let mut values: Vec<String> = glance.quantiles.map(|value| shown_text(value, look)).to_vec();
+        values.push(glance.max.map_or_else(|| absent(look), |max| max.to_string()));
+        values.push(match glance.requests {
+            0 => absent(look),
+            requests => percent(glance.preempted as f64 / requests as f64),
+        });
+        Line::from(format!("   {head:<11}{}", cells(values)))
+    };
+    vec![
+        Line::from(vec![
+            look.title(format!(" {:<13}", "at the server")),
+            look.faint(cells(names.map(str::to_owned).collect())),
+        ]),
+        row(lately(seen), &seen.lately),
+        row("all".to_owned(), &seen.whole),
+    ]
+}
+
+fn lately(seen: &Seen) -> String {
+    format!("last {}", seen.length.to_string().replace(".00", ""))
+}
+
+fn absent(look: Look) -> String {
+    if look.unicode { "–".to_owned() } else { "-".to_owned() }
+}
+
+/// Where the time of the last interval went: one stacked bar, and its largest parts in the order of time.
+pub fn parts(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
+    let title = Line::from(vec![
+        look.title(" where the time went"),
+        look.faint(shortened(&format!("  {}", lately(seen)), width.saturating_sub(20), look)),
+    ]);
+    let whole = seen.lately.parts_ns.total();
+    if whole == 0 || rows < 3 {
+        return vec![title];
+    }
+    let sums: [Nanos; Part::COUNT] = seen.lately.parts_ns.into();
+    let share = |part: Part| sums[part as usize].0 as f64 / whole as f64;
+    let mut largest: Vec<Part> = Part::ALL.into_iter().filter(|&part| share(part) > 0.0).collect();
+    largest.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
+    largest.truncate(rows - 2);
+    largest.sort_by_key(|&part| part as usize);
+    let bar: Vec<(f64, Color)> = largest.iter().map(|&part| (share(part), colour_of(part))).collect();
+    let mut lines = vec![title, stacked(&bar, width.saturating_sub(2).min(100), look)];
+    for (index, &part) in largest.iter().enumerate() {
+        let mean = Nanos(sums[part as usize].0 / seen.lately.requests.max(1));
+        let text = format!(" {:<17}{:>8}  {mean} a request", part_words(part), percent(share(part)));
+        let text = shortened(&text, width.saturating_sub(4), look);
+        let sign = look.paint(look.part(index), colour_of(part));
+        lines.push(Line::from(vec![Span::raw("   "), sign, Span::raw(text)]));
+    }
+    lines
+}
+
+/// By what could be done about it.
+fn colour_of(part: Part) -> Color {
+    match part {
+        Part::OnCpu => Color::Cyan,
+        Part::Stolen => Color::Magenta,
+        Part::RunQueue | Part::Yielded | Part::Throttled => Color::Yellow,
+        Part::Disk | Part::Lock | Part::Network | Part::Other => Color::Blue,
+        Part::LoopWait => Color::Green,
+    }
+}
+
+/// Statements or routes by their share of the time.
+pub fn digests(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
+    let total: u128 = seen.digests.iter().map(|digest| u128::from(digest.sum_ns)).sum();
+    if total == 0 || rows < 2 {
+        return Lines::new();
+    }
+    let head = format!("{:>9}{:>11}{:>11}  statement or route", "share", "count", "mean");
+    let mut lines = vec![Line::from(look.title(shortened(&head, width, look)))];
+    for digest in seen.digests.iter().take(rows - 1) {
+        let mean = Nanos(digest.sum_ns / digest.count.max(1)).to_string();
+        let share = percent(digest.sum_ns as f64 / total as f64);
+        let text = record::escape_text(&digest.text);
+        let line = format!("{share:>9}{:>11}{mean:>11}  {text}", count(digest.count));
+        lines.push(Line::from(shortened(&line, width, look)));
+    }
+    lines
+}
+
+/// Who ran while the server's threads waited for a CPU.
+pub fn preemptors(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
+    if seen.preemptors.is_empty() || rows < 2 {
+        return Lines::new();
+    }
+    let head = format!("{:>9}{:>11}  ran while the server waited for a CPU", "time", "times");
+    let mut lines = vec![Line::from(look.title(shortened(&head, width, look)))];
+    for one in seen.preemptors.iter().take(rows - 1) {
+        let time = Nanos(one.time_ns).to_string();
+        let line =
+            format!("{time:>9}{:>11}  {} ({})", count(one.count), record::escape_text(&one.comm), one.pid);
+        lines.push(Line::from(shortened(&line, width, look)));
+    }
+    lines
+}
+
+/// What was lost, each by its cause; and what is inexact.
+pub fn losses(seen: &Seen, width: usize, look: Look) -> Line<'static> {
+    let (lost, inexact) = (seen.losses, seen.inexact);
+    let told = |counts: &[(u64, &str)]| -> Vec<String> {
+        let happened = counts.iter().filter(|(n, _)| *n > 0);
+        happened.map(|(n, what)| format!("{} {what}", count(*n))).collect()
+    };
+    let mut words = told(&[
+        (lost.ring_full, "ring full"),
+        (lost.map_full, "no memory"),
+        (lost.recursion, "skipped"),
+        (lost.mid_connection, "under way before"),
+        (lost.unparsed, "not understood"),
+    ]);
+    if words.is_empty() {
+        words.push("nothing".to_owned());
+    }
+    let doubts = told(&[
+        (inexact.forgotten_slices, "slices"),
+        (inexact.joined_arrivals, "arrivals"),
+        (inexact.missed_switches, "switches"),
+    ]);
+    let doubts = if doubts.is_empty() { String::new() } else { format!("; inexact: {}", doubts.join(", ")) };
+    let text = shortened(&format!(" {}{doubts}", words.join(", ")), width.saturating_sub(5), look);
+    let is_bad = lost.ring_full + lost.map_full + lost.recursion > 0;
+    Line::from(vec![look.title(" lost"), if is_bad { look.bad(text) } else { Span::raw(text) }])
+}
+
+pub fn keys(look: Look) -> Line<'static> {
+    let key = |key: &'static str, does: &'static str| {
+        [Span::raw(" "), look.key(key), look.faint(format!(" {does} "))]
+    };
+    Line::from([key("q", "end"), key("Ctrl-C", "end")].concat())
+}
