@@ -2,11 +2,13 @@
 """What `parallax watch` costs the server that it watches, side by side with bpftrace doing the like.
 
 Redis GET (redis-benchmark, no pipeline) and an nginx that serves a small file (`parallax drive`, closed loop). Server
-and client are pinned to different cores. In each round the server is left alone, watched, and traced by bpftrace, in
-turns; who goes first takes turns too. Two ratios to the same round's `alone`:
+and client are pinned to different cores. In each round the server is left alone, asked for nothing, watched, and
+traced by bpftrace, in turns; who goes first takes turns too. Two ratios to the same round's `alone`:
   throughput      as the client says it
   CPU a request   of the whole server, from its threads' schedstat: the observer's own process shares a core with the
                   client on a machine with two cores and slows that, and this figure does not mind
+The floor is programs that do nothing at the places where those of `watch` are (crates/watch/examples): what a server
+loses to these is the kernel's price for asking, and no program can give it back.
 In a run of its own `watch --self` reads the kernel's account of its programs: nanoseconds a request.
 
 The bpftrace script (watch_cost.bt) does what tracing scripts for databases do: time from the return of a read to the return
@@ -32,6 +34,7 @@ from pathlib import Path
 from processes import CLIENT_CORE, PARALLAX, drive, free_port, measured, pinned, wait_until_answers
 
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
 PATIENCE_S = 30
 
 NGINX = """
@@ -151,6 +154,24 @@ def bpftrace(args, pids):
         stopped(process, signal.SIGINT)
 
 
+@contextlib.contextmanager
+def floor(args, pids):
+    command = [str(ROOT / "target/release/examples/watch_floor")]
+    process = pinned(CLIENT_CORE, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    if process.stdout.readline() != "attached\n":
+        sys.exit("the floor did not begin")
+    try:
+        yield {}
+    finally:
+        # It ends with its standard input.
+        process.communicate(timeout=PATIENCE_S)
+
+
+def build_floor():
+    command = ["cargo", "build", "--release", "--quiet", "-p", "watch", "--example", "watch_floor"]
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
 def cpu_ns(pids):
     """Run time of all threads, to their last switch or tick."""
     tasks = [task for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
@@ -165,7 +186,7 @@ def measure(observer, args, pids, load):
     return rate, used / requests, told
 
 
-OBSERVERS = {"alone": alone, "watch": watch, "bpftrace": bpftrace}
+OBSERVERS = {"alone": alone, "floor": floor, "watch": watch, "bpftrace": bpftrace}
 
 
 def compare(name, server, args):
@@ -235,6 +256,7 @@ def main():
     args = parser.parse_args()
     if os.geteuid() != 0 or os.cpu_count() < 2:
         sys.exit("needs root, and two cores: one for the server, one for the client")
+    build_floor()
     for name, program, server in (("redis", "redis-server", redis), ("nginx", "nginx", nginx)):
         if args.only in (None, name):
             if not shutil.which(program):
