@@ -181,16 +181,21 @@ fn here(verb: &[&str], pids: &[u32], folder: &Path) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// For the observer, which runs beside the work of `parent`: ends it, as Ctrl-C does, when that is gone.
+/// For the observer, which runs beside the work of `parent`: stops it, in order, when that is gone.
 ///
 /// # Errors
 ///
 /// When the kernel refuses.
 #[cfg(feature = "ebpf")]
-pub fn end_with(parent: u32, stop: &std::sync::atomic::AtomicBool) -> anyhow::Result<()> {
+pub fn stop_with(parent: u32, stop: &std::sync::Arc<std::sync::atomic::AtomicBool>) -> anyhow::Result<()> {
     use rustix::process::{getppid, set_parent_process_death_signal};
+    use signal_hook::consts::SIGUSR1;
 
-    set_parent_process_death_signal(Some(Signal::INT)).context("cannot ask for the end of --beside")?;
+    // The kernel sends it for each thread of the parent that ends: one that is taken for good the second time, as a
+    // Ctrl-C is, would not do.
+    let context = "cannot be told of the end of --beside";
+    signal_hook::flag::register(SIGUSR1, std::sync::Arc::clone(stop)).context(context)?;
+    set_parent_process_death_signal(Some(Signal::USR1)).context(context)?;
     let is_there = getppid().is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() == parent);
     if !is_there {
         // It was gone before this could be asked for.

@@ -31,7 +31,7 @@ pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit>
     let state = match args.beside {
         // As long as the work beside which it is: that it is told to end is its time.
         Some(parent) => {
-            beside::end_with(parent, &stop)?;
+            beside::stop_with(parent, &stop)?;
             capture.watch(Nanos::MAX, &stop)?;
             State::Finished
         }

@@ -32,7 +32,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let folder = args.output.clone().unwrap_or_else(new_folder);
     let claim = Claim::make(&folder)?;
     if let Some(parent) = args.beside {
-        beside::end_with(parent, &stop)?;
+        beside::stop_with(parent, &stop)?;
     }
     let profile = match args.profile.then(|| profile(&plan, &folder)).transpose() {
         Ok(profile) => profile,
