@@ -3,20 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use export::requests::{Row, Rows};
-use record::document::{Document, Host, Time};
-use record::import::unix_ns;
+use record::document::Document;
 use record::observation::watch::{Digest, WatchLine};
 use record::observation::{ObservationBody, Observed};
-use record::{Interval, LATE, Phase, Recording, Second, Served};
+use record::{Interval, LATE, Phase, Recording, Second, Served, TwoClocks};
 use serde::Serialize;
 use units::Nanos;
 
 use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::behind::Threads;
 use crate::chain::chain;
+use crate::clocks::{Clocks, Known};
 use crate::host::{HostRecord, Surroundings};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
-use crate::ledger::{AtServer, Ledger};
+use crate::ledger::{AtServer, Ledger, OneClock, TOLD_APART};
 use crate::place::{Place, Segment};
 use crate::rules::{Blame, Facts, Sentence, judge};
 use crate::seconds::{SecondOf, ServerSums, in_period, seconds};
@@ -56,6 +56,8 @@ pub struct Server {
     pub observed: Observed,
     /// Its `served.parquet`; empty where it has none.
     pub served: Vec<Served>,
+    /// Its host's clock against the client's, where they were compared.
+    pub clocks: Option<TwoClocks>,
     pub name: String,
 }
 
@@ -113,20 +115,17 @@ pub struct Slow {
 ///
 /// For each request of the client and of the servers some hundred bytes, and steps as many as a server's thread has
 /// requests under way.
-pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Explanation {
+pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) -> Explanation {
     let (from, to) = client.period();
-    let clocks: Vec<Clocks> = servers.iter().map(|server| Clocks::of(client, server)).collect();
-    let here = hosts.iter().filter(|host| {
-        let document = &host.observed.document;
-        share_clock((&client.document.host, &client.document.time), (&document.host, &document.time))
-    });
-    let surroundings = Surroundings::of(here, from, to);
+    let clocks: Vec<Clocks> = servers.iter_mut().map(|server| Clocks::of(client, server)).collect();
+    let servers = servers.as_slice();
+    let surroundings = Surroundings::of(client, hosts, from, to);
     let empty = Vec::new();
     let rows = client.rows.as_ref().map_or(&empty, |(_, rows)| rows);
     let watched: Vec<Watched<'_>> = servers
         .iter()
         .zip(&clocks)
-        .map(|(server, clocks)| Watched { served: &server.served, zero: clocks.zero, shared: clocks.shared })
+        .map(|(server, &clocks)| Watched { served: &server.served, clocks })
         .collect();
     let (matches, join) = join(rows, &watched);
     let explained = ledgers(rows, &matches, servers, &clocks);
@@ -170,42 +169,6 @@ pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Exp
     }
 }
 
-/// How a server's clock lies to the client's.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clocks {
-    /// Added to an offset from the client's zero: an instant on the server's clock.
-    pub(crate) zero: i128,
-    /// It is one clock, and `zero` is exact.
-    pub(crate) shared: bool,
-}
-
-impl Clocks {
-    fn of(client: &Client, server: &Server) -> Clocks {
-        let (one, other) = (&client.document, &server.observed.document);
-        if share_clock((&one.host, &one.time), (&other.host, &other.time)) {
-            return Clocks { zero: i128::from(client.zero()), shared: true };
-        }
-        let started = |time: &Time| i128::from(unix_ns(&time.started).unwrap_or(0));
-        let later = started(&one.time) - started(&other.time);
-        Clocks { zero: i128::from(other.time.started_monotonic_ns) + later, shared: false }
-    }
-}
-
-/// By how much the begin of a boot may differ that two records work out from their two clocks: the wall clock is
-/// slewed meanwhile.
-const BOOT_SLACK: i128 = 1_000_000_000;
-
-/// Whether two records' monotonic instants are of one clock: of one boot of one host.
-fn share_clock(one: (&Host, &Time), other: (&Host, &Time)) -> bool {
-    if let (Some(one), Some(other)) = (&one.0.boot_id, &other.0.boot_id) {
-        return one == other;
-    }
-    let boot =
-        |time: &Time| Some(i128::from(unix_ns(&time.started)?) - i128::from(time.started_monotonic_ns));
-    let near = boot(one.1).zip(boot(other.1)).is_some_and(|(one, other)| (one - other).abs() < BOOT_SLACK);
-    near && one.0.name.is_some() && one.0.name == other.0.name
-}
-
 /// Each answered row with its ledger, by response.
 fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: &[Clocks]) -> Vec<Explained> {
     let after_lag = after_lag(rows);
@@ -216,11 +179,13 @@ fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: 
             None => Ledger::of(row),
             Some(Match { server, place, by }) => {
                 let clocks = clocks[*server];
-                let zero = u64::try_from(clocks.zero).ok().filter(|_| clocks.shared);
+                let zero = u64::try_from(clocks.zero).ok();
+                let clock =
+                    zero.zip(clocks.known.within()).map(|(zero, error)| OneClock { zero, error: error.0 });
                 let loopback = *by == By::Ends && row.carried.is_some_and(|at| is_loopback(at.server));
                 let behind = threads[*server].behind(*place);
                 let served = &servers[*server].served[*place];
-                Ledger::divided(row, &AtServer { served, behind, zero, loopback })
+                Ledger::divided(row, &AtServer { served, behind, clock, loopback })
             }
         };
         ledger.shift(Segment::PoolWait, Segment::PoolAfterLag, after_lag[index]);
@@ -454,10 +419,7 @@ impl Told<'_> {
                 server.served.is_empty(),
                 format!("{name} kept no requests one by one: watch with --requests all."),
             );
-            note(
-                !clocks.shared,
-                format!("{name} is of another host or boot: the network's two ways are not told apart."),
-            );
+            note(clocks.known != Known::Within(Nanos::ZERO), of_clocks(name, clocks.known));
             if let ObservationBody::Watch(results) = &server.observed.document.body {
                 let losses = results.losses;
                 let lost = losses.ring_full.saturating_add(losses.map_full).saturating_add(losses.recursion);
@@ -488,5 +450,22 @@ impl Told<'_> {
             ),
         );
         notes
+    }
+}
+
+fn of_clocks(name: &str, known: Known) -> String {
+    match known {
+        Known::Within(error) => format!(
+            "{name} is of another host, whose clock is known within {error}: where the network took a request less \
+             than {}, its two ways are not told apart.",
+            Nanos(error.0.saturating_mul(TOLD_APART))
+        ),
+        Known::ByWallClock => {
+            format!("{name} is of another host or boot: the network's two ways are not told apart.")
+        }
+        Known::Contradicted => format!(
+            "{name} is of another host, whose clock stood still or jumped meanwhile: the network's two ways are not \
+             told apart."
+        ),
     }
 }

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use record::Observed;
 use record::observation::ObservationKind;
+use record::{Event, Observed};
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::clocks::same_boot;
+use crate::explanation::Client;
 
 /// A record of `hiccup`, `cpu` or `disturb`, and where its times lie on the client's.
 #[derive(Debug)]
@@ -53,13 +56,16 @@ pub struct Busy {
 const BUSIEST: usize = 5;
 
 impl Surroundings {
-    /// Of the records whose clock is the client's; `from` and `to` are its run.
-    pub(crate) fn of<'a>(records: impl Iterator<Item = &'a HostRecord>, from: u64, to: u64) -> Surroundings {
+    /// Of the records of the client's own host; `from` and `to` are its run.
+    pub(crate) fn of(client: &Client, records: &[HostRecord], from: u64, to: u64) -> Surroundings {
         let mut found = Surroundings::default();
         let mut used: BTreeMap<(u64, String), u64> = BTreeMap::new();
         for record in records {
             let observed = &record.observed;
-            let zero = observed.document.time.started_monotonic_ns;
+            let (own, other) = (&client.document, &observed.document);
+            let Some(later) = same_boot((&own.host, &own.time), (&other.host, &other.time)) else { continue };
+            let zero = i128::from(other.time.started_monotonic_ns) - later;
+            let Ok(zero) = u64::try_from(zero) else { continue };
             let inside = |start: u64, end: u64| start < to && end > from;
             for line in &observed.lines {
                 let start = zero.saturating_add(line.start.0);
@@ -75,7 +81,8 @@ impl Surroundings {
             }
             if observed.document.kind == ObservationKind::Disturb {
                 let planted = observed.events.iter().filter(|event| event.kind == "disturb");
-                let during = planted.filter(|event| inside(zero + event.at_ns, zero + event.at_ns + 1));
+                let at = |event: &Event| zero.saturating_add(event.at_ns);
+                let during = planted.filter(|event| inside(at(event), at(event).saturating_add(1)));
                 found.disturbances += during.count() as u64;
             }
         }

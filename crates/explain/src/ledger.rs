@@ -21,12 +21,24 @@ impl Default for Ledger {
 pub(crate) struct AtServer<'a> {
     pub(crate) served: &'a Served,
     pub(crate) behind: Behind,
-    /// What must be added to an instant of the client's row to have it on the clock of `served`; `None` where the
-    /// two clocks are not one.
-    pub(crate) zero: Option<u64>,
+    /// `None` where the two hosts' clocks are not known to each other.
+    pub(crate) clock: Option<OneClock>,
     /// Nothing lies between the two: what is not the server's is its socket queue.
     pub(crate) loopback: bool,
 }
+
+/// The client's row and the server's stamps on one clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneClock {
+    /// What must be added to an instant of the row to have it on the clock of the stamps.
+    pub(crate) zero: u64,
+    /// How far that may be off.
+    pub(crate) error: u64,
+}
+
+/// So many times the error of the clock must the network's two ways take together to be told apart: each is then right
+/// within a tenth of both.
+pub(crate) const TOLD_APART: u64 = 10;
 
 /// Segments from whose time is taken what lies outside the client's window, first to last. An answer is with the
 /// client before the server's write has returned, and what a server does then is on the CPU.
@@ -76,14 +88,32 @@ impl Ledger {
     pub(crate) fn divided(row: &Row, at: &AtServer<'_>) -> Ledger {
         let mut ledger = Ledger::of(row);
         let window = std::mem::take(&mut ledger.0[Segment::ServerAndNetwork as usize]);
-        match at.zero {
-            Some(zero) => {
-                let begin = zero.saturating_add(row.end_of(Phase::Send).0);
-                ledger.divide(begin, begin.saturating_add(window), at);
+        match at.clock {
+            Some(clock) => {
+                let begin = clock.zero.saturating_add(row.end_of(Phase::Send).0);
+                if clock.error == 0 {
+                    ledger.divide(begin, begin.saturating_add(window), at);
+                } else {
+                    ledger.divide_about(begin, window, clock.error, at);
+                }
             }
             None => ledger.divide_by_length(window, at),
         }
         ledger
+    }
+
+    /// On one clock that is known within `error`: lengths are exact, and what the server did lies somewhere within
+    /// the window, near where its stamps say.
+    fn divide_about(&mut self, begin: u64, window: u64, error: u64, at: &AtServer<'_>) {
+        let first = at.served.arrived.unwrap_or(at.served.read);
+        let ways = window.saturating_sub(at.served.done.0.saturating_sub(first.0));
+        if ways < error.saturating_mul(TOLD_APART) {
+            return self.divide_by_length(window, at);
+        }
+        let there = first.0.saturating_sub(begin).min(ways);
+        // Both move by the same, so that the rest is as on a clock that is known.
+        let begin = first.0.saturating_sub(there);
+        self.divide(begin, begin.saturating_add(window), at);
     }
 
     /// On one clock: the server's instants, brought within the window, cut it into the way there, the queue, the

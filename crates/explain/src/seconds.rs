@@ -7,7 +7,8 @@ use record::{Part, Phase, Served};
 use serde::Serialize;
 use units::Nanos;
 
-use crate::explanation::{Client, Clocks, Server};
+use crate::clocks::Clocks;
+use crate::explanation::{Client, Server};
 use crate::host::Surroundings;
 use crate::ledger::Ledger;
 use crate::place::Segment;

@@ -31,6 +31,7 @@ mod served;
 pub mod stacks;
 mod surroundings;
 mod timeline;
+mod two_clocks;
 
 pub use audit::{Evidence, audit};
 pub use durations::{Durations, LONGEST};
@@ -48,3 +49,4 @@ pub use series::{ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
 pub use surroundings::{HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;
+pub use two_clocks::{ClockReading, TwoClocks};

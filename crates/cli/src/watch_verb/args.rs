@@ -81,6 +81,10 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
+    /// Another parallax leads: see `crate::led`.
+    #[arg(long, hide = true, conflicts_with = "json")]
+    pub led: bool,
+
     /// No colours, as with NO_COLOR set.
     #[arg(long)]
     pub no_color: bool,

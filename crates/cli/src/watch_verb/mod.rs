@@ -6,6 +6,7 @@ mod keep;
 mod observe;
 
 use std::io;
+use std::sync::Arc;
 
 use clap::ArgMatches;
 
@@ -13,7 +14,7 @@ pub use args::Args;
 
 use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::{say, signals, terminal};
+use crate::{led, say, signals, terminal};
 
 /// Runs the verb. A watch that was ended by Ctrl-C is a watch that went well.
 ///
@@ -34,7 +35,13 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
             return Err(error);
         }
     };
-    let watched = observing.run(&plan, &stop, style)?;
+    if args.led {
+        led::follow(Arc::clone(&stop))?;
+        observing.run(&plan, &stop)?;
+        led::closed();
+        return Ok(Exit::Done);
+    }
+    let watched = observing.run(&plan, &stop)?;
     watched.print(args, &mut out.lock(), style)?;
     if !args.json {
         say(format_args!("record: {}", folder.display()));

@@ -36,6 +36,9 @@ pub struct Observing<'a> {
     served: ServedFile,
     _mark: Option<UnderWay>,
     zero: Nanos,
+    /// How far this process's clock is ahead of the kernel's, with which the kernel stamps requests: not at all, but
+    /// in a time namespace.
+    ahead: i64,
     own_cpu: Option<Nanos>,
     /// Of the interval under way, and of all before.
     interval: Sums,
@@ -83,6 +86,7 @@ impl<'a> Observing<'a> {
         document.missing = missing;
         let writer = ObservationWriter::create(folder, &document)?;
         let served = ServedFile::begin(args.requests, folder, zero, &document.time.started)?;
+        let ahead = document.host.monotonic_offset_ns.unwrap_or(0);
         Ok(Observing {
             args,
             session,
@@ -92,6 +96,7 @@ impl<'a> Observing<'a> {
             served,
             _mark: UnderWay::mark(folder),
             zero,
+            ahead,
             own_cpu,
             interval: Sums::default(),
             total: Sums::default(),
@@ -105,7 +110,7 @@ impl<'a> Observing<'a> {
     /// # Errors
     ///
     /// When the record cannot be written.
-    pub fn run(mut self, plan: &Plan, stop: &AtomicBool, style: Style) -> anyhow::Result<Watched> {
+    pub fn run(mut self, plan: &Plan, stop: &AtomicBool) -> anyhow::Result<Watched> {
         let subject = &self.results.subject;
         let who = subject.comm.clone().unwrap_or_else(|| "server".to_owned());
         if !self.args.json {
@@ -122,7 +127,7 @@ impl<'a> Observing<'a> {
             let mut over = stop.load(Ordering::Relaxed) || now >= end;
             if now >= refreshed + REFRESH {
                 refreshed = now;
-                if !self.session.refresh(now)? {
+                if !self.session.refresh(Nanos(now.0.saturating_add_signed(-self.ahead)))? {
                     self.note_gone(now)?;
                     over = true;
                 }
@@ -131,7 +136,7 @@ impl<'a> Observing<'a> {
                 if over {
                     self.finish_requests()?;
                 }
-                self.close_interval(begun, now, style)?;
+                self.close_interval(begun, now)?;
                 begun = now;
             }
             if over {
@@ -153,6 +158,7 @@ impl<'a> Observing<'a> {
 
     fn add(&mut self, served: Vec<record::Served>) -> anyhow::Result<()> {
         for served in served {
+            let served = served.later(self.ahead);
             // Nobody asked for what was read before the record began.
             if served.read < self.zero {
                 continue;
@@ -171,7 +177,7 @@ impl<'a> Observing<'a> {
         Ok(self.writer.event(&Event { at_ns, kind: "server_ended".to_owned(), text, disturbance: None })?)
     }
 
-    fn close_interval(&mut self, begun: Nanos, now: Nanos, style: Style) -> anyhow::Result<()> {
+    fn close_interval(&mut self, begun: Nanos, now: Nanos) -> anyhow::Result<()> {
         let losses = self.losses();
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
         let line = self.interval.line(difference(&losses, &self.lost), name);
@@ -180,9 +186,8 @@ impl<'a> Observing<'a> {
             logs.iter().map(|(name, durations)| (name.as_str(), *durations)).collect();
         let length = now - begun;
         self.writer.append(&line, begun - self.zero, length, &logs).context("the record is incomplete")?;
-        if !self.args.json {
+        if !self.args.json && !self.args.led {
             let at = crate::drive::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-            let _ = style;
             printed(writeln!(io::stdout(), "{at}   {}", report::watch_line(&line, length)))?;
         }
         self.total.merge(&self.interval);
