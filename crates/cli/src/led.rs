@@ -37,9 +37,12 @@ pub fn follow(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says that the record is closed. Nobody may be there to hear it.
+/// Says that the record is closed, and nothing after it. Nobody may be there to hear it.
 pub fn closed() {
-    let _ = writeln!(io::stdout(), "{CLOSED}");
+    let mut out = io::stdout().lock();
+    let _ = writeln!(out, "{CLOSED}").and_then(|()| out.flush());
+    // Kept for good: what is asked now gets no answer, which would stand where the record is expected.
+    std::mem::forget(out);
 }
 
 /// The next line, of so many bytes at most; `None` at the end.

@@ -24,6 +24,7 @@ use crate::observation::watch::WatchLine;
 use crate::observation::{self, LineFrame, Observation};
 use crate::search::{self, SearchDocument};
 use crate::series::Second;
+use crate::two_clocks::{self, TwoClocks};
 
 fn formats() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats")
@@ -67,6 +68,8 @@ fn the_schemas_are_those_of_the_types() {
     let observation =
         schema_of::<Observation>(&format!("run.json of an observation, schema version {SCHEMA_VERSION}"));
     check_file("observation.schema.json", &pretty(&observation));
+    let clocks = schema_of::<TwoClocks>(&format!("clock.json, schema version {SCHEMA_VERSION}"));
+    check_file("clock.schema.json", &pretty(&clocks));
     let lines = [
         ("frame", schema_of::<LineFrame>("what every line of an observation's series.ndjson has")),
         ("watch", schema_of::<WatchLine>("what a line of watch has besides")),
@@ -105,6 +108,8 @@ fn the_schemas_accept_what_is_written_and_nothing_else() {
     let line = jsonschema::validator_for(&schema_of::<WatchLine>("")).unwrap();
     let value = serde_json::to_value(observation::tests::line(3)).unwrap();
     check_schema(&line, &value, &["", "/parts_ns", "/response_ns"]);
+    let clocks = jsonschema::validator_for(&schema_of::<TwoClocks>("")).unwrap();
+    check_schema(&clocks, &serde_json::to_value(two_clocks::tests::clocks()).unwrap(), &["", "/readings/0"]);
     let series = jsonschema::validator_for(&schema_of::<Second>("")).unwrap();
     for interval in intervals {
         let line = serde_json::to_value(Second::of(&interval, Some(Nanos(1)))).unwrap();

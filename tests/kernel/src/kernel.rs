@@ -9,6 +9,8 @@ mod blame;
 #[cfg(test)]
 mod both_sides;
 #[cfg(test)]
+mod far_side;
+#[cfg(test)]
 mod itself;
 #[cfg(test)]
 mod judge;

@@ -173,14 +173,8 @@ impl Beside {
             Lead::There { link, .. } => link.take().map_or(Ok(()), Link::finish),
         };
         let status = self.child.wait().context("cannot wait for the observer")?;
-        if !status.success() {
-            let failed = self.failed();
-            return Err(match fetched {
-                Ok(()) => failed,
-                Err(error) => error.context(failed),
-            });
-        }
-        fetched.map(|()| self.folder.clone())
+        fetched?;
+        if status.success() { Ok(self.folder.clone()) } else { Err(self.failed()) }
     }
 
     /// There was no run: takes the observer's record away, too.

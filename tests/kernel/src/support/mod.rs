@@ -3,6 +3,7 @@
 pub mod binary;
 pub mod client;
 pub mod cores;
+pub mod far;
 pub mod group;
 pub mod hog;
 pub mod leash;
