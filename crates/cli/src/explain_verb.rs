@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
     records: Vec<PathBuf>,
 
-    /// Print the explanation as JSON.
+    /// Print the explanation as JSON (formats/explain.schema.json).
     #[arg(long)]
     json: bool,
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -9,7 +10,8 @@ use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
 
 /// Requests whose responses are alike, and where their time went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Band {
     /// `all`, `p50`, `p95`, `p99` or `slowest`.
     pub name: &'static str,

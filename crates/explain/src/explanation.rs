@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use export::requests::{Row, Rows};
-use record::document::Document;
+use record::document::{Document, SCHEMA_VERSION};
 use record::observation::watch::{Digest, WatchLine};
 use record::observation::{ObservationBody, Observed};
 use record::{Interval, LATE, Phase, Recording, Second, Served, TwoClocks};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -71,8 +72,10 @@ impl Server {
 }
 
 /// Where the time of a client's requests went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Explanation {
+    pub schema_version: u32,
     pub client: String,
     pub servers: Vec<String>,
     /// Why the figures may not be what they seem; a line each.
@@ -89,7 +92,8 @@ pub struct Explanation {
 }
 
 /// One of the slowest requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Slow {
     pub n: u64,
     pub target: String,
@@ -156,6 +160,7 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
         bands(&explained).into_iter().filter(|band| matches!(band.name, "all" | "slowest")).collect()
     };
     Explanation {
+        schema_version: SCHEMA_VERSION,
         client: client.name.clone(),
         servers: servers.iter().map(|server| server.name.clone()).collect(),
         notes: told.notes(&clocks, by_averages),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use record::observation::ObservationKind;
 use record::{Event, Observed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,7 +33,8 @@ pub(crate) struct Stall {
 }
 
 /// What the records of the hosts say of the client's period, on its clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Surroundings {
     /// Stalls of this host that a record of `hiccup` tells of, and the longest.
     pub stalls: u64,
@@ -45,7 +47,8 @@ pub struct Surroundings {
     pub(crate) told: Vec<Stall>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Busy {
     pub pid: u64,
     pub name: String,

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use export::requests::Row;
 use record::{Phase, Served};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -33,7 +34,8 @@ pub(crate) enum By {
 }
 
 /// What became of the client's requests. They sum to its rows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct JoinCounts {
     pub rows: u64,
     /// Found by the two ends of their connection.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use report::percent;
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -300,7 +301,8 @@ impl Facts {
 }
 
 /// One sentence.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Sentence {
     pub place: Place,
     /// The rule that made it.
@@ -311,7 +313,8 @@ pub struct Sentence {
 }
 
 /// Whose fault it was.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Blame {
     pub place: Place,
     /// Of the time that was to be explained, between 0 and 1.

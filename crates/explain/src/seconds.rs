@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use record::observation::watch::WatchLine;
 use record::{Part, Phase, Served};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -14,7 +15,8 @@ use crate::ledger::Ledger;
 use crate::place::Segment;
 
 /// One interval of the client's run, and what the others saw in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SecondOf {
     /// Offset from the client's zero.
     pub start_ns: u64,
@@ -30,7 +32,8 @@ pub struct SecondOf {
 }
 
 /// What a server did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ServerSums {
     pub requests: u64,
     pub socket_queue_ns: Option<u64>,

@@ -5,6 +5,7 @@
 
 mod audit;
 mod commit;
+pub mod diagnosis;
 pub mod document;
 mod durations;
 mod error;

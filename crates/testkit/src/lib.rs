@@ -4,11 +4,13 @@
 //! whether the engine found it. [`LineProtocol`] is the smallest protocol that pipelines. [`ScriptedServer`]
 //! misbehaves over real sockets. Part of no release: only tests use it.
 
+mod formats;
 mod line;
 mod script;
 mod server;
 mod sim;
 
+pub use formats::{check_format, formats, is_update};
 pub use line::{LineProtocol, LineSession};
 pub use script::{Acks, Choke, Dial, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 pub use server::{Action, ScriptedServer};

@@ -1,5 +1,6 @@
 //! Records with a planted truth, written by the real writers and read back: does the explanation find it?
 
+mod formats;
 mod world;
 
 use explain::{Place, Segment, explain};
