@@ -3,7 +3,7 @@
 use export::requests::Row;
 use record::{Part, Phase, Served};
 
-use crate::behind::Behind;
+use crate::behind::{Behind, Others};
 use crate::place::Segment;
 
 /// Nanoseconds for each [`Segment`], in its order.
@@ -157,11 +157,7 @@ impl Ledger {
             self.put(segment, waited);
             left -= waited;
         }
-        let [cpu, blocked, run_queue] = at.behind.queue.within(left);
-        self.put(Segment::BehindCpu, cpu);
-        self.put(Segment::BehindBlocked, blocked);
-        self.put(Segment::BehindRunQueue, run_queue);
-        self.put(Segment::SocketQueue, left - cpu - blocked - run_queue);
+        self.put_behind(left, at.behind.queue, Segment::SocketQueue);
     }
 
     /// The server's parts, cut to `length`.
@@ -177,11 +173,17 @@ impl Ledger {
         for part in Part::ALL {
             self.put(Segment::of_part(part), parts[part as usize]);
         }
-        let [cpu, blocked, run_queue] = at.behind.waits.within(waits);
-        self.put(Segment::BehindCpu, cpu);
-        self.put(Segment::BehindBlocked, blocked);
-        self.put(Segment::BehindRunQueue, run_queue);
-        self.put(Segment::LoopWait, waits - cpu - blocked - run_queue);
+        self.put_behind(waits, at.behind.waits, Segment::LoopWait);
+    }
+
+    /// `length` of a wait, by what the thread did for others; what is left is of `plain`.
+    fn put_behind(&mut self, length: u64, others: Others, plain: Segment) {
+        let mut left = length;
+        for (segment, ns) in others.within(length) {
+            self.put(segment, ns);
+            left -= ns;
+        }
+        self.put(plain, left);
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule(
         "host-stolen",
         Place::Platform,
-        &[Segment::Stolen],
+        &[Segment::Stolen, Segment::BehindStolen],
         Fact::Any,
         "The server's host had its CPUs elsewhere: interrupts or the hypervisor took {mean} a request, {share}.",
     ),
