@@ -46,7 +46,7 @@ impl Client {
 
     /// The run on its own monotonic clock.
     pub(crate) fn period(&self) -> (u64, u64) {
-        let length = self.seconds.last().map_or(0, |last| last.start_ns + last.length_ns);
+        let length = self.seconds.last().map_or(0, |last| last.start_ns.saturating_add(last.length_ns));
         (self.zero(), self.zero().saturating_add(length))
     }
 }
@@ -273,6 +273,9 @@ fn divide_by_averages(scope: &mut Scope, servers: &[ServerSums]) -> bool {
     true
 }
 
+/// A request that is under way for longer tells nothing new.
+const MOST_SECONDS: usize = 3_600;
+
 /// What is known, for the sentences beside the figures.
 struct Told<'a> {
     client: &'a Client,
@@ -291,19 +294,25 @@ impl Told<'_> {
     }
 
     fn facts(&self, scope: &Scope) -> Facts {
+        // Counted where the client is: what another host turns away is not seen there.
+        let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));
         let drops = self.client.seconds.iter().filter_map(|second| second.host.listen_drops);
-        let own = self.client.seconds.iter().filter_map(|second| second.hiccup_max_ns).max();
+        let drops = drops.fold(0, u64::saturating_add);
+        let during = self.seconds_of(scope);
+        let own = during.iter().filter_map(|&second| self.client.seconds[second].hiccup_max_ns).max();
         let count = scope.rows.len().max(1) as u64;
-        let client_mean = (scope.sums.get(Segment::ScheduleLag) + scope.sums.get(Segment::ClientLag)) / count;
+        let lags = scope.sums.get(Segment::ScheduleLag).saturating_add(scope.sums.get(Segment::ClientLag));
+        let client_mean = lags / count;
         let by_time =
             scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
         let (client_stalled, server_stalled) = self.stalled(scope);
         Facts {
             culprit: self.culprit(scope),
+            busiest: self.busiest(),
             own_stall: own.map(Nanos).filter(|own| own.0 > client_mean && client_mean > 0),
-            host_stall: Some(Nanos(self.surroundings.longest_stall_ns)).filter(|stall| stall.0 > 0),
+            host_stall: self.longest_stall(scope),
             between: by_time.count() * 2 > scope.rows.len(),
-            listen_drops: drops.sum::<u64>() > 0,
+            listen_drops: is_here && drops > 0,
             no_server: self.servers.is_empty(),
             client_stalled,
             server_stalled,
@@ -320,40 +329,71 @@ impl Told<'_> {
                 .map(|at| zero.saturating_add(at.0));
             let [arrived, read] = [row.end_of(Phase::Receive), row.end_of(Phase::ClientLag)]
                 .map(|at| zero.saturating_add(at.0));
-            client += self.surroundings.stalled(edges[0], edges[1], false)
-                + self.surroundings.stalled(arrived, read, false);
-            rest += self.surroundings.stalled(edges[2], arrived, true);
+            let stalled = |from, to, of_platform| self.surroundings.stalled(from, to, of_platform);
+            client = client.saturating_add(stalled(edges[0], edges[1], false));
+            client = client.saturating_add(stalled(arrived, read, false));
+            rest = rest.saturating_add(stalled(edges[2], arrived, true));
         }
         (client, rest)
+    }
+
+    /// The client's seconds in which requests of the scope were under way.
+    fn seconds_of(&self, scope: &Scope) -> BTreeSet<usize> {
+        if scope.rows.is_empty() {
+            return (0..self.client.seconds.len()).collect();
+        }
+        let starts: Vec<u64> = self.client.seconds.iter().map(|second| second.start_ns).collect();
+        let place = |at: Nanos| starts.partition_point(|&start| start <= at.0).saturating_sub(1);
+        let under_way = |row: &Row| place(row.intended)..=place(row.end_of(Phase::ClientLag));
+        let rows = scope.rows.iter().flat_map(|one| under_way(&self.rows[one.row]).take(MOST_SECONDS));
+        rows.filter(|&second| second < starts.len()).collect()
+    }
+
+    /// Of the client's host, while requests of the scope were under way.
+    fn longest_stall(&self, scope: &Scope) -> Option<Nanos> {
+        let zero = self.client.zero();
+        let longest = scope.rows.iter().filter_map(|one| {
+            let row = &self.rows[one.row];
+            let [from, to] = [row.intended, row.end_of(Phase::ClientLag)].map(|at| zero.saturating_add(at.0));
+            self.surroundings.longest(from, to)
+        });
+        let all = Some(Nanos(self.surroundings.longest_stall_ns)).filter(|stall| stall.0 > 0);
+        if scope.rows.is_empty() { all } else { longest.max() }
     }
 
     fn culprit(&self, scope: &Scope) -> Option<String> {
         let mut culprits: BTreeMap<(&str, u32), u64> = BTreeMap::new();
         for (_, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
             if let Some(culprit) = &served.culprit {
-                *culprits.entry((&culprit.comm, culprit.pid)).or_default() += culprit.time.0;
+                let sum = culprits.entry((&culprit.comm, culprit.pid)).or_default();
+                *sum = sum.saturating_add(culprit.time.0);
             }
         }
-        if let Some(((comm, pid), time)) = culprits.into_iter().max_by_key(|(_, time)| *time) {
-            return Some(format!("{comm} (pid {pid}), {} in all", Nanos(time)));
-        }
+        let ((comm, pid), time) = culprits.into_iter().max_by_key(|(_, time)| *time)?;
+        Some(format!("{comm} (pid {pid}), {} in all", Nanos(time)))
+    }
+
+    /// Who used most CPU time beside the server: no more than a hint.
+    fn busiest(&self) -> Option<String> {
         let own: BTreeSet<u64> = self
             .servers
             .iter()
             .flat_map(|server| server.served.iter().map(|served| u64::from(served.pid)))
             .collect();
         let busy = self.surroundings.busiest.iter().find(|busy| !own.contains(&busy.pid))?;
-        Some(format!("{} (pid {}), {} of CPU time meanwhile", busy.name, busy.pid, Nanos(busy.cpu_ns)))
+        Some(format!("{} (pid {}) with {}", busy.name, busy.pid, Nanos(busy.cpu_ns)))
     }
 
     /// Which statement or route has most of the server's time in the scope.
     fn name_digest(&self, scope: &Scope, blame: &mut Blame, sentences: &mut [Sentence]) {
         let mut digests: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut total = 0;
+        let mut total = 0u64;
         for (server, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
-            total += served.response().0;
+            let response = served.response().0;
+            total = total.saturating_add(response);
             if let Some(digest) = server.digests().get(served.digest as usize) {
-                *digests.entry(&digest.text).or_default() += served.response().0;
+                let sum = digests.entry(&digest.text).or_default();
+                *sum = sum.saturating_add(response);
             }
         }
         let Some((text, ns)) = digests.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| total > 0) else {
@@ -441,6 +481,16 @@ impl Told<'_> {
              none of TCP."
                 .to_owned(),
         );
+        note(
+            self.join.unanswered > 0,
+            format!(
+                "{} requests had no whole answer: they are in none of these figures, and would lie above.",
+                report::count(self.join.unanswered)
+            ),
+        );
+        let lost = self.client.document.results.as_ref().and_then(|results| results.kept.as_ref());
+        let lost = lost.map_or(0, |kept| kept.lost);
+        note(lost > 0, format!("{} requests came too fast to be kept by the client.", report::count(lost)));
         note(
             by_averages,
             "Requests could not be found at the server: what is said of it are its averages over the run."

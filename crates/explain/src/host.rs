@@ -10,6 +10,7 @@ use record::{Event, Observed};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use units::Nanos;
 
 use crate::clocks::same_boot;
 use crate::explanation::Client;
@@ -99,6 +100,13 @@ impl Surroundings {
         busiest.truncate(BUSIEST);
         found.busiest = busiest;
         found
+    }
+
+    /// The longest stall that lies within `from..to` in part.
+    pub(crate) fn longest(&self, from: u64, to: u64) -> Option<Nanos> {
+        let first = self.told.partition_point(|stall| stall.to <= from);
+        let stalls = self.told[first..].iter().take_while(|stall| stall.from < to);
+        stalls.map(|stall| Nanos(stall.to - stall.from)).max()
     }
 
     /// How much of `from..to` the host stood still; `of_platform`: by nobody's doing on it.

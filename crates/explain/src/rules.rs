@@ -20,6 +20,8 @@ pub(crate) enum Fact {
     Any,
     /// Somebody is known who ran while the server's threads waited for a CPU.
     Culprit,
+    /// Nobody is, but who used most CPU time on the host meanwhile.
+    Busiest,
     /// The client's own meter stalled too.
     OwnStall,
     /// The client and the server were joined by time: something lies between them.
@@ -38,7 +40,7 @@ pub(crate) struct Rule {
     /// Which segment must have most of the place's time; empty for any.
     pub(crate) lead: &'static [Segment],
     pub(crate) fact: Fact,
-    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{stall}`.
+    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{busiest}`, `{stall}`.
     pub(crate) words: &'static str,
 }
 
@@ -215,6 +217,13 @@ pub(crate) const RULES: &[Rule] = &[
         "The server waits for a CPU: {mean} a request, {share}, ready to run while others ran, most of all {culprit}.",
     ),
     rule(
+        "contention-busy",
+        Place::CpuContention,
+        &[],
+        Fact::Busiest,
+        "The server waits for a CPU: {mean} a request, {share}, ready to run while others ran; the most CPU time on this host had {busiest}.",
+    ),
+    rule(
         "contention",
         Place::CpuContention,
         &[],
@@ -277,6 +286,8 @@ pub(crate) const RULES: &[Rule] = &[
 pub(crate) struct Facts {
     /// `hog (pid 77), 41 ms in all`.
     pub(crate) culprit: Option<String>,
+    /// `make (pid 78) with 3.2 s`.
+    pub(crate) busiest: Option<String>,
     pub(crate) own_stall: Option<Nanos>,
     pub(crate) host_stall: Option<Nanos>,
     pub(crate) between: bool,
@@ -292,6 +303,7 @@ impl Facts {
         match fact {
             Fact::Any => true,
             Fact::Culprit => self.culprit.is_some(),
+            Fact::Busiest => self.busiest.is_some(),
             Fact::OwnStall => self.own_stall.is_some(),
             Fact::Between => self.between,
             Fact::ListenDrops => self.listen_drops,
@@ -367,6 +379,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 .replace("{mean}", &mean(ns))
                 .replace("{lead}", &mean(lead_ns))
                 .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
+                .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
                 .replace("{stall}", &stall.unwrap_or_default().to_string());
             Some(Sentence { place, rule: rule.id, share: share(ns), text })
         })
@@ -421,7 +434,7 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
             segment => segment.place(),
         };
         let (sum, lead, most) = places.entry(place).or_default();
-        *sum += ns;
+        *sum = sum.saturating_add(ns);
         if ns > *most {
             (*lead, *most) = (Some(segment), ns);
         }
@@ -438,15 +451,17 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
 fn move_to_platform(places: &mut ByPlace, from: &[Place], mut stalled: u64) {
     let mut moved = 0;
     for place in from {
-        let Some((ns, ..)) = places.get_mut(place) else { continue };
+        let Some((ns, _, most)) = places.get_mut(place) else { continue };
         let some = stalled.min(*ns);
         *ns -= some;
+        // Which segment was taken from is not told: no more of it is left than of all.
+        *most = (*most).min(*ns);
         stalled -= some;
-        moved += some;
+        moved = some.saturating_add(moved);
     }
     if moved > 0 {
         let (sum, lead, most) = places.entry(Place::Platform).or_default();
-        *sum += moved;
+        *sum = sum.saturating_add(moved);
         if moved > *most {
             (*lead, *most) = (None, moved);
         }

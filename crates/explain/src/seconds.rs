@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use record::observation::watch::WatchLine;
-use record::{Part, Phase, Served};
+use record::{Part, Phase, Second, Served};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
@@ -99,10 +99,9 @@ pub(crate) fn seconds(
     clocks: &[Clocks],
     surroundings: &Surroundings,
 ) -> Vec<SecondOf> {
-    let starts: Vec<u64> = client.seconds.iter().map(|second| second.start_ns).collect();
     let by_server: Vec<Vec<ServerSums>> =
-        servers.iter().zip(clocks).map(|(server, clocks)| spread(server, clocks, &starts)).collect();
-    let of = |(index, second): (usize, &record::Second)| {
+        servers.iter().zip(clocks).map(|(server, clocks)| spread(server, clocks, &client.seconds)).collect();
+    let of = |(index, second): (usize, &Second)| {
         let phase = |phase: Phase| {
             let sum = second.sums_ns.get(&format!("phase-{}", phase.name()))?;
             Some((phase.name(), *sum))
@@ -125,11 +124,15 @@ pub(crate) fn seconds(
 }
 
 /// A server's requests by the interval of the client in which they were done.
-fn spread(server: &Server, clocks: &Clocks, starts: &[u64]) -> Vec<ServerSums> {
-    let mut sums = vec![ServerSums::default(); starts.len()];
+fn spread(server: &Server, clocks: &Clocks, seconds: &[Second]) -> Vec<ServerSums> {
+    let mut sums = vec![ServerSums::default(); seconds.len()];
     for served in &server.served {
         let Ok(at) = u64::try_from(i128::from(served.done.0) - clocks.zero) else { continue };
-        if let Some(index) = starts.partition_point(|&start| start <= at).checked_sub(1) {
+        let Some(index) = seconds.partition_point(|second| second.start_ns <= at).checked_sub(1) else {
+            continue;
+        };
+        // What was done after the run is of none of its seconds.
+        if at - seconds[index].start_ns < seconds[index].length_ns {
             sums[index].add(served);
         }
     }

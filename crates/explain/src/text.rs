@@ -22,7 +22,9 @@ const SHOWN: f64 = 0.005;
 /// Those of `out`.
 pub fn text(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let blame = &explanation.blame;
-    writeln!(out, "{}  {}", style.strong(format!("blame: {}", blame.place.name())), blame.sentence)?;
+    let head = format!("blame: {}", blame.place.name());
+    let sentence = report::wrap("        ", &blame.sentence, style.width);
+    writeln!(out, "{}\n{sentence}", style.strong(head))?;
     let others = explanation.sentences.iter().filter(|sentence| sentence.text != blame.sentence);
     for sentence in others {
         writeln!(out, "{}", report::wrap("  also  ", &sentence.text, style.width))?;
@@ -132,12 +134,11 @@ fn joined(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::R
     ];
     let parts = parts.iter().filter(|(rows, _)| *rows > 0);
     let parts: Vec<_> = parts.map(|(rows, what)| format!("{} {what}", count(*rows))).collect();
-    let text = format!(
-        "{share} of {} requests were found at the server: {}. {} requests at the server are of others.",
-        count(join.rows),
-        parts.join(", "),
-        count(join.others_at_servers)
-    );
+    let mut text =
+        format!("{share} of {} requests were found at the server: {}.", count(join.rows), parts.join(", "));
+    if join.others_at_servers > 0 {
+        text.push_str(&format!(" {} requests at the server are of others.", count(join.others_at_servers)));
+    }
     writeln!(out, "{}", report::wrap("  join  ", &text, style.width))
 }
 

@@ -4,7 +4,7 @@ mod formats;
 mod world;
 
 use explain::{Place, Segment, explain};
-use record::{Culprit, Part};
+use record::{Culprit, Part, Phase};
 use units::Nanos;
 use world::{MS, Plant, US, World};
 
@@ -247,6 +247,40 @@ fn a_clock_that_cannot_be_believed_is_not_used() {
     assert!(found.notes.iter().any(|note| note.contains("stood still or jumped")), "{:?}", found.notes);
 }
 
+/// If this fails, what a server did for others after the run stands in the run's last second.
+#[test]
+fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
+    let mut world = World::of(200, Plant::Queue);
+    let mut late = world.served[0].clone().later(3_600 * 1_000 * MS as i64);
+    late.peer = None;
+    world.served.push(late);
+    let read = world.write();
+    let found = explain(&read.client, read.servers, &read.hosts);
+    let told = found.seconds.iter().filter_map(|second| second.servers[0]).map(|sums| sums.requests);
+    assert_eq!((told.sum::<u64>(), found.join.others_at_servers), (200, 1));
+}
+
+/// Rows and requests as long as the format can tell: no sum of them may overflow.
+#[test]
+fn a_record_of_impossible_lengths_is_explained_without_harm() {
+    let mut read = World::of(40, Plant::Pool).write();
+    let rows = &mut read.client.rows.as_mut().unwrap().1;
+    for row in rows.iter_mut() {
+        row.phases[Phase::PoolWait as usize] = Some(Nanos(i64::MAX as u64));
+        row.response = Nanos(row.phases.iter().flatten().map(|length| length.0).sum());
+    }
+    for served in &mut read.servers[0].served {
+        let length = Nanos(u64::MAX / 2);
+        served.parts = [Nanos::ZERO; Part::COUNT];
+        served.parts[Part::OnCpu as usize] = length;
+        (served.first_sent, served.done) = (served.read + length, served.read + length);
+    }
+    let found = explain(&read.client, read.servers, &read.hosts);
+    let mut out = Vec::new();
+    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
+    assert!(!out.is_empty());
+}
+
 #[test]
 fn an_explanation_can_be_read_by_people_and_programs() {
     let read = World::of(200, Plant::Part(Part::Disk)).write();
@@ -255,7 +289,7 @@ fn an_explanation_can_be_read_by_people_and_programs() {
     explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(
-        text.starts_with("blame: handler_blocked  The server waits for its disk: 50.0 ms a request;"),
+        text.starts_with("blame: handler_blocked\n        The server waits for its disk: 50.0 ms a request;"),
         "{text}"
     );
     assert!(text.contains("100 % of 200 requests were found at the server"), "{text}");
