@@ -458,22 +458,14 @@ impl Told<'_> {
             "There is no record of the server: run `parallax watch` beside the server, with --requests all."
                 .to_owned(),
         );
-        for (server, clocks) in self.servers.iter().zip(clocks) {
-            let name = &server.name;
-            note(
-                server.served.is_empty(),
-                format!("{name} kept no requests one by one: watch with --requests all."),
-            );
-            note(clocks.known != Known::Within(Nanos::ZERO), of_clocks(name, clocks.known));
-            if let ObservationBody::Watch(results) = &server.observed.document.body {
-                let losses = results.losses;
-                let lost = losses.ring_full.saturating_add(losses.map_full).saturating_add(losses.recursion);
-                note(
-                    lost > 0,
-                    format!("{name} lost {} events or requests: some are not found.", report::count(lost)),
-                );
+        notes.extend(
+            self.servers.iter().zip(clocks).flat_map(|(server, clocks)| of_server(server, clocks.known)),
+        );
+        let mut note = |when: bool, text: String| {
+            if when {
+                notes.push(text)
             }
-        }
+        };
         let carried = self.rows.iter().any(|row| row.carried.is_some());
         note(
             !self.rows.is_empty() && !carried && !self.servers.is_empty(),
@@ -506,6 +498,26 @@ impl Told<'_> {
         );
         notes
     }
+}
+
+fn of_server(server: &Server, known: Known) -> Vec<String> {
+    let name = &server.name;
+    let mut notes = Vec::new();
+    if server.served.is_empty() {
+        notes.push(format!("{name} kept no requests one by one: watch with --requests all."));
+    }
+    if known != Known::Within(Nanos::ZERO) {
+        notes.push(of_clocks(name, known));
+    }
+    if let ObservationBody::Watch(results) = &server.observed.document.body {
+        let losses = results.losses;
+        let lost = losses.ring_full.saturating_add(losses.map_full).saturating_add(losses.recursion);
+        if lost > 0 {
+            notes
+                .push(format!("{name} lost {} events or requests: some are not found.", report::count(lost)));
+        }
+    }
+    notes
 }
 
 fn of_clocks(name: &str, known: Known) -> String {
