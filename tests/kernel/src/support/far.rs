@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use units::Nanos;
 
-use super::leash::Leash;
-use super::{binary, port, wait};
+use super::{binary, leash, port, wait};
+use testkit::leash::Leash;
 
 /// Its clock is ahead by so many seconds.
 pub const AHEAD_S: u64 = 100_000;
@@ -80,7 +80,7 @@ impl FarHost {
         let clock = AHEAD_S.to_string();
         let new = ["unshare", "--mount", "--net", "--time", "--monotonic", &clock, "--fork", "--kill-child"];
         let command = [&new[..], &["sh", "-c", MAKE, "sh", at, &sshd]].concat();
-        let leash = Leash::start(&command, &folder.path().join("sshd.log"));
+        let leash = leash::start(&command, &folder.path().join("sshd.log"));
         let far = FarHost { _leash: leash, folder, ip };
         far.connect();
         far
