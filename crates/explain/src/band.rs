@@ -124,6 +124,8 @@ pub(crate) struct Scope {
     pub(crate) over: String,
     pub(crate) rows: Vec<Explained>,
     pub(crate) sums: Ledger,
+    /// Of the sums: waits for a connection, put where it was held up.
+    pub(crate) chained: Ledger,
     pub(crate) is_excess: bool,
 }
 
@@ -154,7 +156,7 @@ impl Scope {
         let over = if is_whole_run { "all answered requests" } else { "the requests that were kept" };
         let rows = told(sorted);
         let sums = Band::of("all", String::new(), &rows).sums;
-        Scope { over: over.to_owned(), rows, sums, is_excess: false }
+        Scope { over: over.to_owned(), rows, sums, chained: Ledger::default(), is_excess: false }
     }
 
     /// What `tail` has more than ordinary requests have.
@@ -166,12 +168,18 @@ impl Scope {
             let sum = &mut sums.0[segment as usize];
             *sum = sum.saturating_sub(usual);
         }
-        Scope { over, rows, sums, is_excess: true }
+        Scope { over, rows, sums, chained: Ledger::default(), is_excess: true }
     }
 
     /// Of figures that are of all requests together.
     pub(crate) fn of_sums(sums: Ledger) -> Scope {
-        Scope { over: "all ok requests".to_owned(), rows: Vec::new(), sums, is_excess: false }
+        Scope {
+            over: "all ok requests".to_owned(),
+            rows: Vec::new(),
+            sums,
+            chained: Ledger::default(),
+            is_excess: false,
+        }
     }
 }
 

@@ -60,7 +60,8 @@ pub(crate) fn chain(scope: &mut Scope, explained: &[Explained], rows: &[Row]) {
         let all = held.sum().saturating_add(usual);
         for segment in Segment::ALL {
             // Never more than there is: what ordinary requests wait for the pool has been taken off already.
-            scope.sums.shift(Segment::PoolWait, segment, portion(wait, held.get(segment), all));
+            let moved = scope.sums.shift(Segment::PoolWait, segment, portion(wait, held.get(segment), all));
+            scope.chained.put(segment, moved);
         }
     }
 }

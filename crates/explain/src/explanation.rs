@@ -316,6 +316,7 @@ impl Told<'_> {
             no_server: self.servers.is_empty(),
             client_stalled,
             server_stalled,
+            chained: scope.chained,
         }
     }
 
@@ -395,6 +396,10 @@ impl Told<'_> {
                 let sum = digests.entry(&digest.text).or_default();
                 *sum = sum.saturating_add(response);
             }
+        }
+        // Where it is all there is, it tells nothing.
+        if self.servers.iter().all(|server| server.digests().len() < 2) {
+            return;
         }
         let Some((text, ns)) = digests.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| total > 0) else {
             return;

@@ -64,11 +64,12 @@ impl Ledger {
         self.0[segment as usize] = self.0[segment as usize].saturating_add(ns);
     }
 
-    /// Moves up to `most` from one segment to another.
-    pub(crate) fn shift(&mut self, from: Segment, to: Segment, most: u64) {
+    /// Moves up to `most` from one segment to another. How much that was.
+    pub(crate) fn shift(&mut self, from: Segment, to: Segment, most: u64) -> u64 {
         let moved = self.get(from).min(most);
         self.0[from as usize] -= moved;
         self.put(to, moved);
+        moved
     }
 
     pub(crate) fn sum(&self) -> u64 {

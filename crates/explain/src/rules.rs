@@ -296,6 +296,8 @@ pub(crate) struct Facts {
     /// Of the scope's time: what of the client's lies within stalls of its host, and what of the server's does.
     pub(crate) client_stalled: u64,
     pub(crate) server_stalled: u64,
+    /// Of the scope's time: waits for a connection, put where it was held up.
+    pub(crate) chained: Ledger,
 }
 
 impl Facts {
@@ -381,6 +383,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
                 .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
                 .replace("{stall}", &stall.unwrap_or_default().to_string());
+            let text = text + &held_up(chained(place, facts), ns, rows);
             Some(Sentence { place, rule: rule.id, share: share(ns), text })
         })
         .collect();
@@ -397,6 +400,20 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
         places: ranked.iter().map(|(place, (ns, ..))| (place.name(), share(*ns))).collect(),
     };
     (blame, sentences)
+}
+
+fn chained(place: Place, facts: &Facts) -> u64 {
+    let of_place = Segment::ALL.into_iter().filter(|segment| segment.place() == place);
+    of_place.fold(0, |sum, segment| sum.saturating_add(facts.chained.get(segment)))
+}
+
+/// Without it a figure could not be found in the table, where waits for a connection are what they are.
+fn held_up(chained: u64, ns: u64, rows: u64) -> String {
+    if u128::from(chained) * 10 < u128::from(ns) || chained == 0 {
+        return String::new();
+    }
+    let mean = Nanos(chained.min(ns).checked_div(rows).unwrap_or(0));
+    format!(" {mean} of that are waits for connections that it held up.")
 }
 
 fn blamed(ranked: &[(Place, Time)], total: u64) -> Option<Place> {

@@ -123,6 +123,12 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
         found.blame
     );
     assert!(found.bands.iter().any(|band| band.most == Some(Place::Pool)), "{:#?}", found.bands);
+    // In the table these are waits for a connection: the sentence says how much.
+    assert!(
+        found.blame.sentence.contains("of that are waits for connections that it held up."),
+        "{:?}",
+        found.blame
+    );
 }
 
 /// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
