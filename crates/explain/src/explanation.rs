@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::behind::Threads;
 use crate::chain::chain;
-use crate::clocks::{Clocks, Known};
+use crate::clocks::{Clocks, Known, same_boot};
 use crate::host::{HostRecord, Surroundings};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
 use crate::ledger::{AtServer, Ledger, OneClock, TOLD_APART};
@@ -52,7 +52,7 @@ impl Client {
 }
 
 /// A record of `watch`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Server {
     pub observed: Observed,
     /// Its `served.parquet`; empty where it has none.
@@ -371,11 +371,25 @@ impl Told<'_> {
             }
         }
         let ((comm, pid), time) = culprits.into_iter().max_by_key(|(_, time)| *time)?;
-        Some(format!("{comm} (pid {pid}), {} in all", Nanos(time)))
+        // Named by its thread, nobody would know it.
+        let is_client = self.client.document.host.pid == Some(pid) && self.is_on_server_s_host();
+        let who = if is_client { "this client itself, thread " } else { "" };
+        Some(format!("{who}{comm} (pid {pid}), {} in all", Nanos(time)))
+    }
+
+    fn is_on_server_s_host(&self) -> bool {
+        let own = &self.client.document;
+        self.servers.iter().all(|server| {
+            let document = &server.observed.document;
+            same_boot((&own.host, &own.time), (&document.host, &document.time)).is_some()
+        })
     }
 
     /// Who used most CPU time beside the server: no more than a hint.
     fn busiest(&self) -> Option<String> {
+        if !self.is_on_server_s_host() {
+            return None;
+        }
         let own: BTreeSet<u64> = self
             .servers
             .iter()
@@ -398,7 +412,8 @@ impl Told<'_> {
             }
         }
         // Where it is all there is, it tells nothing.
-        if self.servers.iter().all(|server| server.digests().len() < 2) {
+        let served = |server: &Server| server.digests().iter().filter(|digest| digest.count > 0).count();
+        if self.servers.iter().all(|server| served(server) < 2) {
             return;
         }
         let Some((text, ns)) = digests.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| total > 0) else {

@@ -295,6 +295,10 @@ pub struct Host {
     /// for `monotonic_offset_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// The process that made the record; absent in a pid namespace, where it is not the number by which the host knows
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
     /// In a time namespace: how far its monotonic clock is ahead of the kernel's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monotonic_offset_ns: Option<i64>,

@@ -84,10 +84,17 @@ fn a_server_whose_cpu_others_have() {
     for served in &mut world.served {
         served.culprit = Some(Culprit { pid: 77, comm: "hog".to_owned(), time: Nanos(41 * MS) });
     }
-    let read = world.write();
-    let found = explain(&read.client, read.servers, &read.hosts);
+    let mut read = world.write();
+    let found = explain(&read.client, read.servers.clone(), &read.hosts);
     assert!(found.blame.sentence.contains("most of all hog (pid 77), 8.20 s in all."), "{:?}", found.blame);
     assert_eq!(found.slowest[0].culprit.as_deref(), Some("hog (pid 77), 41.0 ms"));
+    read.client.document.host.pid = Some(77);
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert!(
+        found.blame.sentence.contains("most of all this client itself, thread hog (pid 77)"),
+        "{:?}",
+        found.blame
+    );
 }
 
 #[test]
