@@ -1,20 +1,23 @@
 //! `--watch` and `--profile`: the server's side of a run, seen by this program on the server's host.
 //!
 //! The observer is a process of its own, here or over ssh, so that it can be where the server is and its CPU time is
-//! not the client's. It writes a record of its own into the run's folder. One that is here is in a process group of
-//! its own, so that a Ctrl-C is for the run alone; it ends when the run ends it, or with whoever started it.
+//! not the client's. It writes a record of its own into the run's folder.
+
+mod far;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::str::FromStr;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use anyhow::{Context, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use anyhow::{Context, anyhow};
 use units::Nanos;
+
+use self::far::Link;
 
 /// The records of the observers, within that of the run.
 const SERVER: &str = "server";
@@ -58,15 +61,20 @@ impl FromStr for WatchArg {
 pub struct Beside {
     child: Child,
     folder: PathBuf,
-    remote: Option<Remote>,
-    /// Reads what it says, so that it never waits for us; its last lines are told where it fails.
+    lead: Lead,
+    /// Reads what it says, so that it never waits for us; its last line is told where it fails.
     said: Option<thread::JoinHandle<String>>,
 }
 
-struct Remote {
-    host: String,
-    /// Of the record on that host.
-    folder: String,
+/// By what it is ended.
+enum Lead {
+    /// The end of its input.
+    Here(Option<ChildStdin>),
+    There {
+        host: String,
+        /// From its begin on.
+        link: Option<Link>,
+    },
 }
 
 impl Beside {
@@ -77,14 +85,12 @@ impl Beside {
     /// What the observer says, in one line.
     pub fn start(subject: &WatchArg, run: &Path) -> anyhow::Result<Beside> {
         let folder = run.join(SERVER);
-        let (command, remote) = match &subject.host {
-            None => (here(&["watch", "--requests", "all"], &[subject.pid], &folder)?, None),
-            Some(host) => {
-                let remote = Remote { host: host.clone(), folder: remote_folder() };
-                (there(&remote, subject.pid), Some(remote))
+        match &subject.host {
+            None => {
+                Beside::begin(here(&["watch", "--requests", "all"], &[subject.pid], &folder)?, None, folder)
             }
-        };
-        Beside::begin(command, remote, folder)
+            Some(host) => Beside::begin(far::command(host, subject.pid), Some(host.clone()), folder),
+        }
     }
 
     /// Starts a profile of processes here, and waits until it samples.
@@ -97,29 +103,40 @@ impl Beside {
         Beside::begin(here(&["profile"], pids, &folder)?, None, folder)
     }
 
-    fn begin(mut command: Command, remote: Option<Remote>, folder: PathBuf) -> anyhow::Result<Beside> {
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().context("cannot start the observer of the server")?;
+    fn begin(mut command: Command, host: Option<String>, folder: PathBuf) -> anyhow::Result<Beside> {
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(if host.is_some() { Stdio::piped() } else { Stdio::null() });
+        // A group of its own: a Ctrl-C is meant for the run, which ends its observers when it has its last answers.
+        command.process_group(0);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
         let stderr = child.stderr.take().context("the observer's standard error is a pipe")?;
-        let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
-        let said = thread::spawn(move || listen(stderr, &begun));
-        let mut beside = Beside { child, folder, remote, said: Some(said) };
+        let stdin = child.stdin.take().context("the observer's standard input is a pipe")?;
+        let (begun, has_begun) = sync_channel(1);
+        let said = Some(thread::spawn(move || listen(stderr, &begun)));
+        let stdout = child.stdout.take();
+        let Some((host, stdout)) = host.zip(stdout) else {
+            let mut beside = Beside { child, folder, lead: Lead::Here(Some(stdin)), said };
+            return if beside.waits_for_begin(&has_begun) { Ok(beside) } else { Err(beside.failed()) };
+        };
+        let lead = Lead::There { host: host.clone(), link: None };
+        let mut beside = Beside { child, folder, lead, said };
         if !beside.waits_for_begin(&has_begun) {
-            let _ = beside.child.kill();
-            let said = beside.said();
-            bail!(
-                "{}",
-                if said.is_empty() { "the observer of the server does not begin".to_owned() } else { said }
-            );
+            return Err(beside.failed());
+        }
+        match Link::start(&host, stdin, stdout, beside.folder.clone()) {
+            Ok(link) => beside.lead = Lead::There { host, link: Some(link) },
+            Err(error) => return Err(error),
         }
         Ok(beside)
     }
 
     /// False when it ended, or says nothing for too long. Here its record tells; from elsewhere, what it says.
-    fn waits_for_begin(&mut self, told: &std::sync::mpsc::Receiver<()>) -> bool {
+    fn waits_for_begin(&mut self, told: &Receiver<()>) -> bool {
         let (deadline, run) = (clock::now() + PATIENCE, self.folder.join("run.json"));
+        let is_here = matches!(self.lead, Lead::Here(_));
         while clock::now() < deadline {
-            if told.try_recv().is_ok() || self.remote.is_none() && run.exists() {
+            if told.try_recv().is_ok() || is_here && run.exists() {
                 return true;
             }
             if !matches!(self.child.try_wait(), Ok(None)) {
@@ -130,39 +147,44 @@ impl Beside {
         false
     }
 
+    /// Why it does not begin, or did not end well.
+    fn failed(&mut self) -> anyhow::Error {
+        let ended = self.child.try_wait().ok().flatten();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        let said = if said.is_empty() { "the observer says nothing".to_owned() } else { said };
+        match (&self.lead, ended) {
+            (Lead::Here(_), _) => anyhow!("{said}"),
+            (Lead::There { host, .. }, Some(ended)) => anyhow!("{}", far::failure(host, ended.code(), &said)),
+            (Lead::There { host, .. }, None) => anyhow!("on {host}: the observer does not begin; {said}"),
+        }
+    }
+
     /// Ends the observer, and says where its record is.
     ///
     /// # Errors
     ///
     /// When it did not end well, or its record cannot be fetched.
     pub fn finish(mut self) -> anyhow::Result<PathBuf> {
-        match &self.remote {
-            // Over ssh the end of our output is its Ctrl-C.
-            Some(_) => drop(self.child.stdin.take()),
-            None => {
-                kill_process(Pid::from_child(&self.child), Signal::INT).context("cannot end the observer")?
+        let fetched = match &mut self.lead {
+            Lead::Here(input) => {
+                drop(input.take());
+                Ok(())
             }
-        }
+            Lead::There { link, .. } => link.take().map_or(Ok(()), Link::finish),
+        };
         let status = self.child.wait().context("cannot wait for the observer")?;
-        // Some call an end by Ctrl-C an interruption.
-        let is_well = status.success() || status.code() == Some(130);
-        ensure!(is_well, "the observer of the server failed: {}", self.said());
-        if let Some(remote) = &self.remote {
-            fetch(remote, &self.folder)?;
-        }
-        Ok(self.folder.clone())
+        fetched?;
+        if status.success() { Ok(self.folder.clone()) } else { Err(self.failed()) }
     }
 
     /// There was no run: takes the observer's record away, too.
-    pub fn abandon(mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-
-    fn said(&mut self) -> String {
-        let _ = self.child.wait();
-        self.said.take().and_then(|said| said.join().ok()).unwrap_or_default()
+    pub fn abandon(self) {
+        let folder = self.folder.clone();
+        // Ended as ever, so that nothing is left on its host.
+        let _ = self.finish();
+        let _ = fs::remove_dir_all(folder);
     }
 }
 
@@ -176,79 +198,12 @@ impl Drop for Beside {
 fn here(verb: &[&str], pids: &[u32], folder: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-    command.args(verb).args(["--beside", &std::process::id().to_string()]);
-    command.args(["-p", &pids.join(","), "-o"]).arg(folder).process_group(0);
+    command.args(verb).args(["--led", "-p", &pids.join(","), "-o"]).arg(folder);
     Ok(command)
 }
 
-/// For the observer, which runs beside the work of `parent`: stops it, in order, when that is gone.
-///
-/// # Errors
-///
-/// When the kernel refuses.
-#[cfg(feature = "ebpf")]
-pub fn stop_with(parent: u32, stop: &std::sync::Arc<std::sync::atomic::AtomicBool>) -> anyhow::Result<()> {
-    use rustix::process::{getppid, set_parent_process_death_signal};
-    use signal_hook::consts::SIGUSR1;
-
-    // The kernel sends it for each thread of the parent that ends: one that is taken for good the second time, as a
-    // Ctrl-C is, would not do.
-    let context = "cannot be told of the end of --beside";
-    signal_hook::flag::register(SIGUSR1, std::sync::Arc::clone(stop)).context(context)?;
-    set_parent_process_death_signal(Some(Signal::USR1)).context(context)?;
-    let is_there = getppid().is_some_and(|pid| pid.as_raw_nonzero().get().cast_unsigned() == parent);
-    if !is_there {
-        // It was gone before this could be asked for.
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    }
-    Ok(())
-}
-
-/// Runs until its standard input ends: a shell that waits for that, and then interrupts the observer.
-fn there(remote: &Remote, pid: u32) -> Command {
-    let script = format!(
-        "parallax watch --requests all -p {pid} -o {} >/dev/null & child=$!; cat >/dev/null; \
-         kill -TERM $child; wait $child",
-        remote.folder
-    );
-    let mut command = Command::new("ssh");
-    command.args(["-o", "BatchMode=yes", "--", &remote.host]).arg(script);
-    command
-}
-
-fn remote_folder() -> String {
-    format!("/tmp/parallax-watch-{}-{}", clock::wall().0, std::process::id())
-}
-
-/// Brings the record here, and takes it away there.
-fn fetch(remote: &Remote, folder: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let script = format!("tar -C {0} -cf - . && rm -r {0}", remote.folder);
-    let mut from = Command::new("ssh")
-        .args(["-o", "BatchMode=yes", "--", &remote.host])
-        .arg(script)
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start ssh")?;
-    let pipe = from.stdout.take().context("the output of ssh is a pipe")?;
-    let into = Command::new("tar")
-        .args(["--no-same-owner", "-xf", "-", "-C"])
-        .arg(folder)
-        .stdin(pipe)
-        .status()
-        .context("cannot start tar")?;
-    let sent = from.wait().context("cannot wait for ssh")?;
-    ensure!(
-        sent.success() && into.success(),
-        "the observer's record could not be fetched; it lies at {}:{}",
-        remote.host,
-        remote.folder
-    );
-    Ok(())
-}
-
 /// Reads to the end; says so when it has begun. What it keeps is the last line.
-fn listen(stderr: impl Read, begun: &std::sync::mpsc::SyncSender<()>) -> String {
+fn listen(stderr: impl Read, begun: &SyncSender<()>) -> String {
     let mut last = String::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         let line = line.strip_prefix("parallax: ").unwrap_or(&line);

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use host::{Ability, HiccupMeter, Status};
 use reactor::StampProbe;
-use serde_json::json;
+use record::diagnosis::{Check, CheckStatus, Diagnosis};
+use record::document::SCHEMA_VERSION;
 use units::Nanos;
 
 use crate::exit::Exit;
@@ -23,7 +24,7 @@ use crate::{printed, terminal};
 
 Exit code: 0, whatever it finds.")]
 pub struct Args {
-    /// Print the result as JSON.
+    /// Print the result as JSON (formats/doctor.schema.json).
     #[arg(long)]
     json: bool,
 
@@ -165,18 +166,17 @@ fn as_text(checks: &[Ability], out: &mut dyn Write, style: report::Style) -> io:
 }
 
 fn as_json(checks: &[Ability], out: &mut dyn Write) -> io::Result<()> {
-    let checks: Vec<_> = checks
-        .iter()
-        .map(|check| {
-            json!({
-                "check": check.name,
-                "status": check.status.name(),
-                "found": record::escape_text(&check.found),
-                "means": check.means,
-                "fix": Some(check.fix).filter(|fix| !fix.is_empty()),
-            })
-        })
-        .collect();
-    serde_json::to_writer_pretty(&mut *out, &json!({ "checks": checks }))?;
-    writeln!(out)
+    let check = |check: &Ability| Check {
+        check: check.name.to_owned(),
+        status: match check.status {
+            Status::Ok => CheckStatus::Ok,
+            Status::Limited => CheckStatus::Limited,
+            Status::Missing => CheckStatus::Missing,
+        },
+        found: record::escape_text(&check.found),
+        means: check.means.to_owned(),
+        fix: Some(check.fix.to_owned()).filter(|fix| !fix.is_empty()),
+    };
+    let checks = checks.iter().map(check).collect();
+    report::json(&Diagnosis { schema_version: SCHEMA_VERSION, checks }, out)
 }

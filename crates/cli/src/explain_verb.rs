@@ -9,7 +9,7 @@ use clap::ValueHint;
 use explain::{Client, Explanation, HostRecord, Server};
 use export::requests::{Row, Rows};
 use record::observation::ObservationKind;
-use record::{Served, read_observation};
+use record::{Served, TwoClocks, read_observation};
 use units::Nanos;
 
 use crate::exit::Exit;
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
     records: Vec<PathBuf>,
 
-    /// Print the explanation as JSON.
+    /// Print the explanation as JSON (formats/explain.schema.json).
     #[arg(long)]
     json: bool,
 
@@ -105,7 +105,7 @@ fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {
     let Some(client) = client else {
         bail!("none of the records is one of `drive`; name the folder of the client's run too")
     };
-    Ok(explain::explain(&client, &servers, &hosts))
+    Ok(explain::explain(&client, servers, &hosts))
 }
 
 fn read_client(folder: &Path, name: String) -> anyhow::Result<Client> {
@@ -143,7 +143,7 @@ fn read_server(folder: &Path, name: String) -> anyhow::Result<Server> {
         export::served::read(file, zero, take).with_context(|| format!("{}", path.display()))?;
         check_size(&path, served.len())?;
     }
-    Ok(Server { observed, served, name })
+    Ok(Server { observed, served, clocks: TwoClocks::read(folder)?, name })
 }
 
 /// `None` where there is none. A folder from somewhere else may have a link or a pipe in its place.

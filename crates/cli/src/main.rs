@@ -13,6 +13,8 @@ mod explain_verb;
 mod hiccup_verb;
 mod hints;
 mod import_verb;
+#[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "such a build leads and is not led"))]
+mod led;
 mod live;
 mod observation_report;
 mod observing;

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
+use stats::needed_samples;
 use units::Nanos;
 
 use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
 
 /// Requests whose responses are alike, and where their time went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Band {
     /// `all`, `p50`, `p95`, `p99` or `slowest`.
     pub name: &'static str,
@@ -83,7 +86,8 @@ pub(crate) fn by_name(sums: &Ledger) -> BTreeMap<&'static str, u64> {
 fn most(sums: &Ledger) -> Option<Place> {
     let mut places: BTreeMap<Place, u64> = BTreeMap::new();
     for segment in Segment::ALL {
-        *places.entry(segment.place()).or_default() += sums.get(segment);
+        let sum = places.entry(segment.place()).or_default();
+        *sum = sum.saturating_add(sums.get(segment));
     }
     places.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns).map(|(place, _)| place)
 }
@@ -92,8 +96,8 @@ fn most(sums: &Ledger) -> Option<Place> {
 pub(crate) fn bands(sorted: &[Explained]) -> Vec<Band> {
     let mut bands = vec![Band::of("all", "all answered requests".to_owned(), sorted)];
     for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-        // A band of the same requests as its neighbour's tells nothing.
-        if (sorted.len() as f64) * (1.0 - q) < 1.0 {
+        // So few carry no such percentile.
+        if (sorted.len() as u64) < needed_samples(q) {
             continue;
         }
         let half = HALF_BAND.min((1.0 - q) / 2.0);
@@ -120,6 +124,8 @@ pub(crate) struct Scope {
     pub(crate) over: String,
     pub(crate) rows: Vec<Explained>,
     pub(crate) sums: Ledger,
+    /// Of the sums: waits for a connection, put where it was held up.
+    pub(crate) chained: Ledger,
     pub(crate) is_excess: bool,
 }
 
@@ -150,7 +156,7 @@ impl Scope {
         let over = if is_whole_run { "all answered requests" } else { "the requests that were kept" };
         let rows = told(sorted);
         let sums = Band::of("all", String::new(), &rows).sums;
-        Scope { over: over.to_owned(), rows, sums, is_excess: false }
+        Scope { over: over.to_owned(), rows, sums, chained: Ledger::default(), is_excess: false }
     }
 
     /// What `tail` has more than ordinary requests have.
@@ -162,12 +168,18 @@ impl Scope {
             let sum = &mut sums.0[segment as usize];
             *sum = sum.saturating_sub(usual);
         }
-        Scope { over, rows, sums, is_excess: true }
+        Scope { over, rows, sums, chained: Ledger::default(), is_excess: true }
     }
 
     /// Of figures that are of all requests together.
     pub(crate) fn of_sums(sums: Ledger) -> Scope {
-        Scope { over: "all ok requests".to_owned(), rows: Vec::new(), sums, is_excess: false }
+        Scope {
+            over: "all ok requests".to_owned(),
+            rows: Vec::new(),
+            sums,
+            chained: Ledger::default(),
+            is_excess: false,
+        }
     }
 }
 
@@ -215,7 +227,9 @@ mod tests {
         for band in &bands {
             assert_eq!(band.segments_ns.values().sum::<u64>(), band.sum_ns);
         }
-        assert_eq!(super::bands(&rows([200, 300])).len(), 3);
+        let few = |count: u64| super::bands(&rows(1_001..=1_000 + count)).len();
+        // `all` and `slowest`, and what so many carry.
+        assert_eq!([2, 5, 6, 71, 72, 367, 368].map(few), [2, 2, 3, 3, 4, 4, 5]);
         assert!(super::bands(&[]).is_empty());
     }
 

@@ -12,8 +12,9 @@ use crate::band::{Band, Explained, Scope, ordinary};
 use crate::ledger::Ledger;
 use crate::place::Segment;
 
-/// How many holders are looked at for one wait.
+/// How many holders count for one wait, and how many are looked at.
 const MOST_HOLDERS: usize = 512;
+const MOST_STEPS: usize = 16_384;
 
 /// What passes before a request has its connection.
 const BEFORE: [Segment; 3] = [Segment::ScheduleLag, Segment::PoolWait, Segment::PoolAfterLag];
@@ -33,13 +34,21 @@ pub(crate) fn chain(scope: &mut Scope, explained: &[Explained], rows: &[Row]) {
     let mut holders: Vec<Holder> =
         explained.iter().map(|one| holder(one, &ordinary, &rows[one.row])).collect();
     holders.sort_by_key(|holder| holder.from);
-    let longest = holders.iter().map(|holder| holder.to - holder.from).max().unwrap_or(0);
+    let mut last = 0;
+    // When the last of all up to each was done.
+    let until: Vec<u64> = holders
+        .iter()
+        .map(|holder| {
+            last = holder.to.max(last);
+            last
+        })
+        .collect();
     for one in &scope.rows {
         let wait = one.ledger.get(Segment::PoolWait);
         let row = &rows[one.row];
         let (from, to) = (row.end_of(Phase::ScheduleLag).0, row.end_of(Phase::PoolWait).0);
-        let first = holders.partition_point(|holder| holder.from < from.saturating_sub(longest));
-        let during = holders[first..].iter().take_while(|holder| holder.from < to);
+        let first = until.partition_point(|&until| until <= from);
+        let during = holders[first..].iter().take(MOST_STEPS).take_while(|holder| holder.from < to);
         let mut held = Ledger::default();
         let mut usual = 0u64;
         for holder in during.filter(|holder| holder.to > from).take(MOST_HOLDERS) {
@@ -51,7 +60,8 @@ pub(crate) fn chain(scope: &mut Scope, explained: &[Explained], rows: &[Row]) {
         let all = held.sum().saturating_add(usual);
         for segment in Segment::ALL {
             // Never more than there is: what ordinary requests wait for the pool has been taken off already.
-            scope.sums.shift(Segment::PoolWait, segment, portion(wait, held.get(segment), all));
+            let moved = scope.sums.shift(Segment::PoolWait, segment, portion(wait, held.get(segment), all));
+            scope.chained.put(segment, moved);
         }
     }
 }

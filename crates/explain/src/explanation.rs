@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use export::requests::{Row, Rows};
-use record::document::{Document, Host, Time};
-use record::import::unix_ns;
+use record::document::{Document, SCHEMA_VERSION};
 use record::observation::watch::{Digest, WatchLine};
 use record::observation::{ObservationBody, Observed};
-use record::{Interval, LATE, Phase, Recording, Second, Served};
+use record::{Interval, LATE, Phase, Recording, Second, Served, TwoClocks};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
 use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::behind::Threads;
 use crate::chain::chain;
+use crate::clocks::{Clocks, Known, same_boot};
 use crate::host::{HostRecord, Surroundings};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
-use crate::ledger::{AtServer, Ledger};
+use crate::ledger::{AtServer, Ledger, OneClock, TOLD_APART};
 use crate::place::{Place, Segment};
 use crate::rules::{Blame, Facts, Sentence, judge};
 use crate::seconds::{SecondOf, ServerSums, in_period, seconds};
@@ -45,17 +46,19 @@ impl Client {
 
     /// The run on its own monotonic clock.
     pub(crate) fn period(&self) -> (u64, u64) {
-        let length = self.seconds.last().map_or(0, |last| last.start_ns + last.length_ns);
+        let length = self.seconds.last().map_or(0, |last| last.start_ns.saturating_add(last.length_ns));
         (self.zero(), self.zero().saturating_add(length))
     }
 }
 
 /// A record of `watch`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Server {
     pub observed: Observed,
     /// Its `served.parquet`; empty where it has none.
     pub served: Vec<Served>,
+    /// Its host's clock against the client's, where they were compared.
+    pub clocks: Option<TwoClocks>,
     pub name: String,
 }
 
@@ -69,8 +72,10 @@ impl Server {
 }
 
 /// Where the time of a client's requests went.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Explanation {
+    pub schema_version: u32,
     pub client: String,
     pub servers: Vec<String>,
     /// Why the figures may not be what they seem; a line each.
@@ -87,7 +92,8 @@ pub struct Explanation {
 }
 
 /// One of the slowest requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Slow {
     pub n: u64,
     pub target: String,
@@ -113,20 +119,17 @@ pub struct Slow {
 ///
 /// For each request of the client and of the servers some hundred bytes, and steps as many as a server's thread has
 /// requests under way.
-pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Explanation {
+pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) -> Explanation {
     let (from, to) = client.period();
-    let clocks: Vec<Clocks> = servers.iter().map(|server| Clocks::of(client, server)).collect();
-    let here = hosts.iter().filter(|host| {
-        let document = &host.observed.document;
-        share_clock((&client.document.host, &client.document.time), (&document.host, &document.time))
-    });
-    let surroundings = Surroundings::of(here, from, to);
+    let clocks: Vec<Clocks> = servers.iter_mut().map(|server| Clocks::of(client, server)).collect();
+    let servers = servers.as_slice();
+    let surroundings = Surroundings::of(client, hosts, from, to);
     let empty = Vec::new();
     let rows = client.rows.as_ref().map_or(&empty, |(_, rows)| rows);
     let watched: Vec<Watched<'_>> = servers
         .iter()
         .zip(&clocks)
-        .map(|(server, clocks)| Watched { served: &server.served, zero: clocks.zero, shared: clocks.shared })
+        .map(|(server, &clocks)| Watched { served: &server.served, clocks })
         .collect();
     let (matches, join) = join(rows, &watched);
     let explained = ledgers(rows, &matches, servers, &clocks);
@@ -157,6 +160,7 @@ pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Exp
         bands(&explained).into_iter().filter(|band| matches!(band.name, "all" | "slowest")).collect()
     };
     Explanation {
+        schema_version: SCHEMA_VERSION,
         client: client.name.clone(),
         servers: servers.iter().map(|server| server.name.clone()).collect(),
         notes: told.notes(&clocks, by_averages),
@@ -170,42 +174,6 @@ pub fn explain(client: &Client, servers: &[Server], hosts: &[HostRecord]) -> Exp
     }
 }
 
-/// How a server's clock lies to the client's.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Clocks {
-    /// Added to an offset from the client's zero: an instant on the server's clock.
-    pub(crate) zero: i128,
-    /// It is one clock, and `zero` is exact.
-    pub(crate) shared: bool,
-}
-
-impl Clocks {
-    fn of(client: &Client, server: &Server) -> Clocks {
-        let (one, other) = (&client.document, &server.observed.document);
-        if share_clock((&one.host, &one.time), (&other.host, &other.time)) {
-            return Clocks { zero: i128::from(client.zero()), shared: true };
-        }
-        let started = |time: &Time| i128::from(unix_ns(&time.started).unwrap_or(0));
-        let later = started(&one.time) - started(&other.time);
-        Clocks { zero: i128::from(other.time.started_monotonic_ns) + later, shared: false }
-    }
-}
-
-/// By how much the begin of a boot may differ that two records work out from their two clocks: the wall clock is
-/// slewed meanwhile.
-const BOOT_SLACK: i128 = 1_000_000_000;
-
-/// Whether two records' monotonic instants are of one clock: of one boot of one host.
-fn share_clock(one: (&Host, &Time), other: (&Host, &Time)) -> bool {
-    if let (Some(one), Some(other)) = (&one.0.boot_id, &other.0.boot_id) {
-        return one == other;
-    }
-    let boot =
-        |time: &Time| Some(i128::from(unix_ns(&time.started)?) - i128::from(time.started_monotonic_ns));
-    let near = boot(one.1).zip(boot(other.1)).is_some_and(|(one, other)| (one - other).abs() < BOOT_SLACK);
-    near && one.0.name.is_some() && one.0.name == other.0.name
-}
-
 /// Each answered row with its ledger, by response.
 fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: &[Clocks]) -> Vec<Explained> {
     let after_lag = after_lag(rows);
@@ -216,11 +184,13 @@ fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: 
             None => Ledger::of(row),
             Some(Match { server, place, by }) => {
                 let clocks = clocks[*server];
-                let zero = u64::try_from(clocks.zero).ok().filter(|_| clocks.shared);
+                let zero = u64::try_from(clocks.zero).ok();
+                let clock =
+                    zero.zip(clocks.known.within()).map(|(zero, error)| OneClock { zero, error: error.0 });
                 let loopback = *by == By::Ends && row.carried.is_some_and(|at| is_loopback(at.server));
                 let behind = threads[*server].behind(*place);
                 let served = &servers[*server].served[*place];
-                Ledger::divided(row, &AtServer { served, behind, zero, loopback })
+                Ledger::divided(row, &AtServer { served, behind, clock, loopback })
             }
         };
         ledger.shift(Segment::PoolWait, Segment::PoolAfterLag, after_lag[index]);
@@ -303,6 +273,9 @@ fn divide_by_averages(scope: &mut Scope, servers: &[ServerSums]) -> bool {
     true
 }
 
+/// A request that is under way for longer tells nothing new.
+const MOST_SECONDS: usize = 3_600;
+
 /// What is known, for the sentences beside the figures.
 struct Told<'a> {
     client: &'a Client,
@@ -321,22 +294,29 @@ impl Told<'_> {
     }
 
     fn facts(&self, scope: &Scope) -> Facts {
+        // Counted where the client is: what another host turns away is not seen there.
+        let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));
         let drops = self.client.seconds.iter().filter_map(|second| second.host.listen_drops);
-        let own = self.client.seconds.iter().filter_map(|second| second.hiccup_max_ns).max();
+        let drops = drops.fold(0, u64::saturating_add);
+        let during = self.seconds_of(scope);
+        let own = during.iter().filter_map(|&second| self.client.seconds[second].hiccup_max_ns).max();
         let count = scope.rows.len().max(1) as u64;
-        let client_mean = (scope.sums.get(Segment::ScheduleLag) + scope.sums.get(Segment::ClientLag)) / count;
+        let lags = scope.sums.get(Segment::ScheduleLag).saturating_add(scope.sums.get(Segment::ClientLag));
+        let client_mean = lags / count;
         let by_time =
             scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
         let (client_stalled, server_stalled) = self.stalled(scope);
         Facts {
             culprit: self.culprit(scope),
+            busiest: self.busiest(),
             own_stall: own.map(Nanos).filter(|own| own.0 > client_mean && client_mean > 0),
-            host_stall: Some(Nanos(self.surroundings.longest_stall_ns)).filter(|stall| stall.0 > 0),
+            host_stall: self.longest_stall(scope),
             between: by_time.count() * 2 > scope.rows.len(),
-            listen_drops: drops.sum::<u64>() > 0,
+            listen_drops: is_here && drops > 0,
             no_server: self.servers.is_empty(),
             client_stalled,
             server_stalled,
+            chained: scope.chained,
         }
     }
 
@@ -350,22 +330,65 @@ impl Told<'_> {
                 .map(|at| zero.saturating_add(at.0));
             let [arrived, read] = [row.end_of(Phase::Receive), row.end_of(Phase::ClientLag)]
                 .map(|at| zero.saturating_add(at.0));
-            client += self.surroundings.stalled(edges[0], edges[1], false)
-                + self.surroundings.stalled(arrived, read, false);
-            rest += self.surroundings.stalled(edges[2], arrived, true);
+            let stalled = |from, to, of_platform| self.surroundings.stalled(from, to, of_platform);
+            client = client.saturating_add(stalled(edges[0], edges[1], false));
+            client = client.saturating_add(stalled(arrived, read, false));
+            rest = rest.saturating_add(stalled(edges[2], arrived, true));
         }
         (client, rest)
+    }
+
+    /// The client's seconds in which requests of the scope were under way.
+    fn seconds_of(&self, scope: &Scope) -> BTreeSet<usize> {
+        if scope.rows.is_empty() {
+            return (0..self.client.seconds.len()).collect();
+        }
+        let starts: Vec<u64> = self.client.seconds.iter().map(|second| second.start_ns).collect();
+        let place = |at: Nanos| starts.partition_point(|&start| start <= at.0).saturating_sub(1);
+        let under_way = |row: &Row| place(row.intended)..=place(row.end_of(Phase::ClientLag));
+        let rows = scope.rows.iter().flat_map(|one| under_way(&self.rows[one.row]).take(MOST_SECONDS));
+        rows.filter(|&second| second < starts.len()).collect()
+    }
+
+    /// Of the client's host, while requests of the scope were under way.
+    fn longest_stall(&self, scope: &Scope) -> Option<Nanos> {
+        let zero = self.client.zero();
+        let longest = scope.rows.iter().filter_map(|one| {
+            let row = &self.rows[one.row];
+            let [from, to] = [row.intended, row.end_of(Phase::ClientLag)].map(|at| zero.saturating_add(at.0));
+            self.surroundings.longest(from, to)
+        });
+        let all = Some(Nanos(self.surroundings.longest_stall_ns)).filter(|stall| stall.0 > 0);
+        if scope.rows.is_empty() { all } else { longest.max() }
     }
 
     fn culprit(&self, scope: &Scope) -> Option<String> {
         let mut culprits: BTreeMap<(&str, u32), u64> = BTreeMap::new();
         for (_, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
             if let Some(culprit) = &served.culprit {
-                *culprits.entry((&culprit.comm, culprit.pid)).or_default() += culprit.time.0;
+                let sum = culprits.entry((&culprit.comm, culprit.pid)).or_default();
+                *sum = sum.saturating_add(culprit.time.0);
             }
         }
-        if let Some(((comm, pid), time)) = culprits.into_iter().max_by_key(|(_, time)| *time) {
-            return Some(format!("{comm} (pid {pid}), {} in all", Nanos(time)));
+        let ((comm, pid), time) = culprits.into_iter().max_by_key(|(_, time)| *time)?;
+        // Named by its thread, nobody would know it.
+        let is_client = self.client.document.host.pid == Some(pid) && self.is_on_server_s_host();
+        let who = if is_client { "this client itself, thread " } else { "" };
+        Some(format!("{who}{comm} (pid {pid}), {} in all", Nanos(time)))
+    }
+
+    fn is_on_server_s_host(&self) -> bool {
+        let own = &self.client.document;
+        self.servers.iter().all(|server| {
+            let document = &server.observed.document;
+            same_boot((&own.host, &own.time), (&document.host, &document.time)).is_some()
+        })
+    }
+
+    /// Who used most CPU time beside the server: no more than a hint.
+    fn busiest(&self) -> Option<String> {
+        if !self.is_on_server_s_host() {
+            return None;
         }
         let own: BTreeSet<u64> = self
             .servers
@@ -373,18 +396,25 @@ impl Told<'_> {
             .flat_map(|server| server.served.iter().map(|served| u64::from(served.pid)))
             .collect();
         let busy = self.surroundings.busiest.iter().find(|busy| !own.contains(&busy.pid))?;
-        Some(format!("{} (pid {}), {} of CPU time meanwhile", busy.name, busy.pid, Nanos(busy.cpu_ns)))
+        Some(format!("{} (pid {}) with {}", busy.name, busy.pid, Nanos(busy.cpu_ns)))
     }
 
     /// Which statement or route has most of the server's time in the scope.
     fn name_digest(&self, scope: &Scope, blame: &mut Blame, sentences: &mut [Sentence]) {
         let mut digests: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut total = 0;
+        let mut total = 0u64;
         for (server, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
-            total += served.response().0;
+            let response = served.response().0;
+            total = total.saturating_add(response);
             if let Some(digest) = server.digests().get(served.digest as usize) {
-                *digests.entry(&digest.text).or_default() += served.response().0;
+                let sum = digests.entry(&digest.text).or_default();
+                *sum = sum.saturating_add(response);
             }
+        }
+        // Where it is all there is, it tells nothing.
+        let served = |server: &Server| server.digests().iter().filter(|digest| digest.count > 0).count();
+        if self.servers.iter().all(|server| served(server) < 2) {
+            return;
         }
         let Some((text, ns)) = digests.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| total > 0) else {
             return;
@@ -448,25 +478,14 @@ impl Told<'_> {
             "There is no record of the server: run `parallax watch` beside the server, with --requests all."
                 .to_owned(),
         );
-        for (server, clocks) in self.servers.iter().zip(clocks) {
-            let name = &server.name;
-            note(
-                server.served.is_empty(),
-                format!("{name} kept no requests one by one: watch with --requests all."),
-            );
-            note(
-                !clocks.shared,
-                format!("{name} is of another host or boot: the network's two ways are not told apart."),
-            );
-            if let ObservationBody::Watch(results) = &server.observed.document.body {
-                let losses = results.losses;
-                let lost = losses.ring_full.saturating_add(losses.map_full).saturating_add(losses.recursion);
-                note(
-                    lost > 0,
-                    format!("{name} lost {} events or requests: some are not found.", report::count(lost)),
-                );
+        notes.extend(
+            self.servers.iter().zip(clocks).flat_map(|(server, clocks)| of_server(server, clocks.known)),
+        );
+        let mut note = |when: bool, text: String| {
+            if when {
+                notes.push(text)
             }
-        }
+        };
         let carried = self.rows.iter().any(|row| row.carried.is_some());
         note(
             !self.rows.is_empty() && !carried && !self.servers.is_empty(),
@@ -474,6 +493,16 @@ impl Told<'_> {
              none of TCP."
                 .to_owned(),
         );
+        note(
+            self.join.unanswered > 0,
+            format!(
+                "{} requests had no whole answer: they are in none of these figures, and would lie above.",
+                report::count(self.join.unanswered)
+            ),
+        );
+        let lost = self.client.document.results.as_ref().and_then(|results| results.kept.as_ref());
+        let lost = lost.map_or(0, |kept| kept.lost);
+        note(lost > 0, format!("{} requests came too fast to be kept by the client.", report::count(lost)));
         note(
             by_averages,
             "Requests could not be found at the server: what is said of it are its averages over the run."
@@ -488,5 +517,42 @@ impl Told<'_> {
             ),
         );
         notes
+    }
+}
+
+fn of_server(server: &Server, known: Known) -> Vec<String> {
+    let name = &server.name;
+    let mut notes = Vec::new();
+    if server.served.is_empty() {
+        notes.push(format!("{name} kept no requests one by one: watch with --requests all."));
+    }
+    if known != Known::Within(Nanos::ZERO) {
+        notes.push(of_clocks(name, known));
+    }
+    if let ObservationBody::Watch(results) = &server.observed.document.body {
+        let losses = results.losses;
+        let lost = losses.ring_full.saturating_add(losses.map_full).saturating_add(losses.recursion);
+        if lost > 0 {
+            notes
+                .push(format!("{name} lost {} events or requests: some are not found.", report::count(lost)));
+        }
+    }
+    notes
+}
+
+fn of_clocks(name: &str, known: Known) -> String {
+    match known {
+        Known::Within(error) => format!(
+            "{name} is of another host, whose clock is known within {error}: where the network took a request less \
+             than {}, its two ways are not told apart.",
+            Nanos(error.0.saturating_mul(TOLD_APART))
+        ),
+        Known::ByWallClock => {
+            format!("{name} is of another host or boot: the network's two ways are not told apart.")
+        }
+        Known::Contradicted => format!(
+            "{name} is of another host, whose clock stood still or jumped meanwhile: the network's two ways are not \
+             told apart."
+        ),
     }
 }

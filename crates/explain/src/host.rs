@@ -5,10 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use record::Observed;
 use record::observation::ObservationKind;
+use record::{Event, Observed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use units::Nanos;
+
+use crate::clocks::same_boot;
+use crate::explanation::Client;
 
 /// A record of `hiccup`, `cpu` or `disturb`, and where its times lie on the client's.
 #[derive(Debug)]
@@ -29,7 +34,8 @@ pub(crate) struct Stall {
 }
 
 /// What the records of the hosts say of the client's period, on its clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Surroundings {
     /// Stalls of this host that a record of `hiccup` tells of, and the longest.
     pub stalls: u64,
@@ -42,7 +48,8 @@ pub struct Surroundings {
     pub(crate) told: Vec<Stall>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Busy {
     pub pid: u64,
     pub name: String,
@@ -53,13 +60,16 @@ pub struct Busy {
 const BUSIEST: usize = 5;
 
 impl Surroundings {
-    /// Of the records whose clock is the client's; `from` and `to` are its run.
-    pub(crate) fn of<'a>(records: impl Iterator<Item = &'a HostRecord>, from: u64, to: u64) -> Surroundings {
+    /// Of the records of the client's own host; `from` and `to` are its run.
+    pub(crate) fn of(client: &Client, records: &[HostRecord], from: u64, to: u64) -> Surroundings {
         let mut found = Surroundings::default();
         let mut used: BTreeMap<(u64, String), u64> = BTreeMap::new();
         for record in records {
             let observed = &record.observed;
-            let zero = observed.document.time.started_monotonic_ns;
+            let (own, other) = (&client.document, &observed.document);
+            let Some(later) = same_boot((&own.host, &own.time), (&other.host, &other.time)) else { continue };
+            let zero = i128::from(other.time.started_monotonic_ns) - later;
+            let Ok(zero) = u64::try_from(zero) else { continue };
             let inside = |start: u64, end: u64| start < to && end > from;
             for line in &observed.lines {
                 let start = zero.saturating_add(line.start.0);
@@ -75,7 +85,8 @@ impl Surroundings {
             }
             if observed.document.kind == ObservationKind::Disturb {
                 let planted = observed.events.iter().filter(|event| event.kind == "disturb");
-                let during = planted.filter(|event| inside(zero + event.at_ns, zero + event.at_ns + 1));
+                let at = |event: &Event| zero.saturating_add(event.at_ns);
+                let during = planted.filter(|event| inside(at(event), at(event).saturating_add(1)));
                 found.disturbances += during.count() as u64;
             }
         }
@@ -89,6 +100,13 @@ impl Surroundings {
         busiest.truncate(BUSIEST);
         found.busiest = busiest;
         found
+    }
+
+    /// The longest stall that lies within `from..to` in part.
+    pub(crate) fn longest(&self, from: u64, to: u64) -> Option<Nanos> {
+        let first = self.told.partition_point(|stall| stall.to <= from);
+        let stalls = self.told[first..].iter().take_while(|stall| stall.from < to);
+        stalls.map(|stall| Nanos(stall.to - stall.from)).max()
     }
 
     /// How much of `from..to` the host stood still; `of_platform`: by nobody's doing on it.

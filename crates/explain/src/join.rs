@@ -9,7 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use export::requests::Row;
 use record::{Phase, Served};
+use schemars::JsonSchema;
 use serde::Serialize;
+use units::Nanos;
+
+use crate::clocks::Clocks;
 
 /// A request of the client that was found at the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +34,8 @@ pub(crate) enum By {
 }
 
 /// What became of the client's requests. They sum to its rows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct JoinCounts {
     pub rows: u64,
     /// Found by the two ends of their connection.
@@ -59,10 +64,13 @@ impl JoinCounts {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watched<'a> {
     pub(crate) served: &'a [Served],
-    /// Added to an instant of a row it is on the clock of `served`: exactly where `shared`, else as well as the two
-    /// hosts' wall clocks agree.
-    pub(crate) zero: i128,
-    pub(crate) shared: bool,
+    pub(crate) clocks: Clocks,
+}
+
+impl<'a> Watched<'a> {
+    fn timed(&self, error: Nanos) -> Timed<'a> {
+        Timed { served: self.served, zero: self.clocks.zero, error: i128::from(error.0) }
+    }
 }
 
 type Ends = (SocketAddr, SocketAddr);
@@ -75,6 +83,10 @@ const COMPARED: usize = 2_000;
 
 /// How far the order on one connection may differ between two records that began at different times.
 const SHIFTS: i64 = 8;
+
+/// Two hosts whose wall clocks are further apart than this have no wall clocks to speak of, or the records are of two
+/// periods.
+const WALL_CLOCKS: i128 = 60_000_000_000;
 
 pub(crate) fn join(rows: &[Row], servers: &[Watched<'_>]) -> (Vec<Option<Match>>, JoinCounts) {
     let mut matches = vec![None; rows.len()];
@@ -95,11 +107,14 @@ pub(crate) fn join(rows: &[Row], servers: &[Watched<'_>]) -> (Vec<Option<Match>>
     let mut seen = vec![false; rows.len()];
     for (server, watched) in servers.iter().enumerate() {
         let at_server = at_server(watched.served);
+        let error = watched.clocks.known.within();
         let mut rest = Vec::new();
         for (ends, indices) in &connections {
             let open: Vec<usize> =
                 indices.iter().copied().filter(|&index| matches[index].is_none()).collect();
-            match find(&at_server, *ends) {
+            // The loopback of another host is not ours.
+            let found = find(&at_server, *ends).filter(|_| watched.clocks.same_host || !is_loopback(ends.0));
+            match found {
                 Some(places) => {
                     open.iter().for_each(|&index| seen[index] = true);
                     for (index, place) in align(rows, &open, places, watched) {
@@ -110,10 +125,10 @@ pub(crate) fn join(rows: &[Row], servers: &[Watched<'_>]) -> (Vec<Option<Match>>
                 None => {}
             }
         }
-        if watched.shared {
+        if let Some(error) = error {
             let unknown = at_server.by_ends.iter().filter(|(ends, _)| !connections.contains_key(*ends));
             let unknown: Vec<&Vec<usize>> = unknown.map(|(_, places)| places).collect();
-            for (index, place) in by_time(rows, &rest, &unknown, watched) {
+            for (index, place) in by_time(rows, &rest, &unknown, &watched.timed(error)) {
                 matches[index] = Some(Match { server, place, by: By::Time });
             }
         }
@@ -176,25 +191,78 @@ fn find(at_server: &AtServer, ends: Ends) -> Option<&Vec<usize>> {
     at_server.by_ends.get(&ends).or_else(|| at_server.by_ends.get(translated()?))
 }
 
+/// A server's requests on a clock that an instant of a row can be brought to.
+#[derive(Debug, Clone, Copy)]
+struct Timed<'a> {
+    served: &'a [Served],
+    /// Added to an instant of a row.
+    zero: i128,
+    /// How far that may be off.
+    error: i128,
+}
+
+impl Timed<'_> {
+    fn read(&self, place: usize) -> i128 {
+        i128::from(self.served[place].read.0)
+    }
+
+    /// How far the read at the server lies outside of the time from the request's first byte to its answer.
+    fn outside(&self, row: &Row, place: usize) -> i128 {
+        let (from, to) =
+            (self.zero + i128::from(begin(row)), self.zero + i128::from(row.end_of(Phase::Receive).0));
+        (from - self.read(place)).max(self.read(place) - to).max(0)
+    }
+
+    /// The server read it after its first byte was sent, and before its answer was here.
+    fn fits(&self, row: &Row, place: usize) -> bool {
+        self.outside(row, place) <= self.error
+    }
+}
+
 /// Pairs of one connection, both sides in order.
 fn align(rows: &[Row], indices: &[usize], places: &[usize], watched: &Watched<'_>) -> Vec<(usize, usize)> {
-    if !watched.shared {
-        return align_by_order(rows, indices, places, watched);
+    let Clocks { zero, known, .. } = watched.clocks;
+    match known.within() {
+        Some(error) => align_on_one_clock(rows, indices, places, &watched.timed(error)),
+        None => {
+            let served = watched.served;
+            align_by_order(rows, indices, places, &Timed { served, zero, error: WALL_CLOCKS })
+        }
     }
-    let by_time = align_by_time(rows, indices, places, watched);
-    // Pipelined requests are in the kernel at once: after a loss, order tells them apart and time does not.
+}
+
+fn align_on_one_clock(
+    rows: &[Row],
+    indices: &[usize],
+    places: &[usize],
+    timed: &Timed<'_>,
+) -> Vec<(usize, usize)> {
+    let by_time = align_by_time(rows, indices, places, timed);
+    // Pipelined requests are in the kernel at once: after a loss, order tells them apart and time does not. So it is
+    // with a clock that is not known to the nanosecond.
     let mut shifts: BTreeMap<i64, usize> = BTreeMap::new();
     for &(index, place) in &by_time {
-        *shifts.entry(shift(&rows[index], &watched.served[place])).or_default() += 1;
+        let found = shift(&rows[index], &timed.served[place]);
+        let beside = if timed.error == 0 { 0 } else { 1 };
+        for near in -beside..=beside {
+            *shifts.entry(found.saturating_add(near)).or_default() += usize::from(near == 0);
+        }
     }
     let mut shifts: Vec<_> = shifts.into_iter().collect();
     shifts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let fitting = |(shift, _)| -> Vec<_> {
-        let pairs = at_shift(rows, indices, places, watched, shift).into_iter();
-        pairs.filter(|&(index, place)| fits(&rows[index], &watched.served[place], watched.zero)).collect()
+        let pairs = at_shift(rows, indices, places, timed, shift).into_iter();
+        pairs.filter(|&(index, place)| timed.fits(&rows[index], place)).collect()
     };
-    let by_order =
-        shifts.into_iter().take(SHIFTS as usize).map(fitting).max_by_key(Vec::len).unwrap_or_default();
+    let outside = |pairs: &[(usize, usize)]| -> i128 {
+        pairs.iter().map(|&(index, place)| timed.outside(&rows[index], place)).sum()
+    };
+    let by_order = shifts
+        .into_iter()
+        .take(SHIFTS as usize)
+        .map(fitting)
+        .max_by_key(|pairs| (pairs.len(), std::cmp::Reverse(outside(pairs))))
+        .unwrap_or_default();
     if by_order.len() >= by_time.len() { by_order } else { by_time }
 }
 
@@ -203,41 +271,40 @@ fn shift(row: &Row, served: &Served) -> i64 {
     served.n.wrapping_sub(nth).cast_signed()
 }
 
-/// The server read it after its first byte was sent, and before its answer was here.
-fn fits(row: &Row, served: &Served, zero: i128) -> bool {
-    let read = i128::from(served.read.0);
-    (zero + i128::from(begin(row))..=zero + i128::from(row.end_of(Phase::Receive).0)).contains(&read)
-}
-
 fn align_by_time(
     rows: &[Row],
     indices: &[usize],
     places: &[usize],
-    watched: &Watched<'_>,
+    timed: &Timed<'_>,
 ) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut left = places.iter().copied().peekable();
     for &index in indices {
-        let from = watched.zero + i128::from(begin(&rows[index]));
-        while left.next_if(|&place| i128::from(watched.served[place].read.0) < from).is_some() {}
-        if let Some(place) = left.next_if(|&place| fits(&rows[index], &watched.served[place], watched.zero)) {
+        let from = timed.zero + i128::from(begin(&rows[index])) - timed.error;
+        while left.next_if(|&place| timed.read(place) < from).is_some() {}
+        if let Some(place) = left.next_if(|&place| timed.fits(&rows[index], place)) {
             pairs.push((index, place));
         }
     }
     pairs
 }
 
+/// Where two connections had the same ends in turn, two requests have the same number: time tells which it is.
 fn at_shift(
     rows: &[Row],
     indices: &[usize],
     places: &[usize],
-    watched: &Watched<'_>,
+    timed: &Timed<'_>,
     shift: i64,
 ) -> Vec<(usize, usize)> {
-    let by_n: HashMap<u64, usize> = places.iter().map(|&place| (watched.served[place].n, place)).collect();
+    let mut by_n: HashMap<u64, Vec<usize>> = HashMap::new();
+    for &place in places {
+        by_n.entry(timed.served[place].n).or_default().push(place);
+    }
     let pair = |&index: &usize| {
         let nth = rows[index].carried?.nth;
-        Some((index, *by_n.get(&nth.wrapping_add_signed(shift))?))
+        let same = by_n.get(&nth.wrapping_add_signed(shift))?.iter().copied();
+        Some((index, same.min_by_key(|&place| timed.outside(&rows[index], place))?))
     };
     indices.iter().filter_map(pair).collect()
 }
@@ -247,24 +314,16 @@ fn align_by_order(
     rows: &[Row],
     indices: &[usize],
     places: &[usize],
-    watched: &Watched<'_>,
+    timed: &Timed<'_>,
 ) -> Vec<(usize, usize)> {
     let (Some(&index), Some(&place)) = (indices.first(), places.first()) else { return Vec::new() };
-    let first = shift(&rows[index], &watched.served[place]);
-    let near = (-SHIFTS..=SHIFTS).map(|step| first.saturating_add(step));
-    let candidates = near.map(|shift| at_shift(rows, indices, places, watched, shift));
-    let error = |pairs: &Vec<(usize, usize)>| {
-        let mut errors: Vec<i128> = pairs
-            .iter()
-            .map(|&(index, place)| {
-                let sent = watched.zero + i128::from(begin(&rows[index]));
-                i128::from(watched.served[place].read.0) - sent
-            })
-            .collect();
-        errors.sort_unstable();
-        errors[errors.len() / 2].abs()
-    };
-    candidates.filter(|pairs| !pairs.is_empty()).min_by_key(error).unwrap_or_default()
+    // Where both sides kept all, the first is the first; where they kept some, most numbers are the same.
+    let first = shift(&rows[index], &timed.served[place]);
+    let near = (-SHIFTS..=SHIFTS).flat_map(|step| [step, first.saturating_add(step)]);
+    let candidates = near.map(|shift| at_shift(rows, indices, places, timed, shift));
+    let error = |pairs: &Vec<(usize, usize)>| way_there(rows, pairs, timed).abs();
+    let best = candidates.filter(|pairs| !pairs.is_empty()).min_by_key(error);
+    best.filter(|pairs| error(pairs) <= timed.error).unwrap_or_default()
 }
 
 /// Joins connections whose ends differ, the client's `rest` and the server's `unknown`, by how their requests fit.
@@ -272,7 +331,7 @@ fn by_time(
     rows: &[Row],
     rest: &[Vec<usize>],
     unknown: &[&Vec<usize>],
-    watched: &Watched<'_>,
+    timed: &Timed<'_>,
 ) -> Vec<(usize, usize)> {
     if rest.len() > MOST_BY_TIME || unknown.len() > MOST_BY_TIME {
         return Vec::new();
@@ -283,10 +342,10 @@ fn by_time(
         let some = &indices[..indices.len().min(COMPARED)];
         let mut candidates = Vec::new();
         for (at, places) in unknown.iter().enumerate() {
-            let found = align_by_time(rows, some, places, watched);
+            let found = align_by_time(rows, some, places, timed);
             // Most of the client's requests have one of the server's, and few of the server's are left over.
             if found.len() * 5 >= some.len() * 4 && found.len() * 2 >= places.len().min(some.len()) {
-                candidates.push((std::cmp::Reverse(found.len()), way_there(rows, &found, watched), at));
+                candidates.push((std::cmp::Reverse(found.len()), way_there(rows, &found, timed), at));
             }
         }
         candidates.sort_unstable();
@@ -298,7 +357,7 @@ fn by_time(
         pair_up(client, &likely, &mut partners, &mut tried);
     }
     let pairs = partners.iter().enumerate().filter_map(|(at, client)| Some(((*client)?, at)));
-    pairs.flat_map(|(client, at)| align_by_time(rows, &rest[client], unknown[at], watched)).collect()
+    pairs.flat_map(|(client, at)| align_by_time(rows, &rest[client], unknown[at], timed)).collect()
 }
 
 /// Finds a partner for `client`, whose present client finds another one if it must: so that as many have one as can.
@@ -316,10 +375,9 @@ fn pair_up(client: usize, likely: &[Vec<usize>], partners: &mut [Option<usize>],
 }
 
 /// From sent to read, in the middle of all pairs.
-fn way_there(rows: &[Row], pairs: &[(usize, usize)], watched: &Watched<'_>) -> i128 {
-    let way = |&(index, place): &(usize, usize)| {
-        i128::from(watched.served[place].read.0) - watched.zero - i128::from(begin(&rows[index]))
-    };
+fn way_there(rows: &[Row], pairs: &[(usize, usize)], timed: &Timed<'_>) -> i128 {
+    let way =
+        |&(index, place): &(usize, usize)| timed.read(place) - timed.zero - i128::from(begin(&rows[index]));
     let mut ways: Vec<i128> = pairs.iter().map(way).collect();
     ways.sort_unstable();
     ways[ways.len() / 2]

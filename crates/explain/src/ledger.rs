@@ -3,7 +3,7 @@
 use export::requests::Row;
 use record::{Part, Phase, Served};
 
-use crate::behind::Behind;
+use crate::behind::{Behind, Others};
 use crate::place::Segment;
 
 /// Nanoseconds for each [`Segment`], in its order.
@@ -21,12 +21,24 @@ impl Default for Ledger {
 pub(crate) struct AtServer<'a> {
     pub(crate) served: &'a Served,
     pub(crate) behind: Behind,
-    /// What must be added to an instant of the client's row to have it on the clock of `served`; `None` where the
-    /// two clocks are not one.
-    pub(crate) zero: Option<u64>,
+    /// `None` where the two hosts' clocks are not known to each other.
+    pub(crate) clock: Option<OneClock>,
     /// Nothing lies between the two: what is not the server's is its socket queue.
     pub(crate) loopback: bool,
 }
+
+/// The client's row and the server's stamps on one clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneClock {
+    /// What must be added to an instant of the row to have it on the clock of the stamps.
+    pub(crate) zero: u64,
+    /// How far that may be off.
+    pub(crate) error: u64,
+}
+
+/// So many times the error of the clock must the network's two ways take together to be told apart: each is then right
+/// within a tenth of both.
+pub(crate) const TOLD_APART: u64 = 10;
 
 /// Segments from whose time is taken what lies outside the client's window, first to last. An answer is with the
 /// client before the server's write has returned, and what a server does then is on the CPU.
@@ -52,11 +64,12 @@ impl Ledger {
         self.0[segment as usize] = self.0[segment as usize].saturating_add(ns);
     }
 
-    /// Moves up to `most` from one segment to another.
-    pub(crate) fn shift(&mut self, from: Segment, to: Segment, most: u64) {
+    /// Moves up to `most` from one segment to another. How much that was.
+    pub(crate) fn shift(&mut self, from: Segment, to: Segment, most: u64) -> u64 {
         let moved = self.get(from).min(most);
         self.0[from as usize] -= moved;
         self.put(to, moved);
+        moved
     }
 
     pub(crate) fn sum(&self) -> u64 {
@@ -76,14 +89,32 @@ impl Ledger {
     pub(crate) fn divided(row: &Row, at: &AtServer<'_>) -> Ledger {
         let mut ledger = Ledger::of(row);
         let window = std::mem::take(&mut ledger.0[Segment::ServerAndNetwork as usize]);
-        match at.zero {
-            Some(zero) => {
-                let begin = zero.saturating_add(row.end_of(Phase::Send).0);
-                ledger.divide(begin, begin.saturating_add(window), at);
+        match at.clock {
+            Some(clock) => {
+                let begin = clock.zero.saturating_add(row.end_of(Phase::Send).0);
+                if clock.error == 0 {
+                    ledger.divide(begin, begin.saturating_add(window), at);
+                } else {
+                    ledger.divide_about(begin, window, clock.error, at);
+                }
             }
             None => ledger.divide_by_length(window, at),
         }
         ledger
+    }
+
+    /// On one clock that is known within `error`: lengths are exact, and what the server did lies somewhere within
+    /// the window, near where its stamps say.
+    fn divide_about(&mut self, begin: u64, window: u64, error: u64, at: &AtServer<'_>) {
+        let first = at.served.arrived.unwrap_or(at.served.read);
+        let ways = window.saturating_sub(at.served.done.0.saturating_sub(first.0));
+        if ways < error.saturating_mul(TOLD_APART) {
+            return self.divide_by_length(window, at);
+        }
+        let there = first.0.saturating_sub(begin).min(ways);
+        // Both move by the same, so that the rest is as on a clock that is known.
+        let begin = first.0.saturating_sub(there);
+        self.divide(begin, begin.saturating_add(window), at);
     }
 
     /// On one clock: the server's instants, brought within the window, cut it into the way there, the queue, the
@@ -127,11 +158,7 @@ impl Ledger {
             self.put(segment, waited);
             left -= waited;
         }
-        let [cpu, blocked, run_queue] = at.behind.queue.within(left);
-        self.put(Segment::BehindCpu, cpu);
-        self.put(Segment::BehindBlocked, blocked);
-        self.put(Segment::BehindRunQueue, run_queue);
-        self.put(Segment::SocketQueue, left - cpu - blocked - run_queue);
+        self.put_behind(left, at.behind.queue, Segment::SocketQueue);
     }
 
     /// The server's parts, cut to `length`.
@@ -147,11 +174,17 @@ impl Ledger {
         for part in Part::ALL {
             self.put(Segment::of_part(part), parts[part as usize]);
         }
-        let [cpu, blocked, run_queue] = at.behind.waits.within(waits);
-        self.put(Segment::BehindCpu, cpu);
-        self.put(Segment::BehindBlocked, blocked);
-        self.put(Segment::BehindRunQueue, run_queue);
-        self.put(Segment::LoopWait, waits - cpu - blocked - run_queue);
+        self.put_behind(waits, at.behind.waits, Segment::LoopWait);
+    }
+
+    /// `length` of a wait, by what the thread did for others; what is left is of `plain`.
+    fn put_behind(&mut self, length: u64, others: Others, plain: Segment) {
+        let mut left = length;
+        for (segment, ns) in others.within(length) {
+            self.put(segment, ns);
+            left -= ns;
+        }
+        self.put(plain, left);
     }
 }
 

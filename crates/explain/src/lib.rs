@@ -8,6 +8,7 @@
 mod band;
 mod behind;
 mod chain;
+mod clocks;
 mod explanation;
 mod host;
 mod join;

@@ -1,10 +1,11 @@
 //! The vocabulary: into which segments the time of a request is divided, and which place answers for each.
 
 use record::{Part, Phase};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Who is to blame. One word for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// The load client itself was late.
@@ -77,6 +78,10 @@ pub enum Segment {
     BehindBlocked,
     /// Likewise, while its thread waited for a CPU with other requests.
     BehindRunQueue,
+    /// Likewise, while its thread was out of its CPU quota with other requests.
+    BehindThrottled,
+    /// Likewise, while interrupts or the hypervisor had its thread's CPU.
+    BehindStolen,
     OnCpu,
     Stolen,
     RunQueue,
@@ -99,7 +104,7 @@ pub enum Segment {
 }
 
 impl Segment {
-    pub const COUNT: usize = 30;
+    pub const COUNT: usize = 32;
 
     pub const ALL: [Segment; Segment::COUNT] = [
         Segment::ScheduleLag,
@@ -118,6 +123,8 @@ impl Segment {
         Segment::BehindCpu,
         Segment::BehindBlocked,
         Segment::BehindRunQueue,
+        Segment::BehindThrottled,
+        Segment::BehindStolen,
         Segment::OnCpu,
         Segment::Stolen,
         Segment::RunQueue,
@@ -153,6 +160,8 @@ impl Segment {
             Segment::BehindCpu => ("behind_cpu", "behind others' work on its thread"),
             Segment::BehindBlocked => ("behind_blocked", "behind others that are blocked"),
             Segment::BehindRunQueue => ("behind_run_queue", "behind others that wait for a CPU"),
+            Segment::BehindThrottled => ("behind_throttled", "behind others that are out of quota"),
+            Segment::BehindStolen => ("behind_stolen", "behind others, interrupts or hypervisor"),
             Segment::OnCpu => ("on_cpu", "the server works on it"),
             Segment::Stolen => ("stolen", "interrupts, hypervisor"),
             Segment::RunQueue => ("run_queue", "ready, others have the CPU"),
@@ -197,8 +206,8 @@ impl Segment {
             | Segment::LoopWait
             | Segment::BehindBlocked => Place::HandlerBlocked,
             Segment::RunQueue | Segment::QueueRunQueue | Segment::BehindRunQueue => Place::CpuContention,
-            Segment::Throttled | Segment::QueueThrottled => Place::Throttled,
-            Segment::Stolen => Place::Platform,
+            Segment::Throttled | Segment::QueueThrottled | Segment::BehindThrottled => Place::Throttled,
+            Segment::Stolen | Segment::BehindStolen => Place::Platform,
             Segment::Tls
             | Segment::Auth
             | Segment::Send

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use report::percent;
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -19,6 +20,8 @@ pub(crate) enum Fact {
     Any,
     /// Somebody is known who ran while the server's threads waited for a CPU.
     Culprit,
+    /// Nobody is, but who used most CPU time on the host meanwhile.
+    Busiest,
     /// The client's own meter stalled too.
     OwnStall,
     /// The client and the server were joined by time: something lies between them.
@@ -37,7 +40,7 @@ pub(crate) struct Rule {
     /// Which segment must have most of the place's time; empty for any.
     pub(crate) lead: &'static [Segment],
     pub(crate) fact: Fact,
-    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{stall}`.
+    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{busiest}`, `{stall}`.
     pub(crate) words: &'static str,
 }
 
@@ -76,7 +79,7 @@ pub(crate) const RULES: &[Rule] = &[
     rule(
         "host-stolen",
         Place::Platform,
-        &[Segment::Stolen],
+        &[Segment::Stolen, Segment::BehindStolen],
         Fact::Any,
         "The server's host had its CPUs elsewhere: interrupts or the hypervisor took {mean} a request, {share}.",
     ),
@@ -214,6 +217,13 @@ pub(crate) const RULES: &[Rule] = &[
         "The server waits for a CPU: {mean} a request, {share}, ready to run while others ran, most of all {culprit}.",
     ),
     rule(
+        "contention-busy",
+        Place::CpuContention,
+        &[],
+        Fact::Busiest,
+        "The server waits for a CPU: {mean} a request, {share}, ready to run while others ran; the most CPU time on this host had {busiest}.",
+    ),
+    rule(
         "contention",
         Place::CpuContention,
         &[],
@@ -276,6 +286,8 @@ pub(crate) const RULES: &[Rule] = &[
 pub(crate) struct Facts {
     /// `hog (pid 77), 41 ms in all`.
     pub(crate) culprit: Option<String>,
+    /// `make (pid 78) with 3.2 s`.
+    pub(crate) busiest: Option<String>,
     pub(crate) own_stall: Option<Nanos>,
     pub(crate) host_stall: Option<Nanos>,
     pub(crate) between: bool,
@@ -284,6 +296,8 @@ pub(crate) struct Facts {
     /// Of the scope's time: what of the client's lies within stalls of its host, and what of the server's does.
     pub(crate) client_stalled: u64,
     pub(crate) server_stalled: u64,
+    /// Of the scope's time: waits for a connection, put where it was held up.
+    pub(crate) chained: Ledger,
 }
 
 impl Facts {
@@ -291,6 +305,7 @@ impl Facts {
         match fact {
             Fact::Any => true,
             Fact::Culprit => self.culprit.is_some(),
+            Fact::Busiest => self.busiest.is_some(),
             Fact::OwnStall => self.own_stall.is_some(),
             Fact::Between => self.between,
             Fact::ListenDrops => self.listen_drops,
@@ -300,7 +315,8 @@ impl Facts {
 }
 
 /// One sentence.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Sentence {
     pub place: Place,
     /// The rule that made it.
@@ -311,7 +327,8 @@ pub struct Sentence {
 }
 
 /// Whose fault it was.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Blame {
     pub place: Place,
     /// Of the time that was to be explained, between 0 and 1.
@@ -364,7 +381,9 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 .replace("{mean}", &mean(ns))
                 .replace("{lead}", &mean(lead_ns))
                 .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
+                .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
                 .replace("{stall}", &stall.unwrap_or_default().to_string());
+            let text = text + &held_up(chained(place, facts), ns, rows);
             Some(Sentence { place, rule: rule.id, share: share(ns), text })
         })
         .collect();
@@ -381,6 +400,20 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
         places: ranked.iter().map(|(place, (ns, ..))| (place.name(), share(*ns))).collect(),
     };
     (blame, sentences)
+}
+
+fn chained(place: Place, facts: &Facts) -> u64 {
+    let of_place = Segment::ALL.into_iter().filter(|segment| segment.place() == place);
+    of_place.fold(0, |sum, segment| sum.saturating_add(facts.chained.get(segment)))
+}
+
+/// Without it a figure could not be found in the table, where waits for a connection are what they are.
+fn held_up(chained: u64, ns: u64, rows: u64) -> String {
+    if u128::from(chained) * 10 < u128::from(ns) || chained == 0 {
+        return String::new();
+    }
+    let mean = Nanos(chained.min(ns).checked_div(rows).unwrap_or(0));
+    format!(" {mean} of that are waits for connections that it held up.")
 }
 
 fn blamed(ranked: &[(Place, Time)], total: u64) -> Option<Place> {
@@ -418,7 +451,7 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
             segment => segment.place(),
         };
         let (sum, lead, most) = places.entry(place).or_default();
-        *sum += ns;
+        *sum = sum.saturating_add(ns);
         if ns > *most {
             (*lead, *most) = (Some(segment), ns);
         }
@@ -435,15 +468,17 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
 fn move_to_platform(places: &mut ByPlace, from: &[Place], mut stalled: u64) {
     let mut moved = 0;
     for place in from {
-        let Some((ns, ..)) = places.get_mut(place) else { continue };
+        let Some((ns, _, most)) = places.get_mut(place) else { continue };
         let some = stalled.min(*ns);
         *ns -= some;
+        // Which segment was taken from is not told: no more of it is left than of all.
+        *most = (*most).min(*ns);
         stalled -= some;
-        moved += some;
+        moved = some.saturating_add(moved);
     }
     if moved > 0 {
         let (sum, lead, most) = places.entry(Place::Platform).or_default();
-        *sum += moved;
+        *sum = sum.saturating_add(moved);
         if moved > *most {
             (*lead, *most) = (None, moved);
         }

@@ -3,17 +3,20 @@
 use std::collections::BTreeMap;
 
 use record::observation::watch::WatchLine;
-use record::{Part, Phase, Served};
+use record::{Part, Phase, Second, Served};
+use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
-use crate::explanation::{Client, Clocks, Server};
+use crate::clocks::Clocks;
+use crate::explanation::{Client, Server};
 use crate::host::Surroundings;
 use crate::ledger::Ledger;
 use crate::place::Segment;
 
 /// One interval of the client's run, and what the others saw in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct SecondOf {
     /// Offset from the client's zero.
     pub start_ns: u64,
@@ -29,7 +32,8 @@ pub struct SecondOf {
 }
 
 /// What a server did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ServerSums {
     pub requests: u64,
     pub socket_queue_ns: Option<u64>,
@@ -95,10 +99,9 @@ pub(crate) fn seconds(
     clocks: &[Clocks],
     surroundings: &Surroundings,
 ) -> Vec<SecondOf> {
-    let starts: Vec<u64> = client.seconds.iter().map(|second| second.start_ns).collect();
     let by_server: Vec<Vec<ServerSums>> =
-        servers.iter().zip(clocks).map(|(server, clocks)| spread(server, clocks, &starts)).collect();
-    let of = |(index, second): (usize, &record::Second)| {
+        servers.iter().zip(clocks).map(|(server, clocks)| spread(server, clocks, &client.seconds)).collect();
+    let of = |(index, second): (usize, &Second)| {
         let phase = |phase: Phase| {
             let sum = second.sums_ns.get(&format!("phase-{}", phase.name()))?;
             Some((phase.name(), *sum))
@@ -121,11 +124,15 @@ pub(crate) fn seconds(
 }
 
 /// A server's requests by the interval of the client in which they were done.
-fn spread(server: &Server, clocks: &Clocks, starts: &[u64]) -> Vec<ServerSums> {
-    let mut sums = vec![ServerSums::default(); starts.len()];
+fn spread(server: &Server, clocks: &Clocks, seconds: &[Second]) -> Vec<ServerSums> {
+    let mut sums = vec![ServerSums::default(); seconds.len()];
     for served in &server.served {
         let Ok(at) = u64::try_from(i128::from(served.done.0) - clocks.zero) else { continue };
-        if let Some(index) = starts.partition_point(|&start| start <= at).checked_sub(1) {
+        let Some(index) = seconds.partition_point(|second| second.start_ns <= at).checked_sub(1) else {
+            continue;
+        };
+        // What was done after the run is of none of its seconds.
+        if at - seconds[index].start_ns < seconds[index].length_ns {
             sums[index].add(served);
         }
     }

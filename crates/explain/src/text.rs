@@ -14,6 +14,9 @@ const VALUE: usize = 10;
 /// Cells of a waterfall.
 const CELLS: usize = 48;
 
+/// A segment with less of the time in every column stands with the rest.
+const WORTH_A_ROW: f64 = 0.001;
+
 /// A segment of a waterfall with less of it is left out.
 const SHOWN: f64 = 0.005;
 
@@ -22,7 +25,9 @@ const SHOWN: f64 = 0.005;
 /// Those of `out`.
 pub fn text(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let blame = &explanation.blame;
-    writeln!(out, "{}  {}", style.strong(format!("blame: {}", blame.place.name())), blame.sentence)?;
+    let head = format!("blame: {}", blame.place.name());
+    let sentence = report::wrap("        ", &blame.sentence, style.width);
+    writeln!(out, "{}\n{sentence}", style.strong(head))?;
     let others = explanation.sentences.iter().filter(|sentence| sentence.text != blame.sentence);
     for sentence in others {
         writeln!(out, "{}", report::wrap("  also  ", &sentence.text, style.width))?;
@@ -31,8 +36,14 @@ pub fn text(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io:
     table(explanation, out, style)?;
     if !explanation.slowest.is_empty() {
         writeln!(out, "\n{}", style.strong("The slowest requests"))?;
+        let first = &explanation.slowest[0].digest;
+        let differ = explanation.slowest.iter().any(|slow| slow.digest != *first);
         for slow in &explanation.slowest {
             waterfall(slow, out, style)?;
+            if let Some(digest) = slow.digest.as_ref().filter(|_| differ) {
+                let digest: String = digest.chars().take(100).collect();
+                writeln!(out, "    {}", style.faint(format!("at the server: {digest}")))?;
+            }
         }
     }
     writeln!(out)?;
@@ -51,13 +62,22 @@ fn table(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::Re
     writeln!(out, "{}", style.faint(format!("  {:NAME$}{heads}", "mean of a request")))?;
     let response = bands.iter().map(|band| cell(Nanos(band.sum_ns.checked_div(band.rows).unwrap_or(0))));
     writeln!(out, "  {}{}", style.strong(format!("{:NAME$}", "response")), response.collect::<String>())?;
+    let mut rest = vec![0; bands.len()];
+    let mut row = |name: &str, means: Vec<Nanos>, meaning: &str| {
+        let cells: String = means.into_iter().map(cell).collect();
+        let meaning = if style.width >= 100 { format!("  {meaning}") } else { String::new() };
+        writeln!(out, "  {name:NAME$}{cells}{}", style.faint(meaning))
+    };
     for segment in Segment::ALL {
-        if bands.iter().all(|band| band.mean(segment) == Nanos::ZERO) {
-            continue;
+        if bands.iter().all(|band| (band.sums.get(segment) as f64) < band.sum_ns as f64 * WORTH_A_ROW) {
+            rest.iter_mut().zip(bands).for_each(|(rest, band)| *rest += band.mean(segment).0);
+        } else {
+            let means = bands.iter().map(|band| band.mean(segment)).collect();
+            row(segment.name(), means, segment.meaning())?;
         }
-        let cells: String = bands.iter().map(|band| cell(band.mean(segment))).collect();
-        let meaning = if style.width >= 100 { format!("  {}", segment.meaning()) } else { String::new() };
-        writeln!(out, "  {:NAME$}{cells}{}", segment.name(), style.faint(meaning))?;
+    }
+    if rest.iter().any(|&rest| rest > 0) {
+        row("rest", rest.into_iter().map(Nanos).collect(), "less than 0.1 % each")?;
     }
     for band in bands {
         let found = if band.joined > 0 {
@@ -88,6 +108,10 @@ fn waterfall(slow: &Slow, out: &mut dyn Write, style: Style) -> io::Result<()> {
         head.push_str(", not found at a server");
     }
     writeln!(out, "{head}")?;
+    // Told once, where it waited for a CPU longest.
+    let contended =
+        [Segment::RunQueue, Segment::QueueRunQueue].into_iter().max_by_key(|&one| slow.ledger.get(one));
+    let contended = contended.unwrap_or(Segment::RunQueue);
     let (full, empty) = if style.unicode { ("█", "·") } else { ("#", ".") };
     let mut before = 0u64;
     for segment in Segment::ALL {
@@ -103,15 +127,9 @@ fn waterfall(slow: &Slow, out: &mut dyn Write, style: Style) -> io::Result<()> {
         let bar =
             [empty.repeat(begin), full.repeat(length), empty.repeat(CELLS.saturating_sub(begin + length))]
                 .concat();
-        let who = match (&slow.culprit, segment) {
-            (Some(culprit), Segment::RunQueue | Segment::QueueRunQueue) => format!("  {culprit}"),
-            _ => String::new(),
-        };
+        let who = slow.culprit.as_ref().filter(|_| segment == contended);
+        let who = who.map_or_else(String::new, |culprit| format!("  {culprit}"));
         writeln!(out, "    {:NAME$}{bar} {}{who}", segment.name(), Nanos(ns))?;
-    }
-    if let Some(digest) = &slow.digest {
-        let digest: String = digest.chars().take(100).collect();
-        writeln!(out, "    {}", style.faint(format!("at the server: {digest}")))?;
     }
     Ok(())
 }
@@ -132,12 +150,11 @@ fn joined(explanation: &Explanation, out: &mut dyn Write, style: Style) -> io::R
     ];
     let parts = parts.iter().filter(|(rows, _)| *rows > 0);
     let parts: Vec<_> = parts.map(|(rows, what)| format!("{} {what}", count(*rows))).collect();
-    let text = format!(
-        "{share} of {} requests were found at the server: {}. {} requests at the server are of others.",
-        count(join.rows),
-        parts.join(", "),
-        count(join.others_at_servers)
-    );
+    let mut text =
+        format!("{share} of {} requests were found at the server: {}.", count(join.rows), parts.join(", "));
+    if join.others_at_servers > 0 {
+        text.push_str(&format!(" {} requests at the server are of others.", count(join.others_at_servers)));
+    }
     writeln!(out, "{}", report::wrap("  join  ", &text, style.width))
 }
 

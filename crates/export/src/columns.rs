@@ -63,6 +63,62 @@ pub(crate) fn begin<W: Write + Send>(
     SerializedFileWriter::new(out, schema, Arc::new(properties.build()))
 }
 
+/// A group under way: its columns are written in the order of the schema.
+pub(crate) type Open<'a, W> = SerializedRowGroupWriter<'a, W>;
+
+/// Rows on their way into a file, a row group at a time: memory does not grow with their number.
+pub(crate) struct RowsWriter<W: Write + Send, R> {
+    file: SerializedFileWriter<W>,
+    pending: Vec<R>,
+    rows: u64,
+}
+
+impl<W: Write + Send, R> RowsWriter<W, R> {
+    pub(crate) fn new(file: SerializedFileWriter<W>) -> RowsWriter<W, R> {
+        RowsWriter { file, pending: Vec::with_capacity(GROUP), rows: 0 }
+    }
+
+    /// Adds `rows`; `columns` writes those of a group that is full.
+    pub(crate) fn write(
+        &mut self,
+        rows: impl IntoIterator<Item = R>,
+        columns: impl Fn(&mut Open<'_, W>, &[R]) -> Result<(), ParquetError>,
+    ) -> Result<(), ParquetError> {
+        for row in rows {
+            self.pending.push(row);
+            if self.pending.len() == GROUP {
+                self.write_group(&columns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
+    pub(crate) fn finish(
+        mut self,
+        columns: impl Fn(&mut Open<'_, W>, &[R]) -> Result<(), ParquetError>,
+    ) -> Result<u64, ParquetError> {
+        if !self.pending.is_empty() {
+            self.write_group(&columns)?;
+        }
+        self.file.finish()?;
+        self.file.inner_mut().flush()?;
+        Ok(self.rows)
+    }
+
+    fn write_group(
+        &mut self,
+        columns: &impl Fn(&mut Open<'_, W>, &[R]) -> Result<(), ParquetError>,
+    ) -> Result<(), ParquetError> {
+        let mut group = self.file.next_row_group()?;
+        columns(&mut group, &self.pending)?;
+        group.close()?;
+        self.rows += self.pending.len() as u64;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
 /// Writes the next column, in which every row has a value.
 pub(crate) fn required<W: Write + Send, D: DataType, R>(
     group: &mut SerializedRowGroupWriter<'_, W>,

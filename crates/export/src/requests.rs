@@ -1,17 +1,15 @@
 //! `requests.parquet`: a row for each request that was kept, with its whole timeline.
 //!
-//! The columns are described in formats/record.md. Rows are put together in memory until there are enough for a row
-//! group, so memory does not grow with their number.
+//! The columns are described in formats/record.md.
 
 use std::io::Write;
 
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::writer::SerializedFileWriter;
 use record::{Phase, Request};
 use units::Nanos;
 
-use crate::columns::{GROUP, begin, optional, required};
+use crate::columns::{Open, RowsWriter, begin, optional, required};
 
 mod reader;
 
@@ -36,11 +34,9 @@ pub struct Run {
 
 /// Writes the file to `W` as rows come.
 pub struct Writer<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+    rows: RowsWriter<W, Request>,
     zero: Nanos,
     targets: Vec<ByteArray>,
-    pending: Vec<Request>,
-    rows: u64,
 }
 
 impl<W: Write + Send> Writer<W> {
@@ -49,25 +45,17 @@ impl<W: Write + Send> Writer<W> {
     /// Those of `out`.
     pub fn new(out: W, run: &Run) -> Result<Writer<W>, ParquetError> {
         let facts = [("started", run.started.as_str()), ("kept", &run.kept)];
-        let file = begin(out, &schema(), &facts, &TEXTS)?;
+        let rows = RowsWriter::new(begin(out, &schema(), &facts, &TEXTS)?);
         let targets = run.targets.iter().map(|name| ByteArray::from(name.as_str())).collect();
-        Ok(Writer { file, zero: run.zero, targets, pending: Vec::with_capacity(GROUP), rows: 0 })
+        Ok(Writer { rows, zero: run.zero, targets })
     }
 
     /// # Errors
     ///
     /// Those of the writer it was given. The file cannot be finished after one.
-    pub fn write(&mut self, mut requests: &[Request]) -> Result<(), ParquetError> {
-        while !requests.is_empty() {
-            let room = GROUP - self.pending.len();
-            let (now, later) = requests.split_at(room.min(requests.len()));
-            self.pending.extend_from_slice(now);
-            requests = later;
-            if self.pending.len() == GROUP {
-                self.write_group()?;
-            }
-        }
-        Ok(())
+    pub fn write(&mut self, requests: &[Request]) -> Result<(), ParquetError> {
+        let (zero, targets) = (self.zero, &self.targets);
+        self.rows.write(requests.iter().cloned(), |group, rows| columns(group, rows, zero, targets))
     }
 
     /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
@@ -75,48 +63,42 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     ///
     /// Those of the writer it was given.
-    pub fn finish(mut self) -> Result<u64, ParquetError> {
-        if !self.pending.is_empty() {
-            self.write_group()?;
-        }
-        self.file.finish()?;
-        self.file.inner_mut().flush()?;
-        Ok(self.rows)
+    pub fn finish(self) -> Result<u64, ParquetError> {
+        let (zero, targets) = (self.zero, &self.targets);
+        self.rows.finish(|group, rows| columns(group, rows, zero, targets))
     }
+}
 
-    fn write_group(&mut self) -> Result<(), ParquetError> {
-        let rows = &self.pending;
-        let mut group = self.file.next_row_group()?;
-        let zero = self.zero.0;
-        let text = |text: &'static str| ByteArray::from(text);
-        required::<_, Int64Type, _>(&mut group, rows, |row| row.n.cast_signed())?;
-        required::<_, ByteArrayType, _>(&mut group, rows, |row| target(&self.targets, row.kind))?;
-        optional::<_, Int32Type, _>(&mut group, rows, |row| row.connection.map(u32::cast_signed))?;
-        let address = |address: std::net::SocketAddr| ByteArray::from(address.to_string().as_str());
-        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(address(row.carried?.local)))?;
-        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(address(row.carried?.server)))?;
-        optional::<_, Int64Type, _>(&mut group, rows, |row| Some(row.carried?.nth.cast_signed()))?;
-        required::<_, ByteArrayType, _>(&mut group, rows, |row| text(row.outcome().name()))?;
-        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(text(row.failure?.phase.name())))?;
-        optional::<_, ByteArrayType, _>(&mut group, rows, |row| Some(text(row.failure?.blame.name())))?;
-        optional::<_, Int32Type, _>(&mut group, rows, |row| row.code.map(i32::from))?;
-        required::<_, Int64Type, _>(&mut group, rows, |row| {
-            row.timeline.due_at().0.wrapping_sub(zero).cast_signed()
+fn columns<W: Write + Send>(
+    group: &mut Open<'_, W>,
+    rows: &[Request],
+    zero: Nanos,
+    targets: &[ByteArray],
+) -> Result<(), ParquetError> {
+    let zero = zero.0;
+    let text = |text: &'static str| ByteArray::from(text);
+    required::<_, Int64Type, _>(group, rows, |row| row.n.cast_signed())?;
+    required::<_, ByteArrayType, _>(group, rows, |row| target(targets, row.kind))?;
+    optional::<_, Int32Type, _>(group, rows, |row| row.connection.map(u32::cast_signed))?;
+    let address = |address: std::net::SocketAddr| ByteArray::from(address.to_string().as_str());
+    optional::<_, ByteArrayType, _>(group, rows, |row| Some(address(row.carried?.local)))?;
+    optional::<_, ByteArrayType, _>(group, rows, |row| Some(address(row.carried?.server)))?;
+    optional::<_, Int64Type, _>(group, rows, |row| Some(row.carried?.nth.cast_signed()))?;
+    required::<_, ByteArrayType, _>(group, rows, |row| text(row.outcome().name()))?;
+    optional::<_, ByteArrayType, _>(group, rows, |row| Some(text(row.failure?.phase.name())))?;
+    optional::<_, ByteArrayType, _>(group, rows, |row| Some(text(row.failure?.blame.name())))?;
+    optional::<_, Int32Type, _>(group, rows, |row| row.code.map(i32::from))?;
+    required::<_, Int64Type, _>(group, rows, |row| row.timeline.due_at().0.wrapping_sub(zero).cast_signed())?;
+    required::<_, Int64Type, _>(group, rows, |row| row.age().0.cast_signed())?;
+    optional::<_, Int64Type, _>(group, rows, |row| {
+        row.timeline.is_complete().then(|| row.timeline.service().0.cast_signed())
+    })?;
+    for phase in Phase::ALL {
+        optional::<_, Int64Type, _>(group, rows, |row| {
+            row.phase(phase).map(|length| length.0.cast_signed())
         })?;
-        required::<_, Int64Type, _>(&mut group, rows, |row| row.age().0.cast_signed())?;
-        optional::<_, Int64Type, _>(&mut group, rows, |row| {
-            row.timeline.is_complete().then(|| row.timeline.service().0.cast_signed())
-        })?;
-        for phase in Phase::ALL {
-            optional::<_, Int64Type, _>(&mut group, rows, |row| {
-                row.phase(phase).map(|length| length.0.cast_signed())
-            })?;
-        }
-        group.close()?;
-        self.rows += self.pending.len() as u64;
-        self.pending.clear();
-        Ok(())
     }
+    Ok(())
 }
 
 fn target(targets: &[ByteArray], kind: u16) -> ByteArray {
@@ -152,6 +134,7 @@ pub(crate) mod tests {
     use record::{Carried, Failure, Outcome, Timeline};
 
     use super::*;
+    use crate::columns::GROUP;
 
     pub(crate) fn answered(n: u64) -> Request {
         let mut timeline = Timeline::due(Nanos(1_000 + n));

@@ -8,11 +8,12 @@ use std::net::SocketAddr;
 
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::writer::SerializedFileWriter;
 use record::{Culprit, Part, Protocol, Served, escape_text};
 use units::Nanos;
 
-use crate::columns::{GROUP, Group, RowsError, RowsFile, begin, damaged, optional, required, text, unsigned};
+use crate::columns::{
+    Group, Open, RowsError, RowsFile, RowsWriter, begin, damaged, optional, required, text, unsigned,
+};
 use crate::requests::address;
 
 /// Few distinct texts, so each is written once a row group.
@@ -31,10 +32,8 @@ pub struct Record {
 
 /// Writes the file to `W` as rows come.
 pub struct Writer<W: Write + Send> {
-    file: SerializedFileWriter<W>,
+    rows: RowsWriter<W, Served>,
     zero: Nanos,
-    pending: Vec<Served>,
-    rows: u64,
 }
 
 impl<W: Write + Send> Writer<W> {
@@ -43,21 +42,16 @@ impl<W: Write + Send> Writer<W> {
     /// Those of `out`.
     pub fn new(out: W, record: &Record) -> Result<Writer<W>, ParquetError> {
         let facts = [("started", record.started.as_str()), ("kept", &record.kept)];
-        let file = begin(out, &schema(), &facts, &TEXTS)?;
-        Ok(Writer { file, zero: record.zero, pending: Vec::new(), rows: 0 })
+        let rows = RowsWriter::new(begin(out, &schema(), &facts, &TEXTS)?);
+        Ok(Writer { rows, zero: record.zero })
     }
 
     /// # Errors
     ///
     /// Those of the writer it was given. The file cannot be finished after one.
     pub fn write(&mut self, requests: impl IntoIterator<Item = Served>) -> Result<(), ParquetError> {
-        for request in requests {
-            self.pending.push(request);
-            if self.pending.len() == GROUP {
-                self.write_group()?;
-            }
-        }
-        Ok(())
+        let zero = self.zero;
+        self.rows.write(requests, |group, rows| columns(group, rows, zero))
     }
 
     /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
@@ -65,59 +59,53 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     ///
     /// Those of the writer it was given.
-    pub fn finish(mut self) -> Result<u64, ParquetError> {
-        if !self.pending.is_empty() {
-            self.write_group()?;
-        }
-        self.file.finish()?;
-        self.file.inner_mut().flush()?;
-        Ok(self.rows)
+    pub fn finish(self) -> Result<u64, ParquetError> {
+        let zero = self.zero;
+        self.rows.finish(|group, rows| columns(group, rows, zero))
     }
+}
 
-    fn write_group(&mut self) -> Result<(), ParquetError> {
-        let rows = &self.pending;
-        let mut open = self.file.next_row_group()?;
-        let group = &mut open;
-        let zero = self.zero.0;
-        let at = |at: Nanos| at.0.wrapping_sub(zero).cast_signed();
-        let length = |length: Nanos| length.0.cast_signed();
-        let end = |end: Option<SocketAddr>| Some(ByteArray::from(end?.to_string().as_str()));
-        let culprit = |row: &Served, of: fn(&Culprit) -> u64| Some(of(row.culprit.as_ref()?).cast_signed());
-        required::<_, Int64Type, _>(group, rows, |row| row.connection.cast_signed())?;
-        optional::<_, ByteArrayType, _>(group, rows, |row| end(row.peer))?;
-        optional::<_, ByteArrayType, _>(group, rows, |row| end(row.local))?;
-        required::<_, Int64Type, _>(group, rows, |row| row.n.cast_signed())?;
-        required::<_, ByteArrayType, _>(group, rows, |row| ByteArray::from(row.protocol.name()))?;
-        required::<_, Int32Type, _>(group, rows, |row| row.digest.cast_signed())?;
-        optional::<_, Int32Type, _>(group, rows, |row| row.status.map(i32::from))?;
-        optional::<_, Int64Type, _>(group, rows, |row| row.class)?;
-        optional::<_, Int64Type, _>(group, rows, |row| row.arrived.map(at))?;
-        required::<_, Int64Type, _>(group, rows, |row| at(row.read))?;
-        required::<_, Int64Type, _>(group, rows, |row| length(row.socket_run_queue))?;
-        required::<_, Int64Type, _>(group, rows, |row| length(row.socket_throttled))?;
-        required::<_, Int64Type, _>(group, rows, |row| at(row.first_sent))?;
-        required::<_, Int64Type, _>(group, rows, |row| at(row.done))?;
-        required::<_, Int64Type, _>(group, rows, |row| length(row.response()))?;
-        for part in Part::ALL {
-            required::<_, Int64Type, _>(group, rows, |row| length(row.part(part)))?;
-        }
-        required::<_, Int64Type, _>(group, rows, |row| length(row.preempted))?;
-        required::<_, Int32Type, _>(group, rows, |row| row.preemptions.cast_signed())?;
-        optional::<_, Int64Type, _>(group, rows, |row| culprit(row, |culprit| u64::from(culprit.pid)))?;
-        optional::<_, ByteArrayType, _>(group, rows, |row| {
-            Some(ByteArray::from(row.culprit.as_ref()?.comm.as_str()))
-        })?;
-        optional::<_, Int64Type, _>(group, rows, |row| culprit(row, |culprit| culprit.time.0))?;
-        required::<_, Int64Type, _>(group, rows, |row| i64::from(row.pid))?;
-        required::<_, Int64Type, _>(group, rows, |row| i64::from(row.tid))?;
-        required::<_, Int32Type, _>(group, rows, |row| i32::from(row.hand_offs))?;
-        required::<_, Int64Type, _>(group, rows, |row| row.request_bytes.cast_signed())?;
-        required::<_, Int64Type, _>(group, rows, |row| row.response_bytes.cast_signed())?;
-        open.close()?;
-        self.rows += self.pending.len() as u64;
-        self.pending.clear();
-        Ok(())
+fn columns<W: Write + Send>(
+    group: &mut Open<'_, W>,
+    rows: &[Served],
+    zero: Nanos,
+) -> Result<(), ParquetError> {
+    let zero = zero.0;
+    let at = |at: Nanos| at.0.wrapping_sub(zero).cast_signed();
+    let length = |length: Nanos| length.0.cast_signed();
+    let end = |end: Option<SocketAddr>| Some(ByteArray::from(end?.to_string().as_str()));
+    let culprit = |row: &Served, of: fn(&Culprit) -> u64| Some(of(row.culprit.as_ref()?).cast_signed());
+    required::<_, Int64Type, _>(group, rows, |row| row.connection.cast_signed())?;
+    optional::<_, ByteArrayType, _>(group, rows, |row| end(row.peer))?;
+    optional::<_, ByteArrayType, _>(group, rows, |row| end(row.local))?;
+    required::<_, Int64Type, _>(group, rows, |row| row.n.cast_signed())?;
+    required::<_, ByteArrayType, _>(group, rows, |row| ByteArray::from(row.protocol.name()))?;
+    required::<_, Int32Type, _>(group, rows, |row| row.digest.cast_signed())?;
+    optional::<_, Int32Type, _>(group, rows, |row| row.status.map(i32::from))?;
+    optional::<_, Int64Type, _>(group, rows, |row| row.class)?;
+    optional::<_, Int64Type, _>(group, rows, |row| row.arrived.map(at))?;
+    required::<_, Int64Type, _>(group, rows, |row| at(row.read))?;
+    required::<_, Int64Type, _>(group, rows, |row| length(row.socket_run_queue))?;
+    required::<_, Int64Type, _>(group, rows, |row| length(row.socket_throttled))?;
+    required::<_, Int64Type, _>(group, rows, |row| at(row.first_sent))?;
+    required::<_, Int64Type, _>(group, rows, |row| at(row.done))?;
+    required::<_, Int64Type, _>(group, rows, |row| length(row.response()))?;
+    for part in Part::ALL {
+        required::<_, Int64Type, _>(group, rows, |row| length(row.part(part)))?;
     }
+    required::<_, Int64Type, _>(group, rows, |row| length(row.preempted))?;
+    required::<_, Int32Type, _>(group, rows, |row| row.preemptions.cast_signed())?;
+    optional::<_, Int64Type, _>(group, rows, |row| culprit(row, |culprit| u64::from(culprit.pid)))?;
+    optional::<_, ByteArrayType, _>(group, rows, |row| {
+        Some(ByteArray::from(row.culprit.as_ref()?.comm.as_str()))
+    })?;
+    optional::<_, Int64Type, _>(group, rows, |row| culprit(row, |culprit| culprit.time.0))?;
+    required::<_, Int64Type, _>(group, rows, |row| i64::from(row.pid))?;
+    required::<_, Int64Type, _>(group, rows, |row| i64::from(row.tid))?;
+    required::<_, Int32Type, _>(group, rows, |row| i32::from(row.hand_offs))?;
+    required::<_, Int64Type, _>(group, rows, |row| row.request_bytes.cast_signed())?;
+    required::<_, Int64Type, _>(group, rows, |row| row.response_bytes.cast_signed())?;
+    Ok(())
 }
 
 fn schema() -> String {
@@ -307,6 +295,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::columns::GROUP;
 
     fn served(n: u64) -> Served {
         let mut parts = [Nanos::ZERO; Part::COUNT];

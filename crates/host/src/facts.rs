@@ -16,6 +16,11 @@ pub struct Facts {
     pub hypervisor: Option<String>,
     /// Told anew at each boot: two processes with the same one share their monotonic clock.
     pub boot_id: Option<String>,
+    /// Of this process; `None` in a pid namespace.
+    pub pid: Option<u32>,
+    /// How many nanoseconds the monotonic clock of this time namespace is ahead of the kernel's own, with which the
+    /// kernel stamps what it sees; `None` where the kernel has no such namespaces.
+    pub monotonic_offset: Option<i64>,
 }
 
 impl Facts {
@@ -37,6 +42,10 @@ impl Facts {
             clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             hypervisor: hypervisor(&cpu_info),
             boot_id: line("/proc/sys/kernel/random/boot_id"),
+            pid: pid(),
+            monotonic_offset: fs::read_to_string("/proc/self/timens_offsets")
+                .ok()
+                .and_then(|text| offset(&text)),
         }
     }
 }
@@ -44,6 +53,19 @@ impl Facts {
 fn line(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// As the whole host numbers it. The first namespace has a number of its own (`PROC_PID_INIT_INO` of the kernel).
+fn pid() -> Option<u32> {
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    (namespace.as_os_str() == "pid:[4026531836]").then(std::process::id)
+}
+
+/// Of time_namespaces(7): a line a clock, with seconds and nanoseconds.
+fn offset(text: &str) -> Option<i64> {
+    let mut words = text.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
+    let (seconds, rest): (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest)
 }
 
 fn field(text: &str, name: &str) -> Option<String> {
@@ -79,6 +101,13 @@ mod tests {
         assert_eq!(field(text, "cache"), None);
         assert_eq!(kibibytes("16 kB"), Some(16_384));
         assert_eq!(kibibytes("16"), None);
+    }
+
+    #[test]
+    fn a_time_namespace_tells_its_offset() {
+        assert_eq!(offset("monotonic      100000         7\nboottime  0 0\n"), Some(100_000_000_000_007));
+        assert_eq!(offset("monotonic  -2 500000000\n"), Some(-1_500_000_000));
+        assert_eq!(offset("monotonic  9223372036854775807 0\n"), None);
     }
 
     #[test]

@@ -291,9 +291,17 @@ pub struct Host {
     pub clock_source: Option<String>,
     /// `none` on bare metal; else what the CPU says it runs under.
     pub hypervisor: Option<String>,
-    /// The kernel's name for this boot: the monotonic stamps of records with the same one are on one clock.
+    /// The kernel's name for this boot: the monotonic stamps of records with the same one are on one clock, but
+    /// for `monotonic_offset_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// The process that made the record; absent in a pid namespace, where it is not the number by which the host knows
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// In a time namespace: how far its monotonic clock is ahead of the kernel's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monotonic_offset_ns: Option<i64>,
     /// What this client may take from its host, as far as the audit needs it.
     #[serde(default)]
     pub limits: HostLimits,

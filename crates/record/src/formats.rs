@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
+use testkit::{check_format, formats, is_update};
 use units::Nanos;
 
 use crate::commit::{EVENTS, RUN, SERIES};
+use crate::diagnosis::Diagnosis;
 use crate::document::{Document, SCHEMA_VERSION};
 use crate::durations::Durations;
 use crate::fixture;
@@ -24,25 +26,7 @@ use crate::observation::watch::WatchLine;
 use crate::observation::{self, LineFrame, Observation};
 use crate::search::{self, SearchDocument};
 use crate::series::Second;
-
-fn formats() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats")
-}
-
-fn is_update() -> bool {
-    std::env::var_os("UPDATE_FORMATS").is_some()
-}
-
-/// Fails when `formats/<name>` is not `text`, or writes it.
-fn check_file(name: &str, text: &str) {
-    let path = formats().join(name);
-    if is_update() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-    }
-    let found = fs::read_to_string(&path).unwrap_or_default();
-    assert!(found == text, "formats/{name} is stale: run UPDATE_FORMATS=1 cargo test -p record formats");
-}
+use crate::two_clocks::{self, TwoClocks};
 
 fn schema_of<T: schemars::JsonSchema>(title: &str) -> Value {
     let mut schema = schemars::schema_for!(T);
@@ -59,14 +43,18 @@ fn the_schemas_are_those_of_the_types() {
     let run = schema_of::<Document>(&format!("run.json, schema version {SCHEMA_VERSION}"));
     let series = schema_of::<Second>(&format!("a line of series.ndjson, schema version {SCHEMA_VERSION}"));
     let import = schema_of::<Import>(&format!("run.json of an import, schema version {SCHEMA_VERSION}"));
-    check_file("run.schema.json", &pretty(&run));
-    check_file("import.schema.json", &pretty(&import));
-    check_file("series.schema.json", &pretty(&series));
+    check_format("run.schema.json", &pretty(&run));
+    check_format("import.schema.json", &pretty(&import));
+    check_format("series.schema.json", &pretty(&series));
     let search = schema_of::<SearchDocument>(&format!("search.json, schema version {SCHEMA_VERSION}"));
-    check_file("search.schema.json", &pretty(&search));
+    check_format("search.schema.json", &pretty(&search));
     let observation =
         schema_of::<Observation>(&format!("run.json of an observation, schema version {SCHEMA_VERSION}"));
-    check_file("observation.schema.json", &pretty(&observation));
+    check_format("observation.schema.json", &pretty(&observation));
+    let diagnosis = schema_of::<Diagnosis>(&format!("what `doctor --json` prints, version {SCHEMA_VERSION}"));
+    check_format("doctor.schema.json", &pretty(&diagnosis));
+    let clocks = schema_of::<TwoClocks>(&format!("clock.json, schema version {SCHEMA_VERSION}"));
+    check_format("clock.schema.json", &pretty(&clocks));
     let lines = [
         ("frame", schema_of::<LineFrame>("what every line of an observation's series.ndjson has")),
         ("watch", schema_of::<WatchLine>("what a line of watch has besides")),
@@ -75,7 +63,7 @@ fn the_schemas_are_those_of_the_types() {
         ("profile", schema_of::<ProfileLine>("what a line of profile has besides")),
     ];
     for (name, schema) in lines {
-        check_file(&format!("observation-{name}.schema.json"), &pretty(&schema));
+        check_format(&format!("observation-{name}.schema.json"), &pretty(&schema));
     }
 }
 
@@ -105,6 +93,8 @@ fn the_schemas_accept_what_is_written_and_nothing_else() {
     let line = jsonschema::validator_for(&schema_of::<WatchLine>("")).unwrap();
     let value = serde_json::to_value(observation::tests::line(3)).unwrap();
     check_schema(&line, &value, &["", "/parts_ns", "/response_ns"]);
+    let clocks = jsonschema::validator_for(&schema_of::<TwoClocks>("")).unwrap();
+    check_schema(&clocks, &serde_json::to_value(two_clocks::tests::clocks()).unwrap(), &["", "/readings/0"]);
     let series = jsonschema::validator_for(&schema_of::<Second>("")).unwrap();
     for interval in intervals {
         let line = serde_json::to_value(Second::of(&interval, Some(Nanos(1)))).unwrap();
@@ -135,14 +125,14 @@ fn the_golden_run_reads_as_ever() {
     }
     // The logs are compared by what they hold: another zlib may pack the same counts otherwise.
     for name in [RUN, SERIES, EVENTS] {
-        check_file(&format!("golden/run/{name}"), &fs::read_to_string(fresh.path().join(name)).unwrap());
+        check_format(&format!("golden/run/{name}"), &fs::read_to_string(fresh.path().join(name)).unwrap());
     }
     let intervals = fixture::intervals();
     let recording = read(&golden).unwrap();
     assert_eq!(recording.document, fixture::finished(&intervals));
     assert_eq!(recording.events, fixture::events());
     fixture::assert_same(&recording.total, &fixture::merged(&intervals));
-    check_file("golden/expected.json", &pretty(&expected(&intervals)));
+    check_format("golden/expected.json", &pretty(&expected(&intervals)));
 
     // By hand, so that a slip in the fixture shows: 260 answers, 1 to 10 ms but for three of 250 ms.
     let response = recording.total.response().unwrap();

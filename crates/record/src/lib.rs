@@ -5,6 +5,7 @@
 
 mod audit;
 mod commit;
+pub mod diagnosis;
 pub mod document;
 mod durations;
 mod error;
@@ -31,6 +32,7 @@ mod served;
 pub mod stacks;
 mod surroundings;
 mod timeline;
+mod two_clocks;
 
 pub use audit::{Evidence, audit};
 pub use durations::{Durations, LONGEST};
@@ -48,3 +50,4 @@ pub use series::{ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
 pub use surroundings::{HostSecond, LATE, WorkerSecond};
 pub use timeline::Timeline;
+pub use two_clocks::{ClockReading, TwoClocks};

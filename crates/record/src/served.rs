@@ -189,6 +189,18 @@ impl Served {
         self.parts[part as usize]
     }
 
+    /// The same on a clock that is so many nanoseconds ahead. A request keeps its length, where it does not fall out
+    /// of the clock's range.
+    #[must_use]
+    pub fn later(mut self, ahead: i64) -> Served {
+        let later = |at: Nanos| Nanos(at.0.saturating_add_signed(ahead));
+        self.arrived = self.arrived.map(later);
+        self.read = later(self.read);
+        self.first_sent = later(self.first_sent);
+        self.done = later(self.done);
+        self
+    }
+
     /// What the law of this type leaves over, as nanoseconds: `done - read` less all parts. 0, or the observer is
     /// wrong.
     pub fn residual(&self) -> i128 {

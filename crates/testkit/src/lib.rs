@@ -2,13 +2,20 @@
 //!
 //! [`SimReactor`] plays a [`Script`] in simulated time, so a test can plant a truth to the nanosecond and ask
 //! whether the engine found it. [`LineProtocol`] is the smallest protocol that pipelines. [`ScriptedServer`]
-//! misbehaves over real sockets. Part of no release: only tests use it.
+//! misbehaves over real sockets. Tests of the whole program find it with [`binary`] and keep other people's servers on a
+//! [`leash::Leash`]. Part of no release: only tests use it.
 
+pub mod binary;
+mod formats;
+pub mod leash;
 mod line;
+pub mod port;
 mod script;
 mod server;
 mod sim;
+pub mod wait;
 
+pub use formats::{check_format, formats, is_update};
 pub use line::{LineProtocol, LineSession};
 pub use script::{Acks, Choke, Dial, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 pub use server::{Action, ScriptedServer};

@@ -22,6 +22,7 @@ mod live;
 mod records;
 mod requests;
 mod scenarios;
+mod schemas;
 mod secure;
 mod support;
 mod targets;

@@ -10,6 +10,7 @@ mod blame;
 mod both_sides;
 #[cfg(test)]
 mod damage;
+mod far_side;
 #[cfg(test)]
 mod itself;
 #[cfg(test)]

@@ -32,7 +32,9 @@ pub struct Options {
     pub model: Model,
     /// Where accounts and private files go.
     pub folder: PathBuf,
-    /// Listens here and not on a port of its own choice.
+    /// Of the port of its own choice; the loopback's unless said.
+    pub ip: Option<Ipv4Addr>,
+    /// Listens here and not on a port.
     pub unix: Option<PathBuf>,
     /// Threads of a pool.
     pub workers: usize,
@@ -140,7 +142,7 @@ impl Listener {
         match &options.unix {
             Some(path) => Ok((Listener::Unix(UnixListener::bind(path)?), path.display().to_string())),
             None => {
-                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                let listener = TcpListener::bind((options.ip.unwrap_or(Ipv4Addr::LOCALHOST), 0))?;
                 let address = listener.local_addr()?.to_string();
                 Ok((Listener::Tcp(listener), address))
             }

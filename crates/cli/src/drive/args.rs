@@ -287,8 +287,9 @@ pub struct Args {
     #[arg(long = "requests", value_name = "WHICH", help_heading = "Output")]
     pub keep: Option<KeepArg>,
 
-    /// Watch this process of the server meanwhile, and say where the time of requests went: PID, or ssh:HOST:PID
-    /// with parallax on that host. Keeps all requests unless --requests says which.
+    /// Watch this process of the server meanwhile, and say where the time of requests went: PID, or ssh:HOST:PID with
+    /// parallax and the right to watch on that host. HOST is as ssh takes it, with its configuration; nothing is asked.
+    /// Keeps all requests unless --requests says which.
     #[arg(long, value_name = "SERVER", help_heading = "Output")]
     pub watch: Option<WatchArg>,
 

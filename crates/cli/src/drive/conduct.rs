@@ -161,6 +161,8 @@ pub fn host_facts() -> Host {
         clock_source: facts.clock_source,
         hypervisor: facts.hypervisor,
         boot_id: facts.boot_id,
+        pid: facts.pid,
+        monotonic_offset_ns: facts.monotonic_offset.filter(|&offset| offset != 0),
         ..Host::default()
     }
 }

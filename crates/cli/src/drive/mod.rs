@@ -119,21 +119,14 @@ fn run_prepared(
         let _ = writeln!(io::stderr());
     }
     printed(print(args, &conducted))?;
-    if let Some(server) = server {
-        explain_beside(args, &conducted.folder, server)?;
+    if let Some(Err(error)) = server.map(|server| explain_beside(args, &conducted.folder, server?)) {
+        say(format_args!("--watch: {error:#}"));
     }
     conclude(conducted)
 }
 
 /// Says where the time went, now that both sides are known. A run whose server's side was lost is a run.
-fn explain_beside(args: &Args, client: &Path, server: anyhow::Result<PathBuf>) -> anyhow::Result<()> {
-    let server = match server {
-        Ok(server) => server,
-        Err(error) => {
-            say(format_args!("--watch: {error:#}"));
-            return Ok(());
-        }
-    };
+fn explain_beside(args: &Args, client: &Path, server: PathBuf) -> anyhow::Result<()> {
     if args.json || args.sinks.to_stdout() {
         say(format_args!("parallax explain {} {} joins them", client.display(), server.display()));
         return Ok(());

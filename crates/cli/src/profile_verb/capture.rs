@@ -1,6 +1,7 @@
 //! A profile under way, and its record. `parallax profile` drives it, and every verb that profiles beside its own work.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
@@ -14,7 +15,7 @@ use watch::profile::Profiler;
 use super::{Args, Options, pictures};
 use crate::exit::Exit;
 use crate::under_way::UnderWay;
-use crate::{beside, observing, say, signals};
+use crate::{led, observing, say, signals};
 
 /// A process that comes and goes within less leaves no names.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
@@ -28,15 +29,14 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let mut capture = Capture::begin(&args.pid, args.rate, options, folder)?;
-    let state = match args.beside {
-        // As long as the work beside which it is: that it is told to end is its time.
-        Some(parent) => {
-            beside::stop_with(parent, &stop)?;
-            capture.watch(Nanos::MAX, &stop)?;
-            State::Finished
-        }
-        None => capture.watch(args.duration, &stop)?,
-    };
+    if args.led {
+        led::follow(Arc::clone(&stop))?;
+        capture.watch(Nanos::MAX, &stop)?;
+        capture.end(State::Finished, folder)?;
+        led::closed();
+        return Ok(Exit::Done);
+    }
+    let state = capture.watch(args.duration, &stop)?;
     let observation = capture.end(state, folder)?;
     let exit = super::print(&observation, args.json, args.no_color)?;
     say(format_args!("record: {}", folder.display()));

@@ -60,6 +60,10 @@ pub struct Args {
     #[arg(long, conflicts_with = "diff")]
     json: bool,
 
+    /// Another parallax leads, and ends it: see `crate::led`.
+    #[arg(long, hide = true, conflicts_with_all = ["json", "diff", "duration"])]
+    led: bool,
+
     /// No colours, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,

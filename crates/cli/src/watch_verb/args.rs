@@ -83,10 +83,6 @@ pub struct Args {
     #[arg(long)]
     pub profile: bool,
 
-    /// The process beside whose work this one observes.
-    #[arg(long, value_name = "PID", hide = true)]
-    pub beside: Option<u32>,
-
     /// At the end, print the record's document as JSON instead of text.
     #[arg(long)]
     pub json: bool,
@@ -94,6 +90,10 @@ pub struct Args {
     /// No live table on a terminal, but a plain line an interval.
     #[arg(long)]
     pub no_tui: bool,
+
+    /// Another parallax leads: see `crate::led`.
+    #[arg(long, hide = true, conflicts_with = "json")]
+    pub led: bool,
 
     /// No colours, as with NO_COLOR set.
     #[arg(long)]

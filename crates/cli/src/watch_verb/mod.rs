@@ -9,7 +9,8 @@ mod recording;
 mod table;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::ArgMatches;
@@ -19,7 +20,7 @@ pub use args::Args;
 use crate::beside::Beside;
 use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::{beside, say, signals, terminal};
+use crate::{led, say, signals, terminal};
 
 /// Runs the verb. A watch that was ended by Ctrl-C is a watch that went well.
 ///
@@ -31,9 +32,6 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);
     let claim = Claim::make(&folder)?;
-    if let Some(parent) = args.beside {
-        beside::stop_with(parent, &stop)?;
-    }
     let profile = match args.profile.then(|| profile(&plan, &folder)).transpose() {
         Ok(profile) => profile,
         Err(error) => {
@@ -49,8 +47,28 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
             return Err(error);
         }
     };
+    if args.led {
+        led::follow(Arc::clone(&stop))?;
+    }
     let watched = observing.run(&plan, &stop);
     let profile = profile.map(Beside::finish);
+    if args.led {
+        led::closed();
+    } else {
+        print(args, &watched, &folder, profile)?;
+    }
+    match watched.damage {
+        Some(error) => Err(error).context("the record is incomplete"),
+        None => Ok(Exit::Done),
+    }
+}
+
+fn print(
+    args: &Args,
+    watched: &observe::Watched,
+    folder: &Path,
+    profile: Option<anyhow::Result<PathBuf>>,
+) -> anyhow::Result<()> {
     // By now the window may have another size.
     let out = io::stdout();
     let style = terminal::style(&out, args.no_color);
@@ -63,10 +81,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
         Some(Err(error)) => say(format_args!("--profile: {error:#}")),
         Some(Ok(_)) | None => {}
     }
-    match watched.damage {
-        Some(error) => Err(error).context("the record is incomplete"),
-        None => Ok(Exit::Done),
-    }
+    Ok(())
 }
 
 /// Profiles the server, too. Before it is watched: until the profile samples, nobody would empty the ring.

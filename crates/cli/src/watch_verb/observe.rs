@@ -38,6 +38,9 @@ pub struct Observing<'a> {
     results: WatchResults,
     recording: Recording,
     zero: Nanos,
+    /// How far this process's clock is ahead of the kernel's, with which the kernel stamps requests: not at all, but
+    /// in a time namespace.
+    ahead: i64,
     own_cpu: Option<Nanos>,
     /// Of the interval under way, and of all before.
     interval: Sums,
@@ -85,6 +88,7 @@ impl<'a> Observing<'a> {
             observing::opening(ObservationBody::Watch(Box::new(results.clone())), options, zero);
         document.missing = missing;
         let recording = Recording::begin(folder, &document, args.requests, zero)?;
+        let ahead = document.host.monotonic_offset_ns.unwrap_or(0);
         Ok(Observing {
             args,
             session,
@@ -92,6 +96,7 @@ impl<'a> Observing<'a> {
             results,
             recording,
             zero,
+            ahead,
             own_cpu,
             interval: Sums::default(),
             total: Sums::default(),
@@ -145,6 +150,7 @@ impl<'a> Observing<'a> {
 
     fn add(&mut self, served: Vec<record::Served>) {
         for served in served {
+            let served = served.later(self.ahead);
             // Nobody asked for what was read before the record began.
             if served.read < self.zero {
                 continue;
@@ -157,7 +163,7 @@ impl<'a> Observing<'a> {
 
     /// Looks for what the server has become meanwhile; false when it has ended.
     fn refresh(&mut self, now: Nanos) -> bool {
-        match self.session.refresh(now) {
+        match self.session.refresh(Nanos(now.0.saturating_add_signed(-self.ahead))) {
             Ok(true) => true,
             Ok(false) => {
                 let text = "the server has ended".to_owned();

@@ -5,6 +5,7 @@ use record::{Carried, Phase, Served};
 use units::Nanos;
 
 use super::*;
+use crate::clocks::Known;
 use crate::ledger::tests::{row, served};
 
 fn address(port: u16) -> SocketAddr {
@@ -25,7 +26,18 @@ fn read(port: u16, n: u64, read: u64, done: u64) -> Served {
 }
 
 fn shared(served: &[Served]) -> Watched<'_> {
-    Watched { served, zero: 0, shared: true }
+    about(served, 0)
+}
+
+/// On a clock that is known within `error` ms.
+fn about(served: &[Served], error: u64) -> Watched<'_> {
+    let known = Known::Within(Nanos::from_millis(error));
+    Watched { served, clocks: Clocks { zero: 0, known, same_host: error == 0 } }
+}
+
+/// On a clock of which only the wall clock tells how it lies to ours.
+fn far(served: &[Served], zero: i128) -> Watched<'_> {
+    Watched { served, clocks: Clocks { zero, known: Known::ByWallClock, same_host: false } }
 }
 
 fn places(matches: &[Option<Match>]) -> Vec<Option<usize>> {
@@ -68,7 +80,7 @@ fn a_relay_between_is_seen_through_by_time() {
     assert_eq!((counts.by_time, counts.others_at_servers), (40, 0));
     assert_eq!(places(&matches), (0..40).map(Some).collect::<Vec<_>>());
     // On two clocks that would be a guess.
-    let (_, counts) = join(&rows, &[Watched { shared: false, ..shared(&at) }]);
+    let (_, counts) = join(&rows, &[far(&at, 0)]);
     assert_eq!((counts.by_time, counts.connection_not_seen), (0, 40));
 }
 
@@ -78,10 +90,68 @@ fn on_two_clocks_the_order_that_the_wall_clocks_agree_on_is_taken() {
     // The server's clock runs an hour ahead, its wall clock 3 ms; its observer came two requests late.
     let hour = 3_600_000;
     let at: Vec<_> = (0..8).map(|n| read(1, n, hour + (n + 2) * 20 + 5, hour + (n + 2) * 20 + 8)).collect();
-    let watched = Watched { served: &at, zero: i128::from(hour + 3) * 1_000_000, shared: false };
+    let watched = far(&at, i128::from(hour + 3) * 1_000_000);
     let (matches, _) = join(&rows, &[watched]);
     let expected: Vec<_> = [None, None].into_iter().chain((0..8).map(Some)).collect();
     assert_eq!(places(&matches), expected);
+}
+
+/// The clock is known within 30 ms, and a connection has a request every 20 ms: order has to tell them apart.
+#[test]
+fn a_clock_that_is_known_within_an_error_joins_by_order() {
+    let rows: Vec<_> = (0..10).map(|nth| sent(1, nth, 100 + nth * 20, 10)).collect();
+    for off in [-25i64, -3, 0, 3, 25] {
+        // The observer missed the third.
+        let instant = |n: u64| (100 + n * 20 + 5).saturating_add_signed(off);
+        let at: Vec<_> =
+            (0..10).filter(|n| *n != 2).map(|n| read(1, n, instant(n), instant(n) + 2)).collect();
+        let (matches, _) = join(&rows, &[about(&at, 30)]);
+        let expected: Vec<_> = [Some(0), Some(1), None].into_iter().chain((2..9).map(Some)).collect();
+        assert_eq!(places(&matches), expected, "off by {off} ms");
+    }
+}
+
+/// The same client's port twice in a run: the requests of the two connections have the same numbers.
+#[test]
+fn a_port_that_is_used_again_is_another_connection() {
+    let first = (0..5).map(|nth| sent(1, nth, nth * 20, 10));
+    let rows: Vec<_> = first.chain((0..5).map(|nth| sent(1, nth, 1_000 + nth * 20, 10))).collect();
+    let read_at = |n: u64, at: u64| read(1, n, at + 5, at + 8);
+    let again = (0..5).map(|n| Served { connection: 2, ..read_at(n, 1_000 + n * 20) });
+    let at: Vec<_> = (0..5).map(|n| read_at(n, n * 20)).chain(again).collect();
+    for watched in [shared(&at), about(&at, 30), far(&at, 0)] {
+        let (matches, _) = join(&rows, &[watched]);
+        assert_eq!(places(&matches), (0..10).map(Some).collect::<Vec<_>>(), "{:?}", watched.clocks);
+    }
+}
+
+/// Both hosts have a connection from 127.0.0.1: they are not one.
+#[test]
+fn the_loopback_of_another_host_is_not_ours() {
+    let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
+    let carried = Some(Carried { local: local(1), server: local(80), nth: 0 });
+    let rows = [Row { carried, ..sent(1, 0, 0, 10) }];
+    let at = [Served { peer: Some(local(1)), local: Some(local(80)), ..read(1, 0, 3, 4) }];
+    assert_eq!(places(&join(&rows, &[shared(&at)]).0), [Some(0)]);
+    let (matches, counts) = join(&rows, &[far(&at, 0)]);
+    assert_eq!((places(&matches), counts.connection_not_seen), (vec![None], 1));
+}
+
+/// Each side kept some of the requests, and not the same ones.
+#[test]
+fn samples_of_two_hosts_are_joined_by_their_numbers() {
+    let rows: Vec<_> = [57, 90, 300].map(|nth| sent(1, nth, nth * 20, 10)).into();
+    let at: Vec<_> = [3, 90, 120, 300].map(|n| read(1, n, n * 20 + 5, n * 20 + 8)).into();
+    let (matches, _) = join(&rows, &[far(&at, 0)]);
+    assert_eq!(places(&matches), [None, Some(1), Some(3)]);
+}
+
+#[test]
+fn records_of_two_periods_are_not_joined() {
+    let rows: Vec<_> = (0..10).map(|nth| sent(1, nth, nth * 20, 10)).collect();
+    let at: Vec<_> = (0..10).map(|n| read(1, n, n * 20 + 5, n * 20 + 8)).collect();
+    let (_, counts) = join(&rows, &[far(&at, 600_000_000_000)]);
+    assert_eq!((counts.by_ends, counts.request_not_seen, counts.others_at_servers), (0, 10, 10));
 }
 
 #[test]

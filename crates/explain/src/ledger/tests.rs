@@ -69,7 +69,11 @@ fn waits(wait: u64) -> Row {
 }
 
 fn at(served: &Served, zero: Option<u64>) -> AtServer<'_> {
-    AtServer { served, behind: Behind::default(), zero, loopback: false }
+    about(served, zero.map(|zero| OneClock { zero, error: 0 }))
+}
+
+fn about(served: &Served, clock: Option<OneClock>) -> AtServer<'_> {
+    AtServer { served, behind: Behind::default(), clock, loopback: false }
 }
 
 #[track_caller]
@@ -102,6 +106,22 @@ fn two_clocks_leave_the_network_undivided() {
         Ledger::divided(&waits(100), &at(&request, None)),
         &[(SocketQueue, 20), (OnCpu, 30), (Network, 50)],
     );
+}
+
+/// If this fails, what two clocks leave open is told as one way of the network, or taken off the server's time.
+#[test]
+fn a_clock_that_is_known_within_an_error_divides_what_it_can() {
+    use Segment::{Network, OnCpu, SocketQueue, ToClient, ToServer};
+    let about_ms = |error: u64| Some(OneClock { zero: 0, error: error * 1_000_000 });
+    let request = served(10, 30, 60);
+    let divided = Ledger::divided(&waits(100), &about(&request, about_ms(5)));
+    check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 30), (ToClient, 40)]);
+    let divided = Ledger::divided(&waits(100), &about(&request, about_ms(6)));
+    check(divided, &[(SocketQueue, 20), (OnCpu, 30), (Network, 50)]);
+    // By its stamps the request arrived before it was sent: it came at once, and lengths stay as they are.
+    let early = OneClock { zero: 12_000_000, error: 2_000_000 };
+    let divided = Ledger::divided(&waits(100), &about(&request, Some(early)));
+    check(divided, &[(SocketQueue, 20), (OnCpu, 30), (ToClient, 50)]);
 }
 
 #[test]
@@ -160,6 +180,7 @@ proptest! {
         lengths in proptest::collection::vec(proptest::option::of(0u64..1 << 33), Phase::COUNT),
         others in proptest::collection::vec(any_served(), 1..6),
         zero in proptest::option::of(0u64..1 << 33),
+        error in prop_oneof![Just(0), 0u64..1 << 20],
         loopback in any::<bool>(),
     ) {
         let row = row(intended, lengths.try_into().unwrap());
@@ -168,7 +189,8 @@ proptest! {
         let threads = crate::behind::Threads::new(&others);
         for (place, served) in others.iter().enumerate() {
             let behind = threads.behind(place);
-            let divided = Ledger::divided(&row, &AtServer { served, behind, zero, loopback });
+            let clock = zero.map(|zero| OneClock { zero, error });
+            let divided = Ledger::divided(&row, &AtServer { served, behind, clock, loopback });
             prop_assert_eq!(divided.sum(), row.response.0);
         }
     }

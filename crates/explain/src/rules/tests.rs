@@ -19,6 +19,7 @@ type Case = (&'static str, Vec<(Segment, u64)>, Facts);
 fn cases() -> Vec<Case> {
     let none = Facts::default;
     let culprit = || Facts { culprit: Some("hog (pid 77), 41 ms in all".to_owned()), ..none() };
+    let busiest = || Facts { busiest: Some("make (pid 78) with 3.2 s".to_owned()), ..none() };
     let own_stall = || Facts { own_stall: Some(Nanos::from_millis(50)), ..none() };
     let host_stall =
         || Facts { host_stall: Some(Nanos::from_millis(60)), client_stalled: 45_000_000, ..none() };
@@ -46,6 +47,7 @@ fn cases() -> Vec<Case> {
         ("blocked-loop", vec![(S::LoopWait, 50), (S::OnCpu, 1)], none()),
         ("blocked-other", vec![(S::OtherBlocked, 50)], none()),
         ("contention-by", vec![(S::RunQueue, 48), (S::OnCpu, 12)], culprit()),
+        ("contention-busy", vec![(S::RunQueue, 48)], busiest()),
         ("contention", vec![(S::QueueRunQueue, 50)], none()),
         ("throttled", vec![(S::Throttled, 50)], none()),
         ("pool", vec![(S::PoolWait, 50), (S::OnCpu, 20)], none()),
@@ -103,4 +105,28 @@ fn a_stall_of_the_host_excuses_its_client() {
         Facts { client_stalled: 10_000_000, host_stall: Some(Nanos::from_millis(10)), ..Facts::default() };
     // A stall that is a fifth of the lateness does not.
     assert_eq!(first(&[(S::ClientLag, 50)], &facts).1, Place::Client);
+}
+
+/// If this fails, a sentence speaks of more time in a part than in the whole.
+#[test]
+fn what_a_stall_excuses_is_no_longer_told_of_the_client() {
+    let facts = Facts { client_stalled: 30_000_000, ..Facts::default() };
+    let mut sums = Ledger::default();
+    sums.put(S::ClientLag, 50_000_000);
+    let (_, sentences) = judge("these", &sums, 1, &facts);
+    let client = sentences.iter().find(|sentence| sentence.place == Place::Client).unwrap();
+    assert!(
+        client.text.contains("20.0 ms a request, 40.0 % of the time of these, of which client_lag 20.0 ms"),
+        "{client:?}"
+    );
+}
+
+/// A record of a stranger may say anything.
+#[test]
+fn sums_beyond_all_bounds_are_told_as_far_as_they_go() {
+    let facts = Facts { client_stalled: u64::MAX, server_stalled: u64::MAX, ..Facts::default() };
+    for facts in [Facts::default(), facts] {
+        let (blame, _) = judge("these", &Ledger([u64::MAX; Segment::COUNT]), 1, &facts);
+        assert!(blame.share <= 1.0, "{blame:?}");
+    }
 }

@@ -1,8 +1,9 @@
 //! The lanes of events, one a CPU, that the kernel's side writes and this reads: `bpf/watch_lane.h`.
 //!
-//! Each lane is in order of its CPU alone. A round takes what has come by now and hands over what was told before the
-//! round before it began: by then every program that was to tell of that time has done so. So events come out in the
-//! order of their time, whatever CPUs they are of.
+//! Each lane is in order of its CPU alone. A round takes what has come by now, and hands over what is not later than
+//! the latest of the round before: milliseconds ago, so every program that was to tell of that time has done so. Thus
+//! events come out in the order of their time, whatever CPUs they are of; and by no clock but their own, which in a
+//! time namespace is not this process's.
 
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
@@ -10,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::Map;
 use memmap2::{MmapOptions, MmapRaw};
-use units::Nanos;
 use zerocopy::FromBytes;
 
 use super::event::Head;
@@ -51,7 +51,8 @@ pub struct Lanes {
     seen: Vec<u64>,
     /// What was seen and not handed over, in the order of its time.
     waiting: Vec<Waiting>,
-    previous_round: Nanos,
+    /// When the latest event was that the previous round saw.
+    latest: u64,
 }
 
 /// An event that still lies in its lane.
@@ -72,36 +73,29 @@ impl Lanes {
     pub fn map(map: &Map<'_>, secret: u64, lane_bytes: usize, cpus: usize) -> std::io::Result<Lanes> {
         let length = value_bytes(lane_bytes) * cpus;
         let memory = MmapOptions::new().len(length).map_raw(map.as_fd().as_raw_fd())?;
-        Ok(Lanes {
-            memory,
-            secret,
-            lane_bytes,
-            seen: vec![0; cpus],
-            waiting: Vec::new(),
-            previous_round: Nanos::ZERO,
-        })
+        Ok(Lanes { memory, secret, lane_bytes, seen: vec![0; cpus], waiting: Vec::new(), latest: 0 })
     }
 
-    /// Hands over what was told before the round before this one began; the bytes of an event are whole.
+    /// Hands over what is not later than what the round before saw. Called every few milliseconds.
     ///
     /// # Cost
     ///
     /// A sort of what came since, which is in order but for the CPUs.
-    pub fn round(&mut self, now: Nanos, tell: impl FnMut(&[u8])) {
-        let until = self.look().min(self.previous_round);
+    pub fn round(&mut self, tell: impl FnMut(&[u8])) {
+        let until = self.look().min(self.latest);
+        self.latest = self.waiting.last().map_or(self.latest, |last| last.at);
         self.hand_over(until, tell);
-        self.previous_round = now;
     }
 
     /// Hands over all that has been told.
     pub fn rest(&mut self, tell: impl FnMut(&[u8])) {
         self.look();
-        self.hand_over(Nanos::MAX, tell);
+        self.hand_over(u64::MAX, tell);
     }
 
     /// Sees what is new; the time up to which all of it is there.
-    fn look(&mut self) -> Nanos {
-        let mut all_until = Nanos::MAX;
+    fn look(&mut self) -> u64 {
+        let mut all_until = u64::MAX;
         for lane in 0..self.seen.len() {
             let reserved = self.marks(lane).reserved.load(Ordering::Acquire);
             let mut last = None;
@@ -109,7 +103,7 @@ impl Lanes {
                 let position = self.seen[lane];
                 let Some((at, size)) = self.whole_event(lane, position) else {
                     // Its program was interrupted while it wrote. Nothing later than what came before it is sure.
-                    all_until = all_until.min(Nanos(last.unwrap_or(0)));
+                    all_until = all_until.min(last.unwrap_or(0));
                     break;
                 };
                 last = Some(at);
@@ -122,8 +116,8 @@ impl Lanes {
         all_until
     }
 
-    fn hand_over(&mut self, until: Nanos, mut tell: impl FnMut(&[u8])) {
-        let told = self.waiting.partition_point(|waiting| waiting.at <= until.0);
+    fn hand_over(&mut self, until: u64, mut tell: impl FnMut(&[u8])) {
+        let told = self.waiting.partition_point(|waiting| waiting.at <= until);
         for &waiting in &self.waiting[..told] {
             tell(self.bytes(waiting));
         }

@@ -143,7 +143,7 @@ impl Kernel {
     /// Hands over what was told up to the previous call, in the order of its time. Called every few milliseconds.
     pub fn drain(&mut self, mut tell: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
-        self.lanes.round(clock::now(), |raw| hand_on(raw, &mut tell, unreadable));
+        self.lanes.round(|raw| hand_on(raw, &mut tell, unreadable));
     }
 
     /// Hands over all that was told.

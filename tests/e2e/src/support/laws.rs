@@ -3,10 +3,11 @@
 //! `run.json` fits its schema, names every option, conserves requests, splits the response exactly, and says what
 //! the rest of the folder says, which `parallax report` works out anew.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jsonschema::Validator;
 use record::Durations;
@@ -30,14 +31,18 @@ pub fn check(record: &Path, document: &Value) {
 /// Whether `value` fits a schema that is shipped in `formats/`.
 #[track_caller]
 pub fn fits(schema: &str, value: &Value) {
-    static RUN: OnceLock<Validator> = OnceLock::new();
-    static SERIES: OnceLock<Validator> = OnceLock::new();
-    let made = if schema == "run.schema.json" { &RUN } else { &SERIES };
-    let validator = made.get_or_init(|| {
-        let path = binary::root().join("formats").join(schema);
-        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("formats/{schema}: {error}"));
-        jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap()
-    });
+    static MADE: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let made = MADE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entry(schema.to_owned())
+        .or_insert_with(|| {
+            let path = binary::root().join("formats").join(schema);
+            let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("formats/{schema}: {error}"));
+            Arc::new(jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap())
+        })
+        .clone();
+    let validator = &made;
     let problems: Vec<_> =
         validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(problems.is_empty(), "against formats/{schema}: {}", problems.join("; "));

@@ -1,14 +1,12 @@
 //! What the tests need to run the binary and other people's servers. Judges only what holds of every run.
 
-pub mod binary;
 pub mod certificates;
 pub mod http2;
 pub mod laws;
-pub mod leash;
 pub mod nginx;
 pub mod numbers;
-pub mod port;
 pub mod python;
 pub mod run;
 pub mod turn;
-pub mod wait;
+
+pub use testkit::{binary, leash, port, wait};

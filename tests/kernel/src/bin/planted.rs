@@ -1,6 +1,6 @@
 //! The planted server. It says where it listens, serves until its standard input ends, and then writes its accounts.
 //!
-//! usage: planted --folder DIR [--model NAME] [--unix PATH] [--workers N] [--late-read LENGTH]
+//! usage: planted --folder DIR [--model NAME] [--ip ADDRESS] [--unix PATH] [--workers N] [--late-read LENGTH]
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ fn main() -> Result<(), String> {
         match word.as_str() {
             "--folder" => options.folder = value()?.into(),
             "--model" => options.model = value()?.parse()?,
+            "--ip" => options.ip = Some(value()?.parse().map_err(|error| format!("{word}: {error}"))?),
             "--unix" => options.unix = Some(value()?.into()),
             "--workers" => options.workers = value()?.parse().map_err(|error| format!("{word}: {error}"))?,
             "--late-read" => {

@@ -8,9 +8,9 @@ use tempfile::TempDir;
 use units::Nanos;
 
 use super::{check_reconciled, require, run};
-use crate::support::leash::Leash;
 use crate::support::watched::Watching;
-use crate::support::{port, quiet, wait};
+use crate::support::{leash, port, quiet, wait};
+use testkit::leash::Leash;
 
 #[test]
 fn mariadb_questions_are_all_counted() {
@@ -83,7 +83,7 @@ impl Data {
         let mut command =
             vec!["mariadbd", "--no-defaults", "--user=root", "--innodb-flush-log-at-trx-commit=0"];
         command.extend(options.iter().map(String::as_str));
-        let mut process = Leash::start(&command, self.folder.path().join("output.log").as_path());
+        let mut process = leash::start(&command, self.folder.path().join("output.log").as_path());
         process.wait_for(port);
         // It listens before it writes down who it is.
         let pid = self.folder.path().join("pid");

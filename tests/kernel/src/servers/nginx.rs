@@ -8,9 +8,9 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::{check_reconciled, require, run};
-use crate::support::leash::Leash;
 use crate::support::watched::Watching;
-use crate::support::{binary, port, quiet};
+use crate::support::{binary, leash, port, quiet};
+use testkit::leash::Leash;
 
 #[test]
 fn nginx_requests_are_all_counted() {
@@ -65,7 +65,7 @@ impl Nginx {
         fs::write(path("nginx.conf"), configuration(&path(""), port)).unwrap();
         let (errors, file, prefix) = (path("error.log"), path("nginx.conf"), path(""));
         let command = ["nginx", "-e", &errors, "-p", &prefix, "-c", &file];
-        let mut process = Leash::start(&command, &folder.path().join("output.log"));
+        let mut process = leash::start(&command, &folder.path().join("output.log"));
         process.wait_for(port);
         Nginx { _process: process, folder, port }
     }

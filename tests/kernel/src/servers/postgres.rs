@@ -8,9 +8,9 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{check_reconciled, require, run};
-use crate::support::leash::Leash;
 use crate::support::watched::Watching;
-use crate::support::{port, quiet};
+use crate::support::{leash, port, quiet};
+use testkit::leash::Leash;
 
 #[test]
 fn postgres_statements_are_all_counted() {
@@ -59,7 +59,7 @@ impl Postgres {
             ["listen_addresses=127.0.0.1", "fsync=off", "shared_preload_libraries=pg_stat_statements"];
         let settings: Vec<&str> = settings.iter().flat_map(|setting| ["-c", setting]).collect();
         let mut process =
-            Leash::start(&[&command[..], &settings].concat(), &folder.path().join("output.log"));
+            leash::start(&[&command[..], &settings].concat(), &folder.path().join("output.log"));
         process.wait_for(port);
         Postgres { _process: process, folder, programs, port }
     }

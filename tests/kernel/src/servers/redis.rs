@@ -6,10 +6,10 @@ use std::net::{Ipv4Addr, TcpStream};
 use tempfile::TempDir;
 
 use super::{check_reconciled, require, run};
-use crate::support::leash::Leash;
-use crate::support::port;
 use crate::support::quiet;
 use crate::support::watched::Watching;
+use crate::support::{leash, port};
+use testkit::leash::Leash;
 
 #[test]
 fn redis_commands_in_pipelines_of_64_are_all_counted() {
@@ -43,7 +43,7 @@ impl Redis {
         let (dir, number) = (folder.path().to_str().unwrap(), port.to_string());
         let command = ["redis-server", "--port", &number, "--bind", "127.0.0.1", "--dir", dir];
         let command = [&command[..], &["--save", "", "--appendonly", "no"]].concat();
-        let mut process = Leash::start(&command, &folder.path().join("output.log"));
+        let mut process = leash::start(&command, &folder.path().join("output.log"));
         process.wait_for(port);
         Redis { _process: process, _folder: folder, port }
     }

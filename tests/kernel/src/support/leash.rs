@@ -1,69 +1,12 @@
-//! A server on a leash: however the test ends, its whole process group is killed.
+//! Servers on a leash, on the CPU of servers.
 
-use std::fs::{self, File};
-use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use units::Nanos;
+use testkit::leash::Leash;
 
 use super::cores::{self, Core};
-use super::wait;
 
-/// A process group that dies with this value. It also dies with the test program, even one that is killed: its
-/// shell then reads the end of its input.
-pub struct Leash {
-    shell: Child,
-    log: PathBuf,
-}
-
-/// Runs the command beside it and ends the group when the command ends, or when the other end of its input goes.
-const SHELL: &str = r#"( "$@"; kill -KILL 0 ) & read -r _; kill -KILL 0"#;
-
-/// Servers start within a second; a busy machine may need longer.
-const START: Nanos = Nanos::from_secs(30);
-
-impl Leash {
-    /// Starts `command`, with what it prints in the file `log`.
-    pub fn start(command: &[&str], log: &Path) -> Leash {
-        let output = File::create(log).unwrap();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", SHELL, "sh"]).args(command).process_group(0);
-        shell.stdin(Stdio::piped()).stdout(output.try_clone().unwrap()).stderr(output);
-        let shell = cores::start(&mut shell, Core::Last, 0);
-        Leash { shell, log: log.to_owned() }
-    }
-
-    /// Waits until somebody listens on `port`.
-    pub fn wait_for(&mut self, port: u16) {
-        let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
-        let ready = wait::until(START, || self.has_ended() || listens());
-        assert!(ready && !self.has_ended(), "the server does not start; {}", self.said());
-    }
-
-    /// Kills all of it at once.
-    pub fn kill(&mut self) {
-        // Not reaped before `wait`, so the number is still ours.
-        let _ = kill_process_group(Pid::from_child(&self.shell), Signal::KILL);
-        let _ = self.shell.wait();
-    }
-
-    fn has_ended(&mut self) -> bool {
-        self.shell.try_wait().unwrap().is_some()
-    }
-
-    fn said(&self) -> String {
-        fs::read_to_string(&self.log).unwrap_or_default()
-    }
-}
-
-impl Drop for Leash {
-    fn drop(&mut self) {
-        // Once reaped, the number may be another's.
-        if !self.has_ended() {
-            self.kill();
-        }
-    }
+/// Starts `command`, with what it prints in the file `log`.
+pub fn start(command: &[&str], log: &Path) -> Leash {
+    Leash::start_by(command, log, |shell| cores::start(shell, Core::Last, 0))
 }

@@ -1,15 +1,15 @@
 //! What the tests drive: the planted server, hogs, control groups, the binary, and real servers.
 
-pub mod binary;
 pub mod client;
 pub mod cores;
+pub mod far;
 pub mod group;
 pub mod hog;
 pub mod leash;
 pub mod planted;
-pub mod port;
 pub mod quiet;
 pub mod served;
 pub mod tolerance;
-pub mod wait;
 pub mod watched;
+
+pub use testkit::{binary, port, wait};

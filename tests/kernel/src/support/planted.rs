@@ -10,6 +10,7 @@ use units::Nanos;
 
 use super::client::Client;
 use super::cores::{self, Core};
+use super::far::FarHost;
 use super::group::Group;
 
 /// How it is started.
@@ -28,7 +29,32 @@ impl Plan {
     }
 
     pub fn start(self) -> Planted {
-        Planted::start(self)
+        self.start_by(Command::new(env!("CARGO_BIN_EXE_planted")))
+    }
+
+    /// In the network of another host.
+    pub fn start_on(self, far: &FarHost) -> Planted {
+        let mut command = far.within();
+        command.arg(env!("CARGO_BIN_EXE_planted")).args(["--ip", &far.address().to_string()]);
+        self.start_by(command)
+    }
+
+    fn start_by(self, mut command: Command) -> Planted {
+        let folder = tempfile::tempdir().unwrap();
+        command.args(["--model", self.model, "--folder"]).arg(folder.path());
+        command.args(["--late-read", &format!("{}ns", self.late_read.0)]);
+        if self.is_unix {
+            command.arg("--unix").arg(folder.path().join("socket"));
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = cores::start(&mut command, self.core, self.niceness);
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let address = line.split(' ').nth(1).unwrap_or_else(|| panic!("no address: {line}")).to_owned();
+        let group = Group::ahead();
+        group.take_in(child.id());
+        Planted { child, _out: out, folder, address, _group: group }
     }
 }
 
@@ -43,25 +69,6 @@ pub struct Planted {
 }
 
 impl Planted {
-    fn start(plan: Plan) -> Planted {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_planted"));
-        command.args(["--model", plan.model, "--folder"]).arg(folder.path());
-        command.args(["--late-read", &format!("{}ns", plan.late_read.0)]);
-        if plan.is_unix {
-            command.arg("--unix").arg(folder.path().join("socket"));
-        }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = cores::start(&mut command, plan.core, plan.niceness);
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        out.read_line(&mut line).unwrap();
-        let address = line.split(' ').nth(1).unwrap_or_else(|| panic!("no address: {line}")).to_owned();
-        let group = Group::ahead();
-        group.take_in(child.id());
-        Planted { child, _out: out, folder, address, _group: group }
-    }
-
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -17,6 +17,7 @@ use record::observation::{
     Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
 };
 use record::{Carried, FolderWriter, Interval, Part, Phase, Protocol, Request, Served, Timeline};
+use record::{ClockReading, TwoClocks};
 use units::Nanos;
 
 pub const US: u64 = 1_000;
@@ -90,8 +91,10 @@ pub struct World {
     pub served: Vec<Served>,
     /// There is a record of `hiccup` with a stall where each request is late.
     pub hiccup: bool,
-    /// The server's clock is another one.
+    /// The server's clock is another one,
     pub other_boot: bool,
+    /// and was held against the client's.
+    pub clocks: Option<TwoClocks>,
 }
 
 /// Records read back.
@@ -104,8 +107,14 @@ pub struct Read {
 impl World {
     /// `count` requests over four connections, each 50 ms longer at `plant`.
     pub fn of(count: u64, plant: Plant) -> World {
-        let mut world =
-            World { plant, requests: Vec::new(), served: Vec::new(), hiccup: false, other_boot: false };
+        let mut world = World {
+            plant,
+            requests: Vec::new(),
+            served: Vec::new(),
+            hiccup: false,
+            other_boot: false,
+            clocks: None,
+        };
         world.fill(count, |_| true);
         world
     }
@@ -178,6 +187,23 @@ impl World {
         world
     }
 
+    /// The server is another host, whose clock is ahead by 100 s and gains 50 us a second; exchanges that took
+    /// `exchange` held it against the client's.
+    pub fn on_another_host(mut self, exchange: u64) -> World {
+        for served in &mut self.served {
+            *served = served.clone().later((ahead(served.read.0) - served.read.0) as i64);
+        }
+        let reading = |at: u64| {
+            // The way there took all of it.
+            let told = Nanos(ahead(at + exchange));
+            ClockReading::of(Nanos(at), told, Nanos(at + exchange)).unwrap()
+        };
+        let readings = (0..20).map(|second| reading(ZERO + second * 1_000 * MS));
+        self.clocks = Some(TwoClocks::new(Some("this".to_owned()), readings.collect()));
+        self.other_boot = true;
+        self
+    }
+
     /// What a segment takes of every request.
     pub fn usual(segment: Segment) -> u64 {
         match segment {
@@ -209,7 +235,8 @@ impl World {
         let zero = Nanos(observed.document.time.started_monotonic_ns);
         let file = File::open(watch.join("served.parquet")).unwrap();
         served::read(file, zero, |request| at_server.push(request)).unwrap();
-        let server = Server { observed, served: at_server, name: "watch".to_owned() };
+        let server =
+            Server { observed, served: at_server, clocks: self.clocks.clone(), name: "watch".to_owned() };
         Read {
             client: Client::new(recording, Some((kept, rows)), "client".to_owned()),
             servers: vec![server],
@@ -261,6 +288,8 @@ impl World {
         if self.other_boot {
             document.host.boot_id = Some("other".to_owned());
         }
+        let zero = if self.clocks.is_some() { ahead(WATCH_ZERO) } else { WATCH_ZERO };
+        document.time.started_monotonic_ns = zero;
         let mut writer = ObservationWriter::create(path, &document).unwrap();
         for (index, of) in self.served.chunks(40).enumerate() {
             let mut line = WatchLine { requests: of.len() as u64, ..WatchLine::default() };
@@ -270,7 +299,7 @@ impl World {
             writer.append(&line, start, Nanos::from_secs(1), &[]).unwrap();
         }
         let record = served::Record {
-            zero: Nanos(WATCH_ZERO),
+            zero: Nanos(zero),
             started: document.time.started.clone(),
             kept: "all".to_owned(),
         };
@@ -297,10 +326,15 @@ impl World {
     }
 }
 
+/// An instant of the client's clock on that of the other host.
+fn ahead(at: u64) -> u64 {
+    at + 100_000 * MS + at / 20_000
+}
+
 /// The same request as its client and as the server's kernel saw it.
 fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (Request, Served) {
-    let local = SocketAddr::from(([127, 0, 0, 1], 41_000 + (n % 4) as u16));
-    let server = SocketAddr::from(([127, 0, 0, 1], 80));
+    let local = SocketAddr::from(([10, 0, 0, 1], 41_000 + (n % 4) as u16));
+    let server = SocketAddr::from(([10, 0, 0, 2], 80));
     let taken_up = due + times.late;
     let sent = taken_up + times.pool;
     let arrived = sent + times.there;

@@ -1,9 +1,10 @@
 //! Records with a planted truth, written by the real writers and read back: does the explanation find it?
 
+mod formats;
 mod world;
 
 use explain::{Place, Segment, explain};
-use record::{Culprit, Part};
+use record::{Culprit, Part, Phase};
 use units::Nanos;
 use world::{MS, Plant, US, World};
 
@@ -12,7 +13,7 @@ use world::{MS, Plant, US, World};
 fn check(plant: Plant, place: Place, segment: Segment) {
     let world = World::of(200, plant);
     let read = world.write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!(found.blame.place, place, "{:#?}", found.blame);
     assert!(found.blame.share > 0.9, "{:?}", found.blame);
     assert_eq!(found.join.by_ends, 200);
@@ -83,10 +84,17 @@ fn a_server_whose_cpu_others_have() {
     for served in &mut world.served {
         served.culprit = Some(Culprit { pid: 77, comm: "hog".to_owned(), time: Nanos(41 * MS) });
     }
-    let read = world.write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let mut read = world.write();
+    let found = explain(&read.client, read.servers.clone(), &read.hosts);
     assert!(found.blame.sentence.contains("most of all hog (pid 77), 8.20 s in all."), "{:?}", found.blame);
     assert_eq!(found.slowest[0].culprit.as_deref(), Some("hog (pid 77), 41.0 ms"));
+    read.client.document.host.pid = Some(77);
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert!(
+        found.blame.sentence.contains("most of all this client itself, thread hog (pid 77)"),
+        "{:?}",
+        found.blame
+    );
 }
 
 #[test]
@@ -100,7 +108,7 @@ fn a_client_that_stalls_now_and_then() {
     let mut world = World::of(1_000, Plant::Late);
     world.plant_only(|n| n % 5 == 0);
     let read = world.write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!(
         (found.blame.place, found.blame.over.as_str()),
         (Place::Client, "the slowest 5 % of the requests")
@@ -114,7 +122,7 @@ fn a_client_that_stalls_now_and_then() {
 #[test]
 fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
     let read = World::stalled(1_000, 50 * MS).write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!(
         (found.blame.place, found.blame.share > 0.9),
         (Place::HandlerBlocked, true),
@@ -122,6 +130,12 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
         found.blame
     );
     assert!(found.bands.iter().any(|band| band.most == Some(Place::Pool)), "{:#?}", found.bands);
+    // In the table these are waits for a connection: the sentence says how much.
+    assert!(
+        found.blame.sentence.contains("of that are waits for connections that it held up."),
+        "{:?}",
+        found.blame
+    );
 }
 
 /// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
@@ -129,7 +143,7 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
 #[test]
 fn a_burst_after_a_stall_is_the_client_s() {
     let read = World::burst(20, 50 * MS, 3 * MS).write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!(found.blame.place, Place::Client, "{found:#?}");
     assert!(found.bands[0].segments_ns["pool_after_lag"] > 400 * MS, "{found:#?}");
     assert!(found.bands[0].segments_ns["pool_wait"] < 100 * MS, "{found:#?}");
@@ -140,7 +154,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
     let mut world = World::of(200, Plant::Unread);
     world.hiccup = true;
     let read = world.write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
 }
 
@@ -155,7 +169,7 @@ fn a_network_with_a_relay_in_it() {
         });
     }
     let read = world.write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_time, found.blame.place), (200, Place::Network));
     assert_eq!(found.sentences[0].rule, "network-between");
 }
@@ -165,20 +179,20 @@ fn a_network_with_a_relay_in_it() {
 fn requests_that_wait_behind_the_work_for_others_are_not_unread_for_nothing() {
     let world = World::one_thread(120, 50 * MS);
     let read = world.write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::HandlerCpu, "cpu-behind"), "{found:#?}");
 }
 
 #[test]
 fn without_a_record_of_the_server_server_and_network_are_undivided() {
     let read = World::of(200, Plant::Part(Part::OnCpu)).write();
-    let found = explain(&read.client, &[], &[]);
+    let found = explain(&read.client, Vec::new(), &[]);
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Undecided, "no-server"));
     assert_eq!((found.join.rows, found.join.connection_not_seen), (200, 200));
     assert!(found.notes[0].contains("There is no record of the server"));
     // What is the client's is known all the same.
     let read = World::of(200, Plant::Late).write();
-    assert_eq!(explain(&read.client, &[], &[]).blame.place, Place::Client);
+    assert_eq!(explain(&read.client, Vec::new(), &[]).blame.place, Place::Client);
 }
 
 /// Requests were kept on neither side: sums and averages are what there is.
@@ -193,7 +207,7 @@ fn without_requests_one_by_one_the_sums_are_explained() {
         let mut read = World::of(200, plant).write();
         read.client.rows = None;
         read.servers[0].served.clear();
-        let found = explain(&read.client, &read.servers, &[]);
+        let found = explain(&read.client, read.servers, &[]);
         assert_eq!(found.blame.place, place, "{found:#?}");
         assert_eq!(found.bands[0].segments_ns.values().sum::<u64>(), found.bands[0].sum_ns);
     }
@@ -204,20 +218,91 @@ fn on_another_host_the_network_is_one_sum() {
     let mut world = World::of(200, Plant::Back);
     world.other_boot = true;
     let read = world.write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network));
     assert!(found.bands[0].segments_ns.contains_key("network"));
+}
+
+/// If this fails, a clock of another host puts a slow way to the server on the way back, or the reverse.
+#[test]
+fn on_another_host_whose_clock_is_known_the_two_ways_are_told_apart() {
+    for (plant, segment) in [(Plant::There, Segment::ToServer), (Plant::Back, Segment::ToClient)] {
+        let read = World::of(200, plant).on_another_host(400 * US).write();
+        let found = explain(&read.client, read.servers, &read.hosts);
+        assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
+        let all = &found.bands[0];
+        assert_eq!(all.segments_ns.values().sum::<u64>(), all.sum_ns);
+        // The exchanges bound the error by half their length.
+        let error = all.segments_ns[segment.name()].abs_diff(200 * (50 * MS + World::usual(segment)));
+        assert!(error <= 200 * 201 * US, "{} is off by {error} ns", segment.name());
+        assert!(found.notes.iter().any(|note| note.contains("known within 200 us")), "{:?}", found.notes);
+    }
+    // Ways of 50 ms cannot be told apart by a clock that is off by up to 10 ms.
+    let read = World::of(200, Plant::Back).on_another_host(20 * MS).write();
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
+    assert!(found.bands[0].segments_ns.contains_key("network"));
+    assert!(!found.bands[0].segments_ns.contains_key("to_client"));
+}
+
+/// The far host was suspended for a second: what its clock said before says nothing of after.
+#[test]
+fn a_clock_that_cannot_be_believed_is_not_used() {
+    let mut world = World::of(200, Plant::Back).on_another_host(400 * US);
+    let clocks = world.clocks.as_mut().unwrap();
+    for reading in &mut clocks.readings[10..] {
+        reading.least_ns -= 1_000 * MS as i64;
+        reading.most_ns -= 1_000 * MS as i64;
+    }
+    let read = world.write();
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert!(found.bands[0].segments_ns.contains_key("network"), "{found:#?}");
+    assert!(found.notes.iter().any(|note| note.contains("stood still or jumped")), "{:?}", found.notes);
+}
+
+/// If this fails, what a server did for others after the run stands in the run's last second.
+#[test]
+fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
+    let mut world = World::of(200, Plant::Queue);
+    let mut late = world.served[0].clone().later(3_600 * 1_000 * MS as i64);
+    late.peer = None;
+    world.served.push(late);
+    let read = world.write();
+    let found = explain(&read.client, read.servers, &read.hosts);
+    let told = found.seconds.iter().filter_map(|second| second.servers[0]).map(|sums| sums.requests);
+    assert_eq!((told.sum::<u64>(), found.join.others_at_servers), (200, 1));
+}
+
+/// Rows and requests as long as the format can tell: no sum of them may overflow.
+#[test]
+fn a_record_of_impossible_lengths_is_explained_without_harm() {
+    let mut read = World::of(40, Plant::Pool).write();
+    let rows = &mut read.client.rows.as_mut().unwrap().1;
+    for row in rows.iter_mut() {
+        row.phases[Phase::PoolWait as usize] = Some(Nanos(i64::MAX as u64));
+        row.response = Nanos(row.phases.iter().flatten().map(|length| length.0).sum());
+    }
+    for served in &mut read.servers[0].served {
+        let length = Nanos(u64::MAX / 2);
+        served.parts = [Nanos::ZERO; Part::COUNT];
+        served.parts[Part::OnCpu as usize] = length;
+        (served.first_sent, served.done) = (served.read + length, served.read + length);
+    }
+    let found = explain(&read.client, read.servers, &read.hosts);
+    let mut out = Vec::new();
+    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
+    assert!(!out.is_empty());
 }
 
 #[test]
 fn an_explanation_can_be_read_by_people_and_programs() {
     let read = World::of(200, Plant::Part(Part::Disk)).write();
-    let found = explain(&read.client, &read.servers, &read.hosts);
+    let found = explain(&read.client, read.servers, &read.hosts);
     let mut out = Vec::new();
     explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(
-        text.starts_with("blame: handler_blocked  The server waits for its disk: 50.0 ms a request;"),
+        text.starts_with("blame: handler_blocked\n        The server waits for its disk: 50.0 ms a request;"),
         "{text}"
     );
     assert!(text.contains("100 % of 200 requests were found at the server"), "{text}");

@@ -6,6 +6,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 /// The binary under test: `PARALLAX_BIN`, or the release build, which is made once if it is not there.
+///
+/// # Panics
+///
+/// When it cannot be built.
 pub fn parallax() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| match env::var_os("PARALLAX_BIN") {
@@ -16,7 +20,7 @@ pub fn parallax() -> &'static Path {
 
 /// The repository.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders below")
 }
 
 /// Where cargo builds.
@@ -29,7 +33,8 @@ fn built() -> PathBuf {
     if !path.exists() {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let arguments = ["build", "--release", "--locked", "-p", "parallax"];
-        let status = Command::new(cargo).args(arguments).current_dir(root()).status().unwrap();
+        let status =
+            Command::new(cargo).args(arguments).current_dir(root()).status().expect("cargo runs this test");
         assert!(status.success(), "cargo {} failed", arguments.join(" "));
     }
     path

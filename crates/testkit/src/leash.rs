@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 use units::Nanos;
 
-use super::wait;
+use crate::wait;
 
 /// A process group that dies with this value. It also dies with the test program, even one that is killed: its
 /// shell then reads the end of its input.
@@ -26,18 +26,22 @@ const START: Nanos = Nanos::from_secs(30);
 
 impl Leash {
     /// Starts `command`, with what it prints in the file `log`.
+    ///
+    /// # Panics
+    ///
+    /// Here and below: when the test cannot go on.
     pub fn start(command: &[&str], log: &Path) -> Leash {
-        let output = File::create(log).unwrap();
-        let shell = Command::new("sh")
-            .args(["-c", SHELL, "sh"])
-            .args(command)
-            .stdin(Stdio::piped())
-            .stdout(output.try_clone().unwrap())
-            .stderr(output)
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        Leash { shell, log: log.to_owned() }
+        Leash::start_by(command, log, |shell| shell.spawn().expect("sh starts everywhere"))
+    }
+
+    /// Likewise, by `spawn`: on a CPU of its own, say.
+    pub fn start_by(command: &[&str], log: &Path, spawn: impl FnOnce(&mut Command) -> Child) -> Leash {
+        let output = File::create(log).expect("the log lies in a folder of the test");
+        let errors = output.try_clone().expect("there are descriptors left");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", SHELL, "sh"]).args(command).process_group(0);
+        shell.stdin(Stdio::piped()).stdout(output).stderr(errors);
+        Leash { shell: spawn(&mut shell), log: log.to_owned() }
     }
 
     /// Waits until somebody listens on `port`.
@@ -60,7 +64,7 @@ impl Leash {
     }
 
     fn has_ended(&mut self) -> bool {
-        self.shell.try_wait().unwrap().is_some()
+        self.shell.try_wait().expect("a child of ours can be waited for").is_some()
     }
 
     fn said(&self) -> String {
