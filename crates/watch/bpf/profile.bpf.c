@@ -46,21 +46,54 @@ struct {
 	__type(value, struct stack);
 } more_stacks SEC(".maps");
 
-/* By hash: stacks whose walk the kernel would end at the leaf. */
+/* By hash: stacks whose walk the kernel would end at the leaf, or go on from a chance value. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, s64);
 	__type(value, struct stack);
-} mended_stacks SEC(".maps");
+} walked_stacks SEC(".maps");
+
+enum {
+	/* Words of the stack to look through: the C library's deepest wait has some 300 bytes of its own. */
+	LOOK = 96,
+	/* Functions of a library that stand above another. */
+	STEPS = 8,
+};
+
+struct walk {
+	u64 ip;
+	u64 sp;
+	u64 bp;
+	u32 tgid;
+	u32 depth;
+	struct stack stack;
+	u64 look[LOOK];
+};
 
 /* Nothing that uses it can be interrupted by what uses it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct stack);
-} scratch SEC(".maps");
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+/* By process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct libraries);
+} libraries SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RULES);
+	__type(key, u32);
+	__type(value, struct rule);
+} rules SEC(".maps");
 
 /* Allocated beforehand: a sample may interrupt an allocation. */
 struct {
@@ -148,84 +181,221 @@ struct pt_regs___frame {
 } __attribute__((preserve_access_index));
 
 enum {
-	/* Bytes of the stack to look through: the C library's deepest wait has some 300 of its own. */
-	LOOK = 96 * 8,
 	/* From a frame to the next, at most. */
 	FAR = 1 << 20,
 	/* From a saved frame pointer to its frame, at most. */
 	NEAR = 1 << 14,
 };
 
-/* Reads the frame at `at`, above `below`. What it returns to is no stack. */
+/* Reads the frame at `at`, above `below`. */
 static __always_inline bool read_frame(struct frame *frame, u64 at, u64 below, u64 reach)
 {
 	if (at < below || at - below > reach || at & 7)
 		return false;
 	if (bpf_probe_read_user(frame, sizeof(*frame), (void *)at))
 		return false;
-	return frame->back >= 65536 && frame->back >> 47 == 0 && frame->back - at + FAR > 9 * FAR;
+	return frame->back >= 65536 && frame->back >> 47 == 0;
+}
+
+/* Of what may be a frame by chance: it does not lead back to the stack. Code of a run time may lie as near. */
+static __always_inline bool leads_away(struct frame *frame, u64 at)
+{
+	return frame->back - at + FAR > 9 * FAR;
 }
 
 /*
- * The stack of a thread that is in a function without frame pointers which uses their register for something else:
- * the C library's waits, above all. Such a function saves the register first, so the pointer of the last caller that
- * has one lies on the stack, near its end. 0 when the kernel's own walk will do, or nothing better is found.
+ * The functions that are not `static` are checked by the kernel one at a time: their loops within each other would
+ * be more than it looks at.
  */
-static __always_inline s64 mend(struct task_struct *task)
-{
-	struct pt_regs___frame *regs = (void *)bpf_task_pt_regs(task);
-	u64 bp, sp, ip, at = 0, hash = 0xcbf29ce484222325ULL;
-	struct frame frame, next;
-	struct stack *stack;
-	u32 zero = 0, n;
-	s64 key;
 
-	if (task->flags & PF_KTHREAD)
+/* The last rule that begins at or before `at`. */
+__noinline u64 rule_of(u32 first, u32 count, u32 at)
+{
+	u32 low = 0, high = count, n;
+	union {
+		struct rule rule;
+		u64 raw;
+	} found = {};
+
+	for (n = 0; n < 18 && low < high; n++) {
+		u32 middle = low + (high - low) / 2, place = first + middle;
+		struct rule *rule = bpf_map_lookup_elem(&rules, &place);
+
+		if (!rule)
+			break;
+		if (rule->at > at) {
+			high = middle;
+		} else {
+			found.rule = *rule;
+			low = middle + 1;
+		}
+	}
+	return found.raw;
+}
+
+static __always_inline struct library *library_of(struct walk *walk)
+{
+	struct libraries *known = bpf_map_lookup_elem(&libraries, &walk->tgid);
+	u32 n;
+
+	for (n = 0; known && n < LIBRARIES; n++)
+		if (walk->ip >= known->of[n].start && walk->ip < known->of[n].end)
+			return &known->of[n];
+	return NULL;
+}
+
+static __always_inline void push(struct walk *walk, u64 ip)
+{
+	u32 depth = walk->depth;
+
+	if (depth < FRAMES) {
+		walk->stack.frames[depth] = ip;
+		walk->depth = depth + 1;
+	}
+}
+
+enum { OUTSIDE = 0, STEPPED, ENDS };
+
+/* From a function of a library to its caller, by the library's own rules. */
+__noinline int step(struct walk *walk)
+{
+	struct library *library;
+	u64 at, top, back, saved;
+	union {
+		u64 raw;
+		struct rule rule;
+	} found;
+
+	if (!walk)
+		return ENDS;
+	library = library_of(walk);
+	if (!library)
+		return OUTSIDE;
+	/* Where a call returns to may be past the end of the function. */
+	at = walk->ip - library->bias - (walk->depth > 1);
+	found.raw = rule_of(library->first, library->count, at);
+	if (found.rule.base == BASE_UNKNOWN)
+		return ENDS;
+	top = (found.rule.base == BASE_STACK ? walk->sp : walk->bp) + 8 * found.rule.words;
+	if (top <= walk->sp || bpf_probe_read_user(&back, sizeof(back), (void *)(top - 8)) || back < 65536)
+		return ENDS;
+	if (found.rule.saved) {
+		if (bpf_probe_read_user(&saved, sizeof(saved), (void *)(top - 8 * found.rule.saved)))
+			return ENDS;
+		walk->bp = saved;
+	}
+	walk->sp = top;
+	walk->ip = back;
+	push(walk, back);
+	return STEPPED;
+}
+
+/* The place of a saved frame pointer that leads on, near the end of the stack; or 0. */
+__noinline u64 look_through(struct walk *walk)
+{
+	struct frame frame, next;
+	u32 n;
+
+	if (!walk || bpf_probe_read_user(walk->look, sizeof(walk->look), (void *)walk->sp))
 		return 0;
-	bp = BPF_CORE_READ(regs, bp);
-	sp = BPF_CORE_READ(regs, sp);
-	ip = BPF_CORE_READ(regs, ip);
-	if (read_frame(&frame, bp, sp, FAR))
-		return 0;
-	stack = bpf_map_lookup_elem(&scratch, &zero);
-	if (!stack || bpf_probe_read_user(stack, LOOK, (void *)sp))
-		return 0;
-	for (n = 0; n < LOOK / 8; n++) {
-		u64 saved = stack->frames[n];
+	for (n = 0; n < LOOK; n++) {
+		u64 saved = walk->look[n];
 
 		/* Compiled C leaves it so; what else lies there mostly does not. */
-		if (saved & 15 || !read_frame(&frame, saved, sp + 8 * n + 16, NEAR))
+		if (saved & 15 || !read_frame(&frame, saved, walk->sp + 8 * n + 16, NEAR) ||
+		    !leads_away(&frame, saved))
 			continue;
 		/* A frame by chance is not likely to lead to another one. */
 		if (frame.next > 1 && !read_frame(&next, frame.next, saved + 16, FAR))
 			continue;
-		at = saved;
-		break;
+		return saved;
 	}
-	if (!at)
+	return 0;
+}
+
+/* By frame pointers, as far as they lead. False when they lead nowhere. */
+__noinline int follow(struct walk *walk)
+{
+	struct frame frame;
+	u64 at, below;
+	u32 n;
+
+	if (!walk)
 		return 0;
-	__builtin_memset(stack, 0, sizeof(*stack));
-	stack->frames[0] = ip;
-	hash = (hash ^ ip) * 0x100000001b3ULL;
-	for (n = 1; n < FRAMES; n++) {
-		stack->frames[n] = frame.back;
-		hash = (hash ^ frame.back) * 0x100000001b3ULL;
-		hash ^= hash >> 29;
-		bp = frame.next;
-		if (!read_frame(&frame, bp, at + 16, FAR))
+	at = walk->bp;
+	below = walk->sp;
+	for (n = 0; n < FRAMES; n++) {
+		if (!read_frame(&frame, at, below, FAR))
 			break;
-		at = bp;
+		push(walk, frame.back);
+		below = at + 16;
+		at = frame.next;
 	}
-	key = (s64)(hash & (MENDED - 1)) | MENDED;
-	if (bpf_map_lookup_elem(&mended_stacks, &key))
+	return n > 0;
+}
+
+/* Gives the stack a place among those that were walked here, or 0. */
+__noinline s64 keep(struct walk *walk, s64 guessed)
+{
+	u64 hash = 0xcbf29ce484222325ULL;
+	s64 key;
+	u32 n;
+
+	if (!walk)
+		return 0;
+	for (n = 0; n < FRAMES; n++) {
+		if (n >= walk->depth)
+			walk->stack.frames[n] = 0;
+		hash = (hash ^ walk->stack.frames[n]) * 0x100000001b3ULL;
+		hash ^= hash >> 29;
+	}
+	key = (s64)(hash & (GUESSED - 1)) | WALKED | guessed;
+	if (bpf_map_lookup_elem(&walked_stacks, &key))
 		return key;
-	return bpf_map_update_elem(&mended_stacks, &key, stack, BPF_ANY) ? 0 : key;
+	return bpf_map_update_elem(&walked_stacks, &key, &walk->stack, BPF_ANY) ? 0 : key;
+}
+
+/*
+ * The stack of a thread that is in a function which uses the frame pointer's register for something else. The C
+ * library does, in its waits above all: its own rules lead to its caller, and frame pointers on from there. Where
+ * the caller has none either, it has saved that of the last one which does, near the end of the stack. 0 when the
+ * kernel's own walk will do, or nothing better is found.
+ */
+static __always_inline s64 walk_of(struct task_struct *task)
+{
+	struct pt_regs___frame *regs = (void *)bpf_task_pt_regs(task);
+	struct frame frame;
+	struct walk *walk;
+	int went = STEPPED;
+	u32 zero = 0, n;
+
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	walk = bpf_map_lookup_elem(&walks, &zero);
+	if (!walk)
+		return 0;
+	walk->ip = BPF_CORE_READ(regs, ip);
+	walk->sp = BPF_CORE_READ(regs, sp);
+	walk->bp = BPF_CORE_READ(regs, bp);
+	walk->tgid = task->tgid;
+	walk->depth = 0;
+	push(walk, walk->ip);
+	for (n = 0; n < STEPS && went == STEPPED; n++)
+		went = step(walk);
+	if (walk->depth > 1 && (went == ENDS || follow(walk)))
+		return keep(walk, 0);
+	if (walk->depth == 1 && read_frame(&frame, walk->bp, walk->sp, FAR))
+		return 0;
+	walk->bp = look_through(walk);
+	if (follow(walk))
+		return keep(walk, GUESSED);
+	return walk->depth > 1 ? keep(walk, 0) : 0;
 }
 
 #else
 
 /* Every function that calls another keeps the frame pointer there. */
-static __always_inline s64 mend(struct task_struct *task)
+static __always_inline s64 walk_of(struct task_struct *task)
 {
 	return 0;
 }
@@ -234,9 +404,9 @@ static __always_inline s64 mend(struct task_struct *task)
 
 static __always_inline s64 user_stack_of(void *ctx, struct task_struct *task, struct totals *sums)
 {
-	s64 mended = mend(task);
+	s64 walked = walk_of(task);
 
-	return mended ? mended : stack_of(ctx, BPF_F_USER_STACK, sums);
+	return walked ? walked : stack_of(ctx, BPF_F_USER_STACK, sums);
 }
 
 static __always_inline void add(struct totals *sums, struct task_struct *task, u32 picture, s64 user, s32 kernel,
@@ -391,6 +561,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct totals *sum = sums();
 	u32 from = parent->tgid, tgid = child->tgid;
+	struct libraries *known;
 
 	if (!sum || tgid == from || !is_watched(from))
 		return 0;
@@ -398,6 +569,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		sum->processes_lost++;
 	else
 		control.only_process = 0;
+	/* Until it executes something else. */
+	known = bpf_map_lookup_elem(&libraries, &from);
+	if (known)
+		bpf_map_update_elem(&libraries, &tgid, known, BPF_ANY);
 	return 0;
 }
 
