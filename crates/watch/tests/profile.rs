@@ -202,7 +202,7 @@ fn a_jvm_has_java_frames() {
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "serving\n", "JDK 17 or later is needed");
     pause(1000);
-    let profile = profile(server.pid(), 499, Duration::from_secs(4));
+    let profile = profile(server.pid(), 997, Duration::from_secs(4));
     let on_cpu = stacks(&profile, Picture::OnCpu);
     let (three, one) =
         (share(on_cpu, "void Shop.priceThree(int)_[j]"), share(on_cpu, "void Shop.priceOne(int)_[j]"));
