@@ -19,6 +19,8 @@ struct Burner {
     answers: BufReader<ChildStdout>,
     /// At the last answer: total, user and system.
     told: [u64; 3],
+    /// Goes after the process has.
+    group: Group,
 }
 
 impl Burner {
@@ -29,7 +31,8 @@ impl Burner {
                 panic!("{}: {e}; `cargo build -p host --examples` makes it", path.display())
             });
         let (orders, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut burner = Burner { child, orders, answers, told: [0; 3] };
+        let group = Group::around(child.id());
+        let mut burner = Burner { child, orders, answers, told: [0; 3], group };
         burner.listen();
         burner
     }
@@ -97,23 +100,20 @@ fn at_rest(clocks: &mut ThreadClocks, pid: u32) -> (Boundaries, usize) {
 fn trial(orders: &[&str]) -> Trial {
     let mut burner = Burner::start();
     let pid = burner.child.id();
-    let group = Group::around(pid);
     let mut clocks = ThreadClocks::start(&Watched::Pids(vec![pid])).unwrap();
-    let (told, ticks, booked) = (burner.told, burner.ticks(), group.booked());
+    let (told, ticks, booked) = (burner.told, burner.ticks(), burner.group.booked());
     for order in orders {
         writeln!(burner.orders, "{order}").unwrap();
         burner.listen();
     }
     let (seen, threads) = at_rest(&mut clocks, pid);
-    let booked = group.booked() - booked;
+    let booked = burner.group.booked() - booked;
     let [user, system] = {
         let now = burner.ticks();
         [now[0] - ticks[0], now[1] - ticks[1]]
     };
     assert_eq!(clocks.lost(), 0);
     let truth = std::array::from_fn(|n| burner.told[n] - told[n]);
-    // A group must be empty to be removed.
-    drop(burner);
     Trial {
         group: booked,
         truth,
