@@ -76,7 +76,8 @@ pub struct Settings {
     /// The CPU it is bound to; `None` leaves it to the scheduler.
     pub cpu: Option<usize>,
     pub priority: Priority,
-    /// Whether to ask the kernel at each tick how long it was ready to run: one more system call a tick.
+    /// Whether to ask the kernel at each tick how long it was ready to run: one more system call a tick. With it a
+    /// meter takes 2.5 % of its CPU at 1 ms, 0.4 % at 10 ms (2026-11-22, a virtual machine with two cores, both busy).
     pub asks: bool,
 }
 

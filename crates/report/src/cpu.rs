@@ -76,6 +76,13 @@ pub fn cpu_notes(table: &CpuTable<'_>, out: &mut dyn Write, style: Style) -> io:
                 .to_owned(),
         );
     }
+    if table.processes.iter().any(|process| outlasts_its_account(&process.used)) {
+        told.push(
+            "USR and SYS hold more than CPU where threads ended: what they use on their way out, after the kernel has \
+             closed their accounts, is in no clock of the process"
+                .to_owned(),
+        );
+    }
     if table.splits().any(|split| !split.reliable) {
         told.push("? : that split is unreliable, its error is over a quarter of the whole".to_owned());
     }
@@ -91,6 +98,15 @@ pub fn cpu_notes(table: &CpuTable<'_>, out: &mut dyn Write, style: Style) -> io:
         writeln!(out, "{}", style.faint(wrap("  ", &note, style.width.min(120))))?;
     }
     Ok(())
+}
+
+/// Whether by a thousandth or more, beyond what running threads may hide.
+fn outlasts_its_account(used: &CpuUse) -> bool {
+    let boundary = used.split.as_ref().and_then(|split| split.boundary.as_ref());
+    boundary.is_some_and(|seen| {
+        let booked = seen.wall_ns.saturating_add_signed(seen.stolen_ns.saturating_neg());
+        booked > used.run_ns + used.error_ns.max(used.run_ns / 1_000)
+    })
 }
 
 impl CpuTable<'_> {

@@ -38,8 +38,8 @@ struct {
 } clocks SEC(".maps");
 
 struct cpu {
-	/* When the thread that runs was put on this CPU; 0 before that was seen. */
-	u64 began;
+	/* `begin`, once a switch was seen on this CPU since then. */
+	u64 switched;
 	/* When the interrupt began that is being served. */
 	u64 interrupted;
 	u32 depth;
@@ -52,6 +52,16 @@ struct {
 	__type(key, u32);
 	__type(value, struct cpu);
 } cpus SEC(".maps");
+
+/* What is read of a thread here alone. */
+struct task_struct___own {
+	u64 start_time;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+} __attribute__((preserve_access_index));
+
+/* include/linux/sched.h, since 4.20. */
+#define TASK_DEAD 0x80
 
 #define barrier() asm volatile("" ::: "memory")
 
@@ -83,34 +93,50 @@ static __always_inline u32 mode_of(struct task_struct *task)
 	return CALL_NUMBER(frame) >= 0 ? MODE_SYSTEM : MODE_USER;
 }
 
-static __always_inline struct clock *new_clock(struct task_struct *task, u32 mode, u64 at)
+/* How often it has left a CPU, the switch under way included. */
+static __always_inline u64 switches_of(struct task_struct *task)
 {
-	struct clock clock = {};
+	struct task_struct___own *own = (void *)task;
+
+	return own->nvcsw + own->nivcsw;
+}
+
+static __always_inline struct clock *new_clock(struct task_struct *task, struct clock *clock)
+{
 	u32 tid = task->pid;
 
-	clock.at = at;
-	clock.tgid = task->tgid;
-	clock.mode = mode;
-	bpf_probe_read_kernel_str(clock.comm, sizeof(clock.comm), task->comm);
-	if (bpf_map_update_elem(&clocks, &tid, &clock, BPF_NOEXIST))
+	clock->tgid = task->tgid;
+	bpf_probe_read_kernel_str(clock->comm, sizeof(clock->comm), task->comm);
+	if (bpf_map_update_elem(&clocks, &tid, clock, BPF_NOEXIST))
 		__sync_fetch_and_add(&lost, 1);
 	return bpf_map_lookup_elem(&clocks, &tid);
 }
 
-/* That of a thread that is on this CPU. One that is seen for the first time has been in `mode` since it came. */
-static __always_inline struct clock *clock_of(struct task_struct *task, u32 mode)
+/*
+ * That of a thread that is on this CPU, or just `leaves` it. One that is seen for the first time has run since
+ * `begin`, in `mode`; or the switch that brought it was missed, and the scheduler's account has what it ran.
+ */
+static __always_inline struct clock *clock_of(struct task_struct *task, u32 mode, u32 leaves)
 {
+	struct task_struct___own *own = (void *)task;
 	u32 tid = task->pid;
 	struct clock *clock = bpf_map_lookup_elem(&clocks, &tid);
+	struct clock new = { .mode = mode };
 	struct cpu *cpu;
-	u64 at = begin;
 
 	if (clock)
 		return clock;
 	cpu = this_cpu();
-	if (cpu && cpu->began > at)
-		at = cpu->began;
-	return new_clock(task, mode, at);
+	new.switches = switches_of(task) - leaves;
+	if (own->start_time > begin) {
+		new.is_booked = 1;
+	} else if (cpu && cpu->switched == begin) {
+		new.is_booked = 1;
+		new.first_booked = new.last_booked = task->se.sum_exec_runtime;
+	} else {
+		new.at = begin;
+	}
+	return new_clock(task, &new);
 }
 
 static __always_inline void add(struct clock *clock, u64 passed)
@@ -135,14 +161,20 @@ static __always_inline void heal(struct clock *clock, struct task_struct *task)
 		add(clock, ran - known);
 }
 
-/* Puts the time until `now` where it belongs. `at` is 0 when it is not on a CPU, as far as was seen. */
-static __always_inline void advance(struct clock *clock, struct task_struct *task, u64 now)
+/*
+ * Puts the time until `now` where it belongs. `at` is 0 when it is not on a CPU, as far as was seen; and it was not
+ * on this one all the time if it has left one more often than was seen.
+ */
+static __always_inline void advance(struct clock *clock, struct task_struct *task, u64 now, u32 leaves)
 {
-	if (!clock->at)
+	u64 switches = switches_of(task) - leaves;
+
+	if (!clock->at || switches != clock->switches)
 		heal(clock, task);
 	else if (now > clock->at)
 		add(clock, now - clock->at);
 	clock->at = now;
+	clock->switches = switches;
 }
 
 /* The scheduler's account is up to date. */
@@ -174,42 +206,44 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	bool leaves = is_wanted(prev), comes = is_wanted(next);
-	struct clock *clock;
-	struct cpu *cpu;
-	u64 now;
+	struct cpu *cpu = this_cpu();
+	struct clock *clock, new = {};
+	u64 now = 0;
 	u32 tid;
 
-	if (!begin || (!leaves && !comes))
+	if (!begin || !cpu)
 		return 0;
-	now = bpf_ktime_get_ns();
+	if (leaves || comes)
+		now = bpf_ktime_get_ns();
 	if (leaves) {
-		clock = clock_of(prev, mode_of(prev));
+		clock = clock_of(prev, mode_of(prev), 1);
 		if (clock) {
 			begin_change(clock);
-			advance(clock, prev, now);
+			advance(clock, prev, now, 1);
 			book(clock, prev);
 			clock->at = 0;
+			/* Its last switch. On its way out it may have slept before. */
+			if (prev->__state & TASK_DEAD)
+				clock->ended = 1;
 			end_change(clock);
 		}
 	}
+	cpu->switched = begin;
 	if (!comes)
 		return 0;
-	cpu = this_cpu();
-	if (cpu) {
-		cpu->began = now;
-		/* Nothing is switched amid an interrupt: what began before the end was attached is forgotten. */
-		cpu->depth = 0;
-	}
+	/* Nothing is switched amid an interrupt: what began before the end was attached is forgotten. */
+	cpu->depth = 0;
 	tid = next->pid;
 	clock = bpf_map_lookup_elem(&clocks, &tid);
 	if (!clock)
-		clock = new_clock(next, mode_of(next), now);
+		clock = new_clock(next, &new);
 	if (clock) {
 		begin_change(clock);
 		if (clock->at && clock->is_booked)
 			heal(clock, next);
 		clock->at = now;
 		clock->mode = mode_of(next);
+		clock->switches = switches_of(next);
 		/* Nothing ran since it left, and its account is whole. */
 		book(clock, next);
 		end_change(clock);
@@ -228,13 +262,13 @@ static __always_inline int cross(u32 from, u32 to)
 	/* As near to user mode as can be: what is done here is the kernel's time. */
 	if (to == MODE_SYSTEM)
 		now = bpf_ktime_get_ns();
-	clock = clock_of(task, from);
+	clock = clock_of(task, from, 0);
 	if (!clock)
 		return 0;
 	begin_change(clock);
 	if (to == MODE_USER)
 		now = bpf_ktime_get_ns();
-	advance(clock, task, now);
+	advance(clock, task, now, 0);
 	clock->mode = to;
 	if (to == MODE_SYSTEM)
 		clock->calls++;
@@ -275,18 +309,18 @@ static __always_inline int interrupt_ends(bool is_tick)
 
 	if (!begin || !cpu || !cpu->depth || --cpu->depth || !is_wanted(task))
 		return 0;
-	clock = clock_of(task, mode_of(task));
+	clock = clock_of(task, mode_of(task), 0);
 	if (!clock)
 		return 0;
 	now = bpf_ktime_get_ns();
 	begin_change(clock);
 	if (clock->mode == MODE_USER) {
-		advance(clock, task, cpu->interrupted);
+		advance(clock, task, cpu->interrupted, 0);
 		clock->interrupt += now > cpu->interrupted ? now - cpu->interrupted : 0;
 		clock->interrupts++;
 		clock->at = now;
 	} else {
-		advance(clock, task, now);
+		advance(clock, task, now, 0);
 	}
 	/* The tick has brought the scheduler's account up to date. */
 	if (is_tick)
@@ -340,26 +374,10 @@ int BPF_PROG(on_fault)
 
 	if (!begin || !is_wanted(task))
 		return 0;
-	clock = clock_of(task, MODE_USER);
+	clock = clock_of(task, MODE_USER, 0);
 	if (clock) {
 		begin_change(clock);
 		clock->faults++;
-		end_change(clock);
-	}
-	return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
-{
-	struct clock *clock;
-
-	if (!begin || !is_wanted(task))
-		return 0;
-	clock = clock_of(task, MODE_SYSTEM);
-	if (clock) {
-		begin_change(clock);
-		clock->ended = 1;
 		end_change(clock);
 	}
 	return 0;

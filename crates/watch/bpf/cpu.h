@@ -27,6 +27,8 @@ struct clock {
 	u64 interrupts;
 	/* Switches that no program was run for. */
 	u64 missed;
+	/* How often it had left a CPU, by the kernel's count, when it was last put on one. */
+	u64 switches;
 	u32 tgid;
 	u32 mode;
 	u32 ended;

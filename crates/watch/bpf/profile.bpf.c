@@ -46,21 +46,54 @@ struct {
 	__type(value, struct stack);
 } more_stacks SEC(".maps");
 
-/* By hash: stacks whose walk the kernel would end at the leaf. */
+/* By hash: stacks whose walk the kernel would end at the leaf, or go on from a chance value. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, s64);
 	__type(value, struct stack);
-} mended_stacks SEC(".maps");
+} walked_stacks SEC(".maps");
+
+enum {
+	/* Words of the stack to look through: the C library's deepest wait has some 300 bytes of its own. */
+	LOOK = 96,
+	/* Functions of a library that stand above another. */
+	STEPS = 8,
+};
+
+struct walk {
+	u64 ip;
+	u64 sp;
+	u64 bp;
+	u32 tgid;
+	u32 depth;
+	struct stack stack;
+	u64 look[LOOK];
+};
 
 /* Nothing that uses it can be interrupted by what uses it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct stack);
-} scratch SEC(".maps");
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+/* By process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct libraries);
+} libraries SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RULES);
+	__type(key, u32);
+	__type(value, struct rule);
+} rules SEC(".maps");
 
 /* Allocated beforehand: a sample may interrupt an allocation. */
 struct {
@@ -133,110 +166,13 @@ static __always_inline s32 stack_of(void *ctx, u64 flags, struct totals *sums)
 	return STACK_LOST;
 }
 
-#if defined(__TARGET_ARCH_x86)
-
-/* Where a function with a frame pointer keeps its caller's. */
-struct frame {
-	u64 next;
-	u64 back;
-};
-
-struct pt_regs___frame {
-	unsigned long bp;
-	unsigned long ip;
-	unsigned long sp;
-} __attribute__((preserve_access_index));
-
-enum {
-	/* Bytes of the stack to look through: the C library's deepest wait has some 300 of its own. */
-	LOOK = 96 * 8,
-	/* From a frame to the next, at most. */
-	FAR = 1 << 20,
-	/* From a saved frame pointer to its frame, at most. */
-	NEAR = 1 << 14,
-};
-
-/* Reads the frame at `at`, above `below`. What it returns to is no stack. */
-static __always_inline bool read_frame(struct frame *frame, u64 at, u64 below, u64 reach)
-{
-	if (at < below || at - below > reach || at & 7)
-		return false;
-	if (bpf_probe_read_user(frame, sizeof(*frame), (void *)at))
-		return false;
-	return frame->back >= 65536 && frame->back >> 47 == 0 && frame->back - at + FAR > 9 * FAR;
-}
-
-/*
- * The stack of a thread that is in a function without frame pointers which uses their register for something else:
- * the C library's waits, above all. Such a function saves the register first, so the pointer of the last caller that
- * has one lies on the stack, near its end. 0 when the kernel's own walk will do, or nothing better is found.
- */
-static __always_inline s64 mend(struct task_struct *task)
-{
-	struct pt_regs___frame *regs = (void *)bpf_task_pt_regs(task);
-	u64 bp, sp, ip, at = 0, hash = 0xcbf29ce484222325ULL;
-	struct frame frame, next;
-	struct stack *stack;
-	u32 zero = 0, n;
-	s64 key;
-
-	if (task->flags & PF_KTHREAD)
-		return 0;
-	bp = BPF_CORE_READ(regs, bp);
-	sp = BPF_CORE_READ(regs, sp);
-	ip = BPF_CORE_READ(regs, ip);
-	if (read_frame(&frame, bp, sp, FAR))
-		return 0;
-	stack = bpf_map_lookup_elem(&scratch, &zero);
-	if (!stack || bpf_probe_read_user(stack, LOOK, (void *)sp))
-		return 0;
-	for (n = 0; n < LOOK / 8; n++) {
-		u64 saved = stack->frames[n];
-
-		/* Compiled C leaves it so; what else lies there mostly does not. */
-		if (saved & 15 || !read_frame(&frame, saved, sp + 8 * n + 16, NEAR))
-			continue;
-		/* A frame by chance is not likely to lead to another one. */
-		if (frame.next > 1 && !read_frame(&next, frame.next, saved + 16, FAR))
-			continue;
-		at = saved;
-		break;
-	}
-	if (!at)
-		return 0;
-	__builtin_memset(stack, 0, sizeof(*stack));
-	stack->frames[0] = ip;
-	hash = (hash ^ ip) * 0x100000001b3ULL;
-	for (n = 1; n < FRAMES; n++) {
-		stack->frames[n] = frame.back;
-		hash = (hash ^ frame.back) * 0x100000001b3ULL;
-		hash ^= hash >> 29;
-		bp = frame.next;
-		if (!read_frame(&frame, bp, at + 16, FAR))
-			break;
-		at = bp;
-	}
-	key = (s64)(hash & (MENDED - 1)) | MENDED;
-	if (bpf_map_lookup_elem(&mended_stacks, &key))
-		return key;
-	return bpf_map_update_elem(&mended_stacks, &key, stack, BPF_ANY) ? 0 : key;
-}
-
-#else
-
-/* Every function that calls another keeps the frame pointer there. */
-static __always_inline s64 mend(struct task_struct *task)
-{
-	return 0;
-}
-
-#endif
+#include "profile_walk.h"
 
 static __always_inline s64 user_stack_of(void *ctx, struct task_struct *task, struct totals *sums)
 {
-	s64 mended = mend(task);
+	s64 walked = walk_of(task);
 
-	return mended ? mended : stack_of(ctx, BPF_F_USER_STACK, sums);
+	return walked ? walked : stack_of(ctx, BPF_F_USER_STACK, sums);
 }
 
 static __always_inline void add(struct totals *sums, struct task_struct *task, u32 picture, s64 user, s32 kernel,
@@ -391,6 +327,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct totals *sum = sums();
 	u32 from = parent->tgid, tgid = child->tgid;
+	struct libraries *known;
 
 	if (!sum || tgid == from || !is_watched(from))
 		return 0;
@@ -398,6 +335,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		sum->processes_lost++;
 	else
 		control.only_process = 0;
+	/* Until it executes something else. */
+	known = bpf_map_lookup_elem(&libraries, &from);
+	if (known)
+		bpf_map_update_elem(&libraries, &tgid, known, BPF_ANY);
 	return 0;
 }
 

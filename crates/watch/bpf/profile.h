@@ -17,8 +17,44 @@ enum {
 	SECOND_TABLE = 1 << 30,
 };
 
-/* The rest of the number is the hash of a mended stack. */
-#define MENDED (1LL << 62)
+/* The rest of the number is the hash of a stack that is walked here and not by the kernel. */
+#define WALKED (1LL << 62)
+/* Of which a caller was looked for along the stack, and may be one of an earlier call. */
+#define GUESSED (1LL << 61)
+
+/* How a library's code finds its callers. */
+enum {
+	/* Of one process: the C library, its threads where they are a file of their own, and that of C++. */
+	LIBRARIES = 3,
+	/* Of all libraries together. */
+	RULES = 1 << 17,
+};
+
+/* From `at` to the next rule's: where the caller's stack pointer is. */
+struct rule {
+	/* Less the library's bias. */
+	u32 at;
+	/* Eight-byte words from the register to the caller's stack pointer. */
+	u16 words;
+	u8 base;
+	/* Words from there down to the caller's frame pointer; 0 where the register still has it. */
+	u8 saved;
+};
+
+enum { BASE_UNKNOWN = 0, BASE_STACK, BASE_FRAME };
+
+/* A library's code in a process. */
+struct library {
+	u64 start;
+	u64 end;
+	u64 bias;
+	u32 first;
+	u32 count;
+};
+
+struct libraries {
+	struct library of[LIBRARIES];
+};
 
 /* A stack that is not a number. */
 enum {

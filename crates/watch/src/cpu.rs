@@ -114,7 +114,8 @@ impl ThreadClocks {
         for key in tids {
             let Some(raw) = whole(&clocks, &key) else { continue };
             let tid = u32::from_ne_bytes(key.try_into().expect("a thread's id has 32 bits"));
-            let time = raw.seen_at_rest(tid).boundaries(now).corrected(self.cost);
+            let raw = raw.seen_at_rest(tid, now);
+            let time = raw.boundaries(now).corrected(self.cost);
             reading.processes.entry(raw.tgid).or_default().add(&time);
             reading.threads.push(ThreadClock { pid: raw.tgid, tid, time });
             let is_over = raw.ended && raw.at == 0;
@@ -270,17 +271,21 @@ fn whole(clocks: &Map<'_>, key: &[u8]) -> Option<Raw> {
 
 const TRIES: usize = 1_000;
 
-/// Also where /proc does not tell: a thread that ends is on its CPU to the last.
-fn wants_to_run(pid: u32, tid: u32) -> bool {
-    let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
-    let name_end = stat.iter().rposition(|&byte| byte == b')');
-    name_end.and_then(|end| stat.get(end + 2)).is_none_or(|&state| state == b'R')
+/// `None` where /proc does not have the thread any more.
+fn wants_to_run(pid: u32, tid: u32) -> Option<bool> {
+    let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+    Some(*stat.get(name_end + 2)? == b'R')
 }
+
+/// A thread that ends is on its CPU to the last, and not in /proc any more: that takes microseconds, and the ticks
+/// tell that it goes on.
+const LAST_WAY: Nanos = Nanos::from_secs(1);
 
 impl Raw {
     fn parse(bytes: &[u8]) -> Option<Raw> {
         let long = |n: usize| Some(u64::from_ne_bytes(bytes.get(n * 8..n * 8 + 8)?.try_into().ok()?));
-        let word = |n: usize| Some(u32::from_ne_bytes(bytes.get(104 + n * 4..108 + n * 4)?.try_into().ok()?));
+        let word = |n: usize| Some(u32::from_ne_bytes(bytes.get(112 + n * 4..116 + n * 4)?.try_into().ok()?));
         Some(Raw {
             at: long(1)?,
             user: long(2)?,
@@ -295,15 +300,22 @@ impl Raw {
             tgid: word(0)?,
             mode: word(1)?,
             ended: word(2)? != 0,
-            is_whole: long(0)? == long(17)?,
+            is_whole: long(0)? == long(18)?,
         })
     }
 
-    /// Where the switch off its CPU was missed, a thread that sleeps would seem to run until it wakes. What it ran
-    /// before it slept comes to light then.
-    fn seen_at_rest(self, tid: u32) -> Raw {
-        let is_running = self.at == 0 || wants_to_run(self.tgid, tid);
-        if is_running { self } else { Raw { at: 0, ..self } }
+    /// Where the switch off its CPU was missed, a thread that sleeps would seem to run until it wakes, and one that
+    /// has ended forever. What it ran before it slept comes to light then.
+    fn seen_at_rest(self, tid: u32, now: Nanos) -> Raw {
+        if self.at == 0 {
+            return self;
+        }
+        match wants_to_run(self.tgid, tid) {
+            Some(true) => self,
+            Some(false) => Raw { at: 0, ..self },
+            None if now.0.saturating_sub(self.at) < LAST_WAY.0 => self,
+            None => Raw { at: 0, ended: true, missed: self.missed + 1, ..self },
+        }
     }
 
     /// At the instant `now`: one that is on a CPU has been in its mode since its last boundary.
@@ -373,13 +385,14 @@ mod tests {
     use super::*;
 
     fn raw(at: u64, mode: u32) -> Raw {
-        let mut bytes = [0_u8; 144];
-        for (n, value) in [7, at, 100, 200, 10, 50, 1_050, 350, 1_310, 3, 2, 1, 0].into_iter().enumerate() {
+        let mut bytes = [0_u8; 152];
+        for (n, value) in [7, at, 100, 200, 10, 50, 1_050, 350, 1_310, 3, 2, 1, 0, 5].into_iter().enumerate()
+        {
             bytes[n * 8..n * 8 + 8].copy_from_slice(&u64::to_ne_bytes(value));
         }
-        bytes[104..108].copy_from_slice(&u32::to_ne_bytes(42));
-        bytes[108..112].copy_from_slice(&u32::to_ne_bytes(mode));
-        bytes[136..].copy_from_slice(&u64::to_ne_bytes(7));
+        bytes[112..116].copy_from_slice(&u32::to_ne_bytes(42));
+        bytes[116..120].copy_from_slice(&u32::to_ne_bytes(mode));
+        bytes[144..].copy_from_slice(&u64::to_ne_bytes(7));
         Raw::parse(&bytes).unwrap()
     }
 

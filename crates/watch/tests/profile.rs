@@ -202,13 +202,30 @@ fn a_jvm_has_java_frames() {
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "serving\n", "JDK 17 or later is needed");
     pause(1000);
-    let profile = profile(server.pid(), 499, Duration::from_secs(4));
+    let profile = profile(server.pid(), 997, Duration::from_secs(4));
     let on_cpu = stacks(&profile, Picture::OnCpu);
     let (three, one) =
         (share(on_cpu, "void Shop.priceThree(int)_[j]"), share(on_cpu, "void Shop.priceOne(int)_[j]"));
     println!("priceThree {three:.4}, priceOne {one:.4}, {:?}", profile.missing);
     assert!(three > 0.3 && one > 0.1, "{:?}, {:?}", profile.results.pictures[0].frames, profile.missing);
     assert!((three / (three + one) - 0.75).abs() < 0.03, "{three} {one}");
+    // Who waits for the pool sleeps in the C library, which keeps no frame pointers.
+    let off_cpu = stacks(&profile, Picture::OffCpu);
+    let pool = profile.results.waits.iter().find(|wait| wait.kind == WaitKind::Pool);
+    let pool = pool.unwrap_or_else(|| panic!("{:#?}", off_cpu.lines().collect::<Vec<_>>()));
+    assert_eq!(pool.what, "a connection of HikariCP's pool");
+    // Two of three customers wait at any time, and one sleeps with the connection; or waits for a CPU with it, where
+    // the host is busy: that is no sleep.
+    let mut customers = Stacks::default();
+    let known = off_cpu.iter().map(|(frames, weight)| (frames.collect::<Vec<_>>(), weight));
+    for (frames, weight) in known.filter(|(frames, _)| frames[0] == "customer" && frames.len() > 2) {
+        customers.add(frames, weight);
+    }
+    let waiting = share(&customers, "void Shop$HikariPool.getConnection()_[j]");
+    println!("of the customers' sleep for the pool: {waiting:.3}");
+    assert!(waiting > 0.6, "{:#?}", customers.lines().collect::<Vec<_>>());
+    let quality = &profile.results.quality;
+    assert_eq!((quality.cut_sleeps, quality.mended_sleeps), (0, 0), "{quality:?}");
     // With their callers.
     let callers = on_cpu.iter().filter(|(frames, _)| {
         let frames: Vec<_> = frames.clone().collect();

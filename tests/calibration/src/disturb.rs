@@ -74,6 +74,37 @@ fn killed_at_any_moment_it_leaves_nothing_frozen_and_no_group() {
     assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
 }
 
+/// If this fails, a killed `disturb` leaves a whole service frozen. A host may have both kinds of groups, and a service
+/// its own in either.
+#[test]
+fn killed_at_any_moment_it_leaves_no_whole_group_frozen() {
+    let _together = quiet::together();
+    let kinds: Vec<&str> = ["cgroup", "cgroup2"].into_iter().filter(|kind| has_freezer(kind)).collect();
+    assert!(
+        !kinds.is_empty(),
+        "this host has no control groups with a freezer that this test may use (root may)"
+    );
+    let mut caught = 0;
+    for trial in 0..TRIALS {
+        let kind = kinds[trial as usize % kinds.len()];
+        let group = Group::new(kind);
+        let (victim, beside) = (Victim::start(), Victim::start());
+        group.add(victim.pid());
+        group.add(beside.pid());
+        let pid = victim.pid().to_string();
+        let line = ["pause", "-p", &pid, "--by", "whole-group", "--for", "15ms", "--every", "20ms"];
+        let run = Running::start(&line);
+        run.wait_for_a_random_moment(trial);
+        caught += u64::from(is_frozen(&group.0));
+        run.kill(trial);
+        assert!(!is_frozen(&group.0), "trial {trial}, {kind}");
+        victim.end_by_term();
+        beside.end_by_term();
+    }
+    println!("{caught} of {TRIALS} were killed while the group was frozen");
+    assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
+}
+
 /// If this fails, hogs, memory and files outlive who made them.
 #[test]
 fn killed_at_any_moment_it_leaves_no_process_file_or_socket() {
@@ -240,6 +271,31 @@ impl Drop for Victim {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+/// A control group of this test's, gone when dropped.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(kind: &str) -> Group {
+        let group = mounts(kind)[0].join(format!("parallax-test-whole-{}", std::process::id()));
+        fs::create_dir(&group).unwrap();
+        Group(group)
+    }
+
+    fn add(&self, pid: u32) {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The victims' own children end a moment after them.
+        let begin = clock::now();
+        while fs::remove_dir(&self.0).is_err() && clock::now() < begin + PATIENCE {
+            clock::sleep_until(clock::now() + Nanos::from_millis(1));
+        }
     }
 }
 

@@ -43,13 +43,15 @@ impl Freezer {
         guard: &mut Guard,
     ) -> Result<Freezer, DisturbError> {
         let pid = victim.pid();
-        let (version, group) = find(pid, version)?;
         match scope {
             Scope::Group => {
-                let group = whole(pid, version, group)?;
+                let (version, group) = whole(pid, version)?;
                 Ok(Freezer { version, group, home: None })
             }
-            Scope::Process => Freezer::alone(victim, version, group, guard),
+            Scope::Process => {
+                let (version, group) = find(pid, version)?.remove(0);
+                Freezer::alone(victim, version, group, guard)
+            }
         }
     }
 
@@ -139,8 +141,8 @@ impl Drop for Freezer {
     }
 }
 
-/// The group that the process is in, in the kind of groups that is wished for, or that this host has.
-fn find(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbError> {
+/// The groups that the process is in, of the kind that is wished for or of all that this host has: at least one.
+fn find(pid: u32, wish: Option<Version>) -> Result<Vec<(Version, PathBuf)>, DisturbError> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"))
         .map_err(DisturbError::system(format!("read the control groups of pid {pid}")))?;
     let mounts = fs::read_to_string("/proc/self/mountinfo")
@@ -149,31 +151,41 @@ fn find(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbEr
         Version::One => Hierarchy::One("freezer"),
         Version::Two => Hierarchy::Two,
     };
-    let both = [Version::One, Version::Two];
-    both.into_iter()
-        .filter(|&version| wish.is_none_or(|wish| wish == version))
-        .find_map(|version| Some((version, group_of(&groups, &mounts, hierarchy(version))?)))
-        .ok_or(DisturbError::Lacking { what: "control groups with a freezer of that kind", instead: INSTEAD })
+    let wanted = [Version::One, Version::Two].into_iter();
+    let wanted = wanted.filter(|&version| wish.is_none_or(|wish| wish == version));
+    let found: Vec<_> = wanted
+        .filter_map(|version| Some((version, group_of(&groups, &mounts, hierarchy(version))?)))
+        .collect();
+    match found.is_empty() {
+        true => Err(DisturbError::Lacking {
+            what: "control groups with a freezer of that kind",
+            instead: INSTEAD,
+        }),
+        false => Ok(found),
+    }
 }
 
-/// The whole group, where that is neither everybody's nor ours.
-fn whole(pid: u32, version: Version, group: PathBuf) -> Result<PathBuf, DisturbError> {
-    let file = group.join(version.file());
-    if !file.exists() {
-        let shown = group.display();
+/// The whole group, where that is neither everybody's nor ours. A host may have both kinds of groups, and a process
+/// one of its own in either.
+fn whole(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbError> {
+    let all = find(pid, wish)?;
+    let Some((version, group)) = all.iter().find(|(version, group)| group.join(version.file()).exists())
+    else {
+        let shown = all[0].1.display();
         return Err(DisturbError::Unwise(format!(
             "pid {pid} is in the control group of everybody ({shown}), which cannot be frozen; freeze it alone"
         )));
-    }
-    let (_, own) = find(std::process::id(), Some(version))?;
-    if is_within(&own, &group) {
+    };
+    let own = find(std::process::id(), Some(*version))?;
+    if own.iter().any(|(_, own)| is_within(own, group)) {
         return Err(DisturbError::Unwise(format!(
             "this process is in the control group of pid {pid} ({}), too, and would freeze itself; freeze it alone",
             group.display()
         )));
     }
-    fs::OpenOptions::new().write(true).open(&file).map_err(denied(&format!("freeze {}", group.display())))?;
-    Ok(group)
+    let file = group.join(version.file());
+    fs::OpenOptions::new().write(true).open(file).map_err(denied(&format!("freeze {}", group.display())))?;
+    Ok((*version, group.clone()))
 }
 
 fn is_within(inner: &Path, outer: &Path) -> bool {

@@ -166,7 +166,7 @@ pub struct StackQuality {
     pub stacks: u64,
     /// Of which do not reach the begin of their thread: without frame pointers a walk ends early.
     pub cut_stacks: u64,
-    /// Of which the callers were found although the function at the leaf, one of the C library, hides them.
+    /// Of which a caller was looked for along the stack: neither frame pointers nor the C library's rules led to it.
     pub mended_stacks: u64,
     /// Sleeps with a stack of user space.
     pub sleeps: u64,

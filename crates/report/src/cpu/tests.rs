@@ -162,6 +162,33 @@ fn a_split_at_boundaries_says_what_was_stolen() {
 }
 
 #[test]
+fn time_that_is_in_no_clock_of_the_process_is_told() {
+    let told = |run_ms: u64| {
+        let boundary = CpuBoundary {
+            wall_ns: 10_200_000_000,
+            interrupt_ns: 0,
+            stolen_ns: 200_000_000,
+            system_calls: 0,
+            faults: 0,
+            interrupts: 0,
+            missed_switches: 0,
+        };
+        let split = CpuSplit {
+            method: SplitMethod::Ebpf,
+            user_ns: 9_000_000_000,
+            system_ns: 1_200_000_000,
+            error_ns: 0,
+            reliable: true,
+            ticks: None,
+            boundary: Some(boundary),
+        };
+        outlasts_its_account(&used(run_ms, Some(split)))
+    };
+    // The scheduler booked 10 s.
+    assert_eq!([9_950, 9_995, 10_000, 10_010].map(told), [true, false, false, false]);
+}
+
+#[test]
 fn figures_have_four_digits_and_errors_are_rounded_up() {
     for (value, text) in [
         (0.0, "0.000"),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use record::observation::profile::{NamelessFile, Picture, Sleeper, StackQuality};
 use record::stacks::{Stacks, clean_frame, waits};
 
-use super::layout::{FRAMES, Key, MENDED, STACK_BEFORE, STACK_LOST, STACK_NONE, Weight};
+use super::layout::{FRAMES, GUESSED, Key, STACK_BEFORE, STACK_LOST, STACK_NONE, Weight};
 use super::symbols::{Meaning, Symbols};
 
 /// What a profile's stacks come to.
@@ -84,7 +84,7 @@ impl Folding<'_> {
             }
             return;
         };
-        let is_mended = key.user > 0 && key.user & MENDED != 0;
+        let is_mended = key.user > 0 && key.user & GUESSED != 0;
         let trusted = if is_mended { self.trusted(key.pid, addresses) } else { addresses.clone() };
         let mut reaches = false;
         let last = trusted.len().saturating_sub(1);

@@ -7,8 +7,17 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const FRAMES: usize = 127;
 /// Set in the number of a stack that lies in the second table.
 pub const SECOND_TABLE: i64 = 1 << 30;
-/// Set in the number of a mended stack: the rest is its hash.
-pub const MENDED: i64 = 1 << 62;
+/// Set in the number of a stack that the program walked itself: the rest is its hash.
+pub const WALKED: i64 = 1 << 62;
+/// Set besides where a caller was looked for along the stack.
+pub const GUESSED: i64 = 1 << 61;
+/// Libraries of one process that have rules.
+pub const LIBRARIES: usize = 3;
+/// Rules of all libraries together.
+pub const RULES: u32 = 1 << 17;
+pub const BASE_UNKNOWN: u8 = 0;
+pub const BASE_STACK: u8 = 1;
+pub const BASE_FRAME: u8 = 2;
 /// There is no stack.
 pub const STACK_NONE: i64 = -1;
 /// Both tables were full there.
@@ -23,6 +32,33 @@ pub struct Control {
     pub ended: u64,
     pub only_process: u32,
     pub pad: u32,
+}
+
+/// From an address on: where the stack pointer and the frame pointer of the caller are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Rule {
+    pub at: u32,
+    pub words: u16,
+    pub base: u8,
+    pub saved: u8,
+}
+
+/// A library's code in a process.
+#[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Library {
+    pub start: u64,
+    pub end: u64,
+    pub bias: u64,
+    pub first: u32,
+    pub count: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct Libraries {
+    pub of: [Library; LIBRARIES],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, KnownLayout, Immutable)]
@@ -116,7 +152,13 @@ mod tests {
         assert!(header.contains(&format!("STACK_NONE = {STACK_NONE},")));
         assert!(header.contains(&format!("STACK_BEFORE = {STACK_BEFORE},")));
         assert!(header.contains("SECOND_TABLE = 1 << 30,") && SECOND_TABLE == 1 << 30);
-        assert!(header.contains("#define MENDED (1LL << 62)") && MENDED == 1 << 62);
+        assert!(header.contains("#define WALKED (1LL << 62)") && WALKED == 1 << 62);
+        assert!(header.contains("#define GUESSED (1LL << 61)") && GUESSED == 1 << 61);
+        assert_eq!((size_of::<Rule>(), offset_of!(Rule, base), offset_of!(Rule, saved)), (8, 6, 7));
+        assert_eq!((size_of::<Library>(), size_of::<Libraries>()), (32, 32 * LIBRARIES));
+        assert!(header.contains(&format!("LIBRARIES = {LIBRARIES},")));
+        assert!(header.contains("RULES = 1 << 17,") && RULES == 1 << 17);
+        assert!(header.contains("BASE_UNKNOWN = 0, BASE_STACK, BASE_FRAME"));
         assert!(header.contains("ON_CPU = 0,\n\tOFF_CPU,\n\tRUN_QUEUE,"), "the order of `Picture::ALL`");
     }
 

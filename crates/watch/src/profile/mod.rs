@@ -10,6 +10,7 @@ mod perf_map;
 mod programs;
 mod spaces;
 mod symbols;
+mod unwind;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use self::perf_map::PerfMap;
 use self::programs::Programs;
 use self::spaces::Spaces;
 use self::symbols::Symbols;
+use self::unwind::Unwinding;
 use crate::kernel::{LoadError, require_host_pids};
 
 /// Samples a second on each CPU unless told otherwise: a prime, so that it does not beat with what a server does in
@@ -51,6 +53,7 @@ pub enum ProfileError {
 pub struct Profiler {
     programs: Programs,
     spaces: Spaces,
+    unwinding: Unwinding,
     roots: Vec<u32>,
     rate: u32,
     began: Nanos,
@@ -79,11 +82,16 @@ impl Profiler {
         require_host_pids()?;
         processes.iter().try_for_each(|pid| is_process(*pid))?;
         let mut programs = Programs::load(rate)?;
+        let all = with_children(processes);
+        let (mut spaces, mut unwinding) = (Spaces::default(), Unwinding::default());
+        // First: nobody's first sleep is to lose its callers.
+        all.iter().for_each(|pid| look_at(*pid, 0, &mut spaces, &mut unwinding, &programs));
         let began = clock::now();
-        programs.watch(&with_children(processes), began)?;
+        programs.watch(&all, began)?;
         let mut profiler = Profiler {
             programs,
-            spaces: Spaces::default(),
+            spaces,
+            unwinding,
             roots: processes.to_vec(),
             rate,
             began,
@@ -115,7 +123,7 @@ impl Profiler {
         } else if processes.len() != self.known {
             for (pid, parent) in &processes {
                 if self.spaces.of(*pid).is_none() {
-                    self.spaces.look(*pid, *parent);
+                    look_at(*pid, *parent, &mut self.spaces, &mut self.unwinding, &self.programs);
                 }
             }
             self.known = processes.len();
@@ -126,7 +134,7 @@ impl Profiler {
     fn look_at_all(&mut self) {
         let processes = self.programs.processes();
         for (pid, parent) in &processes {
-            self.spaces.look(*pid, *parent);
+            look_at(*pid, *parent, &mut self.spaces, &mut self.unwinding, &self.programs);
         }
         self.known = processes.len();
         self.looked = clock::now();
@@ -194,6 +202,14 @@ impl Profiler {
             cost_runs: cost.map(|cost| cost.runs),
         };
         Ok(Profile { results, stacks: folded.stacks, missing })
+    }
+}
+
+fn look_at(pid: u32, parent: u32, spaces: &mut Spaces, unwinding: &mut Unwinding, programs: &Programs) {
+    if spaces.look(pid, parent)
+        && let Some(space) = spaces.of(pid)
+    {
+        unwinding.tell(pid, space, programs);
     }
 }
 

@@ -9,7 +9,7 @@ use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, ProgramMut
 use units::Nanos;
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::layout::{self, Control, Key, MENDED, SECOND_TABLE, Totals, Weight};
+use super::layout::{self, Control, Key, Libraries, Rule, SECOND_TABLE, Totals, WALKED, Weight};
 use crate::kernel::LoadError;
 use crate::kernel::load::{begin, keep_statistics, map, programs_of, refused, word};
 
@@ -97,6 +97,21 @@ impl Programs {
             .map_err(|e| refused(&e))
     }
 
+    /// Puts rules into the kernel's table; `None` when it refuses.
+    pub fn set_rules(&self, first: u32, rules: &[Rule]) -> Option<()> {
+        let count = u32::try_from(rules.len()).ok()?;
+        let places: Vec<u32> = (first..first.checked_add(count)?).collect();
+        let table = map(&self.object, "rules");
+        let any = MapFlags::ANY;
+        table.update_batch(places.as_bytes(), rules.as_bytes(), count, any, any).ok()
+    }
+
+    /// Which libraries a process has whose rules are in the table. Without them it is walked by frame pointers.
+    pub fn set_libraries(&self, pid: u32, libraries: &Libraries) {
+        let _ =
+            map(&self.object, "libraries").update(&pid.to_ne_bytes(), libraries.as_bytes(), MapFlags::ANY);
+    }
+
     /// Who is watched by now, and by whom each was forked, or 0.
     pub fn processes(&self) -> Vec<(u32, u32)> {
         let processes = map(&self.object, "processes");
@@ -133,12 +148,12 @@ impl Programs {
     /// The addresses of each of `stacks`, the leaf first.
     pub fn stacks(&self, stacks: impl Iterator<Item = i64>) -> BTreeMap<i64, Vec<u64>> {
         let tables = [map(&self.object, "stacks"), map(&self.object, "more_stacks")];
-        let mended = map(&self.object, "mended_stacks");
+        let walked = map(&self.object, "walked_stacks");
         let mut found = BTreeMap::new();
         for stack in stacks.filter(|stack| *stack >= 0) {
             found.entry(stack).or_insert_with(|| {
-                let raw = if stack & MENDED != 0 {
-                    mended.lookup(&stack.to_ne_bytes(), MapFlags::ANY)
+                let raw = if stack & WALKED != 0 {
+                    walked.lookup(&stack.to_ne_bytes(), MapFlags::ANY)
                 } else {
                     let table = &tables[usize::from(stack & SECOND_TABLE != 0)];
                     let number =

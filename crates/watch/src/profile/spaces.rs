@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
+use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -12,6 +13,8 @@ use std::rc::Rc;
 const MAPPINGS_MOST: usize = 65_536;
 /// Files that are held open: far more than a server maps, and fewer than descriptors by default.
 const FILES_MOST: usize = 512;
+/// Of a library: some have megabytes.
+const FILE_MOST: u64 = 64 << 20;
 
 /// A file that is mapped for execution.
 #[derive(Debug)]
@@ -31,6 +34,27 @@ pub enum Backing {
     Vdso,
     /// Memory of no file: what a compiler at run time wrote, as a rule.
     Anonymous,
+}
+
+/// A file's code in a process.
+#[derive(Debug)]
+pub struct Code {
+    pub start: u64,
+    pub end: u64,
+    /// In the file.
+    pub offset: u64,
+    pub module: Rc<Module>,
+}
+
+impl Module {
+    /// All of the file.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        let mut file = self.file.as_ref()?;
+        let mut bytes = Vec::new();
+        file.rewind().ok()?;
+        file.take(FILE_MOST).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -69,6 +93,16 @@ impl Space {
             Backing::Vdso | Backing::Anonymous => from_start,
         };
         Some((mapping.backing.clone(), offset))
+    }
+
+    /// The code of the files whose names are wanted.
+    pub fn code(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = Code> {
+        self.mappings.iter().filter_map(move |(&start, mapping)| match &mapping.backing {
+            Backing::File { module, offset } if wanted(&module.name) => {
+                Some(Code { start, end: mapping.end, offset: *offset, module: Rc::clone(module) })
+            }
+            _ => None,
+        })
     }
 
     /// Whether a file of this name is mapped.
