@@ -10,6 +10,7 @@ mod blame;
 mod both_sides;
 #[cfg(test)]
 mod damage;
+#[cfg(test)]
 mod far_side;
 #[cfg(test)]
 mod itself;
