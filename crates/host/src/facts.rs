@@ -1,6 +1,9 @@
 //! Facts of this host that a reader of a record needs in order to compare it with another.
 
 use std::fs;
+use std::path::Path;
+
+use crate::pid_namespace::sees_host_pids;
 
 /// What could be read of this host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,7 +45,7 @@ impl Facts {
             clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             hypervisor: hypervisor(&cpu_info),
             boot_id: line("/proc/sys/kernel/random/boot_id"),
-            pid: pid(),
+            pid: sees_host_pids(Path::new("/")).unwrap_or(false).then(std::process::id),
             monotonic_offset: fs::read_to_string("/proc/self/timens_offsets")
                 .ok()
                 .and_then(|text| offset(&text)),
@@ -53,12 +56,6 @@ impl Facts {
 fn line(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-/// As the whole host numbers it. The first namespace has a number of its own (`PROC_PID_INIT_INO` of the kernel).
-fn pid() -> Option<u32> {
-    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
-    (namespace.as_os_str() == "pid:[4026531836]").then(std::process::id)
 }
 
 /// Of time_namespaces(7): a line a clock, with seconds and nanoseconds.

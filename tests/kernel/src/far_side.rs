@@ -102,17 +102,18 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     let _together = quiet::together();
     let far = FarHost::start();
     let server = Plan::of("threads").start_on(&far);
-    let ended = Run::of(&far, &server, &["-d", "3s"]).end();
+    // Longer than the interval after which an observer that nobody leads prints a line.
+    let ended = Run::of(&far, &server, &["-d", "5s"]).end();
     // Few requests make a run that is not to be believed, and yet one that can be explained.
     assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.said);
-    assert!(ended.said.contains("300 by their connection"), "{}", ended.said);
+    assert!(ended.said.contains("500 by their connection"), "{}", ended.said);
     assert!(ended.said.contains("of another host, whose clock is known within"), "{}", ended.said);
     // Before, after, and each second between.
-    assert!(check_clocks(&ended.server()) >= 4);
+    assert!(check_clocks(&ended.server()) >= 6);
     let explained = ended.explained();
     assert_eq!(
         (&explained["join"]["by_ends"], &explained["join"]["others_at_servers"]),
-        (&300.into(), &0.into())
+        (&500.into(), &0.into())
     );
     let accounts = server.accounts();
     let served: u64 = accounts.iter().map(|account| account.written_ns - account.read_ns).sum();

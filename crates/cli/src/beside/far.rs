@@ -42,7 +42,7 @@ pub fn command(host: &str, pid: u32) -> Command {
     let script = format!(
         "d=$(mktemp -d /tmp/parallax-XXXXXXXXXX) && echo \"$d\" || exit 1; \
          parallax watch --led --requests all -p {pid} -o \"$d/server\"; s=$?; \
-         if [ $s != 0 ] || tar -C \"$d/server\" -cf - .; then rm -rf \"$d\"; fi; exit $s"
+         if [ ! -e \"$d/server/run.json\" ] || tar -C \"$d/server\" -cf - .; then rm -rf \"$d\"; fi; exit $s"
     );
     command.args(["--", host]).arg(format!("exec sh -c '{script}'"));
     command

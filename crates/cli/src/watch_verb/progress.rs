@@ -21,7 +21,7 @@ pub enum Progress {
 
 impl Progress {
     pub fn begin(args: &Args, subject: &Subject<'_>, stop: &Arc<AtomicBool>) -> Progress {
-        if args.json {
+        if args.json || args.led {
             return Progress::Quiet;
         }
         let look = terminal::live_look(args.no_color).filter(|_| !args.no_tui);
