@@ -111,8 +111,9 @@ struct {
 } totals SEC(".maps");
 
 /* What only this program reads of a thread. */
-struct task_struct___cpu {
+struct task_struct___own {
 	int on_cpu;
+	u64 start_time;
 } __attribute__((preserve_access_index));
 
 enum doing { RUNS = 0, SLEEPS, WAITS, GONE };
@@ -221,13 +222,17 @@ static __always_inline void advance(struct totals *sums, struct thread *thread, 
 		add(sums, task, RUN_QUEUE, thread->user, thread->kernel, 1, passed);
 }
 
-/* One that nothing is known of did until now what it was found doing. */
+/* One that nothing is known of did until now what it was found doing, as long as it has been there. */
 static __always_inline struct thread *thread_of(struct task_struct *task, struct totals *sums, u32 doing, u64 at)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	u64 born;
 
 	if (thread)
 		return thread;
+	born = BPF_CORE_READ((struct task_struct___own *)task, start_time);
+	if (at < born)
+		at = born;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
 		sums->threads_lost++;
@@ -284,7 +289,7 @@ static __always_inline int woken(struct task_struct *task)
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!thread) {
 		/* Told of before it slept, unless it has been asleep since before. */
-		if (!task->__state || BPF_CORE_READ((struct task_struct___cpu *)task, on_cpu))
+		if (!task->__state || BPF_CORE_READ((struct task_struct___own *)task, on_cpu))
 			return 0;
 		thread = thread_of(task, sum, SLEEPS, control.began);
 	}

@@ -5,12 +5,12 @@
 //! goes the longer way past its tracepoints, so they are attached for a measurement and no longer.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use libbpf_rs::btf::{Btf, BtfType};
 use libbpf_rs::{Link, Map, MapCore, MapFlags, Object, ObjectBuilder};
 use units::Nanos;
 
+use crate::kernel::load::begin;
 use crate::kernel::{LoadError, refused, require_host_pids};
 
 /// Whose threads have clocks.
@@ -85,9 +85,7 @@ impl ThreadClocks {
     /// (2026-11-22, a virtual machine with two cores), as long as they are attached.
     pub fn start(watched: &Watched) -> Result<ThreadClocks, LoadError> {
         require_host_pids()?;
-        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return Err(LoadError::NoTypes);
-        }
+        begin()?;
         let object = load(watched)?;
         let links: Result<_, _> = object.progs_mut().map(|program| program.attach()).collect();
         let links = links.map_err(|e| refused(&e))?;

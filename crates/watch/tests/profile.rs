@@ -273,6 +273,7 @@ fn children_are_looked_at_too() {
     assert!(three + one > 0.9, "{three} {one}");
     let ours = profile.results.processes.iter().filter(|process| process.name.as_deref() == Some("shares"));
     assert_eq!(ours.count(), 2, "{:?}", profile.results.processes);
+    assert_eq!(profile.results.processes[0].pid, shell.pid(), "who was named comes first");
 }
 
 #[test]

@@ -46,22 +46,45 @@ fn a_port_that_nobody_listens_on_is_refused() {
     check_refused(&watch(&["--port", &port, "-d", "1s"]).output().unwrap(), &[&port]);
 }
 
+/// The program where nobody may run it, started by nobody: what is built may lie in a folder of root's.
+fn as_nobody(folder: &std::path::Path) -> Command {
+    let copy = folder.join("parallax");
+    std::fs::copy(binary::parallax(), &copy).unwrap();
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder, all).unwrap();
+    let mut command = Command::new(copy);
+    command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).uid(NOBODY).gid(NOBODY);
+    command
+}
+
 #[test]
 fn a_user_without_the_privilege_is_told_what_is_needed() {
     let _together = quiet::together();
     let folder = tempfile::tempdir().unwrap();
-    // Where nobody may run it from: what is built may lie in a folder of root's.
-    let copy = folder.path().join("parallax");
-    std::fs::copy(binary::parallax(), &copy).unwrap();
-    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(folder.path(), all).unwrap();
     let server = Plan::of("threads").start();
-    let mut command = Command::new(copy);
-    command
-        .args(["watch", "-p", &server.pid().to_string(), "-d", "1s", "-o"])
-        .arg(folder.path().join("record"));
-    command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).uid(NOBODY).gid(NOBODY);
+    let pid = server.pid().to_string();
+    let mut command = as_nobody(folder.path());
+    command.args(["watch", "-p", &pid, "-d", "1s", "-o"]).arg(folder.path().join("record"));
     check_refused(&command.output().unwrap(), &["root"]);
+    let mut command = as_nobody(folder.path());
+    check_refused(&command.args(["cpu", "--split", "ebpf", "0.1", "--", &pid]).output().unwrap(), &["root"]);
+}
+
+/// Its total needs no privilege. If this fails, whoever has none is told so in a library's words, or not at all.
+#[test]
+fn cpu_without_the_privilege_divides_by_ticks_and_says_why() {
+    let _together = quiet::together();
+    let folder = tempfile::tempdir().unwrap();
+    let server = Plan::of("threads").start();
+    let pid = server.pid().to_string();
+    let output = as_nobody(folder.path()).args(["cpu", "0.1", "--", &pid]).output().unwrap();
+    let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains(&pid), "{out}{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(
+        said.starts_with("parallax: user and system are by ticks alone; ") && said.contains("root"),
+        "{said}"
+    );
 }
 
 /// The program as a container has it: the first process of a PID namespace of its own.

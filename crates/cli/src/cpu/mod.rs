@@ -313,6 +313,9 @@ impl<'a> Watch<'a> {
             let written = writer.finish(&self.document);
             self.damage = self.damage.take().or(written.err());
         }
+        if let Some(fact) = self.splitter.missing() {
+            say(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
+        }
         for process in &total.processes {
             if let Some(told) = tell::ended(process).filter(|_| !self.args.all) {
                 say(told);

@@ -100,7 +100,11 @@ impl Args {
             least.written()
         );
         ensure!(self.threshold > Nanos::ZERO, "--threshold must be more than 0");
-        ensure!(self.duration != Some(Nanos::ZERO), "-d must be more than 0");
+        ensure!(
+            self.duration.is_none_or(|duration| duration >= self.resolution),
+            "-d must be at least {}, the time to the first tick",
+            self.resolution.written()
+        );
         if self.no_pin {
             return Ok(vec![None]);
         }
@@ -140,6 +144,25 @@ pub fn written(priority: Priority) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If this fails, a run without a single tick is done and well.
+    #[test]
+    fn a_run_that_is_over_before_its_first_tick_is_refused() {
+        let refused = |line: &[&str]| {
+            #[derive(clap::Parser)]
+            struct Line {
+                #[command(flatten)]
+                args: Args,
+            }
+            let line = std::iter::once(&"hiccup").chain(line);
+            <Line as clap::Parser>::parse_from(line).args.meters().err().map(|error| error.to_string())
+        };
+        let told = "-d must be at least 1ms, the time to the first tick";
+        assert_eq!(refused(&["-d", "1us"]).as_deref(), Some(told));
+        assert_eq!(refused(&["-d", "0s"]).as_deref(), Some(told));
+        assert_eq!(refused(&["-d", "1ms"]), None);
+        assert!(refused(&["-d", "1ms", "--resolution", "10ms"]).is_some());
+    }
 
     #[test]
     fn a_priority_is_read_as_it_is_written() {

@@ -51,6 +51,13 @@ pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow
 
 /// All three of records; of single files the one they hold, which their names tell.
 fn pictures_of(before: &Path, after: &Path) -> anyhow::Result<Vec<Picture>> {
+    for path in [before, after] {
+        ensure!(
+            path.exists(),
+            "there is no profile `{}`; name a record's folder or a collapsed file",
+            path.display()
+        );
+    }
     ensure!(
         before.is_dir() == after.is_dir(),
         "`{}` and `{}` are not of one sort; name two records or two collapsed files",
@@ -70,4 +77,19 @@ fn pictures_of(before: &Path, after: &Path) -> anyhow::Result<Vec<Picture>> {
     let name = after.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let known = Picture::ALL.into_iter().find(|picture| picture.name() == name);
     Ok(vec![known.unwrap_or(Picture::OnCpu)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_profile_is_told_apart_from_two_sorts_of_profiles() {
+        let refused = |before: &Path, after: &Path| pictures_of(before, after).unwrap_err().to_string();
+        let (folder, file) = (Path::new(env!("CARGO_MANIFEST_DIR")), Path::new(file!()).file_name().unwrap());
+        let file = folder.join("src/profile_verb").join(file);
+        assert!(refused(Path::new("/nowhere"), folder).starts_with("there is no profile `/nowhere`"));
+        assert!(refused(&file, folder).contains("are not of one sort"));
+        assert!(refused(folder, folder).contains("is no record of a profile"));
+    }
 }

@@ -132,7 +132,14 @@ impl Profiler {
     }
 
     fn look_at_all(&mut self) {
-        let processes = self.programs.processes();
+        let mut processes = self.programs.processes();
+        // While others attach to it, the kernel may pass by our program at forks.
+        for pid in with_children(&self.roots) {
+            if !processes.iter().any(|(known, _)| *known == pid) {
+                self.programs.follow(pid);
+                processes.push((pid, 0));
+            }
+        }
         for (pid, parent) in &processes {
             look_at(*pid, *parent, &mut self.spaces, &mut self.unwinding, &self.programs);
         }
@@ -172,7 +179,11 @@ impl Profiler {
         let stacks = weights.iter().flat_map(|(key, _)| [key.user, key.kernel()]);
         let addresses = self.programs.stacks(stacks);
         let totals = self.programs.totals();
-        let processes = self.programs.processes();
+        let mut processes = self.programs.processes();
+        // Those that were named come first.
+        processes.sort_by_key(|(pid, _)| {
+            (self.roots.iter().position(|root| root == pid).unwrap_or(usize::MAX), *pid)
+        });
         let mut missing = Vec::new();
         let perf_maps = perf_maps(&processes, &self.spaces, &mut missing);
         let mut symbols = Symbols::new(self.spaces, perf_maps);

@@ -73,6 +73,15 @@ impl Programs {
         Ok(())
     }
 
+    /// Counts what a process does whose fork was not seen, too. Where there is no room, it is left out.
+    pub fn follow(&self, pid: u32) {
+        let nobody = 0_u32.to_ne_bytes();
+        let known = map(&self.object, "processes").update(&pid.to_ne_bytes(), &nobody, MapFlags::ANY);
+        if known.is_ok() {
+            let _ = self.control(Control { began: self.began.0, ended: 0, only_process: 0, pad: 0 });
+        }
+    }
+
     /// Stops counting: what threads still do is counted up to now.
     ///
     /// # Errors
