@@ -32,10 +32,8 @@ static __always_inline struct place take_place(u32 size)
 	u32 cpu = bpf_get_smp_processor_id();
 	struct lane *lane = bpf_map_lookup_elem(&lanes, &cpu);
 
-	if (!lane)
-		return place;
 	size = (size + 7) & ~7U;
-	if (lane->reserved + size + LANE_MARGIN - lane->taken > settings.lane_bytes) {
+	if (!lane || lane->reserved + size + LANE_MARGIN - lane->taken > settings.lane_bytes) {
 		__sync_fetch_and_add(&losses.lane_full, 1);
 		return place;
 	}

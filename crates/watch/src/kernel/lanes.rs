@@ -47,8 +47,9 @@ pub struct Lanes {
     memory: MmapRaw,
     secret: u64,
     lane_bytes: usize,
-    /// Up to where each lane was looked through.
+    /// Up to where each lane was looked through, and when the last event there was.
     seen: Vec<u64>,
+    last: Vec<u64>,
     /// What was seen and not handed over, in the order of its time.
     waiting: Vec<Waiting>,
     /// When the latest event was that the previous round saw.
@@ -73,7 +74,13 @@ impl Lanes {
     pub fn map(map: &Map<'_>, secret: u64, lane_bytes: usize, cpus: usize) -> std::io::Result<Lanes> {
         let length = value_bytes(lane_bytes) * cpus;
         let memory = MmapOptions::new().len(length).map_raw(map.as_fd().as_raw_fd())?;
-        Ok(Lanes { memory, secret, lane_bytes, seen: vec![0; cpus], waiting: Vec::new(), latest: 0 })
+        Ok(Lanes::in_memory(memory, secret, lane_bytes, cpus))
+    }
+
+    fn in_memory(memory: MmapRaw, secret: u64, lane_bytes: usize, cpus: usize) -> Lanes {
+        assert!(memory.len() >= value_bytes(lane_bytes) * cpus, "all lanes are mapped");
+        let (seen, last) = (vec![0; cpus], vec![0; cpus]);
+        Lanes { memory, secret, lane_bytes, seen, last, waiting: Vec::new(), latest: 0 }
     }
 
     /// Hands over what is not later than what the round before saw. Called every few milliseconds.
@@ -98,15 +105,14 @@ impl Lanes {
         let mut all_until = u64::MAX;
         for lane in 0..self.seen.len() {
             let reserved = self.marks(lane).reserved.load(Ordering::Acquire);
-            let mut last = None;
             while self.seen[lane] < reserved {
                 let position = self.seen[lane];
                 let Some((at, size)) = self.whole_event(lane, position) else {
                     // Its program was interrupted while it wrote. Nothing later than what came before it is sure.
-                    all_until = all_until.min(last.unwrap_or(0));
+                    all_until = all_until.min(self.last[lane]);
                     break;
                 };
-                last = Some(at);
+                self.last[lane] = at;
                 self.seen[lane] += u64::from(size);
                 let lane = u32::try_from(lane).expect("CPUs are counted in 32 bits");
                 self.waiting.push(Waiting { at, lane, position, size });
@@ -187,3 +193,149 @@ impl Lanes {
 }
 
 const _: () = assert!(offset_of!(Marks, taken) == 64);
+
+#[cfg(test)]
+mod tests {
+    use memmap2::MmapMut;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECRET: u64 = 0x5eed_0000_0000_0001;
+    const LANE: usize = 4096;
+    const NOTHING: [u64; 0] = [];
+    const BARE: usize = size_of::<Head>();
+
+    /// Lanes that nobody shares, and what the kernel's side would write.
+    struct Planted(Lanes);
+
+    impl Planted {
+        fn new(cpus: usize) -> Planted {
+            let memory = MmapMut::map_anon(value_bytes(LANE) * cpus).unwrap();
+            Planted(Lanes::in_memory(memory.into(), SECRET, LANE, cpus))
+        }
+
+        /// Takes a place, as far as there is room, and writes all but the stamp.
+        fn begin(&mut self, lane: usize, at: u64, bytes: &[u8]) -> Option<u64> {
+            let size = (BARE + bytes.len()).next_multiple_of(8);
+            let marks = self.0.marks(lane);
+            let position = marks.reserved.load(Ordering::Relaxed);
+            if position + size as u64 - marks.taken.load(Ordering::Relaxed) > LANE as u64 {
+                return None;
+            }
+            marks.reserved.store(position + size as u64, Ordering::Relaxed);
+            self.write(lane, position, offset_of!(Head, at), &at.to_ne_bytes());
+            self.write(lane, position, offset_of!(Head, size), &(size as u32).to_ne_bytes());
+            self.write(lane, position, BARE, bytes);
+            Some(position)
+        }
+
+        fn end(&mut self, lane: usize, position: u64) {
+            self.write(lane, position, 0, &(position + SECRET).to_ne_bytes());
+        }
+
+        fn tell(&mut self, lane: usize, at: u64, bytes: &[u8]) -> bool {
+            let position = self.begin(lane, at, bytes);
+            position.inspect(|&position| self.end(lane, position)).is_some()
+        }
+
+        fn write(&mut self, lane: usize, position: u64, offset: usize, bytes: &[u8]) {
+            let at = self.0.at(lane, position).wrapping_add(offset).cast_mut();
+            // SAFETY: within the mapping: an event that begins in a lane ends in its slack at the latest. Nobody else
+            // has it.
+            #[expect(unsafe_code, reason = "what the kernel's side does")]
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+            }
+        }
+
+        fn round(&mut self) -> Vec<u64> {
+            let mut told = Vec::new();
+            self.0.round(|raw| told.push(at_of(raw)));
+            told
+        }
+    }
+
+    fn at_of(raw: &[u8]) -> u64 {
+        Head::ref_from_prefix(raw).unwrap().0.at
+    }
+
+    #[test]
+    fn all_lanes_come_in_the_order_of_their_time() {
+        let mut planted = Planted::new(3);
+        for (lane, at) in [(0, 10), (0, 30), (1, 20), (2, 5), (1, 40)] {
+            assert!(planted.tell(lane, at, b""));
+        }
+        assert_eq!(planted.round(), NOTHING, "another lane may still be about to tell of then");
+        assert!(planted.tell(2, 15, b""));
+        assert_eq!(planted.round(), [5, 10, 15, 20, 30, 40]);
+    }
+
+    /// If this fails, half an event is read, or what came after it is told before it.
+    #[test]
+    fn an_event_that_is_being_written_holds_back_what_came_later() {
+        let mut planted = Planted::new(2);
+        assert!(planted.tell(0, 10, b""));
+        let position = planted.begin(0, 12, b"half").unwrap();
+        for (lane, at) in [(0, 14), (1, 5), (1, 20)] {
+            assert!(planted.tell(lane, at, b""));
+        }
+        assert_eq!(planted.round(), NOTHING);
+        assert_eq!(planted.round(), [5, 10]);
+        planted.end(0, position);
+        assert_eq!(planted.round(), [12, 14, 20]);
+    }
+
+    #[test]
+    fn what_lay_there_a_lap_ago_is_no_event() {
+        let mut planted = Planted::new(1);
+        // Each lap begins at the same place, and all that is there looks like the stamps of the lap before.
+        for lap in 0..5_u64 {
+            let stamp = (lap * LANE as u64 + SECRET).to_ne_bytes();
+            assert!(planted.tell(0, lap * 10 + 1, &stamp.repeat((LANE - BARE) / 8)));
+            assert!(planted.begin(0, 0, b"").is_none(), "it is full");
+            planted.round();
+            assert_eq!(planted.round(), [lap * 10 + 1]);
+        }
+        let position = planted.begin(0, 99, b"").unwrap();
+        assert_eq!((planted.round(), planted.round()), (vec![], vec![]));
+        planted.end(0, position);
+        planted.round();
+        assert_eq!(planted.round(), [99]);
+    }
+
+    proptest! {
+        /// Whatever is told is handed over once, in order, and its room is given back.
+        #[test]
+        fn nothing_is_lost_and_nothing_comes_twice(
+            steps in proptest::collection::vec((0_usize..3, 0_usize..900, any::<bool>()), 1..300)
+        ) {
+            let mut planted = Planted::new(3);
+            let (mut told, mut came) = (Vec::new(), Vec::new());
+            for (at, (lane, length, round)) in steps.into_iter().enumerate() {
+                if planted.tell(lane, at as u64, &vec![at as u8; length]) {
+                    told.push((at as u64, length));
+                }
+                if round {
+                    planted.0.round(|raw| came.push(told_by(raw)));
+                }
+            }
+            planted.0.rest(|raw| came.push(told_by(raw)));
+            prop_assert_eq!(came.iter().map(|one| one.0).collect::<Vec<_>>(), told.iter().map(|one| one.0).collect::<Vec<_>>());
+            for (&(_, length), (_, bytes)) in told.iter().zip(&came) {
+                prop_assert_eq!(length.next_multiple_of(8), bytes.len());
+            }
+            for lane in 0..3 {
+                let marks = planted.0.marks(lane);
+                prop_assert_eq!(marks.taken.load(Ordering::Relaxed), marks.reserved.load(Ordering::Relaxed));
+            }
+        }
+    }
+
+    fn told_by(raw: &[u8]) -> (u64, Vec<u8>) {
+        let bytes = raw[BARE..].to_vec();
+        let at = at_of(raw);
+        assert!(bytes.iter().rev().skip(7).all(|&byte| byte == at as u8), "the bytes are its own");
+        (at, bytes)
+    }
+}
