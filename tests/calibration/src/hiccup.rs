@@ -128,7 +128,7 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
         (&["--resolution", "1us"], "--resolution must be from 50us to 1s"),
         (&["--", "no-such-program-here"], "there is no program `no-such-program-here`"),
         (&["--priority", "high"], "write normal, nice:N"),
-        (&["-d", "0s"], "-d must be more than 0"),
+        (&["-d", "0s"], "-d must be at least 1ms, the time to the first tick"),
     ] {
         let out = Command::new(binary::path()).arg("hiccup").args(line).output().unwrap();
         let text = String::from_utf8(out.stderr).unwrap();
