@@ -230,7 +230,7 @@ fn a_thread_that_never_leaves_its_cpu_is_seen() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut burner = Burner::start();
     let pid = burner.child.id();
-    writeln!(burner.orders, "spin 600").unwrap();
+    writeln!(burner.orders, "spin 3000").unwrap();
     clock::sleep_until(clock::now() + Nanos::from_millis(50));
     let mut clocks = ThreadClocks::start(&Watched::Pids(vec![pid])).unwrap();
     clock::sleep_until(clock::now() + Nanos::from_millis(200));

@@ -99,7 +99,7 @@ fn check_clocks(server: &Path) -> usize {
 /// If this fails, records of two hosts are joined by luck, and a slow server is taken for a slow network.
 #[test]
 fn a_run_is_watched_on_a_host_with_another_clock() {
-    let _together = quiet::together();
+    let _alone = quiet::alone();
     let far = FarHost::start();
     let server = Plan::of("threads").start_on(&far);
     // Longer than the interval after which an observer that nobody leads prints a line.
@@ -186,7 +186,7 @@ fn what_cannot_be_watched_over_there_is_told_in_one_line() {
     for (login, pid, told) in [
         (Login::Root, 4_194_305, "on far-root: there is no process 4194305"),
         (Login::Bare, server.pid(), "far-bare has no `parallax` where ssh looks for it"),
-        (Login::Nobody, server.pid(), "on far-nobody: "),
+        (Login::Nobody, server.pid(), "on far-nobody: this needs the right"),
         (Login::Stranger, server.pid(), "Permission denied (publickey)"),
         (Login::Nowhere, server.pid(), "Connection refused; `ssh far-nowhere true` must work"),
     ] {

@@ -53,19 +53,23 @@ pub struct FarHost {
     ip: Ipv4Addr,
 }
 
+/// Its folder, as it sees it: whatever lies above it here, and whoever may go there.
+const FAR: &str = "/run/far";
+
 /// What makes the host: runs in new mount, network and time namespaces, and ends as sshd.
 const MAKE: &str = r#"
 set -e
 cd "$1"
 mount --bind boot_id /proc/sys/kernel/random/boot_id
 mount -t tmpfs tmpfs /run
-mkdir /run/sshd
+mkdir /run/sshd /run/far
+mount --bind . /run/far
 mount --bind tmp /tmp
 ip link set lo up
 echo $$ >pid.new
 mv pid.new pid
 while ! ip addr show dev far 2>/dev/null | grep -q "inet "; do sleep 0.01; done
-exec "$2" -D -e -f "$1/sshd_config"
+exec "$2" -D -e -f /run/far/sshd_config
 "#;
 
 impl FarHost {
@@ -101,7 +105,9 @@ impl FarHost {
         run(&mut command(&["ip", "link", "set", &near, "up"]));
         run(self.within().args(["ip", "link", "set", "far", "up"]));
         run(self.within().args(["ip", "addr", "add", &theirs, "dev", "far"]));
-        let answers = || self.ssh(Login::Root).arg("true").output().unwrap().status.success();
+        // Without its link the address would lead out of this machine.
+        let is_linked = || Path::new("/sys/class/net").join(&near).exists();
+        let answers = || is_linked() && self.ssh(Login::Root).arg("true").output().unwrap().status.success();
         assert!(wait::until(PATIENCE, answers), "sshd does not answer: {}", self.log());
     }
 
@@ -143,7 +149,8 @@ impl FarHost {
     pub fn cut_off(&self) {
         let sessions = format!("/proc/{0}/task/{0}/children", self.pid());
         for session in fs::read_to_string(sessions).unwrap().split_whitespace() {
-            kill_process(Pid::from_raw(session.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+            // It may have ended since.
+            let _ = kill_process(Pid::from_raw(session.parse().unwrap()).unwrap(), Signal::KILL);
         }
     }
 }
@@ -182,16 +189,16 @@ fn write_files(folder: &Path, ip: Ipv4Addr, port: u16) {
     fs::write(
         folder.join("sshd_config"),
         format!(
-            "ListenAddress {ip}:{port}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized_keys\nStrictModes no\n\
+            "ListenAddress {ip}:{port}\nHostKey {FAR}/host\nAuthorizedKeysFile {FAR}/authorized_keys\nStrictModes no\n\
              PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nPermitRootLogin prohibit-password\n\
-             PidFile none\nSetEnv PATH={at}/bin:/usr/local/bin:/usr/bin:/bin\n"
+             PidFile none\nSetEnv PATH={FAR}/bin:/usr/local/bin:/usr/bin:/bin HOME={FAR}\n"
         ),
     )
     .unwrap();
     let host = fs::read_to_string(folder.join("host.pub")).unwrap();
     fs::write(folder.join("known_hosts"), format!("far {host}")).unwrap();
     let mut config = format!(
-        "Host far-*\n  HostName {ip}\n  User root\n  HostKeyAlias far\n  UserKnownHostsFile {at}/known_hosts\n  \
+        "Host far-*\n  HostName {ip}\n  ConnectTimeout 5\n  User root\n  HostKeyAlias far\n  UserKnownHostsFile {at}/known_hosts\n  \
          GlobalKnownHostsFile /dev/null\n  IdentitiesOnly yes\n  IdentityAgent none\n"
     );
     for (login, key, port) in [
