@@ -119,8 +119,10 @@ fn shares_are_those_that_were_planted() {
         profile.results.waits.iter().find(|wait| wait.kind == WaitKind::Lock).expect("a lock is waited for");
     assert!(lock.share > 0.2, "{lock:?}");
     let mut lost = profile.results.lost;
-    // One whose wake-up comes as the programs are attached may be seen in part.
-    assert!(lost.wakes <= 2, "{lost:?}");
+    // A few wake-ups of each profile are not told by the kernel: two to five of three thousand here, however long it
+    // lasts. Each takes a wait for a CPU for sleep, and is counted. One in a hundred would show in the pictures.
+    let sleeps = profile.results.pictures[1].count;
+    assert!(sleeps > 1_000 && lost.wakes * 100 <= sleeps, "{lost:?} of {sleeps}");
     lost.wakes = 0;
     assert!(!lost.any(), "{lost:?}");
 }
