@@ -52,10 +52,6 @@ pub struct Args {
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
-    /// The process beside whose work this one observes.
-    #[arg(long, value_name = "PID", hide = true)]
-    pub beside: Option<u32>,
-
     /// Print the record as JSON (formats/observation.schema.json).
     #[arg(long, conflicts_with = "diff")]
     json: bool,
@@ -90,8 +86,8 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let claim = Claim::make(&folder)?;
     let mut options = observing::effective("profile", matches);
     let shown = folder.display().to_string();
-    if args.beside.is_some() {
-        observing::derive(&mut options, "duration", "as long as it is beside".to_owned());
+    if args.led {
+        observing::derive(&mut options, "duration", "until whoever leads ends it".to_owned());
     }
     options.insert("output".to_owned(), EffectiveOption { value: shown, source: OptionSource::Derived });
     let made = profile(args, options, &folder);
