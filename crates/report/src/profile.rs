@@ -149,7 +149,7 @@ fn doubts(
         (lost.weights, "samples or waits had no room: they are in no picture"),
         (lost.threads, "threads had no room: nothing is known of them"),
         (lost.processes, "children were not followed"),
-        (lost.wakes, "wake-ups were not seen: the wait for a CPU after them counts as sleep"),
+        (lost.switches, "switches were not told: their time is the scheduler's"),
     ];
     told.extend(counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("lost: {} {what}", count(*n))));
     writeln!(out)?;

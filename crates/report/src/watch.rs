@@ -160,7 +160,7 @@ fn inexact(inexact: &Inexact) -> Vec<String> {
         ),
         (
             inexact.missed_switches,
-            "switches were not told: the time is the scheduler's, and who ran meanwhile is not known",
+            "switches and wake-ups were not told: the time is the scheduler's, and who ran meanwhile is not known",
         ),
     ])
 }

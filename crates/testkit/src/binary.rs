@@ -18,6 +18,17 @@ pub fn parallax() -> &'static Path {
     })
 }
 
+/// Puts a copy there, for whoever may not reach the build. A process of its own writes it: one that another test forks
+/// meanwhile would hold it open for writing, and nobody can run such a file.
+///
+/// # Panics
+///
+/// When it cannot be written.
+pub fn copy_to(path: &Path) {
+    let status = Command::new("cp").arg(parallax()).arg(path).status().expect("cp is everywhere");
+    assert!(status.success(), "cannot copy the binary to {}", path.display());
+}
+
 /// The repository.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies two folders below")

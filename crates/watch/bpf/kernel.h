@@ -56,9 +56,11 @@ enum { BPF_F_USER_STACK = 1ULL << 8 };
 
 struct sched_info {
 	unsigned long long run_delay;
+	unsigned long long last_queued;
 };
 
 struct rq {
+	u64 clock;
 	u64 prev_irq_time;
 	u64 prev_steal_time_rq;
 };

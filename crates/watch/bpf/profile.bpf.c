@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "profile.h"
+#include "scheduler.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -124,6 +125,9 @@ struct thread {
 	s64 user;
 	s32 kernel;
 	u32 doing;
+	/* The scheduler's account of its running and of its waiting for a CPU when it was put on its CPU. */
+	u64 ran;
+	u64 delayed;
 };
 
 struct {
@@ -242,7 +246,62 @@ static __always_inline struct thread *thread_of(struct task_struct *task, struct
 	thread->doing = doing;
 	thread->user = STACK_BEFORE;
 	thread->kernel = STACK_NONE;
+	thread->ran = task->se.sum_exec_runtime;
+	thread->delayed = task->sched_info.run_delay;
 	return thread;
+}
+
+/* A thread that slept has stood in the run queue since `at`, and nobody told. */
+static __always_inline void wake_unseen(struct totals *sums, struct thread *thread, struct task_struct *task, u64 at)
+{
+	if (at > thread->at) {
+		advance(sums, thread, task, at);
+		sums->missed_switches++;
+	}
+	thread->doing = WAITS;
+}
+
+/* A thread that leaves its CPU was put on it without our being told. */
+static __always_inline void heal_running(struct totals *sums, struct thread *thread, struct task_struct *task, u64 now)
+{
+	u64 began = now - (task->se.sum_exec_runtime - thread->ran);
+
+	if (thread->doing == RUNS)
+		return;
+	if (thread->doing == SLEEPS)
+		wake_unseen(sums, thread, task, began - (task->sched_info.run_delay - thread->delayed));
+	advance(sums, thread, task, began);
+	thread->doing = RUNS;
+	sums->missed_switches++;
+}
+
+/* A thread that is put on a CPU left one without our being told, and did so under a stack that nobody saw. */
+static __always_inline void heal_switched_out(struct totals *sums, struct thread *thread, struct task_struct *task)
+{
+	if (thread->doing != RUNS)
+		return;
+	advance(sums, thread, task, thread->at + (task->se.sum_exec_runtime - thread->ran));
+	thread->doing = SLEEPS;
+	thread->user = STACK_LOST;
+	thread->kernel = STACK_NONE;
+	sums->missed_switches++;
+}
+
+static __always_inline void put_on_cpu(struct totals *sums, struct task_struct *next, u64 now)
+{
+	/* One that is not known waited since before, or somebody has woken it and nobody told. */
+	struct thread *thread = thread_of(next, sums, SLEEPS, control.began);
+	u64 delay = delay_of(next);
+
+	if (!thread)
+		return;
+	heal_switched_out(sums, thread, next);
+	if (thread->doing == SLEEPS)
+		wake_unseen(sums, thread, next, now - (delay - thread->delayed));
+	advance(sums, thread, next, now);
+	thread->doing = RUNS;
+	thread->ran = next->se.sum_exec_runtime;
+	thread->delayed = delay;
 }
 
 SEC("tp_btf/sched_switch")
@@ -257,6 +316,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (prev->pid && is_watched(prev->tgid)) {
 		thread = thread_of(prev, sum, RUNS, control.began);
 		if (thread) {
+			heal_running(sum, thread, prev, now);
 			advance(sum, thread, prev, now);
 			if (!preempt && prev_state & 0x80 /* TASK_DEAD */) {
 				thread->doing = GONE;
@@ -267,15 +327,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			}
 		}
 	}
-	if (next->pid && is_watched(next->tgid)) {
-		thread = thread_of(next, sum, WAITS, control.began);
-		if (thread) {
-			if (thread->doing == SLEEPS)
-				sum->wakes_unseen++;
-			advance(sum, thread, next, now);
-			thread->doing = RUNS;
-		}
-	}
+	if (next->pid && is_watched(next->tgid))
+		put_on_cpu(sum, next, now);
 	return 0;
 }
 

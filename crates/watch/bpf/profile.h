@@ -103,8 +103,8 @@ struct totals {
 	u64 weights_lost[PICTURES];
 	u64 threads_lost;
 	u64 processes_lost;
-	/* Woken, and nobody told: the whole wait counts as asleep. */
-	u64 wakes_unseen;
+	/* Switches and wake-ups of which nobody told: their time is the scheduler's. */
+	u64 missed_switches;
 };
 
 #endif

@@ -14,6 +14,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "watch.h"
+#include "scheduler.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -106,14 +107,23 @@ static __always_inline void switch_in(struct task_struct *next, struct slices *s
 {
 	/* Every thread of the server has an account: what is handed to one must not be its first edge. */
 	struct thread *thread = this_thread(next, now);
+	u64 delay = delay_of(next);
 	u64 began;
 
-	if (!thread || thread->is_new) {
-		if (thread)
-			thread->is_new = 0;
+	if (!thread)
+		return;
+	if (thread->is_new) {
+		thread->is_new = 0;
+		thread->delayed = delay;
 		return;
 	}
 	heal_switched_out(thread, next, now);
+	if (is_asleep(thread)) {
+		/* Woken, and nobody told. */
+		wake_up(thread, next, now - (delay - thread->delayed));
+		__sync_fetch_and_add(&losses.switches, 1);
+	}
+	thread->waker = STRANGER;
 	began = thread->wait_began;
 	if (thread->doing == THROTTLED) {
 		/* Held back for so long; then it waited for a CPU as any other. */
@@ -125,8 +135,6 @@ static __always_inline void switch_in(struct task_struct *next, struct slices *s
 			began += held;
 		}
 	}
-	if (thread->doing == DISK)
-		thread->disk_ended = now;
 	advance(thread, next, now);
 	if (thread->doing == RUN_QUEUE) {
 		if (thread->preempted)
@@ -135,6 +143,7 @@ static __always_inline void switch_in(struct task_struct *next, struct slices *s
 			charge_wait(slices, thread, next, began);
 	}
 	set_going(thread, next);
+	thread->delayed = delay;
 }
 
 SEC("tp_btf/sched_switch")
@@ -177,38 +186,6 @@ static __always_inline void blame_disk(struct thread *thread, struct task_struct
 	thread->doing = doing;
 }
 
-/*
- * One that had read hands over: what came before was for something else. Of other fellows the latest count, or, once
- * something was handed over, the first.
- */
-static __always_inline void note_wake(struct thread *thread, u64 now)
-{
-	struct wake *wake;
-
-	if (thread->waker == READER) {
-		thread->wakes = 0;
-		thread->handed = 1;
-	}
-	if (thread->wakes >= WAKES) {
-		if (thread->handed)
-			return;
-		__builtin_memmove(&thread->woken_by_fellows[0], &thread->woken_by_fellows[1],
-				  (WAKES - 1) * sizeof(struct wake));
-		thread->wakes = WAKES - 1;
-	}
-	wake = &thread->woken_by_fellows[thread->wakes & (WAKES - 1)];
-	wake->at = now;
-	__builtin_memcpy(wake->parts, thread->parts, sizeof(wake->parts));
-	thread->wakes++;
-}
-
-static __always_inline bool is_asleep(struct thread *thread)
-{
-	u8 doing = thread->doing;
-
-	return doing != ON_CPU && doing != RUN_QUEUE && doing != YIELDED && doing != THROTTLED;
-}
-
 /* In the waker's context: it is known who woke. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
@@ -218,37 +195,28 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (!is_watched(task->tgid))
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
-	if (!thread || !is_asleep(thread))
+	if (!thread)
 		return 0;
-	blame_disk(thread, task, bpf_ktime_get_ns());
+	/* One that runs, as far as we know, is on its way to sleep, or will not. */
+	if (is_asleep(thread))
+		blame_disk(thread, task, bpf_ktime_get_ns());
 	waker = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 	thread->waker = !waker ? STRANGER : waker->has_read ? READER : FELLOW;
 	return 0;
 }
 
-/* On the run queue from here on, as the kernel's own account has it. */
+/* On the run queue from here on, as the scheduler's own account has it. */
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *task)
 {
 	struct thread *thread;
-	u64 now;
 
 	if (!is_watched(task->tgid))
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
 	/* Woken before it slept. */
-	if (!thread || !is_asleep(thread))
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (thread->doing == DISK)
-		thread->disk_ended = now;
-	advance(thread, task, now);
-	thread->doing = RUN_QUEUE;
-	thread->wait_began = now;
-	thread->woken_at = now;
-	__builtin_memcpy(thread->woken_parts, thread->parts, sizeof(thread->parts));
-	if (thread->waker != STRANGER)
-		note_wake(thread, now);
+	if (thread && is_asleep(thread))
+		wake_up(thread, task, bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -172,7 +172,7 @@ struct losses {
 	u64 slices;
 	/* Lots of bytes that were joined with later ones. */
 	u64 arrivals;
-	/* Switches of which nobody told. */
+	/* Switches and wake-ups of which nobody told. */
 	u64 switches;
 };
 

@@ -28,8 +28,9 @@ struct thread {
 	u8 idle_told;
 	/* What was taken of its CPU when it was put on it, and since counted. */
 	u64 taken;
-	/* The scheduler's account of its running when it was put on its CPU. */
+	/* The scheduler's account of its running and of its waiting for a CPU when it was put on its CPU. */
 	u64 ran;
+	u64 delayed;
 	u64 wait_began;
 	u64 throttled_before;
 	u64 preempted_ns;
@@ -40,7 +41,7 @@ struct thread {
 	u8 has_read;
 	/* A thread that had read has woken it. */
 	u8 handed;
-	/* Who wakes it just now (enum waker). */
+	/* Who woke it since it was last put on a CPU (enum waker). */
 	u8 waker;
 	u8 wakes;
 	/* Its account has just begun, with it on a CPU. */
@@ -65,18 +66,13 @@ struct {
 
 /*
  * What the hypervisor and, where the kernel counts it, interrupts took so far of the CPU that a thread runs on. Kept
- * by the kernel up to its last tick, switch or wake-up on that CPU. Every thread has a place in a fair queue, real-time
- * ones too.
+ * by the kernel up to its last tick, switch or wake-up on that CPU.
  */
 static __always_inline u64 taken_of(struct task_struct *task)
 {
-	struct cfs_rq *fair = task->se.cfs_rq;
-	struct rq *queue;
+	struct rq *queue = queue_of(task);
 	u64 taken = 0;
 
-	if (!fair || !bpf_core_field_exists(fair->rq))
-		return 0;
-	queue = fair->rq;
 	if (!queue)
 		return 0;
 	if (bpf_core_field_exists(queue->prev_steal_time_rq))
@@ -116,6 +112,7 @@ static __always_inline void set_going(struct thread *thread, struct task_struct 
 	thread->doing = ON_CPU;
 	thread->taken = taken_of(task);
 	thread->ran = task->se.sum_exec_runtime;
+	thread->delayed = task->sched_info.run_delay;
 }
 
 static __always_inline struct thread *this_thread(struct task_struct *task, u64 now)
@@ -199,18 +196,69 @@ static __always_inline bool is_throttled(struct task_struct *task)
 	return queue && BPF_CORE_READ(queue, throttle_count) > 0;
 }
 
+static __always_inline bool is_asleep(struct thread *thread)
+{
+	u8 doing = thread->doing;
+
+	return doing != ON_CPU && doing != RUN_QUEUE && doing != YIELDED && doing != THROTTLED;
+}
+
+/*
+ * One that had read hands over: what came before was for something else. Of other fellows the latest count, or, once
+ * something was handed over, the first.
+ */
+static __always_inline void note_wake(struct thread *thread, u64 now)
+{
+	struct wake *wake;
+
+	if (thread->waker == READER) {
+		thread->wakes = 0;
+		thread->handed = 1;
+	}
+	if (thread->wakes >= WAKES) {
+		if (thread->handed)
+			return;
+		__builtin_memmove(&thread->woken_by_fellows[0], &thread->woken_by_fellows[1],
+				  (WAKES - 1) * sizeof(struct wake));
+		thread->wakes = WAKES - 1;
+	}
+	wake = &thread->woken_by_fellows[thread->wakes & (WAKES - 1)];
+	wake->at = now;
+	__builtin_memcpy(wake->parts, thread->parts, sizeof(wake->parts));
+	thread->wakes++;
+}
+
+/* A thread that slept has stood in the run queue since `at`. */
+static __always_inline void wake_up(struct thread *thread, struct task_struct *task, u64 at)
+{
+	advance(thread, task, at);
+	if (thread->doing == DISK)
+		thread->disk_ended = thread->at;
+	thread->doing = RUN_QUEUE;
+	thread->wait_began = thread->at;
+	thread->woken_at = thread->at;
+	__builtin_memcpy(thread->woken_parts, thread->parts, sizeof(thread->parts));
+	if (thread->waker != STRANGER)
+		note_wake(thread, thread->at);
+}
+
 /*
  * A thread that runs was put on its CPU without our being told: the kernel leaves a program out that runs already on
- * that CPU, and while others attach. It has run since as long as the scheduler says, and did before what we knew.
+ * that CPU, in the context of some threads, and while others attach. It has run since as long as the scheduler says,
+ * waited for that as long as the scheduler says, and did before what we knew.
  */
 static __always_inline void heal_running(struct thread *thread, struct task_struct *task, u64 now)
 {
 	u64 ran = task->se.sum_exec_runtime - thread->ran;
+	u64 waited = task->sched_info.run_delay - thread->delayed;
 
 	if (thread->doing == ON_CPU)
 		return;
+	if (is_asleep(thread) && thread->at + ran + waited < now)
+		wake_up(thread, task, now - ran - waited);
 	if (thread->at + ran < now)
 		advance(thread, task, now - ran);
+	thread->waker = STRANGER;
 	set_going(thread, task);
 	__sync_fetch_and_add(&losses.switches, 1);
 }

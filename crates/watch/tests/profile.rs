@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use record::observation::profile::{Picture, WaitKind};
+use record::observation::profile::{Picture, ProfileLosses, WaitKind};
 use record::stacks::{Stacks, changes};
 use watch::profile::{Profile, ProfileError, Profiler};
 
@@ -118,40 +118,28 @@ fn shares_are_those_that_were_planted() {
     let lock =
         profile.results.waits.iter().find(|wait| wait.kind == WaitKind::Lock).expect("a lock is waited for");
     assert!(lock.share > 0.2, "{lock:?}");
-    let mut lost = profile.results.lost;
-    // A few wake-ups of each profile are not told by the kernel: two to five of three thousand here, however long it
-    // lasts. Each takes a wait for a CPU for sleep, and is counted. One in a hundred would show in the pictures.
-    let sleeps = profile.results.pictures[1].count;
-    assert!(sleeps > 1_000 && lost.wakes * 100 <= sleeps, "{lost:?} of {sleeps}");
-    lost.wakes = 0;
-    assert!(!lost.any(), "{lost:?}");
+    // In the context of some threads of the host no program may run: then the scheduler's account is there.
+    let lost = profile.results.lost;
+    assert!(!ProfileLosses { switches: 0, ..lost }.any(), "{lost:?}");
 }
 
 /// Each thread is in exactly one of three states at any time. If this fails, time is lost or counted twice.
 ///
-/// Three threads from begin to end; the last instant of each is told by the walk over threads. What remains is the
-/// time that attaching and stopping take, below 20 ms each here.
+/// Three threads from begin to end; the last instant of each is told by the walk over threads. A switch that falls into
+/// the instant in which the end is told is counted to itself, and not to the end: 1 in 10,000 is 300 us of it.
 #[test]
 fn the_three_pictures_hold_all_the_time_of_all_threads() {
     let _alone = ONE_AT_A_TIME.lock();
     let folder = tempfile::tempdir().unwrap();
     let server = Planted::start(Command::new(compiled(folder.path(), &WITH_FRAMES)).args(["30000", "10000"]));
     pause(200);
-    let profiler = Profiler::start(&[server.pid()], 99).unwrap();
-    let began = profiler.began();
-    let mut profiler = profiler;
-    while clock::now() < began + units::Nanos::from_secs(3) {
-        profiler.look();
-        clock::sleep_until(clock::now() + units::Nanos::from_millis(50));
-    }
-    let stopping = clock::now();
-    let profile = profiler.finish().unwrap();
+    let profile = profile(server.pid(), 99, Duration::from_secs(3));
     let results = &profile.results;
     let sum = results.on_cpu_ns + results.pictures[1].time_ns + results.pictures[2].time_ns;
-    let all = 3 * (stopping - began).0;
+    let all = 3 * (profile.span.end - profile.span.start).0;
     let off = sum.abs_diff(all) as f64 / all as f64;
     println!("{sum} of {all}: off by {off:.5}");
-    assert!(off < 0.02, "{sum} of {all}: {results:?}");
+    assert!(off < 1e-4, "{sum} of {all}: {results:?}");
 }
 
 /// If this fails, nobody finds what a change made slower.

@@ -49,7 +49,7 @@ fn a_port_that_nobody_listens_on_is_refused() {
 /// The program where nobody may run it, started by nobody: what is built may lie in a folder of root's.
 fn as_nobody(folder: &std::path::Path) -> Command {
     let copy = folder.join("parallax");
-    std::fs::copy(binary::parallax(), &copy).unwrap();
+    binary::copy_to(&copy);
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(folder, all).unwrap();
     let mut command = Command::new(copy);

@@ -195,8 +195,9 @@ pub struct ProfileLosses {
     pub threads: u64,
     /// Children that were not followed.
     pub processes: u64,
-    /// Sleeps whose end was not told: their wait for a CPU counts as sleep.
-    pub wakes: u64,
+    /// Switches and wake-ups of threads that no program was told of: their time is the scheduler's, and is in the
+    /// pictures.
+    pub switches: u64,
 }
 
 impl ProfileLosses {

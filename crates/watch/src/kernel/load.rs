@@ -71,7 +71,7 @@ pub struct Losses {
     pub forgotten_slices: u64,
     /// Lots of arrived bytes that were joined with later ones.
     pub joined_arrivals: u64,
-    /// Switches of a watched thread that no program was told of; its account was mended by the scheduler's.
+    /// Switches and wake-ups of a watched thread that no program was told of; its account was mended by the scheduler's.
     pub missed_switches: u64,
     /// Runs of a program that the kernel skipped.
     pub recursion: u64,

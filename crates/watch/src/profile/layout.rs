@@ -105,7 +105,7 @@ pub struct Totals {
     pub weights_lost: [u64; 3],
     pub threads_lost: u64,
     pub processes_lost: u64,
-    pub wakes_unseen: u64,
+    pub missed_switches: u64,
 }
 
 impl Totals {
@@ -122,7 +122,7 @@ impl Totals {
         self.stacks_lost += other.stacks_lost;
         self.threads_lost += other.threads_lost;
         self.processes_lost += other.processes_lost;
-        self.wakes_unseen += other.wakes_unseen;
+        self.missed_switches += other.missed_switches;
     }
 }
 

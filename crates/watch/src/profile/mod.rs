@@ -13,6 +13,7 @@ mod symbols;
 mod unwind;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use record::document::MissingFact;
@@ -65,6 +66,8 @@ pub struct Profiler {
 /// What was seen.
 #[derive(Debug)]
 pub struct Profile {
+    /// From when to when each thread's time was counted.
+    pub span: Range<Nanos>,
     pub results: ProfileResults,
     /// In the order of [`Picture::ALL`], in each picture's unit.
     pub stacks: [Stacks; 3],
@@ -174,7 +177,8 @@ impl Profiler {
     pub fn finish(mut self) -> Result<Profile, ProfileError> {
         self.look_at_all();
         let cost = self.programs.cost();
-        self.programs.stop(clock::now())?;
+        let ended = clock::now();
+        self.programs.stop(ended)?;
         let weights = self.programs.weights();
         let stacks = weights.iter().flat_map(|(key, _)| [key.user, key.kernel()]);
         let addresses = self.programs.stacks(stacks);
@@ -212,7 +216,7 @@ impl Profiler {
             cost_ns: cost.map(|cost| cost.time.0),
             cost_runs: cost.map(|cost| cost.runs),
         };
-        Ok(Profile { results, stacks: folded.stacks, missing })
+        Ok(Profile { span: self.began..ended, results, stacks: folded.stacks, missing })
     }
 }
 
@@ -230,7 +234,7 @@ fn losses(totals: &Totals, skipped: u64) -> ProfileLosses {
         weights: totals.weights_lost.iter().sum::<u64>() + skipped,
         threads: totals.threads_lost,
         processes: totals.processes_lost,
-        wakes: totals.wakes_unseen,
+        switches: totals.missed_switches,
     }
 }
 

@@ -161,7 +161,7 @@ fn write_files(folder: &Path, ip: Ipv4Addr, port: u16) {
         fs::create_dir(folder.join(name)).unwrap();
     }
     fs::set_permissions(folder.join("tmp"), fs::Permissions::from_mode(0o1777)).unwrap();
-    fs::copy(binary::parallax(), folder.join("bin/parallax")).unwrap();
+    binary::copy_to(&folder.join("bin/parallax"));
     fs::write(folder.join("boot_id"), "3d0dd0a8-0000-4000-8000-000000000001\n").unwrap();
     let mut keys = String::new();
     for (name, command) in [
