@@ -6,6 +6,7 @@ use kernel::account::Account;
 use record::{Part, Served};
 use units::Nanos;
 
+use crate::support::quiet::{self, Verdict};
 use crate::support::tolerance::{is_close, promised};
 
 /// Both views of every request.
@@ -111,8 +112,7 @@ pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
 
 /// All requests but a twentieth are right in every part, and together all of them are right in each part. What the
 /// hypervisor takes is charged to a request only at the next tick, so single requests may be wrong by that.
-#[track_caller]
-pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) {
+pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) -> Verdict {
     let wrong: Vec<String> = pairs
         .iter()
         .filter_map(|(account, served)| {
@@ -123,7 +123,9 @@ pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) {
         .collect();
     println!("{what}: {} of {} requests have a part that is off", wrong.len(), pairs.len());
     wrong.iter().take(10).for_each(|line| println!("  {line}"));
-    assert!(wrong.len() * 20 <= pairs.len(), "{what}: {} of {} are wrong", wrong.len(), pairs.len());
+    quiet::ensure(wrong.len() * 20 <= pairs.len(), || {
+        format!("{what}: {} of {} are wrong", wrong.len(), pairs.len())
+    })
 }
 
 /// Sum of a part over requests, seen and expected.

@@ -8,7 +8,7 @@ use units::Nanos;
 use crate::judge::{self, check_parts, join};
 use crate::support::client::Client;
 use crate::support::planted::{Plan, Planted};
-use crate::support::quiet;
+use crate::support::quiet::{self, Verdict};
 use crate::support::tolerance::{is_close, promised};
 use crate::support::watched::Watching;
 
@@ -30,21 +30,23 @@ fn drive_at_once(server: &Planted, paths: &[&str], rounds: usize) -> usize {
 /// One thread has a request from its read to its answer.
 #[test]
 fn a_thread_a_connection_hopping_connections_and_a_process_a_connection() {
-    let _alone = quiet::alone();
     for model in ["threads", "pool", "processes"] {
-        let server = Plan::of(model).start();
-        let watching = Watching::of(&server);
-        let sent = drive_at_once(&server, &["/burn=200us,sleep=500us", "/lock=400us,burn=100us"], ROUNDS);
-        let (watched, accounts) = (watching.finish(), server.accounts());
-        let joined = join(&accounts, &watched.served);
-        joined.check_count(sent, &watched.losses());
-        check_parts(model, &joined.pairs, false);
-        for (account, one) in &joined.pairs {
-            assert_eq!((one.pid, one.tid), (account.pid, account.tid), "{model}: {one:?}");
-            assert_eq!(one.request_bytes, account.request_bytes, "{model}: {one:?}");
-            assert_eq!(one.response_bytes, account.response_bytes, "{model}: {one:?}");
-            assert_eq!(one.status, Some(200), "{model}: {one:?}");
-        }
+        quiet::in_trials(|| {
+            let server = Plan::of(model).start();
+            let watching = Watching::of(&server);
+            let paths = ["/burn=200us,sleep=500us", "/lock=400us,burn=100us"];
+            let sent = drive_at_once(&server, &paths, ROUNDS);
+            let (watched, accounts) = (watching.finish(), server.accounts());
+            let joined = join(&accounts, &watched.served);
+            joined.check_count(sent, &watched.losses());
+            for (account, one) in &joined.pairs {
+                assert_eq!((one.pid, one.tid), (account.pid, account.tid), "{model}: {one:?}");
+                assert_eq!(one.request_bytes, account.request_bytes, "{model}: {one:?}");
+                assert_eq!(one.response_bytes, account.response_bytes, "{model}: {one:?}");
+                assert_eq!(one.status, Some(200), "{model}: {one:?}");
+            }
+            check_parts(model, &joined.pairs, false)
+        });
     }
 }
 
@@ -119,7 +121,10 @@ fn is_within(account: &Account, one: &Served) -> bool {
 
 #[test]
 fn every_way_to_read_and_to_write_is_seen() {
-    let _alone = quiet::alone();
+    quiet::in_trials(every_way);
+}
+
+fn every_way() -> Verdict {
     let server = Plan::of("threads").start();
     let watching = Watching::of(&server);
     let mut sent = 0;
@@ -143,7 +148,7 @@ fn every_way_to_read_and_to_write_is_seen() {
         // The last byte was handed over by the last write.
         assert!(one.done.0 >= account.writing_ns, "{}: {one:?}", account.io);
     }
-    check_parts("ways", &joined.of("/burn=100us"), false);
+    check_parts("ways", &joined.of("/burn=100us"), false)
 }
 
 /// Not of a server whose reads and writes the kernel does: the observer does not see their bytes, so there a

@@ -8,7 +8,7 @@ use crate::support::cores::Core;
 use crate::support::group::Group;
 use crate::support::hog::{Hog, overlap};
 use crate::support::planted::Plan;
-use crate::support::quiet;
+use crate::support::quiet::{self, Verdict};
 use crate::support::tolerance::{error, is_close, promised};
 use crate::support::watched::Watching;
 
@@ -24,7 +24,10 @@ const KINDS: [&str; 4] = [
 /// Burnt, slept, locked, waited for a pipe, a socket and a disk: each part is what was planted.
 #[test]
 fn each_part_is_what_was_planted() {
-    let _alone = quiet::alone();
+    quiet::in_trials(all_kinds);
+}
+
+fn all_kinds() -> Verdict {
     let server = Plan::of("threads").start();
     let watching = Watching::of(&server);
     let mut client = server.new_client();
@@ -34,21 +37,25 @@ fn each_part_is_what_was_planted() {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(160, &watched.losses());
-    KINDS.iter().for_each(|path| check_parts(path, &joined.of(path), false));
+    KINDS.iter().try_for_each(|path| check_parts(path, &joined.of(path), false))?;
     // Not the disk: all of its time is less than what the hypervisor takes from a single request.
     for part in [Part::OnCpu, Part::Lock, Part::Network, Part::Other] {
         let (seen, truth) = totals(&joined.pairs, part);
         println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
         // Half of what is promised of a single request, for each of the forty that have the part.
         let slack = Nanos((truth.0 / 100).max(40 * 10_000));
-        assert!(is_close(seen, truth, slack), "{}: {seen} for {truth}", part.name());
+        quiet::ensure(is_close(seen, truth, slack), || format!("{}: {seen} for {truth}", part.name()))?;
     }
+    Ok(())
 }
 
 /// While a hog has the server's CPU for half the time, work remains work and the rest is waiting for the CPU.
 #[test]
 fn hogged_requests_wait_and_do_not_work_more() {
-    let _alone = quiet::alone();
+    quiet::in_trials(hogged);
+}
+
+fn hogged() -> Verdict {
     let server = Plan::of("threads").start();
     let _hog = Hog::start("hog-parts", Core::Last, 0, None);
     let watching = Watching::of(&server);
@@ -57,10 +64,10 @@ fn hogged_requests_wait_and_do_not_work_more() {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(40, &watched.losses());
-    check_parts("hogged", &joined.pairs, false);
     assert!(watched.sum(Part::RunQueue) > Nanos::from_millis(100), "{}", watched.sum(Part::RunQueue));
     assert_eq!((watched.sum(Part::Yielded), watched.sum(Part::Throttled)), (Nanos::ZERO, Nanos::ZERO));
     assert!(watched.results.preempted >= 20, "{} of 40 were pre-empted", watched.results.preempted);
+    check_parts("hogged", &joined.pairs, false)
 }
 
 /// Three hogs with the weights 1024, 526 and 272: who took most is named first, and each with the time it had.
@@ -111,13 +118,12 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
 /// requests, and none is taken for another kind.
 #[test]
 fn throttling_yielding_and_pre_emption_are_never_confused() {
-    let _alone = quiet::alone();
-    pushed_off(400);
-    giving_away(300);
-    held_back(300);
+    quiet::in_trials(|| pushed_off(400));
+    quiet::in_trials(|| giving_away(300));
+    quiet::in_trials(|| held_back(300));
 }
 
-fn pushed_off(requests: usize) {
+fn pushed_off(requests: usize) -> Verdict {
     let server = Plan::of("threads").start();
     let _hog = Hog::start("hog-pushes", Core::Last, 0, None);
     let watching = Watching::of(&server);
@@ -126,15 +132,15 @@ fn pushed_off(requests: usize) {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(requests, &watched.losses());
-    check_parts("pushed off", &joined.pairs, false);
     assert!(watched.results.preempted > 0, "nobody was pushed off in {requests} requests");
     for one in &watched.served {
         let others = (one.part(Part::Yielded), one.part(Part::Throttled));
         assert_eq!(others, (Nanos::ZERO, Nanos::ZERO), "{one:?}");
     }
+    check_parts("pushed off", &joined.pairs, false)
 }
 
-fn giving_away(requests: usize) {
+fn giving_away(requests: usize) -> Verdict {
     let server = Plan::of("threads").start();
     // It has to get the CPU back soon.
     let _hog = Hog::start("hog-takes", Core::Last, 10, None);
@@ -144,7 +150,6 @@ fn giving_away(requests: usize) {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(requests, &watched.losses());
-    check_parts("giving away", &joined.pairs, false);
     assert!(watched.sum(Part::Yielded) > Nanos::from_millis(1), "{}", watched.sum(Part::Yielded));
     for (account, one) in &joined.pairs {
         assert_eq!(one.part(Part::Throttled), Nanos::ZERO, "{one:?}");
@@ -155,12 +160,13 @@ fn giving_away(requests: usize) {
     let (seen, truth) = totals(&joined.pairs, Part::Yielded);
     println!("yielded {seen} of {truth} waited in steps that yield");
     assert!(seen.0 * 10 >= truth.0 * 9, "{seen} of {truth}");
+    check_parts("giving away", &joined.pairs, false)
 }
 
 /// The least that a hog has a CPU for, here: `base_slice_ns` of the scheduler is 0.7 ms and more.
 const SLICE: Nanos = Nanos::from_micros(500);
 
-fn held_back(requests: usize) {
+fn held_back(requests: usize) -> Verdict {
     let group = Group::with_quota(Nanos::from_millis(2), Nanos::from_millis(8));
     let server = Plan::of("threads").start();
     server.join(&group);
@@ -172,7 +178,6 @@ fn held_back(requests: usize) {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(requests, &watched.losses());
-    check_parts("held back", &joined.pairs, true);
     let (throttled, waited) = (watched.sum(Part::Throttled), judge::totals(&joined.pairs, Part::RunQueue).1);
     println!("throttled {throttled} of {waited} waited; the group says {by_group}");
     // The group is held back between requests, too; and after the quota is filled up, its thread waits for whoever
@@ -182,12 +187,16 @@ fn held_back(requests: usize) {
     for one in &watched.served {
         assert_eq!(one.part(Part::Yielded), Nanos::ZERO, "{one:?}");
     }
+    check_parts("held back", &joined.pairs, true)
 }
 
 /// What arrived and was not read yet lies in front of the request, and is none of its parts.
 #[test]
 fn time_in_the_sockets_queue_is_in_front_of_the_request() {
-    let _alone = quiet::alone();
+    quiet::in_trials(late_reads);
+}
+
+fn late_reads() -> Verdict {
     let late = Nanos::from_millis(20);
     let server = Plan { late_read: late, ..Plan::of("threads") }.start();
     let watching = Watching::of(&server);
@@ -202,7 +211,6 @@ fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     let (watched, accounts) = (watching.finish(), server.accounts());
     let joined = join(&accounts, &watched.served);
     joined.check_count(20, &watched.losses());
-    check_parts("late reads", &joined.pairs, false);
     let queues: Vec<Nanos> = watched.served.iter().map(|one| one.socket_queue().unwrap()).collect();
     println!("in the queue: {queues:?}");
     assert!(queues.iter().all(|&queue| queue >= late), "read before it was");
@@ -211,6 +219,7 @@ fn time_in_the_sockets_queue_is_in_front_of_the_request() {
         assert!(sent.contains(&one.arrived.unwrap()), "sent {sent:?}: {one:?}");
         assert!(one.read.0 <= account.read_ns, "{account:?} {one:?}");
     }
+    check_parts("late reads", &joined.pairs, false)
 }
 
 /// If this fails, a socket queue that is told too short says nothing of it.
