@@ -8,7 +8,8 @@ traced by bpftrace, in turns; who goes first takes turns too. Two ratios to the 
   CPU a request   of the whole server, from its threads' schedstat: the observer's own process shares a core with the
                   client on a machine with two cores and slows that, and this figure does not mind
 The floor is programs that do nothing at the places where those of `watch` are (crates/watch/examples): what a server
-loses to these is the kernel's price for asking, and no program can give it back.
+loses to these is the kernel's price for asking, and no program can give it back. The ends are those at the end of a
+read and of a write alone, without which nothing is known of a request at all.
 In a run of its own `watch --self` reads the kernel's account of its programs: nanoseconds a request.
 
 The bpftrace script (watch_cost.bt) does what tracing scripts for databases do: time from the return of a read to the return
@@ -155,8 +156,8 @@ def bpftrace(args, pids):
 
 
 @contextlib.contextmanager
-def floor(args, pids):
-    command = [str(ROOT / "target/release/examples/watch_floor")]
+def floor(args, pids, tracepoints=()):
+    command = [str(ROOT / "target/release/examples/watch_floor"), *tracepoints]
     process = pinned(CLIENT_CORE, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if process.stdout.readline() != "attached\n":
         sys.exit("the floor did not begin")
@@ -165,6 +166,10 @@ def floor(args, pids):
     finally:
         # It ends with its standard input.
         process.communicate(timeout=PATIENCE_S)
+
+
+def ends(args, pids):
+    return floor(args, pids, ["sock_recv_length", "sock_send_length"])
 
 
 def build_floor():
@@ -186,7 +191,7 @@ def measure(observer, args, pids, load):
     return rate, used / requests, told
 
 
-OBSERVERS = {"alone": alone, "floor": floor, "watch": watch, "bpftrace": bpftrace}
+OBSERVERS = {"alone": alone, "ends": ends, "floor": floor, "watch": watch, "bpftrace": bpftrace}
 
 
 def compare(name, server, args):

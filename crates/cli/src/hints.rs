@@ -26,8 +26,11 @@ pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
 
 /// A usage error in one line.
 pub fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
-    if let Some(hint) = unknown_flag(error).and_then(|flag| habit(&flag, value_after(&flag, arguments))) {
+    if let Some(hint) = unknown_flag(error).and_then(|flag| habit(&flag, value_of(&flag, arguments))) {
         return hint;
+    }
+    if let Some((dashed, flag)) = one_dash(arguments) {
+        return format!("`{dashed}` has one dash; write `-{dashed}`; see --help for `{flag}`");
     }
     let text = error.render().to_string();
     let mut lines = text
@@ -54,9 +57,24 @@ fn unknown_flag(error: &clap::Error) -> Option<String> {
     }
 }
 
-fn value_after<'a>(flag: &str, arguments: &'a [OsString]) -> &'a str {
-    let found = arguments.iter().filter_map(|argument| argument.to_str()).skip_while(|text| *text != flag);
-    found.skip(1).find(|text| !text.starts_with('-')).unwrap_or("")
+/// What stands behind a flag: attached to it (`-t4`, `--rps=50`), or as the next argument.
+fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> &'a str {
+    let mut found = arguments.iter().filter_map(|argument| argument.to_str());
+    match found.find_map(|text| text.strip_prefix(flag)) {
+        None => "",
+        Some("") => found.next().filter(|text| !text.starts_with('-')).unwrap_or(""),
+        Some(attached) => attached.trim_start_matches('='),
+    }
+}
+
+/// An option of ours by its long name and one dash, as Go's tools have it: `-rate=50`.
+fn one_dash(arguments: &[OsString]) -> Option<(&str, String)> {
+    const LONG: [&str; 8] =
+        ["rate", "duration", "connections", "workers", "timeout", "header", "body", "output"];
+    arguments.iter().filter_map(|argument| argument.to_str()).find_map(|text| {
+        let name = text.strip_prefix('-')?.split('=').next()?;
+        LONG.contains(&name).then(|| (text, format!("--{name}")))
+    })
 }
 
 /// What people who know wrk, hey, oha, ab, vegeta, k6 or bombardier mean by a flag that we do not have.
@@ -93,5 +111,24 @@ mod tests {
         );
         assert_eq!(habit("-t", "4").unwrap(), "`-t` is not an option here: for threads write `--workers 4`");
         assert_eq!(habit("--nonsense", ""), None);
+    }
+
+    #[test]
+    fn a_value_is_found_wherever_it_stands() {
+        let of = |flag: &str, arguments: &[&str]| {
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            value_of(flag, &arguments).to_owned()
+        };
+        assert_eq!(of("-t", &["drive", "-t4", "http://h/"]), "4");
+        assert_eq!(of("-t", &["drive", "-t", "4"]), "4");
+        assert_eq!(of("--rps", &["drive", "--rps=50"]), "50");
+        assert_eq!(of("-L", &["drive", "-L", "-c", "4"]), "");
+    }
+
+    #[test]
+    fn one_dash_before_a_long_name_is_said_to_be_one() {
+        let arguments = ["drive", "-c", "4", "-rate=50/s"].map(OsString::from);
+        assert_eq!(one_dash(&arguments), Some(("-rate=50/s", "--rate".to_owned())));
+        assert_eq!(one_dash(&["-r50/s", "--rate=5/s", "-raten"].map(OsString::from)), None);
     }
 }

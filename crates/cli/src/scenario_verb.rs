@@ -61,6 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// What a new scenario says: one of those that are shipped, so that it is driven by tests.
 const START: &str = include_str!("../../../scenarios/start.toml");
+const SHIPPED_AS: &str = "start.toml";
 
 /// Never over a file that is there.
 fn init(file: &Path) -> anyhow::Result<Exit> {
@@ -71,7 +72,9 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
     );
     let mut created = File::create_new(file)
         .with_context(|| format!("cannot begin the scenario `{shown}`; give the name of a new file"))?;
-    created.write_all(START.as_bytes()).with_context(|| format!("cannot write `{shown}`"))?;
+    // It speaks of itself by its name.
+    let text = START.replace(SHIPPED_AS, &file.file_name().unwrap_or_default().to_string_lossy());
+    created.write_all(text.as_bytes()).with_context(|| format!("cannot write `{shown}`"))?;
     let shown = record::escape_text(&shown.to_string());
     printed(writeln!(io::stdout(), "{shown} is there; next: parallax serve, and parallax drive {shown}"))?;
     Ok(Exit::Done)
@@ -79,7 +82,10 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
 
 /// Through the same door as `drive FILE --dry-run`, so that what passes here runs there.
 fn check(file: &Path, sets: &[String], journeys: u64) -> anyhow::Result<Exit> {
-    drive::show(&prepared(file, sets)?, journeys)
+    let prepared = prepared(file, sets)?;
+    let exit = drive::show(&prepared, journeys)?;
+    crate::say(format_args!("`{}` is as it should be", file.display()));
+    Ok(exit)
 }
 
 fn prepared(file: &Path, sets: &[String]) -> anyhow::Result<drive::Prepared> {
@@ -103,6 +109,8 @@ mod tests {
         let file = folder.path().join("mine.toml");
         init(&file).unwrap();
         prepared(&file, &[]).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains("parallax drive mine.toml") && !text.contains(SHIPPED_AS), "{text}");
         std::fs::write(&file, "mine").unwrap();
         assert!(init(&file).unwrap_err().to_string().contains("give the name of a new file"));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");

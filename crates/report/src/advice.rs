@@ -114,6 +114,12 @@ impl View<'_> {
 
 fn nothing_ok(view: &View<'_>) -> Option<Advice> {
     let worst = view.results.outcomes.first().filter(|_| view.results.totals.ok == 0)?;
+    let reason = match Outcome::from_name(&worst.outcome) {
+        Some(Outcome::AppError | Outcome::CheckFailed) => {
+            "The server answers, and not with what was asked for: look at a single answer first."
+        }
+        _ => "Without an answer there is no response to speak of; try a single request first.",
+    };
     Some(Advice {
         text: format!(
             "No request ended ok: {} of {} ended in {} ({}).",
@@ -122,7 +128,7 @@ fn nothing_ok(view: &View<'_>) -> Option<Advice> {
             worst.outcome,
             meaning(&worst.outcome)
         ),
-        reason: "Without an answer there is no response to speak of; try a single request first.".to_owned(),
+        reason: reason.to_owned(),
     })
 }
 

@@ -472,7 +472,8 @@ fn a_run_that_reached_nobody() {
         &run.text(Style::PLAIN),
         &expect![[r#"
             invalid: one check did not hold; not made: drift, independence (1 of 8 full seconds)
-              nothing_measured: none of 20 requests was answered well; limit: at least one ok
+              nothing_measured: none of 20 requests was answered well: 20 ended in connect_refused; limit: at
+              least one ok
                 see the outcomes for what happened instead, and mend that first
 
               http://127.0.0.1:8080/json  http/1.1

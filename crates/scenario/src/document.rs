@@ -31,6 +31,9 @@ fn slip(error: &toml::de::Error) -> Slip {
     let what =
         match message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `")) {
             Some(rest) => unknown(rest),
+            None if message == "invalid type: map, expected a sequence" => {
+                "a list of these begins with two brackets, as [[request]]".to_owned()
+            }
             // The reader speaks of its own types.
             None => ["u32", "u64", "usize"].iter().fold(message.to_owned(), |text, number| {
                 text.replace(&format!("expected {number}"), "expected a whole number")

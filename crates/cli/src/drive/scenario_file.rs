@@ -41,6 +41,11 @@ pub fn named_by(args: &Args) -> anyhow::Result<Option<PathBuf>> {
         Path::new(text).extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"))
             && !text.contains("://")
     };
+    if let Some(script) = args.url.iter().find(|text| is_other_file(text)) {
+        bail!(
+            "`{script}` is a file and no URL; there are no scripts: journeys with data and checks come from a scenario, see `parallax scenario init`"
+        );
+    }
     let Some(file) = args.url.iter().find(is_file) else { return Ok(None) };
     ensure!(
         args.url.len() == 1,
@@ -51,6 +56,12 @@ pub fn named_by(args: &Args) -> anyhow::Result<Option<PathBuf>> {
         "`{file}`: the name of a scenario ends in .toml, in small letters; rename it"
     );
     Ok(Some(PathBuf::from(file)))
+}
+
+/// Another tool's file, where a URL could stand. No host is called like that.
+fn is_other_file(text: &str) -> bool {
+    let end = Path::new(text).extension().and_then(|end| end.to_str()).unwrap_or_default();
+    !text.contains("://") && ["lua", "js", "jmx", "yaml", "yml", "json"].contains(&end)
 }
 
 /// What a URL is given by options, a scenario says itself.
@@ -379,6 +390,7 @@ mod tests {
             (&["a.toml", "http://h/"][..], "driven alone"),
             (&["h", "b.toml"], "`b.toml` is a scenario"),
             (&["A.TOML"], "in small letters"),
+            (&["script.lua"], "there are no scripts"),
         ] {
             let error = named(urls).unwrap_err();
             assert!(error.contains(what) && error.lines().count() == 1, "{error}");

@@ -22,10 +22,23 @@ pub(super) fn nothing_measured(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.total.counts.ok == 0 && evidence.state != State::Running).then(|| Finding {
         check: "nothing_measured".to_owned(),
         makes: VerdictWord::Invalid,
-        measured: format!("none of {} requests was answered well", evidence.total.counts.scheduled),
+        measured: format!(
+            "none of {} requests was answered well{}",
+            evidence.total.counts.scheduled,
+            what_happened_instead(evidence)
+        ),
         limit: "at least one ok".to_owned(),
         advice: "see the outcomes for what happened instead, and mend that first".to_owned(),
     })
+}
+
+/// The most frequent end of the requests.
+fn what_happened_instead(evidence: &Evidence<'_>) -> String {
+    let counts = Outcome::ALL.map(|outcome| (ended_in(evidence, outcome), outcome));
+    match counts.into_iter().max_by_key(|(count, _)| *count) {
+        Some((count, outcome)) if count > 0 => format!(": {count} ended in {}", outcome.name()),
+        _ => String::new(),
+    }
 }
 
 pub(super) fn broken_off(evidence: &Evidence<'_>) -> Option<Finding> {
