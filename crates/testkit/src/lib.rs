@@ -3,7 +3,7 @@
 //! [`SimReactor`] plays a [`Script`] in simulated time, so a test can plant a truth to the nanosecond and ask
 //! whether the engine found it. [`LineProtocol`] is the smallest protocol that pipelines. [`ScriptedServer`]
 //! misbehaves over real sockets. Tests of the whole program find it with [`binary`] and keep other people's servers on a
-//! [`leash::Leash`]. Part of no release: only tests use it.
+//! [`leash::Leash`] and live views in a [`terminal::Terminal`]. Part of no release: only tests use it.
 
 pub mod binary;
 mod formats;
@@ -13,6 +13,7 @@ pub mod port;
 mod script;
 mod server;
 mod sim;
+pub mod terminal;
 pub mod wait;
 
 pub use formats::{check_format, formats, is_update};

@@ -1,97 +1,31 @@
-//! The live view on a pseudo-terminal that `script` of util-linux makes: keys, signals, and the terminal afterwards.
+//! The live view in a terminal: keys, signals, and the terminal afterwards.
 
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
-use tempfile::TempDir;
+use testkit::terminal::{ENTERS, Ended, Terminal};
 use units::Nanos;
 
 use crate::support::nginx::Nginx;
-use crate::support::{binary, turn, wait};
+use crate::support::{turn, wait};
 
-const ENTERS: &str = "\u{1b}[?1049h";
-const LEAVES: &str = "\u{1b}[?1049l";
-
-/// Longer than any step here takes, also on a busy machine.
-const LONGEST: Nanos = Nanos::from_secs(30);
-
-/// A terminal of 80x24 in which `parallax drive` runs, and then a look at the terminal's modes.
-struct Terminal {
-    script: Child,
-    folder: TempDir,
+/// `parallax drive` whose first second has been measured and drawn.
+fn drive<'a>(folder: &'a Path, arguments: &str) -> Terminal<'a> {
+    let terminal = Terminal::start(folder, (24, 80), &format!("drive -o record {arguments}"));
+    terminal.wait_for(ENTERS);
+    terminal.wait_for("last 10 s");
+    terminal
 }
 
-impl Terminal {
-    fn start(arguments: &str) -> Terminal {
-        let folder = tempfile::tempdir().unwrap();
-        // Ctrl-C goes to the shell as well, and would end some shells before they say how it went.
-        let line = format!(
-            "trap : INT; stty rows 24 cols 80; {} drive -o record {arguments}; echo EXIT=$?; stty -a",
-            binary::parallax().display()
-        );
-        let script = Command::new("script")
-            .args(["-qefc", &line, "typescript"])
-            .current_dir(folder.path())
-            .env("TERM", "xterm-256color")
-            .env("SHELL", "/bin/sh")
-            .env("LC_ALL", "C.UTF-8")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let terminal = Terminal { script, folder };
-        assert!(wait::until(LONGEST, || terminal.shown().contains(ENTERS)), "no view: {}", terminal.shown());
-        // The first second has been measured and drawn.
-        assert!(wait::until(LONGEST, || terminal.shown().contains("last 10 s")), "{}", terminal.shown());
-        terminal
-    }
-
-    fn record(&self) -> PathBuf {
-        self.folder.path().join("record")
-    }
-
-    /// What the terminal has shown. The first line of the file is not: `script` repeats the command there.
-    fn shown(&self) -> String {
-        let text = fs::read(self.folder.path().join("typescript")).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        text.split_once('\n').map_or_else(String::new, |(_, shown)| shown.to_owned())
-    }
-
-    fn press(&mut self, keys: &str) {
-        let keyboard = self.script.stdin.as_mut().unwrap();
-        keyboard.write_all(keys.as_bytes()).unwrap();
-        keyboard.flush().unwrap();
-        wait::pause(Nanos::from_millis(700));
-    }
-
-    fn parallax(&self) -> Pid {
-        let only_child = |pid: u32| -> u32 {
-            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
-            children.split_whitespace().next().unwrap().parse().unwrap()
-        };
-        let shell = only_child(self.script.id());
-        Pid::from_raw(i32::try_from(only_child(shell)).unwrap()).unwrap()
-    }
-
-    /// What was shown once the view had gone, after the terminal was found as it was before.
-    fn finish(mut self) -> (String, Value, String) {
-        assert!(wait::until(LONGEST, || self.shown().contains("EXIT=")), "it goes on: {}", self.shown());
-        self.script.wait().unwrap();
-        let shown = self.shown();
-        let (_, after) = shown.rsplit_once(LEAVES).unwrap();
-        let modes = after.rsplit_once("EXIT=").unwrap().1;
-        for mode in ["icanon", "echo", "isig", "ixon"] {
-            assert!(modes.split_whitespace().any(|word| word == mode), "{mode}: {modes}");
-        }
-        assert!(modes.contains("susp = ^Z"), "{modes}");
-        let document = fs::read_to_string(self.record().join("run.json")).unwrap();
-        let events = fs::read_to_string(self.record().join("events.ndjson")).unwrap_or_default();
-        (after.to_owned(), serde_json::from_str(&document).unwrap(), events)
-    }
+/// How it ended, its document, and its events.
+fn finish(terminal: Terminal<'_>, folder: &Path) -> (Ended, Value, String) {
+    let ended = terminal.finish();
+    assert!(!ended.view.is_empty(), "the view did not leave the screen");
+    let document = fs::read_to_string(folder.join("record/run.json")).unwrap();
+    let events = fs::read_to_string(folder.join("record/events.ndjson")).unwrap_or_default();
+    (ended, serde_json::from_str(&document).unwrap(), events)
 }
 
 /// If this fails, keys do something else than they say, or the record does not tell of them.
@@ -99,15 +33,17 @@ impl Terminal {
 fn keys_steer_a_run_and_are_on_record() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
-    let mut terminal = Terminal::start(&format!("-r 200/s -d 60s {}", nginx.url("/")));
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = drive(folder.path(), &format!("-r 200/s -d 60s {}", nginx.url("/")));
     for key in ["+", "p", "p", "?", "q"] {
         terminal.press(key);
+        wait::pause(Nanos::from_millis(700));
     }
-    let (after, document, events) = terminal.finish();
+    let (ended, document, events) = finish(terminal, folder.path());
     // As any run that finished: by its verdict, which on a busy machine may be that of a late client.
-    let code = if document["verdict"]["word"] == "invalid" { "EXIT=3" } else { "EXIT=0" };
-    assert!(after.contains(code), "{after}");
-    assert!(after.contains("ended by hand after"), "{after}");
+    let code = if document["verdict"]["word"] == "invalid" { 3 } else { 0 };
+    assert_eq!(ended.code, code, "{ended:?}");
+    assert!(ended.after.contains("ended by hand after"), "{ended:?}");
     assert_eq!(document["state"], "finished");
     let changes = document["load"]["changes"].as_array().unwrap();
     let told: Vec<_> = changes.iter().map(|change| change["change"].as_str().unwrap()).collect();
@@ -128,10 +64,11 @@ fn keys_steer_a_run_and_are_on_record() {
 fn a_signal_gives_the_terminal_back() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
-    let terminal = Terminal::start(&format!("-c 2 -d 60s {}", nginx.url("/")));
-    kill_process(terminal.parallax(), Signal::TERM).unwrap();
-    let (after, document, _) = terminal.finish();
-    assert!(after.contains("EXIT=130"), "{after}");
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = drive(folder.path(), &format!("-c 2 -d 60s {}", nginx.url("/")));
+    terminal.signal(Signal::TERM);
+    let (ended, document, _) = finish(terminal, folder.path());
+    assert_eq!(ended.code, 130, "{ended:?}");
     assert_eq!(document["state"], "interrupted");
 }
 
@@ -139,9 +76,10 @@ fn a_signal_gives_the_terminal_back() {
 fn control_c_is_still_a_signal() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
-    let mut terminal = Terminal::start(&format!("-c 2 -d 60s {}", nginx.url("/")));
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = drive(folder.path(), &format!("-c 2 -d 60s {}", nginx.url("/")));
     terminal.press("\u{3}");
-    let (after, document, _) = terminal.finish();
-    assert!(after.contains("EXIT=130"), "{after}");
+    let (ended, document, _) = finish(terminal, folder.path());
+    assert_eq!(ended.code, 130, "{ended:?}");
     assert_eq!(document["state"], "interrupted");
 }

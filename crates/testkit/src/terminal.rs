@@ -1,0 +1,125 @@
+//! A pseudo-terminal that `script` of util-linux makes, in which the binary under test runs: what it shows, its keys,
+//! and the terminal's modes when it has ended.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use units::Nanos;
+
+use crate::{binary, wait};
+
+/// What a view that takes the whole screen begins and ends with.
+pub const ENTERS: &str = "\u{1b}[?1049h";
+pub const LEAVES: &str = "\u{1b}[?1049l";
+
+/// Longer than any step takes, also on a busy machine.
+const LONGEST: Nanos = Nanos::from_secs(30);
+
+/// Where it stands, beside what the binary makes there.
+const TYPESCRIPT: &str = "typescript";
+
+/// Killed when dropped.
+pub struct Terminal<'a> {
+    script: Child,
+    folder: &'a Path,
+}
+
+/// How a terminal was when its program had ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Shown before the view left the screen, and after.
+    pub view: String,
+    pub after: String,
+    pub code: i32,
+}
+
+impl<'a> Terminal<'a> {
+    /// Runs `parallax ARGUMENTS` in a folder, in a terminal of so many rows and columns.
+    ///
+    /// # Panics
+    ///
+    /// Where `script` is not there; so does everything here when the binary does not do what is waited for.
+    pub fn start(folder: &'a Path, (rows, columns): (u16, u16), arguments: &str) -> Terminal<'a> {
+        // Ctrl-C goes to the shell as well, and would end some shells before they say how it went.
+        let line = format!(
+            "trap : INT; stty rows {rows} cols {columns}; {} {arguments}; echo EXIT=$?; stty -a",
+            binary::parallax().display()
+        );
+        let script = Command::new("script")
+            .args(["-qefc", &line, TYPESCRIPT])
+            .current_dir(folder)
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("script is of util-linux");
+        Terminal { script, folder }
+    }
+
+    /// What the terminal has shown. The first line of the file is not: `script` repeats the command there.
+    pub fn shown(&self) -> String {
+        let text = fs::read(self.folder.join(TYPESCRIPT)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.split_once('\n').map_or_else(String::new, |(_, shown)| shown.to_owned())
+    }
+
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) {
+        assert!(wait::until(LONGEST, || self.shown().contains(text)), "no `{text}`: {}", self.shown());
+    }
+
+    pub fn press(&mut self, keys: &str) {
+        let keyboard = self.script.stdin.as_mut().expect("its input is a pipe");
+        keyboard.write_all(keys.as_bytes()).expect("the terminal reads keys");
+        keyboard.flush().expect("a pipe keeps nothing back");
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.parallax()).expect("a process id")).expect("none is 0");
+        kill_process(pid, signal).expect("it runs");
+    }
+
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let terminal = fs::read_link(format!("/proc/{}/fd/2", self.parallax())).expect("it runs");
+        let mut stty = Command::new("stty");
+        stty.arg("-F").arg(terminal).args(["rows", &rows.to_string(), "cols", &columns.to_string()]);
+        assert!(stty.status().expect("stty is everywhere").success());
+    }
+
+    fn parallax(&self) -> u32 {
+        let only_child = |pid: u32| -> u32 {
+            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+            let children = children.expect("it runs");
+            children.split_whitespace().next().and_then(|child| child.parse().ok()).expect("it has a child")
+        };
+        only_child(only_child(self.script.id()))
+    }
+
+    /// Waits for the end of the program, and checks that the terminal is as it was before.
+    pub fn finish(mut self) -> Ended {
+        self.wait_for("EXIT=");
+        // What `stty` says stands behind it.
+        let _ = self.script.wait();
+        let shown = self.shown();
+        let (said, ended) = shown.rsplit_once("EXIT=").expect("just seen");
+        let (code, modes) = ended.split_once(char::is_whitespace).expect("stty speaks");
+        for mode in ["icanon", "echo", "isig", "ixon"] {
+            assert!(modes.split_whitespace().any(|word| word == mode), "{mode}: {modes}");
+        }
+        assert!(modes.contains("susp = ^Z"), "{modes}");
+        let (view, after) = said.rsplit_once(LEAVES).unwrap_or(("", said));
+        Ended { view: view.to_owned(), after: after.to_owned(), code: code.parse().expect("a number") }
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let _ = self.script.kill();
+        let _ = self.script.wait();
+    }
+}
