@@ -50,12 +50,17 @@ impl Session {
     ///
     /// # Cost
     ///
-    /// Costs the server nothing. Called every few milliseconds, so that no ring fills.
+    /// Costs the server nothing. Called as often as [`Session::patience`] says, so that no ring fills.
     pub fn take(&mut self) -> Vec<Served> {
         let mut done = Vec::new();
         let assembler = &mut self.assembler;
         self.kernel.drain(|event| assembler.take(event, &mut |served| done.push(served)));
         done
+    }
+
+    /// How long what the kernel tells can wait for the next [`Session::take`]: 1 to 10 ms.
+    pub fn patience(&self) -> Nanos {
+        self.kernel.patience()
     }
 
     /// Ends every connection: what was written last on it was the answer.

@@ -21,9 +21,6 @@ use super::recording::Recording;
 use super::table::{Glance, Seen, Subject};
 use crate::{observing, printed, say};
 
-/// How often the ring is emptied. Nobody wakes us: that would cost the server more than the event itself.
-const DRAIN: Nanos = Nanos::from_millis(10);
-
 /// How often /proc is asked for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
 
@@ -120,7 +117,8 @@ impl<'a> Observing<'a> {
         let mut refreshed = self.zero;
         loop {
             let line_at = begun + self.args.interval;
-            clock::sleep_until((clock::now() + DRAIN).min(line_at).min(end));
+            // Nobody wakes us: that would cost the server more than the event itself.
+            clock::sleep_until((clock::now() + self.session.patience()).min(line_at).min(end));
             let served = self.session.take();
             self.add(served);
             let now = clock::now();

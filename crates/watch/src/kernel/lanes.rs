@@ -1,9 +1,10 @@
 //! The lanes of events, one a CPU, that the kernel's side writes and this reads: `bpf/watch_lane.h`.
 //!
 //! Each lane is in order of its CPU alone. A round takes what has come by now, and hands over what is not later than
-//! the latest of the round before: milliseconds ago, so every program that was to tell of that time has done so. Thus
-//! events come out in the order of their time, whatever CPUs they are of; and by no clock but their own, which in a
-//! time namespace is not this process's.
+//! the latest of the round before: a millisecond ago or more, so every program that was to tell of that time has done
+//! so. Thus events come out in the order of their time, whatever CPUs they are of; and by no clock but their own, which
+//! in a time namespace is not this process's. What a program tells late, since a hypervisor took its CPU just then,
+//! comes out after what is later on other CPUs, and in its place among that of its own.
 
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use libbpf_rs::Map;
 use memmap2::{MmapOptions, MmapRaw};
+use units::Nanos;
 use zerocopy::FromBytes;
 
 use super::event::Head;
@@ -22,7 +24,15 @@ const HEAD: usize = 4096;
 const SLACK: usize = 65_536;
 
 /// No lane is smaller: it has to take what comes while this process is kept off its CPU.
-const LEAST: usize = 512 << 10;
+const LEAST: usize = 1 << 20;
+
+/// From round to round: each costs the host a wake-up, and programs are given so much time at least to tell.
+const LONGEST: Nanos = Nanos::from_millis(10);
+const SHORTEST: Nanos = Nanos::from_millis(1);
+
+/// The part of a lane that is to fill from round to round: two rounds' events lie there, and this process may be kept
+/// off its CPU for a few more.
+const PART: u64 = 16;
 
 /// `struct lane`: positions that only grow.
 #[repr(C)]
@@ -54,6 +64,8 @@ pub struct Lanes {
     waiting: Vec<Waiting>,
     /// When the latest event was that the previous round saw.
     latest: u64,
+    /// How long the lanes can wait for the next round.
+    patience: Nanos,
 }
 
 /// An event that still lies in its lane.
@@ -80,10 +92,15 @@ impl Lanes {
     fn in_memory(memory: MmapRaw, secret: u64, lane_bytes: usize, cpus: usize) -> Lanes {
         assert!(memory.len() >= value_bytes(lane_bytes) * cpus, "all lanes are mapped");
         let (seen, last) = (vec![0; cpus], vec![0; cpus]);
-        Lanes { memory, secret, lane_bytes, seen, last, waiting: Vec::new(), latest: 0 }
+        Lanes { memory, secret, lane_bytes, seen, last, waiting: Vec::new(), latest: 0, patience: LONGEST }
     }
 
-    /// Hands over what is not later than what the round before saw. Called every few milliseconds.
+    /// How long the lanes can wait for the next round, by what came in the last.
+    pub fn patience(&self) -> Nanos {
+        self.patience
+    }
+
+    /// Hands over what is not later than what the round before saw. Called as often as [`Lanes::patience`] says.
     ///
     /// # Cost
     ///
@@ -103,8 +120,10 @@ impl Lanes {
     /// Sees what is new; the time up to which all of it is there.
     fn look(&mut self) -> u64 {
         let mut all_until = u64::MAX;
+        let mut most = 0;
         for lane in 0..self.seen.len() {
             let reserved = self.marks(lane).reserved.load(Ordering::Acquire);
+            most = most.max(reserved - self.seen[lane]);
             while self.seen[lane] < reserved {
                 let position = self.seen[lane];
                 let Some((at, size)) = self.whole_event(lane, position) else {
@@ -118,6 +137,7 @@ impl Lanes {
                 self.waiting.push(Waiting { at, lane, position, size });
             }
         }
+        self.patience = patience(self.patience, most, self.lane_bytes as u64 / PART);
         self.waiting.sort();
         all_until
     }
@@ -193,6 +213,12 @@ impl Lanes {
 }
 
 const _: () = assert!(offset_of!(Marks, taken) == 64);
+
+/// As long as the part of a lane that is to fill takes, when `most` bytes took so long as was waited.
+fn patience(waited: Nanos, most: u64, part: u64) -> Nanos {
+    let fills = waited.0.saturating_mul(part) / most.max(1);
+    Nanos(fills.clamp(SHORTEST.0, LONGEST.0))
+}
 
 #[cfg(test)]
 mod tests {
@@ -284,6 +310,16 @@ mod tests {
         assert_eq!(planted.round(), [5, 10]);
         planted.end(0, position);
         assert_eq!(planted.round(), [12, 14, 20]);
+    }
+
+    #[test]
+    fn rounds_follow_each_other_as_fast_as_a_lane_fills() {
+        let part = 64 << 10;
+        assert_eq!(patience(LONGEST, 0, part), LONGEST);
+        assert_eq!(patience(LONGEST, part * 2, part), Nanos::from_millis(5));
+        assert_eq!(patience(Nanos::from_millis(5), part, part), Nanos::from_millis(5), "as it should be");
+        assert_eq!(patience(Nanos::from_millis(5), part / 4, part), LONGEST);
+        assert_eq!(patience(LONGEST, part * 1000, part), SHORTEST);
     }
 
     #[test]

@@ -140,10 +140,16 @@ impl Kernel {
         loaded.map(|program| program.section().to_string_lossy().into_owned()).collect()
     }
 
-    /// Hands over what was told up to the previous call, in the order of its time. Called every few milliseconds.
+    /// Hands over what was told up to the previous call, in the order of its time. Called as often as
+    /// [`Kernel::patience`] says.
     pub fn drain(&mut self, mut tell: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
         self.lanes.round(|raw| hand_on(raw, &mut tell, unreadable));
+    }
+
+    /// How long what is told can wait for the next [`Kernel::drain`].
+    pub fn patience(&self) -> Nanos {
+        self.lanes.patience()
     }
 
     /// Hands over all that was told.
