@@ -80,12 +80,14 @@ impl<'a> Terminal<'a> {
     }
 
     pub fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.parallax()).expect("a process id")).expect("none is 0");
-        kill_process(pid, signal).expect("it runs");
+        let pid = Pid::from_raw(i32::try_from(self.parallax()).expect("process ids are positive"))
+            .expect("no process has the id 0");
+        kill_process(pid, signal).expect("the binary under test still runs");
     }
 
     pub fn resize(&self, rows: u16, columns: u16) {
-        let terminal = fs::read_link(format!("/proc/{}/fd/2", self.parallax())).expect("it runs");
+        let terminal = fs::read_link(format!("/proc/{}/fd/2", self.parallax()))
+            .expect("the binary under test still runs");
         let mut stty = Command::new("stty");
         stty.arg("-F").arg(terminal).args(["rows", &rows.to_string(), "cols", &columns.to_string()]);
         assert!(stty.status().expect("stty is everywhere").success());
@@ -94,8 +96,12 @@ impl<'a> Terminal<'a> {
     fn parallax(&self) -> u32 {
         let only_child = |pid: u32| -> u32 {
             let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-            let children = children.expect("it runs");
-            children.split_whitespace().next().and_then(|child| child.parse().ok()).expect("it has a child")
+            let children = children.expect("the binary under test still runs");
+            children
+                .split_whitespace()
+                .next()
+                .and_then(|child| child.parse().ok())
+                .expect("the shell runs the binary")
         };
         only_child(only_child(self.script.id()))
     }
@@ -106,14 +112,18 @@ impl<'a> Terminal<'a> {
         // What `stty` says stands behind it.
         let _ = self.script.wait();
         let shown = self.shown();
-        let (said, ended) = shown.rsplit_once("EXIT=").expect("just seen");
-        let (code, modes) = ended.split_once(char::is_whitespace).expect("stty speaks");
+        let (said, ended) = shown.rsplit_once("EXIT=").expect("EXIT= has just been seen");
+        let (code, modes) = ended.split_once(char::is_whitespace).expect("stty speaks after EXIT=");
         for mode in ["icanon", "echo", "isig", "ixon"] {
             assert!(modes.split_whitespace().any(|word| word == mode), "{mode}: {modes}");
         }
         assert!(modes.contains("susp = ^Z"), "{modes}");
         let (view, after) = said.rsplit_once(LEAVES).unwrap_or(("", said));
-        Ended { view: view.to_owned(), after: after.to_owned(), code: code.parse().expect("a number") }
+        Ended {
+            view: view.to_owned(),
+            after: after.to_owned(),
+            code: code.parse().expect("$? of a shell is a number"),
+        }
     }
 }
 
