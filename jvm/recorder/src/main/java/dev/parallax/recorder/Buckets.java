@@ -13,14 +13,13 @@ import java.util.Arrays;
  * <ul>
  *   <li>those of HdrHistogram with two significant digits: each value up to 255 alone, then 128 buckets of equal width
  *       to a power of two. One digit is a coarsening of that.
- *   <li>those of an exponential histogram of scale (schema) 5, 32 buckets to a power of two, as Prometheus' native
- *       histograms and OpenTelemetry's exponential ones have them. Smaller scales are coarsenings of that, down to
- *       {@code -4} and below. There a boundary belongs to the bucket <em>below</em> it, so each power of two, the only
- *       boundaries that are whole numbers, has a bucket to itself.
+ *   <li>those of an exponential histogram of scale (schema) 5 <em>in seconds</em>, 32 buckets to a power of two: the unit
+ *       in which Prometheus' native histograms and OpenTelemetry's exponential ones hold durations by convention. Smaller
+ *       scales are coarsenings of that, down to {@code -4}. There a boundary belongs to the bucket below it.
  * </ul>
  *
- * <p>Together 160 buckets to a power of two: a value is known to one part in 128. Three digits of HdrHistogram are finer
- * and cannot be had from these.
+ * <p>Together 160 buckets to a power of two: a value is known to one part in 128. What is finer cannot be had from these:
+ * three digits of HdrHistogram, scale 6.
  *
  * <p>Values are whole nanoseconds, so "lies wholly in" is said of whole numbers.
  */
@@ -41,7 +40,15 @@ final class Buckets {
     private static final int LINEAR = 128;
     private static final int LINEAR_BITS = 7;
 
-    /** For each of the 32 boundaries of a power of two: the largest mantissa that is not above it. */
+    /**
+     * The exponential boundaries from {@code 2^29} to {@code 2^30} ns: {@code 2^(k / 32)} s for 32 numbers {@code k} from
+     * this one on, as {@code 2^29 ns} lie between the boundaries -29 and -28.
+     */
+    private static final int FIRST_BOUNDARY = -28;
+
+    private static final int SECOND_BITS = 29;
+
+    /** Each of them as a mantissa, rounded down. In every other power of two they are the same. */
     private static final long[] BOUNDARY = new long[1 << SCALE];
 
     /**
@@ -60,7 +67,7 @@ final class Buckets {
     static {
         Arrays.fill(SPLIT, Long.MAX_VALUE);
         for (int i = 0; i < 1 << SCALE; i++) {
-            BOUNDARY[i] = root(i);
+            BOUNDARY[i] = boundary(FIRST_BOUNDARY + i);
             long split = BOUNDARY[i] + 1;
             SPLIT[part(split)] = split;
         }
@@ -89,7 +96,7 @@ final class Buckets {
         return EXACT + octave * OCTAVE + BEFORE[part] + (mantissa >= SPLIT[part] ? 1 : 0);
     }
 
-    /** The least value of a bucket. One in which no whole number lies begins beyond its end: there are some below 32 us. */
+    /** The least value of a bucket. One in which no whole number lies begins beyond its end: there are some below 66 us. */
     static long lowest(int index) {
         if (index < EXACT) {
             return index;
@@ -113,24 +120,25 @@ final class Buckets {
 
     /**
      * The bucket of an exponential histogram in which bucket {@code index} lies, at {@code scale} up to {@link #SCALE}:
-     * {@code i} such that its values are above {@code 2^(i / 2^scale)} and at most {@code 2^((i + 1) / 2^scale)}. That is
-     * OpenTelemetry's number; Prometheus' is one more. Not for bucket 0, whose value zero has none.
+     * {@code i} such that its values are above {@code 2^(i / 2^scale)} s and at most {@code 2^((i + 1) / 2^scale)} s. That
+     * is OpenTelemetry's number; Prometheus' is one more. Not for bucket 0, whose value zero has none.
      */
     static int exponential(int index, int scale) {
         long value = lowest(index);
         int exponent = 63 - Long.numberOfLeadingZeros(value);
         long mantissa = value << (63 - exponent);
-        int within = -1;
-        for (int i = 0; i < 1 << SCALE && mantissa > BOUNDARY[i]; i++) {
-            within = i;
+        int below = 0;
+        while (below < BOUNDARY.length && mantissa > BOUNDARY[below]) {
+            below++;
         }
-        return ((exponent << SCALE) + within) >> (SCALE - scale);
+        int last = ((exponent - SECOND_BITS) << SCALE) + FIRST_BOUNDARY + below - 1;
+        return last >> (SCALE - scale);
     }
 
-    /** {@code 2^(63 + i / 2^SCALE)} rounded down, exactly: by whole numbers' square roots. */
-    private static long root(int i) {
-        int roots = 1 << SCALE;
-        BigInteger root = BigInteger.ONE.shiftLeft(63 * roots + i);
+    /** The mantissa of {@code 2^(k / 32)} s, rounded down, exactly: by whole numbers' square roots. */
+    private static long boundary(int k) {
+        // The mantissa of a second, to the power 32, has more than enough factors of two for a k below zero.
+        BigInteger root = BigInteger.valueOf(1_000_000_000).shiftLeft(63 - SECOND_BITS).pow(1 << SCALE).shiftLeft(k);
         for (int n = 0; n < SCALE; n++) {
             root = root.sqrt();
         }
