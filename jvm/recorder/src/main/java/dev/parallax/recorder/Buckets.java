@@ -96,7 +96,7 @@ final class Buckets {
         return EXACT + octave * OCTAVE + BEFORE[part] + (mantissa >= SPLIT[part] ? 1 : 0);
     }
 
-    /** The least value of a bucket. One in which no whole number lies begins beyond its end: there are some below 66 us. */
+    /** The least value of a bucket. One in which no whole number lies begins beyond its end: there are a few below a millisecond. */
     static long lowest(int index) {
         if (index < EXACT) {
             return index;

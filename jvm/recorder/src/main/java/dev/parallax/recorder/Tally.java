@@ -23,7 +23,7 @@ final class Tally {
         for (int at = Page.BUCKETS; at < slots.length; at++) {
             long count = slots[at] - (taken == null ? 0 : taken[at]);
             if (count != 0) {
-                counts[place(page.first + at - Page.BUCKETS)] += count;
+                addAt(page.first + at - Page.BUCKETS, count);
             }
         }
         addSum(0, slots[Page.SUM] - (taken == null ? 0 : taken[Page.SUM]));
@@ -37,7 +37,7 @@ final class Tally {
     void add(Tally other, int sign) {
         for (int i = 0; i < other.counts.length; i++) {
             if (other.counts[i] != 0) {
-                counts[place(other.first + i)] += sign * other.counts[i];
+                addAt(other.first + i, sign * other.counts[i]);
             }
         }
         if (sign > 0) {
@@ -67,8 +67,8 @@ final class Tally {
         sumLow = sum;
     }
 
-    /** The place of a bucket's count; makes one where there is none. */
-    private int place(int index) {
+    /** Adds to the count of a bucket, and makes a place for it where there is none. */
+    private void addAt(int index, long count) {
         if (counts.length == 0) {
             first = index;
             counts = new long[1];
@@ -80,6 +80,6 @@ final class Tally {
         } else if (index >= first + counts.length) {
             counts = Arrays.copyOf(counts, index + 1 - first);
         }
-        return index - first;
+        counts[index - first] += count;
     }
 }

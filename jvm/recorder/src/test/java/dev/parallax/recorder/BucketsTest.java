@@ -17,7 +17,7 @@ class BucketsTest {
             long highest = Buckets.highest(index);
             if (lowest > highest) {
                 assertEquals(highest + 1, lowest, "bucket " + index + " is empty");
-                assertTrue(lowest < 65_536, "bucket " + index + " is empty");
+                assertTrue(lowest < 1 << 20, "bucket " + index + " is empty");
                 continue;
             }
             assertEquals(index, Buckets.index(lowest), "lowest of " + index);
