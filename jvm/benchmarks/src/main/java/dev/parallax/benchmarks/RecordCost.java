@@ -2,7 +2,6 @@ package dev.parallax.benchmarks;
 
 import dev.parallax.recorder.Labelled;
 import dev.parallax.recorder.Recorder;
-import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -11,32 +10,10 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
-/** What a record costs when the stamps are there: ours, and the floor under it. */
+/** What a record costs when the stamps are there, all threads on one series: ours. */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class RecordCost {
-    /** Log-normal around 200 us, made beforehand: what recording costs must not hide behind making values. */
-    @State(Scope.Thread)
-    public static class Values {
-        private final long[] values = new long[1 << 12];
-        private int at;
-
-        public Values() {
-            SplittableRandom random = new SplittableRandom(7);
-            for (int i = 0; i < values.length; i++) {
-                double normal = 0;
-                for (int n = 0; n < 12; n++) {
-                    normal += random.nextDouble();
-                }
-                values[i] = (long) (200_000 * Math.exp(normal - 6));
-            }
-        }
-
-        long next() {
-            return values[at++ & values.length - 1];
-        }
-    }
-
     @State(Scope.Benchmark)
     public static class Ours {
         final Recorder recorder = new Recorder();
@@ -45,15 +22,15 @@ public class RecordCost {
         final String[] routes = {"/", "/items", "/items/:id", "/orders"};
     }
 
-    /** What the loop and the values cost: to be taken off all others. */
+    /** What the loop and the values cost, in all others as well. */
     @Benchmark
     public long floor(Values values) {
         return values.next();
     }
 
     @Benchmark
-    public long clock() {
-        return System.nanoTime();
+    public long clock(Values values) {
+        return System.nanoTime() - values.next();
     }
 
     @Benchmark
@@ -61,9 +38,10 @@ public class RecordCost {
         ours.recorder.record(values.next());
     }
 
+    /** Against {@link #clock}: what a record is over the clock. */
     @Benchmark
-    public void parallaxWithClock(Values values, Ours ours) {
-        ours.recorder.recordSince(values.next());
+    public void parallaxSince(Values values, Ours ours) {
+        ours.recorder.recordSince(System.nanoTime() - values.next());
     }
 
     @Benchmark
