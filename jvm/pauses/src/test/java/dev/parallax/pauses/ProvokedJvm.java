@@ -1,0 +1,154 @@
+package dev.parallax.pauses;
+
+import java.lang.instrument.ClassDefinition;
+import java.lang.instrument.Instrumentation;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.SynchronousQueue;
+
+/**
+ * The program of a child JVM: provokes pauses in known ways and prints what its pause clock showed around each.
+ * A line is {@code kind begun sync held begun sync held}: the reading before and the one after.
+ */
+public final class ProvokedJvm {
+    private static final long NS_PER_MS = 1_000_000;
+    /** The array whose copy delays a safepoint, 64 MiB: the copy has no poll within. */
+    private static final int COPIED_LONGS = 8 << 20;
+
+    private static volatile Instrumentation instrumentation;
+    private static volatile long sink;
+
+    private final PauseClock clock;
+    private final Random random;
+    private final SynchronousQueue<Runnable> busy = new SynchronousQueue<>();
+    private final List<Object> live = new ArrayList<>();
+    private double loopsPerNs;
+
+    private ProvokedJvm(final PauseClock clock, final long seed) {
+        this.clock = clock;
+        this.random = new Random(seed);
+    }
+
+    public static void premain(final String options, final Instrumentation given) {
+        instrumentation = given;
+    }
+
+    /** Arguments: way, how many pauses to provoke, seed. */
+    public static void main(final String[] args) throws Exception {
+        final PauseClock clock = PauseClock.open(PauseClock.Way.valueOf(args[0]), instrumentation);
+        new ProvokedJvm(clock, Long.parseLong(args[2])).run(Integer.parseInt(args[1]));
+    }
+
+    private void run(final int count) throws Exception {
+        final Thread other = new Thread(this::beBusy, "busy");
+        other.setDaemon(true);
+        other.start();
+        calibrate();
+        for (int n = 0; n < 200_000; n++) {
+            live.add(new byte[100]);
+        }
+        final Way[] ways = Way.values();
+        final StringBuilder told = new StringBuilder();
+        for (int n = 0; n < count; n++) {
+            final Way way = ways[n % ways.length];
+            final PauseReading before = clock.read();
+            provoke(way);
+            final PauseReading after = clock.read();
+            told.append(way).append(text(before)).append(text(after)).append('\n');
+        }
+        System.out.print(told);
+    }
+
+    private static String text(final PauseReading reading) {
+        return " " + reading.begun() + " " + reading.syncNs() + " " + reading.heldNs();
+    }
+
+    /** How a pause comes about. */
+    enum Way { COLLECT, DUMP, LATE_LOOP, LATE_COPY, REDEFINE, ALLOCATE }
+
+    private void provoke(final Way way) throws Exception {
+        switch (way) {
+            case COLLECT -> System.gc();
+            case DUMP -> dump();
+            case LATE_LOOP -> late(() -> sink = loop((int) (loopsPerNs * randomLengthNs())));
+            case LATE_COPY -> late(ProvokedJvm::copy);
+            case REDEFINE -> redefine();
+            case ALLOCATE -> allocate();
+        }
+    }
+
+    /** Evenly over the decades from 0.05 to 500 ms. */
+    private long randomLengthNs() {
+        return (long) (0.05 * NS_PER_MS * Math.pow(10, 4 * random.nextDouble()));
+    }
+
+    private static void dump() {
+        sink = ManagementFactory.getThreadMXBean().dumpAllThreads(false, false).length;
+    }
+
+    /** A safepoint asked for while another thread does what has no poll within. */
+    private void late(final Runnable withoutPoll) throws InterruptedException {
+        busy.put(withoutPoll);
+        dump();
+    }
+
+    private void beBusy() {
+        try {
+            while (true) {
+                busy.take().run();
+            }
+        } catch (final InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void redefine() throws Exception {
+        try (var bytes = ProvokedJvm.class.getResourceAsStream("ProvokedJvm$Redefined.class")) {
+            instrumentation.redefineClasses(new ClassDefinition(Redefined.class, bytes.readAllBytes()));
+        }
+    }
+
+    static final class Redefined {
+        private Redefined() {
+        }
+    }
+
+    private static void allocate() {
+        long sum = 0;
+        for (int n = 0; n < 64; n++) {
+            sum += new byte[256 << 10].length;
+        }
+        sink = sum;
+    }
+
+    private static void copy() {
+        final long[] from = Copied.FROM;
+        System.arraycopy(from, 0, Copied.TO, 0, from.length);
+    }
+
+    private static final class Copied {
+        private static final long[] FROM = new long[COPIED_LONGS];
+        private static final long[] TO = new long[COPIED_LONGS];
+    }
+
+    /** Compiled by C2 without strip mining, a loop that is counted by an int has no poll within. */
+    private static long loop(final int rounds) {
+        long value = rounds;
+        for (int n = 0; n < rounds; n++) {
+            value = value * 0x5851f42d4c957f2dL + n;
+        }
+        return value;
+    }
+
+    private void calibrate() {
+        for (int n = 0; n < 20_000; n++) {
+            sink += loop(1_000);
+        }
+        final int rounds = 20_000_000;
+        final long began = System.nanoTime();
+        sink = loop(rounds);
+        loopsPerNs = rounds / (double) (System.nanoTime() - began);
+    }
+}
