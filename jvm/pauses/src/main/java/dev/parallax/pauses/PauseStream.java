@@ -6,6 +6,7 @@ import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
@@ -23,11 +24,16 @@ public final class PauseStream implements AutoCloseable {
     /** A shorter stall of one thread disappears in the time it takes to hand it over. */
     private static final Duration LEAST_STALL = Duration.ofMillis(1);
 
+    /** The two clocks drift apart by far less than a pause's own error in this time. */
+    private static final Duration PAIRING_PERIOD = Duration.ofSeconds(1);
+
     private final RecordingStream recording;
     private final Listener listener;
     private final PauseJoin join = new PauseJoin();
     private Optional<ClockPair.Reading> pair = Optional.empty();
     private long droppedTold;
+    /** Called by the recorder's own thread: what the thread of a stream emits itself, the recorder leaves out. */
+    private final Runnable pairing = this::pairClocks;
 
     /** Who wants to know. Called by one thread of the stream; what it throws is told to {@link #failed}. */
     public interface Listener {
@@ -99,7 +105,8 @@ public final class PauseStream implements AutoCloseable {
         on("jdk.VirtualThreadPinned", LEAST_STALL, event -> stall(ThreadStall.Kind.PINNED, event));
         on("jdk.DataLoss", Duration.ZERO,
             event -> listener.failed("the flight recorder lost " + event.getLong("amount") + " bytes of events"));
-        recording.enable(ClockPair.class).withoutStackTrace();
+        recording.enable(ClockPair.class).withPeriod(PAIRING_PERIOD);
+        FlightRecorder.addPeriodicEvent(ClockPair.class, pairing);
         recording.onEvent(ClockPair.NAME, event -> pair = Optional.of(ClockPair.read(event)));
         recording.onFlush(this::flush);
         recording.onError(e -> listener.failed("an event of the flight recorder was not taken: " + e));
@@ -128,6 +135,9 @@ public final class PauseStream implements AutoCloseable {
                 droppedTold = join.dropped();
             }
         }
+    }
+
+    private void pairClocks() {
         ClockPair.emit();
     }
 
@@ -168,6 +178,7 @@ public final class PauseStream implements AutoCloseable {
     /** Ends the recording. What was not told yet, up to a second, is not told any more. */
     @Override
     public void close() {
+        FlightRecorder.removePeriodicEvent(pairing);
         recording.close();
     }
 

@@ -10,10 +10,11 @@ import java.util.SplittableRandom;
  * queues, so that the difference between truth and record is the pauses' alone.
  */
 final class OpenLoad {
-    /** The law of the work: log-normal with a median of 1 ms, drawn from this many equally likely values. */
+    /** The law of the work: log-normal with a median of 1 ms, by this many of its values and evenly between them. */
     private static final int WORK_VALUES = 1 << 14;
     private static final double WORK_SIGMA = 0.5;
     private static final long[] WORK_NS = workLaw();
+    private static final double MEAN_WORK_NS = Arrays.stream(WORK_NS).average().orElseThrow();
 
     /** How callers arrive. */
     enum Arrivals { POISSON, FIXED }
@@ -32,7 +33,8 @@ final class OpenLoad {
     }
 
     /**
-     * Pauses with running time between them that is exponential.
+     * Pauses with running time between them that is even between half and one and a half of its mean, so that the share
+     * that is paused is near the wanted one also where pauses are few.
      *
      * @param share of the wall time that is paused.
      */
@@ -42,7 +44,7 @@ final class OpenLoad {
         double at = 0;
         while (true) {
             final long pauseNs = length.draw(random);
-            at += exponential(random) * length.meanNs() * (1 - share) / share;
+            at += (0.5 + random.nextDouble()) * length.meanNs() * (1 - share) / share;
             if (at + pauseNs >= untilNs) {
                 return Arrays.copyOf(edges, n);
             }
@@ -111,15 +113,45 @@ final class OpenLoad {
         }
     }
 
+    /** What is recorded of callers who each work, think for an exponential time and ask again: a closed loop. */
+    void recordedInALoop(final int callers, final long untilNs, final Taker taker) {
+        final double thinkNs = callers / ratePerNs - MEAN_WORK_NS;
+        for (int caller = 0; caller < callers; caller++) {
+            int edge = 0;
+            double paused = 0;
+            double running = exponential(random) * thinkNs;
+            while (running + paused < untilNs) {
+                while (edge < edges.length && edges[edge] <= running + paused) {
+                    paused += edges[edge + 1] - edges[edge];
+                    edge += 2;
+                }
+                final long workNs = workNs();
+                final long now = (long) (running + paused);
+                taker.take(now, end(now, workNs, edge));
+                running += workNs + exponential(random) * thinkNs;
+            }
+        }
+    }
+
     /** When work begun at {@code beginNs}, outside of pauses, is done; pauses from {@code edge} on may be ahead. */
     private long end(final long beginNs, final int edge) {
-        long doneNs = beginNs + WORK_NS[random.nextInt(WORK_VALUES)];
+        return end(beginNs, workNs(), edge);
+    }
+
+    private long end(final long beginNs, final long workNs, final int edge) {
+        long doneNs = beginNs + workNs;
         for (int next = edge; next < edges.length && edges[next] < doneNs; next += 2) {
             if (edges[next] >= beginNs) {
                 doneNs += edges[next + 1] - edges[next];
             }
         }
         return doneNs;
+    }
+
+    private long workNs() {
+        final double at = random.nextDouble() * (WORK_VALUES - 1);
+        final int below = (int) at;
+        return Math.round(WORK_NS[below] + (at - below) * (WORK_NS[below + 1] - WORK_NS[below]));
     }
 
     private double gap() {
@@ -136,6 +168,7 @@ final class OpenLoad {
         for (int n = 0; n < values.length; n++) {
             values[n] = Math.round(1e6 * Math.exp(WORK_SIGMA * random.nextGaussian()));
         }
+        Arrays.sort(values);
         return values;
     }
 }

@@ -24,6 +24,7 @@ public final class ProvokedJvm {
     private final Random random;
     private final SynchronousQueue<Runnable> busy = new SynchronousQueue<>();
     private final List<Object> live = new ArrayList<>();
+    private volatile boolean isBusy;
     private double loopsPerNs;
 
     private ProvokedJvm(final PauseClock clock, final long seed) {
@@ -35,10 +36,31 @@ public final class ProvokedJvm {
         instrumentation = given;
     }
 
-    /** Arguments: way, how many pauses to provoke, seed. */
+    /** Arguments: way, how many pauses to provoke, seed. By the flight recorder, what it told follows. */
     public static void main(final String[] args) throws Exception {
-        final PauseClock clock = PauseClock.open(PauseClock.Way.valueOf(args[0]), instrumentation);
-        new ProvokedJvm(clock, Long.parseLong(args[2])).run(Integer.parseInt(args[1]));
+        final PauseClock.Way way = PauseClock.Way.valueOf(args[0]);
+        final StringBuffer told = new StringBuffer();
+        try (PauseClock clock = PauseClock.open(way, instrumentation);
+            PauseStream stream = way.isExact() ? null : PauseStream.start(pause -> told.append(text(pause)))) {
+            if (stream != null) {
+                awaitRecorder();
+            }
+            new ProvokedJvm(clock, Long.parseLong(args[2])).run(Integer.parseInt(args[1]));
+            if (stream != null) {
+                awaitRecorder();
+                System.out.print("SUM" + text(PauseReading.NONE) + text(clock.read()) + "\n" + told);
+            }
+        }
+    }
+
+    /** The recorder hands over once a second, and its first hand-over only pairs the clocks. */
+    private static void awaitRecorder() throws InterruptedException {
+        Thread.sleep(2_500);
+    }
+
+    private static String text(final Pause pause) {
+        return "PAUSE " + pause.safepointId() + " " + pause.beginNs() + " " + pause.syncNs() + " " + pause.totalNs()
+            + " " + pause.operation() + "\n";
     }
 
     private void run(final int count) throws Exception {
@@ -49,6 +71,7 @@ public final class ProvokedJvm {
         for (int n = 0; n < 200_000; n++) {
             live.add(new byte[100]);
         }
+        dump();
         final Way[] ways = Way.values();
         final StringBuilder told = new StringBuilder();
         for (int n = 0; n < count; n++) {
@@ -90,14 +113,20 @@ public final class ProvokedJvm {
 
     /** A safepoint asked for while another thread does what has no poll within. */
     private void late(final Runnable withoutPoll) throws InterruptedException {
+        isBusy = false;
         busy.put(withoutPoll);
+        while (!isBusy) {
+            Thread.yield();
+        }
         dump();
     }
 
     private void beBusy() {
         try {
             while (true) {
-                busy.take().run();
+                final Runnable withoutPoll = busy.take();
+                isBusy = true;
+                withoutPoll.run();
             }
         } catch (final InterruptedException e) {
             Thread.currentThread().interrupt();
