@@ -103,28 +103,27 @@ public final class Correction {
      * Adds, for pauses of one length, an even wait before each recent duration.
      * Of duration d, the part min(max(x - d, 0), P) / P of the arrivals is answered before x; the sum over all d for
      * each end x of a bucket comes from running sums, so that it takes one pass and not one a duration.
+     * What the last bucket ends too early for is in the last bucket.
      */
     private void addWait(final double[] change, final Sums sums, final double pauseNs, final double ratePerNs) {
         double below = 0;
-        int upToNow = 0;
-        int upToPauseAgo = 0;
-        for (int bucket = 0; bucket < change.length; bucket++) {
+        int upToNow = sums.first;
+        int upToPauseAgo = sums.first;
+        for (int bucket = sums.first; bucket < change.length && upToPauseAgo <= sums.last; bucket++) {
             final double x = scale.lowerNs(bucket + 1);
-            final boolean last = bucket == change.length - 1;
-            while (upToNow < change.length && scale.middleNs(upToNow) < x) {
+            while (upToNow <= sums.last && scale.middleNs(upToNow) < x) {
                 upToNow++;
             }
             while (upToPauseAgo < upToNow && scale.middleNs(upToPauseAgo) + pauseNs <= x) {
                 upToPauseAgo++;
             }
-            final double part = last
-                ? pauseNs * sums.weight[change.length]
-                : pauseNs * sums.weight[upToPauseAgo]
-                    + x * (sums.weight[upToNow] - sums.weight[upToPauseAgo])
-                    - (sums.moment[upToNow] - sums.moment[upToPauseAgo]);
-            change[bucket] += ratePerNs * Math.max(0, part - below);
-            below = Math.max(below, part);
+            final double answered = pauseNs * sums.weight[upToPauseAgo]
+                + x * (sums.weight[upToNow] - sums.weight[upToPauseAgo])
+                - (sums.moment[upToNow] - sums.moment[upToPauseAgo]);
+            change[bucket] += ratePerNs * Math.max(0, answered - below);
+            below = Math.max(below, answered);
         }
+        change[change.length - 1] += ratePerNs * Math.max(0, pauseNs - below);
     }
 
     /** Takes out the operations of the pauses as they were recorded, without their wait. */
@@ -134,13 +133,19 @@ public final class Correction {
         }
     }
 
-    /** Of the recent durations up to each bucket: their share, and their share times their length. */
+    /** Of the recent durations below each bucket: their share, and their share times their length. */
     private final class Sums {
         private final double[] weight = new double[recentCounts.length + 1];
         private final double[] moment = new double[recentCounts.length + 1];
+        private int first = recentCounts.length;
+        private int last;
 
         private Sums() {
             for (int i = 0; i < recentCounts.length; i++) {
+                if (recentCounts[i] > 0) {
+                    first = Math.min(first, i);
+                    last = i;
+                }
                 final double share = recentCounts[i] / recentEnded;
                 weight[i + 1] = weight[i] + share;
                 moment[i + 1] = moment[i] + share * scale.middleNs(i);

@@ -104,7 +104,7 @@ final class ExactnessTest {
         final long last = run.told.get(run.told.size() - 1).id;
         assertEquals(last - first + 1, run.told.size(), collector + ": numbers without gaps");
 
-        final List<SafepointLog.Entry> log = run.log.between(first, last + 1);
+        final List<SafepointLog.Entry> log = run.log.between(first - 1, last);
         long logNs = 0;
         long toldNs = 0;
         for (int n = 0; n < log.size(); n++) {
