@@ -27,7 +27,7 @@ final class CorrectionTest {
     /** Where pauses are as short as the work, both its tail and theirs decide: so it has to be known better. */
     private static final int SHORT_PAUSE_FACTOR = 4;
     private static final int MOST_OPERATIONS = 2_500_000;
-    private static final int LEAST_PAUSES = 5;
+    private static final int LEAST_PAUSES = LONG ? 20 : 3;
 
     /** One row of the table: a load, its pauses, and what the recorder sees of it. */
     record Case(OpenLoad.Arrivals arrivals, double ratePerS, OpenLoad.Length pause, Seen seen) {
