@@ -16,7 +16,7 @@ public final class PauseTally {
 
     private final PauseClock clock;
     private final ReentrantLock lock = new ReentrantLock();
-    private PauseReading seen;
+    private volatile PauseReading seen;
     private long[] lengthsNs = new long[16];
     private int size;
     private long merged;
@@ -29,7 +29,7 @@ public final class PauseTally {
 
     /** Looks at the clock. Costs a reading when no pause was; never waits: who comes second leaves it to the first. */
     public void poll() {
-        if (lock.tryLock()) {
+        if (clock.read().heldNs() != seen.heldNs() && lock.tryLock()) {
             try {
                 look();
             } finally {

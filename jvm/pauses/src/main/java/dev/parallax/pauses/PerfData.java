@@ -26,8 +26,12 @@ final class PerfData {
     private static final int ENTRY_OFFSET_AT = 24;
     private static final int ENTRY_COUNT_AT = 28;
 
+    /** A constant, for a handle that is a field is not compiled to a load. */
+    private static final VarHandle NATIVE_LONGS =
+        MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
+
     private final ByteBuffer memory;
-    private final VarHandle longs;
+    private final boolean swapped;
     private final int firstEntry;
     private final int entryCount;
     /** Where entries end: the JVM may use more by and by, so this is what it used when we looked. */
@@ -35,7 +39,7 @@ final class PerfData {
 
     private PerfData(final ByteBuffer memory, final int firstEntry, final int entryCount, final int end) {
         this.memory = memory;
-        this.longs = MethodHandles.byteBufferViewVarHandle(long[].class, memory.order());
+        this.swapped = memory.order() != ByteOrder.nativeOrder();
         this.firstEntry = firstEntry;
         this.entryCount = entryCount;
         this.end = end;
@@ -90,7 +94,8 @@ final class PerfData {
 
     /** The value at an offset from {@link #offsetOf}, as the JVM last stored it; later loads stay later. */
     long read(final int offset) {
-        return (long) longs.getAcquire(memory, offset);
+        final long stored = (long) NATIVE_LONGS.getAcquire(memory, offset);
+        return swapped ? Long.reverseBytes(stored) : stored;
     }
 
     /** The value of a counter that may be missing. */

@@ -15,7 +15,7 @@ import java.util.stream.Stream;
  * Reads what Linux keeps from this process: {@code cpu.stat} of its control group (version 1 or 2),
  * {@code /proc/self/task/*}{@code /schedstat} and {@code /proc/stat}.
  * <p>
- * A reading opens a file a thread and some more: tens of microseconds and up. For once a second, not for an operation.
+ * A reading opens a file a thread and some more, a millisecond or two with twenty threads: for once a second.
  */
 public final class Platform {
     private static final long NS_PER_US = 1_000;
