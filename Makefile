@@ -5,15 +5,16 @@ RUST = scripts/with-rust
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench tidy
+.PHONY: help demo test bench bench-jvm tidy
 
 help:
 	@echo 'make demo    build Parallax and watch it take one slow answer apart'
 	@echo 'make test    all that has to pass: tidy, formatting, lints, build, tests'
 	@echo 'make bench   what the load generator itself costs, side by side with wrk'
+	@echo 'make bench-jvm   what a record inside a JVM costs, beside other recorders'
 	@echo 'make tidy    the rules that the compiler does not know'
 	@echo
-	@echo 'demo, test and bench first install what is missing (scripts/setup) and say so.'
+	@echo 'all but tidy first install what is missing (scripts/setup) and say so.'
 
 demo:
 	@scripts/setup demo
@@ -28,6 +29,11 @@ bench:
 	@scripts/setup bench
 	$(RUST) cargo build --release --locked -p parallax
 	bench/run
+
+bench-jvm:
+	@scripts/setup bench-jvm
+	mvn --batch-mode --no-transfer-progress -q -f jvm/pom.xml package -DskipTests -Dmaven.javadoc.skip=true
+	java -jar jvm/benchmarks/target/benchmarks.jar
 
 tidy:
 	@$(RUST) cargo xtask tidy

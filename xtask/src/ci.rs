@@ -42,6 +42,7 @@ const STEPS: &[Step] = &[
         arguments: &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
     },
     Step { name: "build", arguments: &["build", "--release", "--locked", "-p", "parallax"] },
+    Step { name: "jvm", arguments: &["xtask", "jvm"] },
     Step { name: "test", arguments: &["test", "--workspace", "--locked", "--no-fail-fast"] },
 ];
 

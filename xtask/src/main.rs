@@ -4,6 +4,7 @@
 
 mod bpf;
 mod ci;
+mod jvm;
 mod rust;
 mod tidy;
 mod tree;
@@ -37,6 +38,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["tidy", "--verbose" | "-v"] => tidy::run(&root()?, tidy::Detail::Aims, &mut out),
         ["bpf"] => bpf::run(&root()?, bpf::Mode::Write, &mut out),
         ["bpf", "--check"] => bpf::run(&root()?, bpf::Mode::Check, &mut out),
+        ["jvm"] => jvm::run(&root()?, &mut out),
         ["ci"] => ci::run(&root()?),
         [] | ["help" | "--help" | "-h"] => {
             out.write_all(HELP.as_bytes())?;
@@ -56,6 +58,7 @@ fn root() -> anyhow::Result<PathBuf> {
 const HELP: &str = "\
 cargo xtask tidy [--verbose]   check what the compiler cannot: layers, lengths, paths in documents, words
 cargo xtask bpf [--check]      compile the kernel's side into the committed objects, or compare them
+cargo xtask jvm                build the modules under jvm/ and test them on Java 17 and 25
 cargo xtask ci                 all that has to pass: tidy, formatting, lints, release build, tests
 cargo xtask help               this text
 ";

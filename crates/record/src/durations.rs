@@ -6,9 +6,10 @@ use units::Nanos;
 /// The largest duration a histogram holds. Longer ones are counted in [`Durations::out_of_range`].
 pub const LONGEST: Nanos = Nanos::from_secs(3_600);
 
-const DIGITS: u8 = 3;
+/// How many significant digits a histogram of Parallax's own has.
+pub(crate) const DIGITS: u8 = 3;
 
-/// Durations with three significant digits (HdrHistogram), from 1 ns to 1 h.
+/// Durations with three significant digits (HdrHistogram), from 1 ns to 1 h; those that a JVM recorded have two.
 ///
 /// # Cost
 ///
@@ -28,7 +29,12 @@ impl Default for Durations {
 
 impl Durations {
     pub fn new() -> Durations {
-        let histogram = Histogram::new_with_bounds(1, LONGEST.0, DIGITS)
+        Durations::with_digits(DIGITS)
+    }
+
+    /// Without a value yet, `digits` significant ones, from 1 to 5.
+    pub(crate) fn with_digits(digits: u8) -> Durations {
+        let histogram = Histogram::new_with_bounds(1, LONGEST.0, digits)
             .expect("the bounds are constants that HdrHistogram accepts");
         Durations { histogram, sum_ns: 0, out_of_range: 0 }
     }

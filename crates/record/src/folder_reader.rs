@@ -12,6 +12,7 @@ use units::Nanos;
 
 use crate::commit::{EVENTS, LONGEST_JSON_LINE, RUN, SERIES};
 use crate::document::{Document, SCHEMA_VERSION, State};
+use crate::durations::DIGITS;
 use crate::error::{Damage, RecordError};
 use crate::escape::{escape_text, escaped};
 use crate::folder::Event;
@@ -56,7 +57,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     // The document first: when it says that the run is over, all the rest has been written.
     let document = escaped(read_document(path)?);
     let (seconds, mut total) = read_series(&path.join(SERIES))?;
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::new(DIGITS);
     for series in Series::of(total.kinds().len()) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
@@ -89,7 +90,7 @@ pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, In
         second.restore(&mut one).map_err(damaged)?;
         total.merge(&one);
     }
-    let mut decoder = Decoder::new();
+    let mut decoder = Decoder::new(DIGITS);
     for series in Series::of(total.kinds().len()) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;

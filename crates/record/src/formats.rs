@@ -21,9 +21,10 @@ use crate::import::Import;
 use crate::interval::{Interval, Series};
 use crate::observation::cpu::CpuLine;
 use crate::observation::hiccup::HiccupLine;
+use crate::observation::jvm::JvmLine;
 use crate::observation::profile::ProfileLine;
 use crate::observation::watch::WatchLine;
-use crate::observation::{self, LineFrame, Observation};
+use crate::observation::{self, LineFrame, Observation, read_observation};
 use crate::search::{self, SearchDocument};
 use crate::series::Second;
 use crate::two_clocks::{self, TwoClocks};
@@ -61,6 +62,7 @@ fn the_schemas_are_those_of_the_types() {
         ("cpu", schema_of::<CpuLine>("what a line of cpu has besides")),
         ("hiccup", schema_of::<HiccupLine>("what a line of hiccup has besides")),
         ("profile", schema_of::<ProfileLine>("what a line of profile has besides")),
+        ("jvm", schema_of::<JvmLine>("what a line of a JVM's record has besides")),
     ];
     for (name, schema) in lines {
         check_format(&format!("observation-{name}.schema.json"), &pretty(&schema));
@@ -141,6 +143,35 @@ fn the_golden_run_reads_as_ever() {
     assert!((Nanos::from_millis(1)..Nanos::from_millis(10)).contains(&p50), "{p50}");
     assert!(response.at_rank(257).unwrap() < Nanos::from_millis(11));
     assert!(response.at_rank(258).unwrap() > Nanos::from_millis(249));
+}
+
+/// If this fails, Rust and Java no longer mean the same by a record. `golden/jvm` is Java's, and its tests hold it to
+/// `golden/jvm-expected.json` as well.
+#[test]
+fn the_record_that_java_wrote_reads_as_java_reads_it() {
+    let observed = read_observation(&formats().join("golden/jvm")).unwrap();
+    assert_eq!(observed.lines.len(), 3);
+    assert_eq!(
+        (observed.lines[1].start, observed.lines[1].length),
+        (Nanos(1_000_123_456), Nanos(999_876_544))
+    );
+    let unusable: JvmLine = observed.lines[0].fields().unwrap();
+    assert_eq!(unusable.unusable, BTreeMap::from([("response".to_owned(), 2)]));
+    assert_eq!(observed.events[0].text, "a \"pause\" of 3 ms");
+    let schema = jsonschema::validator_for(&schema_of::<Observation>("")).unwrap();
+    check_schema(&schema, &serde_json::to_value(&observed.document).unwrap(), &["", "/jvm"]);
+    let logs = observed.logs.iter().map(|(name, durations)| {
+        let mut figures = figures(durations);
+        figures["sum_ns"] = u64::try_from(durations.sum_ns()).unwrap().into();
+        figures["out_of_range"] = durations.out_of_range().into();
+        (name.clone(), figures)
+    });
+    check_format("golden/jvm-expected.json", &pretty(&json!(logs.collect::<BTreeMap<_, _>>())));
+
+    // By hand, as Java planted them: 1 us, 2 us, … 1000 us in each of three intervals, then three hours.
+    let response = &observed.logs["response"];
+    assert_eq!((response.count(), response.out_of_range()), (3_001, 1));
+    assert_eq!(response.sum_ns(), 3 * 500_500_000 + 10_800_000_000_000);
 }
 
 fn write_run(folder: &Path) {

@@ -27,7 +27,6 @@ const LONGEST_PAYLOAD: u64 = 512 << 10;
 const V2: u32 = 0x1c84_9313;
 const V2_DEFLATE: u32 = 0x1c84_9314;
 const V2_HEADER: usize = 40;
-const DIGITS: u32 = 3;
 
 /// The lines before the first interval. `started` is the run's zero in wall-clock time.
 ///
@@ -128,19 +127,22 @@ pub(crate) struct Decoder {
     deserializer: Deserializer,
     compressed: Vec<u8>,
     payload: Vec<u8>,
+    digits: u8,
     /// How many counts a histogram has.
     slots: u64,
 }
 
 impl Decoder {
-    pub(crate) fn new() -> Decoder {
-        let slots = Durations::new().histogram().distinct_values() as u64;
-        Decoder { deserializer: Deserializer::new(), compressed: Vec::new(), payload: Vec::new(), slots }
+    /// Of histograms with that many significant digits, and of no other.
+    pub(crate) fn new(digits: u8) -> Decoder {
+        let slots = Durations::with_digits(digits).histogram().distinct_values() as u64;
+        let (compressed, payload) = (Vec::new(), Vec::new());
+        Decoder { deserializer: Deserializer::new(), compressed, payload, digits, slots }
     }
 
     pub(crate) fn decode(&mut self, line: &Line<'_>) -> Result<Histogram<u64>, Damage> {
         self.inflate(line.payload)?;
-        check_header(&self.payload)?;
+        check_header(&self.payload, self.digits)?;
         check_counts(&self.payload[V2_HEADER..], self.slots)?;
         let histogram = self.deserializer.deserialize(&mut self.payload.as_slice());
         histogram.map_err(|error| damage(error.to_string()))
@@ -169,17 +171,17 @@ impl Decoder {
 
 /// The header of the V2 form, big endian: cookie u32, length of the counts u32, normalizing offset u32,
 /// significant digits u32, lowest u64, highest u64, ratio f64.
-fn check_header(payload: &[u8]) -> Result<(), Damage> {
+fn check_header(payload: &[u8], digits: u8) -> Result<(), Damage> {
     let u64_at = |at| Some(u64::from(be_u32(payload, at)?) << 32 | u64::from(be_u32(payload, at + 4)?));
     let counts_len = payload.len().saturating_sub(V2_HEADER) as u64;
     let as_ours = be_u32(payload, 0) == Some(V2)
         && be_u32(payload, 4).map(u64::from) == Some(counts_len)
         && be_u32(payload, 8) == Some(0)
-        && be_u32(payload, 12) == Some(DIGITS)
+        && be_u32(payload, 12) == Some(u32::from(digits))
         && u64_at(16) == Some(1)
         && u64_at(24) == Some(LONGEST.0)
         && u64_at(32) == Some(1f64.to_bits());
-    if as_ours { Ok(()) } else { Err(damage("it has not three digits from 1 ns to 1 h")) }
+    if as_ours { Ok(()) } else { Err(damage(format!("it has not {digits} digits from 1 ns to 1 h"))) }
 }
 
 /// The counts are zig-zag LEB128 numbers of at most nine bytes: a count, or less than zero a run of zeros.

@@ -1,4 +1,4 @@
-//! The record of every verb but `drive`: what it looked at, what it saw, and what it could not see.
+//! The record of every verb but `drive`, and of a JVM by itself: what it looked at, what it saw, and what it could not see.
 //!
 //! The folder is made as that of a run: `run.json`, a line an interval in `series.ndjson` that commits the
 //! interval, histogram logs, events. What a verb puts into its document and its lines is in a module of its own.
@@ -15,13 +15,14 @@ use units::Nanos;
 
 use crate::commit::{Commits, EVENTS, RUN, SERIES};
 use crate::document::{EffectiveOption, Host, MissingFact, State, Time};
-use crate::durations::Durations;
+use crate::durations::{DIGITS, Durations};
 use crate::error::{Damage, RecordError};
 use crate::folder::Event;
 
 pub mod cpu;
 pub mod disturb;
 pub mod hiccup;
+pub mod jvm;
 pub mod profile;
 mod reader;
 pub mod watch;
@@ -29,6 +30,7 @@ pub mod watch;
 pub use cpu::CpuResults;
 pub use disturb::DisturbResults;
 pub use hiccup::HiccupResults;
+pub use jvm::JvmResults;
 pub use profile::ProfileResults;
 pub use reader::{Observed, ObservedLine, read_observation};
 pub use watch::WatchResults;
@@ -67,18 +69,20 @@ pub enum ObservationKind {
     Hiccup,
     Disturb,
     Profile,
+    Jvm,
 }
 
 impl ObservationKind {
-    pub const ALL: [ObservationKind; 5] = [
+    pub const ALL: [ObservationKind; 6] = [
         ObservationKind::Watch,
         ObservationKind::Cpu,
         ObservationKind::Hiccup,
         ObservationKind::Disturb,
         ObservationKind::Profile,
+        ObservationKind::Jvm,
     ];
 
-    /// The verb.
+    /// The verb, or `jvm` of a record that an application made of itself.
     pub const fn name(self) -> &'static str {
         match self {
             ObservationKind::Watch => "watch",
@@ -86,6 +90,16 @@ impl ObservationKind {
             ObservationKind::Hiccup => "hiccup",
             ObservationKind::Disturb => "disturb",
             ObservationKind::Profile => "profile",
+            ObservationKind::Jvm => "jvm",
+        }
+    }
+
+    /// How many significant digits its histograms have: a JVM keeps one set of them for each thread, where three would
+    /// take eight times the memory.
+    pub(crate) const fn digits(self) -> u8 {
+        match self {
+            ObservationKind::Jvm => 2,
+            _ => DIGITS,
         }
     }
 
@@ -103,6 +117,7 @@ pub enum ObservationBody {
     Hiccup(Box<HiccupResults>),
     Disturb(DisturbResults),
     Profile(Box<ProfileResults>),
+    Jvm(JvmResults),
 }
 
 impl ObservationBody {
@@ -113,6 +128,7 @@ impl ObservationBody {
             ObservationBody::Hiccup(_) => ObservationKind::Hiccup,
             ObservationBody::Disturb(_) => ObservationKind::Disturb,
             ObservationBody::Profile(_) => ObservationKind::Profile,
+            ObservationBody::Jvm(_) => ObservationKind::Jvm,
         }
     }
 }

@@ -7,6 +7,7 @@ use flate2::write::ZlibEncoder;
 use proptest::prelude::*;
 
 use super::*;
+use crate::durations::DIGITS;
 
 fn line_of(durations: &Durations) -> String {
     let mut text = String::new();
@@ -16,13 +17,13 @@ fn line_of(durations: &Durations) -> String {
 }
 
 fn decode(line: &str) -> Result<Histogram<u64>, Damage> {
-    Decoder::new().decode(&parse(line.as_bytes())?.expect("not a comment"))
+    Decoder::new(DIGITS).decode(&parse(line.as_bytes())?.expect("not a comment"))
 }
 
 /// A line around counts that no encoder of ours makes. `stated` is the length its header gives.
 fn forged(high: u64, stated: u32, counts: &[u8]) -> String {
     let mut payload = Vec::new();
-    for word in [V2, stated, 0, DIGITS] {
+    for word in [V2, stated, 0, u32::from(DIGITS)] {
         payload.extend(word.to_be_bytes());
     }
     for word in [1, high, 1f64.to_bits()] {
@@ -119,7 +120,7 @@ proptest! {
         let at = payload_at + at % (text.len() - payload_at);
         text[at] = byte;
         if let Ok(Some(line)) = parse(&text)
-            && let Ok(histogram) = Decoder::new().decode(&line)
+            && let Ok(histogram) = Decoder::new(DIGITS).decode(&line)
         {
             prop_assert_eq!(&histogram, durations.histogram());
         }

@@ -70,10 +70,12 @@ pub fn read_observation(path: &Path) -> Result<Observed, RecordError> {
     let (lines, frames) = read_lines(&path.join(SERIES))?;
     let names: BTreeSet<&String> = frames.iter().flat_map(|frame| frame.logs.keys()).collect();
     let mut logs = BTreeMap::new();
-    let mut decoder = Decoder::new();
+    let digits = document.kind.digits();
+    let mut decoder = Decoder::new(digits);
     for name in names {
-        let log = read_histograms(&path.join(format!("{name}.hlog")), name, &frames, &mut decoder)?;
-        logs.insert(name.clone(), log);
+        let mut total = Durations::with_digits(digits);
+        read_histograms(&path.join(format!("{name}.hlog")), name, &frames, &mut decoder, &mut total)?;
+        logs.insert(name.clone(), total);
     }
     let mut events = Vec::new();
     each_json_line(&path.join(EVENTS), LONGEST_EVENTS, |event| {
@@ -143,7 +145,8 @@ fn read_histograms(
     name: &str,
     frames: &[LineFrame],
     decoder: &mut Decoder,
-) -> Result<Durations, RecordError> {
+    total: &mut Durations,
+) -> Result<(), RecordError> {
     let awaited = (0..).zip(frames).filter_map(|(index, frame)| {
         let log = frame.logs.get(name)?;
         Some(Awaited {
@@ -159,7 +162,5 @@ fn read_histograms(
         let found = frames.binary_search_by_key(&start_ns, |frame| frame.start_ns);
         found.ok().map(|index| index as u64)
     };
-    let mut total = Durations::new();
-    read_log(path, awaited, committed, decoder, |durations| total.merge(durations))?;
-    Ok(total)
+    read_log(path, awaited, committed, decoder, |durations| total.merge(durations))
 }

@@ -11,13 +11,14 @@ use crate::files::journal::{Journal, Write, apply};
 use crate::fixture;
 use crate::served::{Part, Protocol};
 
-pub(crate) fn bodies() -> [ObservationBody; 5] {
+pub(crate) fn bodies() -> [ObservationBody; 6] {
     [
         ObservationBody::Watch(Box::new(watched())),
         ObservationBody::Cpu(CpuResults::default()),
         ObservationBody::Hiccup(Box::default()),
         ObservationBody::Disturb(DisturbResults::default()),
         ObservationBody::Profile(Box::default()),
+        ObservationBody::Jvm(JvmResults::default()),
     ]
 }
 
@@ -66,8 +67,8 @@ pub(crate) fn line(requests: u64) -> WatchLine {
     WatchLine { requests, response_ns: Some(response_ns), ..WatchLine::default() }
 }
 
-fn durations(values: impl IntoIterator<Item = u64>) -> Durations {
-    let mut durations = Durations::new();
+fn durations(digits: u8, values: impl IntoIterator<Item = u64>) -> Durations {
+    let mut durations = Durations::with_digits(digits);
     values.into_iter().for_each(|value| durations.record(Nanos(value)));
     durations
 }
@@ -81,7 +82,9 @@ fn append_all(writer: &mut ObservationWriter) {
 }
 
 fn append(writer: &mut ObservationWriter, n: u64) -> Result<(), RecordError> {
-    let (response, class) = (durations(1..n + 2), durations((n == 1).then_some(5_000_000_000_000)));
+    let digits = writer.kind.digits();
+    let response = durations(digits, 1..n + 2);
+    let class = durations(digits, (n == 1).then_some(5_000_000_000_000));
     let logs = [("response", &response), ("response-class-hit", &class)];
     writer.append(&line(n), Nanos(n * 3_000_000_001), Nanos(3_000_000_000), &logs)
 }
@@ -175,7 +178,7 @@ fn a_name_that_is_no_file_s_is_refused_before_anything_is_written() {
     let mut writer =
         ObservationWriter::create(folder.path(), &started(ObservationBody::Cpu(CpuResults::default())))
             .unwrap();
-    let one = durations([1]);
+    let one = durations(DIGITS, [1]);
     for name in ["", "../x", ".x", "a/b", "a.hlog", "ä", &"x".repeat(101)] {
         let error = writer.append(&line(0), Nanos(0), Nanos(1), &[("response", &one), (name, &one)]);
         assert!(matches!(error, Err(RecordError::LogName { .. })), "{name}");
@@ -265,7 +268,7 @@ fn a_field_of_a_line_that_is_not_the_verb_s_is_named() {
 fn part_logs_sum_to_the_response() {
     let served = fixture::served(9);
     let parts: Vec<_> =
-        Part::ALL.map(|part| (watch::part_log(part), durations([served.part(part).0]))).into();
+        Part::ALL.map(|part| (watch::part_log(part), durations(DIGITS, [served.part(part).0]))).into();
     let sum: u128 = parts.iter().map(|(_, durations)| durations.sum_ns()).sum();
     assert_eq!(sum, u128::from(served.response().0));
 }

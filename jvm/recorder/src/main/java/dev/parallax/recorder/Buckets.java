@@ -13,14 +13,13 @@ import java.util.Arrays;
  * <ul>
  *   <li>those of HdrHistogram with two significant digits: each value up to 255 alone, then 128 buckets of equal width
  *       to a power of two. One digit is a coarsening of that.
- *   <li>those of an exponential histogram of scale (schema) 5, 32 buckets to a power of two, as Prometheus' native
- *       histograms and OpenTelemetry's exponential ones have them. Smaller scales are coarsenings of that, down to
- *       {@code -4} and below. There a boundary belongs to the bucket <em>below</em> it, so each power of two, the only
- *       boundaries that are whole numbers, has a bucket to itself.
+ *   <li>those of an exponential histogram of scale (schema) 5 <em>in seconds</em>, 32 buckets to a power of two: the unit
+ *       in which Prometheus' native histograms and OpenTelemetry's exponential ones hold durations by convention. Smaller
+ *       scales are coarsenings of that, down to {@code -4}. There a boundary belongs to the bucket below it.
  * </ul>
  *
- * <p>Together 160 buckets to a power of two: a value is known to one part in 128. Three digits of HdrHistogram are finer
- * and cannot be had from these.
+ * <p>Together 160 buckets to a power of two: a value is known to one part in 128. What is finer cannot be had from these:
+ * three digits of HdrHistogram, scale 6.
  *
  * <p>Values are whole nanoseconds, so "lies wholly in" is said of whole numbers.
  */
@@ -39,34 +38,48 @@ final class Buckets {
 
     private static final int EXACT_BITS = 8;
     private static final int LINEAR = 128;
+
+    /** Of the 64 bits of a mantissa those that are zero for all values up to {@link #LONGEST}. */
+    private static final int VALUE_FREE_BITS = 22;
+
     private static final int LINEAR_BITS = 7;
 
-    /** For each of the 32 boundaries of a power of two: the largest mantissa that is not above it. */
+    /**
+     * The exponential boundaries from {@code 2^29} to {@code 2^30} ns: {@code 2^(k / 32)} s for 32 numbers {@code k} from
+     * this one on, as {@code 2^29 ns} lie between the boundaries -29 and -28.
+     */
+    private static final int FIRST_BOUNDARY = -28;
+
+    private static final int SECOND_BITS = 29;
+
+    /** Each of them as a mantissa, rounded down. In every other power of two they are the same. */
     private static final long[] BOUNDARY = new long[1 << SCALE];
 
     /**
-     * For each of the 128 equal parts of a power of two: the least mantissa beyond the boundary in it. Mantissas are
-     * values shifted until the top bit is set, so as signed numbers they are negative and in order; where a part has no
-     * boundary stands a number beyond all of them.
+     * For each of the 128 equal parts of a power of two, in one number so that there is one load: in the low byte how many
+     * of its buckets begin before the part, above that the boundary within the part. Mantissas are values shifted until
+     * the top bit is set, so as signed numbers they are negative and in order. As no value has more than 42 bits, the low
+     * 22 of a mantissa are zero: what stands there decides no comparison.
      */
-    private static final long[] SPLIT = new long[LINEAR];
+    private static final long[] PART = new long[LINEAR];
 
-    /** How many buckets of a power of two begin before the part does. */
-    private static final int[] BEFORE = new int[LINEAR];
+    /** No boundary: no mantissa is above it. */
+    private static final long NONE = -1L << VALUE_FREE_BITS;
 
     /** How many buckets there are. */
     static final int COUNT;
 
     static {
-        Arrays.fill(SPLIT, Long.MAX_VALUE);
+        Arrays.fill(PART, NONE);
         for (int i = 0; i < 1 << SCALE; i++) {
-            BOUNDARY[i] = root(i);
-            long split = BOUNDARY[i] + 1;
-            SPLIT[part(split)] = split;
+            BOUNDARY[i] = boundary(FIRST_BOUNDARY + i);
+            PART[part(BOUNDARY[i])] = BOUNDARY[i] & NONE;
         }
-        for (int part = 1, before = 0; part < LINEAR; part++) {
-            before += SPLIT[part - 1] == Long.MAX_VALUE ? 1 : 2;
-            BEFORE[part] = before;
+        int before = 0;
+        for (int part = 0; part < LINEAR; part++) {
+            int buckets = PART[part] == NONE ? 1 : 2;
+            PART[part] |= before;
+            before += buckets;
         }
         COUNT = index(LONGEST) + 1;
     }
@@ -76,7 +89,7 @@ final class Buckets {
     /**
      * The bucket of {@code ns}, from 0 to {@link #COUNT} - 1; {@code ns} is from 0 to {@link #LONGEST}.
      *
-     * <p>Cost: two loads from tables of 1.5 KiB and no branch beside the one for short durations.
+     * <p>Cost: one load from a table of 1 KiB, and no branch beside the one for short durations.
      */
     static int index(long ns) {
         if (ns < EXACT) {
@@ -84,26 +97,30 @@ final class Buckets {
         }
         int shift = Long.numberOfLeadingZeros(ns);
         long mantissa = ns << shift;
-        int part = part(mantissa);
+        long part = PART[part(mantissa)];
+        // Both are negative, so their difference is below zero when the mantissa is above the boundary.
+        int isAbove = (int) ((part - mantissa) >>> 63);
         int octave = (63 - EXACT_BITS) - shift;
-        return EXACT + octave * OCTAVE + BEFORE[part] + (mantissa >= SPLIT[part] ? 1 : 0);
+        return EXACT + octave * OCTAVE + before(part) + isAbove;
     }
 
-    /** The least value of a bucket. One in which no whole number lies begins beyond its end: there are some below 32 us. */
+    /** The least value of a bucket. One in which no whole number lies begins beyond its end: there are a few below a millisecond. */
     static long lowest(int index) {
         if (index < EXACT) {
             return index;
         }
         int octave = (index - EXACT) / OCTAVE;
         int place = (index - EXACT) % OCTAVE;
-        int part = partAt(place);
         int exponent = octave + EXACT_BITS;
-        if (BEFORE[part] == place) {
+        int part = 0;
+        while (part + 1 < LINEAR && before(PART[part + 1]) <= place) {
+            part++;
+        }
+        if (before(PART[part]) == place) {
             return (1L << exponent) + ((long) part << (exponent - LINEAR_BITS));
         }
-        // The least whole number whose mantissa is not below the split.
-        int shift = 63 - exponent;
-        return ((SPLIT[part] - 1) >>> shift) + 1;
+        // The least whole number whose mantissa is above the boundary; the boundary's low bits decide nothing here either.
+        return ((PART[part] & NONE) >>> (63 - exponent)) + 1;
     }
 
     /** The largest value of a bucket. */
@@ -113,24 +130,25 @@ final class Buckets {
 
     /**
      * The bucket of an exponential histogram in which bucket {@code index} lies, at {@code scale} up to {@link #SCALE}:
-     * {@code i} such that its values are above {@code 2^(i / 2^scale)} and at most {@code 2^((i + 1) / 2^scale)}. That is
-     * OpenTelemetry's number; Prometheus' is one more. Not for bucket 0, whose value zero has none.
+     * {@code i} such that its values are above {@code 2^(i / 2^scale)} s and at most {@code 2^((i + 1) / 2^scale)} s. That
+     * is OpenTelemetry's number; Prometheus' is one more. Not for bucket 0, whose value zero has none.
      */
     static int exponential(int index, int scale) {
         long value = lowest(index);
         int exponent = 63 - Long.numberOfLeadingZeros(value);
         long mantissa = value << (63 - exponent);
-        int within = -1;
-        for (int i = 0; i < 1 << SCALE && mantissa > BOUNDARY[i]; i++) {
-            within = i;
+        int below = 0;
+        while (below < BOUNDARY.length && mantissa > BOUNDARY[below]) {
+            below++;
         }
-        return ((exponent << SCALE) + within) >> (SCALE - scale);
+        int last = ((exponent - SECOND_BITS) << SCALE) + FIRST_BOUNDARY + below - 1;
+        return last >> (SCALE - scale);
     }
 
-    /** {@code 2^(63 + i / 2^SCALE)} rounded down, exactly: by whole numbers' square roots. */
-    private static long root(int i) {
-        int roots = 1 << SCALE;
-        BigInteger root = BigInteger.ONE.shiftLeft(63 * roots + i);
+    /** The mantissa of {@code 2^(k / 32)} s, rounded down, exactly: by whole numbers' square roots. */
+    private static long boundary(int k) {
+        // The mantissa of a second, to the power 32, has more than enough factors of two for a k below zero.
+        BigInteger root = BigInteger.valueOf(1_000_000_000).shiftLeft(63 - SECOND_BITS).pow(1 << SCALE).shiftLeft(k);
         for (int n = 0; n < SCALE; n++) {
             root = root.sqrt();
         }
@@ -141,8 +159,7 @@ final class Buckets {
         return (int) (mantissa >>> (63 - LINEAR_BITS)) & (LINEAR - 1);
     }
 
-    private static int partAt(int place) {
-        int part = Arrays.binarySearch(BEFORE, place);
-        return part >= 0 ? part : -part - 2;
+    private static int before(long part) {
+        return (int) part & 0xff;
     }
 }

@@ -17,7 +17,7 @@ class BucketsTest {
             long highest = Buckets.highest(index);
             if (lowest > highest) {
                 assertEquals(highest + 1, lowest, "bucket " + index + " is empty");
-                assertTrue(lowest < 32_768, "bucket " + index + " is empty");
+                assertTrue(lowest < 1 << 20, "bucket " + index + " is empty");
                 continue;
             }
             assertEquals(index, Buckets.index(lowest), "lowest of " + index);
@@ -63,7 +63,7 @@ class BucketsTest {
         Histogram finer = new Histogram(1, Buckets.LONGEST, 3);
         int index = Buckets.index(1_000_003);
         assertTrue(!finer.valuesAreEquivalent(Buckets.lowest(index), Buckets.highest(index)));
-        long between = (long) Math.pow(2, 20 + 1 / 64.0);
+        long between = (long) (1e9 * Math.pow(2, 1 / 64.0));
         assertEquals(Buckets.index(between), Buckets.index(between + 1));
     }
 
@@ -71,14 +71,12 @@ class BucketsTest {
         return Buckets.lowest(index) > Buckets.highest(index);
     }
 
-    /** {@code value > 2^(i / 2^scale)}, in whole numbers: both sides to the power {@code 2^scale}. */
-    private static boolean isAbove(long value, int i, int scale) {
-        BigInteger left = BigInteger.valueOf(value);
-        if (scale >= 0) {
-            // Below one, only zero is not above; it has no bucket here.
-            return i < 0 || left.pow(1 << scale).compareTo(BigInteger.ONE.shiftLeft(i)) > 0;
-        }
-        int exponent = i << -scale;
-        return exponent < 0 || left.compareTo(BigInteger.ONE.shiftLeft(exponent)) > 0;
+    /** {@code ns > 1e9 * 2^(i / 2^scale)}, in whole numbers: both sides to the power {@code 2^scale}. */
+    private static boolean isAbove(long ns, int i, int scale) {
+        int power = scale > 0 ? 1 << scale : 1;
+        int exponent = scale > 0 ? i : i << -scale;
+        BigInteger left = BigInteger.valueOf(ns).pow(power).shiftLeft(Math.max(0, -exponent));
+        BigInteger right = BigInteger.valueOf(1_000_000_000).pow(power).shiftLeft(Math.max(0, exponent));
+        return left.compareTo(right) > 0;
     }
 }

@@ -1,0 +1,33 @@
+//! What a JVM keeps of itself: which one it is, and what its histograms are of.
+//!
+//! Wire types only; the recorder under `jvm/` writes them, `report` and `explain` read them. The histograms have two
+//! significant digits.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Of the whole record.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JvmResults {
+    pub java_version: String,
+    /// The virtual machine's name.
+    pub vm: String,
+    /// The names of its garbage collectors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectors: Vec<String>,
+    /// What each log is of, for people, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub series: BTreeMap<String, String>,
+}
+
+/// What a JVM says of one interval, beside the frame of the line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JvmLine {
+    /// How often what was recorded was no duration, by the log's name: below zero, or above 2^50 ns.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unusable: BTreeMap<String, u64>,
+}

@@ -1,0 +1,53 @@
+package dev.parallax.benchmarks;
+
+import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.Recorder;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.State;
+
+/** What a record costs when the stamps are there, all threads on one series: ours. */
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+public class RecordCost {
+    @State(Scope.Benchmark)
+    public static class Ours {
+        final Recorder recorder = new Recorder();
+        final Labelled labelled = new Labelled(64, "method", "route", "status");
+        final String[] statuses = {"200", "204", "404", "500"};
+        final String[] routes = {"/", "/items", "/items/:id", "/orders"};
+    }
+
+    /** What the loop and the values cost, in all others as well. */
+    @Benchmark
+    public long floor(Values values) {
+        return values.next();
+    }
+
+    @Benchmark
+    public long clock(Values values) {
+        return System.nanoTime() - values.next();
+    }
+
+    @Benchmark
+    public void parallax(Values values, Ours ours) {
+        ours.recorder.record(values.next());
+    }
+
+    /** Against {@link #clock}: what a record is over the clock. */
+    @Benchmark
+    public void parallaxSince(Values values, Ours ours) {
+        ours.recorder.recordSince(System.nanoTime() - values.next());
+    }
+
+    @Benchmark
+    public void parallaxLabelled(Values values, Ours ours) {
+        long ns = values.next();
+        int n = (int) ns;
+        ours.labelled.row("GET", ours.routes[n & 3], ours.statuses[n >> 2 & 3]).record(ns);
+    }
+}

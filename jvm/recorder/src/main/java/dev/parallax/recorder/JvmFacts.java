@@ -1,0 +1,140 @@
+package dev.parallax.recorder;
+
+import java.io.IOException;
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a record of a JVM says of itself. Absent is not zero: what this host does not tell is left out.
+ *
+ * @param zero the record's zero on the wall clock
+ * @param zeroMonotonicNs the same instant of {@link System#nanoTime()}, which on Linux is the monotonic clock of the boot:
+ *     by it the record joins with those of other processes of this host
+ * @param javaVersion as the system property of that name has it
+ * @param vm the virtual machine's name
+ * @param collectors the names of the garbage collectors
+ * @param kernel the kernel's version; null where it is not known
+ * @param bootId the kernel's name for this boot; null where it is not known
+ * @param cpus how many this process may use
+ * @param pid this process; null where that is not the host's number for it
+ * @param monotonicOffsetNs how far the clock of a time namespace is ahead of the kernel's own; 0 where there is none
+ * @param series what each log is of: one line by the log's name
+ */
+public record JvmFacts(
+        Instant zero,
+        long zeroMonotonicNs,
+        String javaVersion,
+        String vm,
+        List<String> collectors,
+        String kernel,
+        String bootId,
+        long cpus,
+        Long pid,
+        long monotonicOffsetNs,
+        Map<String, String> series) {
+
+    /**
+     * Of this JVM, with now as the record's zero.
+     *
+     * @param series what each log will be of: one line by the log's name
+     * @return the facts
+     */
+    public static JvmFacts ofThisJvm(Map<String, String> series) {
+        List<String> collectors = new ArrayList<>();
+        for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
+            collectors.add(collector.getName());
+        }
+        return new JvmFacts(
+                Instant.now(),
+                System.nanoTime(),
+                System.getProperty("java.version"),
+                System.getProperty("java.vm.name"),
+                collectors,
+                System.getProperty("os.version"),
+                readBootId(),
+                Runtime.getRuntime().availableProcessors(),
+                isFirstPidNamespace() ? ProcessHandle.current().pid() : null,
+                readMonotonicOffset(),
+                series);
+    }
+
+    private static String readBootId() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/random/boot_id")).trim();
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    /** Of the first one, which the kernel gives this number: elsewhere the host has another number for this process. */
+    private static boolean isFirstPidNamespace() {
+        try {
+            return Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString().equals("pid:[4026531836]");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static long readMonotonicOffset() {
+        try {
+            for (String line : Files.readAllLines(Path.of("/proc/self/timens_offsets"))) {
+                String[] words = line.trim().split("\\s+");
+                if (words.length == 3 && words[0].equals("monotonic")) {
+                    return Long.parseLong(words[1]) * 1_000_000_000 + Long.parseLong(words[2]);
+                }
+            }
+        } catch (IOException | NumberFormatException e) {
+            // A kernel without time namespaces has no offset.
+        }
+        return 0;
+    }
+
+    Map<String, Object> document(String state, Long elapsedNs) {
+        Map<String, Object> document = new LinkedHashMap<>();
+        document.put("schema_version", 1);
+        document.put("kind", "jvm");
+        document.put("state", state);
+        document.put("parallax_version", "0.1.0");
+        document.put("command", List.of());
+        document.put("options", Map.of());
+        Map<String, Object> time = new LinkedHashMap<>();
+        time.put("started", zero.toString());
+        time.put("started_monotonic_ns", zeroMonotonicNs);
+        time.put("elapsed_ns", elapsedNs);
+        time.put("window_ns", null);
+        document.put("time", time);
+        document.put("host", host());
+        Map<String, Object> jvm = new LinkedHashMap<>();
+        jvm.put("java_version", javaVersion);
+        jvm.put("vm", vm);
+        jvm.put("collectors", collectors);
+        jvm.put("series", series);
+        document.put("jvm", jvm);
+        return document;
+    }
+
+    private Map<String, Object> host() {
+        Map<String, Object> host = new LinkedHashMap<>();
+        host.put("cpus", cpus);
+        if (kernel != null) {
+            host.put("kernel", kernel);
+        }
+        if (bootId != null) {
+            host.put("boot_id", bootId);
+        }
+        if (pid != null) {
+            host.put("pid", pid);
+        }
+        if (monotonicOffsetNs != 0) {
+            host.put("monotonic_offset_ns", monotonicOffsetNs);
+        }
+        return host;
+    }
+}

@@ -1,0 +1,203 @@
+package dev.parallax.recorder;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * A run record of the kind {@code jvm} under way: a folder that {@code parallax report} and {@code explain} read, and of
+ * which a crash at any moment loses at most the last interval.
+ *
+ * <p>The histograms of an interval are written first and its line of {@code series.ndjson} last: that line commits it. A
+ * write that fails is taken back. One thread at a time; nothing is synced to the disk.
+ */
+public final class RecordFolder implements Closeable {
+    private static final String SERIES = "series.ndjson";
+    private static final String EVENTS = "events.ndjson";
+    private static final int LOGS_MAX = 256;
+
+    private final Path path;
+    private final JvmFacts facts;
+    private final Map<String, FileChannel> files = new TreeMap<>();
+    private long lastStartNs = -1;
+
+    /**
+     * Makes the folder, with its parents.
+     *
+     * @param path where; a folder that holds no record
+     * @param facts what the record is of
+     * @throws IOException when there is a record already, or nothing can be written
+     */
+    public RecordFolder(Path path, JvmFacts facts) throws IOException {
+        this.path = path;
+        this.facts = facts;
+        Files.createDirectories(path);
+        if (Files.exists(path.resolve("run.json"))) {
+            throw new FileAlreadyExistsException(path + " holds a record already; choose another folder");
+        }
+        files.put(SERIES, open(SERIES));
+        replaceDocument("running", null);
+    }
+
+    /**
+     * Adds an interval.
+     *
+     * @param startNs when it began, from the record's zero; later than that of the one before
+     * @param lengthNs how long it was
+     * @param logs what was recorded in it, by the log's name; logs without a duration are left out
+     * @throws IOException when it cannot be written, as on a full disk: then it is not in the folder, and the next one
+     *     may be
+     */
+    public void append(long startNs, long lengthNs, Map<String, Durations> logs) throws IOException {
+        if (startNs <= lastStartNs || lengthNs < 0) {
+            throw new IllegalArgumentException("an interval at " + startNs + " ns after one at " + lastStartNs + " ns");
+        }
+        Map<String, Long> before = lengths();
+        try {
+            writeInterval(startNs, lengthNs, new TreeMap<>(logs));
+        } catch (IOException e) {
+            takeBack(before, e);
+            throw e;
+        }
+        lastStartNs = startNs;
+    }
+
+    private void writeInterval(long startNs, long lengthNs, Map<String, Durations> logs) throws IOException {
+        Map<String, Object> sums = new LinkedHashMap<>();
+        Map<String, Object> unusable = new LinkedHashMap<>();
+        for (Map.Entry<String, Durations> log : logs.entrySet()) {
+            Durations durations = log.getValue();
+            if (durations.unusable() > 0) {
+                unusable.put(log.getKey(), durations.unusable());
+            }
+            if (durations.count() > 0) {
+                write(logFile(log.getKey()), HlogLines.line(startNs, lengthNs, durations));
+                sums.put(log.getKey(), sums(durations));
+            }
+        }
+        Map<String, Object> line = new LinkedHashMap<>();
+        line.put("start_ns", startNs);
+        line.put("length_ns", lengthNs);
+        line.put("logs", sums);
+        line.put("unusable", unusable);
+        write(files.get(SERIES), Json.of(line) + "\n");
+    }
+
+    private static Map<String, Object> sums(Durations durations) {
+        Map<String, Object> sums = new LinkedHashMap<>();
+        sums.put("count", durations.count());
+        sums.put("sum_ns", durations.sumNs());
+        if (durations.outOfRange() > 0) {
+            sums.put("out_of_range", durations.outOfRange());
+        }
+        return sums;
+    }
+
+    /**
+     * Adds an event.
+     *
+     * @param atNs when, from the record's zero
+     * @param kind what it is, one word
+     * @param text for people, one line
+     * @throws IOException when it cannot be written; then it is not in the folder
+     */
+    public void event(long atNs, String kind, String text) throws IOException {
+        Map<String, Object> event = new LinkedHashMap<>();
+        event.put("at_ns", atNs);
+        event.put("kind", kind);
+        event.put("text", text);
+        if (!files.containsKey(EVENTS)) {
+            files.put(EVENTS, open(EVENTS));
+        }
+        Map<String, Long> before = lengths();
+        try {
+            write(files.get(EVENTS), Json.of(event) + "\n");
+        } catch (IOException e) {
+            takeBack(before, e);
+            throw e;
+        }
+    }
+
+    /**
+     * Ends the record.
+     *
+     * @param elapsedNs from the record's zero to the end of the last interval
+     * @throws IOException when it cannot be written; the record stands as one that was cut off
+     */
+    public void finish(long elapsedNs) throws IOException {
+        replaceDocument("finished", elapsedNs);
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (FileChannel file : files.values()) {
+            file.close();
+        }
+    }
+
+    private void replaceDocument(String state, Long elapsedNs) throws IOException {
+        Path unfinished = path.resolve("run.json.unfinished");
+        Files.writeString(unfinished, Json.of(facts.document(state, elapsedNs)) + "\n");
+        Files.move(unfinished, path.resolve("run.json"), StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private FileChannel logFile(String name) throws IOException {
+        FileChannel file = files.get(name + ".hlog");
+        if (file != null) {
+            return file;
+        }
+        if (!name.matches("[a-zA-Z][a-zA-Z0-9_.-]{0,99}") || name.endsWith(".hlog") || files.size() > LOGS_MAX) {
+            throw new IOException("no log of the name " + name + ": it has to begin with a letter and to consist of at"
+                    + " most 100 letters, digits and _ - . ; and there are at most " + LOGS_MAX);
+        }
+        file = open(name + ".hlog");
+        files.put(name + ".hlog", file);
+        write(file, HlogLines.header(facts.zero()));
+        return file;
+    }
+
+    private FileChannel open(String name) throws IOException {
+        return FileChannel.open(path.resolve(name), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+    }
+
+    private static void write(FileChannel file, String text) throws IOException {
+        ByteBuffer bytes = StandardCharsets.UTF_8.encode(text);
+        while (bytes.hasRemaining()) {
+            file.write(bytes);
+        }
+    }
+
+    private Map<String, Long> lengths() throws IOException {
+        Map<String, Long> lengths = new TreeMap<>();
+        for (Map.Entry<String, FileChannel> file : files.entrySet()) {
+            lengths.put(file.getKey(), file.getValue().size());
+        }
+        return lengths;
+    }
+
+    /** Cuts every file back to what it was; one that is new keeps its header, which commits nothing. */
+    private void takeBack(Map<String, Long> before, IOException cause) {
+        for (Map.Entry<String, FileChannel> file : files.entrySet()) {
+            try {
+                FileChannel channel = file.getValue();
+                channel.truncate(before.getOrDefault(file.getKey(), 0L));
+                channel.position(channel.size());
+                if (channel.size() == 0 && file.getKey().endsWith(".hlog")) {
+                    write(channel, HlogLines.header(facts.zero()));
+                }
+            } catch (IOException e) {
+                cause.addSuppressed(e);
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+package dev.parallax.recorder;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Durations of one kind, recorded by any number of threads.
+ *
+ * <p>A platform thread counts in a cell of its own, found without a lock and written with plain stores. Beyond {@link
+ * #OWNED_MAX} threads, and for all virtual ones, there are shared cells that are claimed for the length of a record with
+ * one compare-and-set; where all are claimed there comes one more, so nobody waits, and there are never more than threads
+ * that were within a record at once.
+ *
+ * <p>Nothing is thrown at the caller, whatever the stamps: see {@link Durations#unusable()} and {@link
+ * Durations#outOfRange()}.
+ *
+ * <p>Cost: recording takes a few nanoseconds and no memory. A thread's first record, and its first one of a length beyond
+ * those before, take some kilobytes: 1.3 for each power of two between its shortest and its longest duration, with one to
+ * spare at both ends. Reading takes a microsecond or two for each thread that recorded since.
+ */
+public final class Recorder {
+    /** How many platform threads have a cell of their own: event loops are twice the CPUs. */
+    static final int OWNED_MAX = Math.max(16, 4 * Runtime.getRuntime().availableProcessors());
+
+    /** Thread.isVirtual() where there is such a thing. */
+    private static final MethodHandle IS_VIRTUAL = virtualTest();
+
+    /** By the thread's number, then the places after it; read without a lock, replaced as a whole. Never full. */
+    private volatile Cell[] owned = new Cell[4];
+
+    private volatile Cell[] shared = {};
+
+    /** Guards replacing the two above. Held for moments only, and never while a cell is read. */
+    private final Object tables = new Object();
+
+    private int ownedCount;
+
+    /** Guards what is below, which is the readers'. */
+    private final Object reading = new Object();
+
+    private final Tally total = new Tally();
+    private long late;
+
+    /** Without a name: who makes it knows what it is of. */
+    public Recorder() {}
+
+    /**
+     * Records what began and ended.
+     *
+     * @param startNs of {@link System#nanoTime()}
+     * @param endNs of the same clock
+     */
+    public void record(long startNs, long endNs) {
+        record(endNs - startNs);
+    }
+
+    /**
+     * Records what ends now. Reads the clock.
+     *
+     * @param intendedNs when it was due, of {@link System#nanoTime()}; for what was not scheduled, when it began
+     */
+    public void recordSince(long intendedNs) {
+        record(System.nanoTime() - intendedNs);
+    }
+
+    /**
+     * Records a duration.
+     *
+     * @param durationNs in nanoseconds
+     */
+    public void record(long durationNs) {
+        Thread thread = Thread.currentThread();
+        Cell[] cells = owned;
+        Cell cell = cells[(int) thread.getId() & (cells.length - 1)];
+        if (cell != null && cell.owner == thread) {
+            cell.add(durationNs);
+        } else {
+            recordElsewhere(thread, durationNs);
+        }
+    }
+
+    private void recordElsewhere(Thread thread, long ns) {
+        Cell cell = find(owned, thread);
+        if (cell == null && ownedCount < OWNED_MAX && !isVirtual(thread)) {
+            cell = own(thread);
+        }
+        if (cell != null) {
+            cell.add(ns);
+            return;
+        }
+        cell = claim(thread);
+        try {
+            cell.add(ns);
+        } finally {
+            cell.unclaim();
+        }
+    }
+
+    private static Cell find(Cell[] cells, Thread thread) {
+        int mask = cells.length - 1;
+        for (int at = (int) thread.getId() & mask; cells[at] != null; at = (at + 1) & mask) {
+            if (cells[at].owner == thread) {
+                return cells[at];
+            }
+        }
+        return null;
+    }
+
+    /** A cell for {@code thread}: that of a thread that has ended, or a new one; null when there are enough. */
+    private Cell own(Thread thread) {
+        synchronized (tables) {
+            List<Cell> all = present(owned);
+            Cell mine = null;
+            for (Cell cell : all) {
+                if (mine == null && !cell.owner.isAlive()) {
+                    mine = cell;
+                }
+            }
+            if (mine != null) {
+                mine.owner = thread;
+            } else if (all.size() < OWNED_MAX) {
+                mine = new Cell(thread);
+                all.add(mine);
+            }
+            place(all);
+            return mine;
+        }
+    }
+
+    /** Puts cells into a new table, each near the place that its owner's number gives. */
+    private void place(List<Cell> all) {
+        int size = Math.max(4, Integer.highestOneBit(4 * all.size()));
+        Cell[] table = new Cell[size];
+        for (Cell cell : all) {
+            int at = (int) cell.owner.getId() & (size - 1);
+            while (table[at] != null) {
+                at = (at + 1) & (size - 1);
+            }
+            table[at] = cell;
+        }
+        ownedCount = all.size();
+        owned = table;
+    }
+
+    private Cell claim(Thread thread) {
+        Cell[] cells = shared;
+        int begin = (int) thread.getId() & Integer.MAX_VALUE;
+        for (int n = 0; n < cells.length; n++) {
+            Cell cell = cells[(begin + n) % cells.length];
+            if (cell.claim()) {
+                return cell;
+            }
+        }
+        Cell cell = new Cell(null);
+        cell.claim();
+        synchronized (tables) {
+            List<Cell> all = present(shared);
+            all.add(cell);
+            shared = all.toArray(new Cell[0]);
+        }
+        return cell;
+    }
+
+    private static List<Cell> present(Cell[] cells) {
+        List<Cell> all = new ArrayList<>();
+        for (Cell cell : cells) {
+            if (cell != null) {
+                all.add(cell);
+            }
+        }
+        return all;
+    }
+
+    /**
+     * All that was recorded so far. Stops no writer and loses no record; one that races with this is in it or in the next
+     * one. For an interval, see {@link Durations#since}.
+     *
+     * @return count, sum, least and longest of the very same records
+     */
+    public Durations total() {
+        synchronized (reading) {
+            List<Cell> live = new ArrayList<>();
+            List<Cell> ended = new ArrayList<>();
+            sort(live, ended);
+            for (Cell cell : ended) {
+                cell.takeLast(total);
+            }
+            for (Cell cell : live) {
+                if (!cell.take(total)) {
+                    late++;
+                }
+            }
+            return new Durations(total.copy());
+        }
+    }
+
+    /**
+     * How often a thread was left for the next reading because it had lost its CPU within a record.
+     *
+     * @return how often, in all readings so far
+     */
+    public long late() {
+        synchronized (reading) {
+            return late;
+        }
+    }
+
+    /** Those of threads that have ended are out of the table from here on, so that no thread takes them over. */
+    private void sort(List<Cell> live, List<Cell> ended) {
+        synchronized (tables) {
+            for (Cell cell : present(owned)) {
+                (cell.owner.isAlive() ? live : ended).add(cell);
+            }
+            if (!ended.isEmpty()) {
+                place(live);
+            }
+            live.addAll(List.of(shared));
+        }
+    }
+
+    /** For tests: how many cells there are. */
+    int cells() {
+        synchronized (tables) {
+            return present(owned).size() + shared.length;
+        }
+    }
+
+    private static boolean isVirtual(Thread thread) {
+        try {
+            return IS_VIRTUAL != null && (boolean) IS_VIRTUAL.invokeExact(thread);
+        } catch (Throwable e) {
+            throw new AssertionError("Thread.isVirtual() throws nothing", e);
+        }
+    }
+
+    private static MethodHandle virtualTest() {
+        try {
+            MethodType type = MethodType.methodType(boolean.class);
+            return MethodHandles.publicLookup().findVirtual(Thread.class, "isVirtual", type);
+        } catch (ReflectiveOperationException e) {
+            return null;
+        }
+    }
+}
