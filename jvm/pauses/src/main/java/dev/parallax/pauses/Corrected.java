@@ -18,22 +18,26 @@ public final class Corrected {
         this.refused = refused;
     }
 
-    /** Why there is no correction, if there is none; counts are then as recorded. */
+    /** {@return why there is no correction, if there is none; counts are then as recorded} */
     public Optional<String> refused() {
         return refused;
     }
 
-    /** The counts as recorded, by bucket. */
+    /** {@return the counts as recorded, by bucket} */
     public long[] recorded() {
         return recorded.clone();
     }
 
-    /** The corrected count of a bucket, a fraction; exactly as recorded where there was no pause. */
+    /**
+     * {@return the corrected count of a bucket, a fraction; exactly as recorded where there was no pause}
+     *
+     * @param bucket of the scale.
+     */
     public double corrected(final int bucket) {
         return change == null ? recorded[bucket] : Math.max(0, recorded[bucket] + change[bucket]);
     }
 
-    /** How many operations the correction added, less those it took out. */
+    /** {@return how many operations the correction added, less those it took out} */
     public double added() {
         double sum = 0;
         for (int i = 0; i < recorded.length; i++) {
@@ -42,7 +46,11 @@ public final class Corrected {
         return sum;
     }
 
-    /** Both together with those of another interval of the same series, or of another series of the same scale. */
+    /**
+     * {@return recorded and corrected of both together}
+     *
+     * @param other another interval of the same series, or another series of the same scale.
+     */
     public Corrected plus(final Corrected other) {
         final long[] sum = recorded.clone();
         final double[] changes = new double[sum.length];
@@ -58,7 +66,7 @@ public final class Corrected {
     }
 
     /**
-     * The corrected counts as whole numbers, for histograms that hold no others.
+     * {@return the corrected counts as whole numbers, for histograms that hold no others}
      * The sum up to any bucket is off by at most half an operation.
      */
     public long[] rounded() {

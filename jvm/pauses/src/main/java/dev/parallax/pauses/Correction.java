@@ -49,6 +49,9 @@ public final class Correction {
     /**
      * Corrects one interval. To be called for all intervals of the series, in their order.
      * Costs some nanoseconds times buckets times different lengths of pauses.
+     *
+     * @param interval what was recorded in it, by the buckets of the scale.
+     * @return what was recorded, and the corrected beside it.
      */
     public Corrected correct(final Interval interval) {
         if (starts == Starts.INTENDED) {

@@ -24,7 +24,7 @@ public record Pause(
     Optional<Integer> runningThreads,
     Optional<String> lastToStop) {
 
-    /** When threads were let go, on the clock of {@link System#nanoTime}. */
+    /** {@return when threads were let go, on the clock of {@link System#nanoTime}} */
     public long endNs() {
         return beginNs + totalNs;
     }

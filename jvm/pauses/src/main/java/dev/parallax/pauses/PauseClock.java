@@ -17,13 +17,15 @@ public interface PauseClock extends AutoCloseable {
      * By counters it costs four loads of memory: a quarter of what {@link System#nanoTime} took in the same run, some
      * 13 against 52 ns on a virtual machine that was busy (JDK 17, 2026-11-22).
      * A reading in the middle of a pause holds less of it than the next one: see {@link PauseReading}.
+     *
+     * @return all pauses since the JVM started, or by the last two ways since the clock was opened.
      */
     PauseReading read();
 
-    /** Where the readings come from. */
+    /** {@return where the readings come from} */
     Way way();
 
-    /** Why each better way is not used, a line each; empty when this is the best. */
+    /** {@return why each better way is not used, a line each; empty when this is the best} */
     List<String> notUsed();
 
     /** Ends threads and recordings that belong to this clock, if it has any. */
@@ -48,18 +50,22 @@ public interface PauseClock extends AutoCloseable {
             this.lacks = lacks;
         }
 
-        /** What readings of this way do not hold, for people. */
+        /** {@return what readings of this way do not hold, for people} */
         public String lacks() {
             return lacks;
         }
 
-        /** Whether readings are exact and at once, without a thread. */
+        /** {@return whether readings are exact and at once, without a thread} */
         public boolean isExact() {
             return this == COUNTERS_FILE || this == COUNTERS_ATTACHED;
         }
     }
 
-    /** Opens the best clock that this JVM allows. Never throws: the last way always works. */
+    /**
+     * Opens the best clock that this JVM allows. Never throws: the last way always works.
+     *
+     * @return a clock that says which way it is.
+     */
     static PauseClock open() {
         return open(null);
     }
@@ -70,6 +76,7 @@ public interface PauseClock extends AutoCloseable {
      *
      * @param instrumentation of a Java agent; may be null, then {@code --add-exports
      *                        java.base/jdk.internal.perf=ALL-UNNAMED} does the same.
+     * @return a clock that says which way it is.
      */
     static PauseClock open(final Instrumentation instrumentation) {
         final List<String> notUsed = new ArrayList<>();
@@ -86,6 +93,9 @@ public interface PauseClock extends AutoCloseable {
     /**
      * Opens the clock of one way.
      *
+     * @param way             the one that is wanted.
+     * @param instrumentation of a Java agent; may be null.
+     * @return its clock.
      * @throws Unavailable when this JVM does not allow it; the message says why, and what to do.
      */
     static PauseClock open(final Way way, final Instrumentation instrumentation) throws Unavailable {

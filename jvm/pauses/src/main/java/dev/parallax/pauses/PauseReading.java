@@ -18,18 +18,22 @@ public record PauseReading(long begun, long syncNs, long heldNs) {
     /** Nothing: what a difference shows when no pause was. */
     public static final PauseReading NONE = new PauseReading(0, 0, 0);
 
-    /** Time that was paused: reaching safepoints and being in them, in nanoseconds. */
+    /** {@return time that was paused, reaching safepoints and being in them, in nanoseconds} */
     public long pausedNs() {
         return syncNs + heldNs;
     }
 
-    /** What came after {@code earlier}, a reading of the same clock. */
+    /**
+     * {@return what came after an earlier reading}
+     *
+     * @param earlier of the same clock.
+     */
     public PauseReading since(final PauseReading earlier) {
         return new PauseReading(begun - earlier.begun, syncNs - earlier.syncNs, heldNs - earlier.heldNs);
     }
 
     /**
-     * Of a difference: whether a pause had begun and was not booked to its end when the later reading was made.
+     * {@return of a difference, whether a pause had begun and was not booked to its end at the later reading}
      * Certain when the earlier reading was not itself in a pause and at most one pause began; of several that began
      * in between only the last can be unbooked, which the counters do not tell.
      */
@@ -38,7 +42,7 @@ public record PauseReading(long begun, long syncNs, long heldNs) {
     }
 
     /**
-     * Of a difference around an operation: how much of it was paused.
+     * {@return of a difference around an operation, how much of it was paused, in nanoseconds}
      * An operation that began while threads were being stopped is charged with at most its own length.
      *
      * @param durationNs how long the operation took, in nanoseconds.

@@ -37,14 +37,26 @@ public final class PauseStream implements AutoCloseable {
 
     /** Who wants to know. Called by one thread of the stream; what it throws is told to {@link #failed}. */
     public interface Listener {
-        /** A pause is over. */
+        /**
+         * A pause is over.
+         *
+         * @param pause with its cause.
+         */
         void pause(Pause pause);
 
-        /** A thread stood still by itself. */
+        /**
+         * A thread stood still by itself. Stalls of the stream's first second may be left out.
+         *
+         * @param stall with its kind.
+         */
         default void stall(final ThreadStall stall) {
         }
 
-        /** Something was not told: one line, what and why. */
+        /**
+         * Something was not told.
+         *
+         * @param line what and why.
+         */
         default void failed(final String line) {
         }
     }
@@ -57,6 +69,8 @@ public final class PauseStream implements AutoCloseable {
     /**
      * Starts a stream.
      *
+     * @param listener who wants to know.
+     * @return the stream, to be closed.
      * @throws PauseClock.Unavailable when this JVM has no flight recorder or it cannot record; the message says why.
      */
     public static PauseStream start(final Listener listener) throws PauseClock.Unavailable {

@@ -21,7 +21,11 @@ public final class PauseTally {
     private int size;
     private long merged;
 
-    /** A tally of what comes after now. */
+    /**
+     * A tally of what comes after now.
+     *
+     * @param clock best one that is exact: a late one makes a late tally.
+     */
     public PauseTally(final PauseClock clock) {
         this.clock = clock;
         this.seen = clock.read();
@@ -38,7 +42,7 @@ public final class PauseTally {
         }
     }
 
-    /** The lengths of the pauses since the last call, in nanoseconds, in their order; the last one may be to come. */
+    /** {@return the lengths of the pauses since the last call, in nanoseconds, in their order} */
     public long[] take() {
         lock.lock();
         try {
@@ -51,7 +55,7 @@ public final class PauseTally {
         }
     }
 
-    /** How many pauses were not told apart from another one. */
+    /** {@return how many pauses were not told apart from another one} */
     public long merged() {
         lock.lock();
         try {

@@ -29,7 +29,7 @@ public final class Platform {
         this.root = root;
     }
 
-    /** That of this process. */
+    /** {@return that of this process} */
     public static Platform own() {
         return new Platform(Path.of("/"));
     }
@@ -39,7 +39,11 @@ public final class Platform {
         return new Platform(root);
     }
 
-    /** Reads all that can be read. Never throws. */
+    /**
+     * Reads all that can be read. Never throws.
+     *
+     * @return what could be read, and what could not.
+     */
     public PlatformReading read() {
         final List<String> missing = new ArrayList<>();
         final OptionalLong throttledNs = valueOr(this::throttledNs, "throttling", missing);

@@ -21,7 +21,11 @@ public record PlatformReading(
     OptionalLong stolenNs,
     List<String> missing) {
 
-    /** What was kept from the process after {@code earlier}, a reading of the same {@link Platform}. */
+    /**
+     * {@return what was kept from the process after an earlier reading}
+     *
+     * @param earlier of the same {@link Platform}.
+     */
     public Loss since(final PlatformReading earlier) {
         return new Loss(
             difference(throttledNs, earlier.throttledNs),

@@ -6,17 +6,21 @@ package dev.parallax.pauses;
  */
 public interface Scale {
 
-    /** How many buckets there are. */
+    /** {@return how many buckets there are} */
     int buckets();
 
     /**
-     * The smallest duration of a bucket, in nanoseconds.
+     * {@return the smallest duration of a bucket, in nanoseconds}
      *
      * @param bucket from 0 up to {@link #buckets}, which included: that one is where the last bucket ends.
      */
     long lowerNs(int bucket);
 
-    /** What stands for all durations of a bucket where they are added to others: its middle, in nanoseconds. */
+    /**
+     * {@return what stands for all durations of a bucket where they are added to others, in nanoseconds: its middle}
+     *
+     * @param bucket of the scale.
+     */
     default double middleNs(final int bucket) {
         return (lowerNs(bucket) + lowerNs(bucket + 1) - 1) / 2.0;
     }
