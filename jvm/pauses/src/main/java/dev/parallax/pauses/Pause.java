@@ -12,7 +12,8 @@ import java.util.Optional;
  * @param operation      the JVM's operations that it was made for, as the JVM names them; empty when none was told.
  * @param collection     the garbage collection that it belongs to, if any: its phase, collector and cause.
  * @param runningThreads how many threads ran and had to be stopped; empty where the JVM did not tell.
- * @param lastToStop     the thread that took longest to stop, where the JVM tells: from JDK 25 on, from 1 ms on.
+ * @param lastToStop     the thread that took longest to stop, where the JVM tells: from JDK 25 on, while a recording
+ *                       samples threads (JEP 518), and from 1 ms on.
  */
 public record Pause(
     long safepointId,

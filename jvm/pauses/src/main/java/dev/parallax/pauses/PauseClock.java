@@ -35,11 +35,11 @@ public interface PauseClock extends AutoCloseable {
     /** Where readings come from, the best first: the order in which {@link #open} tries them. */
     enum Way {
         /** The JVM's counters, in the file that it shares with monitoring tools. */
-        COUNTERS_FILE("nothing of safepoints; stalls of single threads"),
+        COUNTERS_FILE("stalls of single threads, which are no safepoints"),
         /** The same counters in the JVM's own memory, through {@code jdk.internal.perf}. */
-        COUNTERS_ATTACHED("nothing of safepoints; stalls of single threads"),
+        COUNTERS_ATTACHED("stalls of single threads, which are no safepoints"),
         /** The JVM's flight recorder. */
-        FLIGHT_RECORDER("pauses of the last second or so, which come late; stalls of single threads"),
+        FLIGHT_RECORDER("pauses of the last second or two, which come late; stalls of single threads"),
         /** A thread that sleeps and sees how late it wakes. */
         SAMPLER("pauses shorter than " + SampledPauseClock.LEAST_PAUSE_NS / 1_000_000
             + " ms; it cannot tell a pause from a thread that got no CPU");

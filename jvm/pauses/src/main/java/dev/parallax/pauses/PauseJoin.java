@@ -120,7 +120,7 @@ final class PauseJoin {
             String.join(" + ", parts.operations),
             collectionWithin(whole),
             Optional.ofNullable(parts.runningThreads),
-            slowestWithin(whole));
+            lastToStop(new Span(whole.beginNs, stoppedNs)));
     }
 
     private Optional<String> collectionWithin(final Span whole) {
@@ -133,15 +133,16 @@ final class PauseJoin {
         return Optional.empty();
     }
 
-    private Optional<String> slowestWithin(final Span whole) {
-        Latency slowest = null;
+    /** A thread's own time to stop begins when it was sampled and ends when it goes on, so it overlaps the way there. */
+    private Optional<String> lastToStop(final Span wayThere) {
+        Latency last = null;
         for (final Latency one : latencies) {
-            final boolean within = whole.beginNs <= one.span.endNs && one.span.endNs <= whole.endNs;
-            if (within && (slowest == null || one.span.endNs > slowest.span.endNs)) {
-                slowest = one;
+            final boolean overlaps = one.span.beginNs <= wayThere.endNs && wayThere.beginNs <= one.span.endNs;
+            if (overlaps && (last == null || one.span.endNs > last.span.endNs)) {
+                last = one;
             }
         }
-        return slowest == null ? Optional.empty() : Optional.of(slowest.thread);
+        return last == null ? Optional.empty() : Optional.of(last.thread);
     }
 
     /** A pause still under way keeps what may belong to it. */

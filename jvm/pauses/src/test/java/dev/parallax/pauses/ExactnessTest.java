@@ -114,6 +114,23 @@ final class ExactnessTest {
             toldNs += told.totalNs();
         }
         assertEquals(logNs, toldNs, logNs * MOST_OFF, collector + ": time told");
+        final Shown sum = run.shown.get(run.shown.size() - 1);
+        assertEquals(toldNs, sum.after.pausedNs(), toldNs * MOST_OFF, collector + ": the clock made of the stream");
+        run.shown.forEach(shown -> checkCause(shown, run.told));
+        final boolean tellsWhoIsLate = Runtime.version().feature() >= 25;
+        assertEquals(tellsWhoIsLate, run.told.stream().anyMatch(one -> one.lastToStop.equals("busy")));
+    }
+
+    /** What was provoked is told within the time in which it was, and with its cause. */
+    private static void checkCause(final Shown shown, final List<Told> told) {
+        final List<Told> within = told.stream().filter(one -> one.liesWithin(shown)).toList();
+        switch (shown.way) {
+            case "REDEFINE" -> assertTrue(
+                within.stream().anyMatch(one -> one.entry.operation().equals("RedefineClasses")), shown + ": " + within);
+            case "COLLECT" -> assertTrue(
+                within.stream().anyMatch(one -> one.collection.contains("Pause")), shown + ": " + within);
+            default -> { }
+        }
     }
 
     private Run provoke(final Collector collector, final PauseClock.Way way, final String... options) throws Exception {
@@ -139,20 +156,32 @@ final class ExactnessTest {
     }
 
     /** A pause as the stream told it. */
-    private record Told(long id, SafepointLog.Entry entry) {
+    private record Told(long id, long beginNs, SafepointLog.Entry entry, String lastToStop, String collection) {
+        /** Of two clocks that are held together once a second. */
+        private static final long CLOCKS_APART_NS = NS_PER_MS / 10;
+
         static Told parse(final String line) {
-            final String[] field = line.split(" ", 6);
+            final String[] field = line.split(" ", 8);
             return new Told(
                 Long.parseLong(field[1]),
-                new SafepointLog.Entry(field[5], Long.parseLong(field[3]), Long.parseLong(field[4])));
+                Long.parseLong(field[2]),
+                new SafepointLog.Entry(field[5], Long.parseLong(field[3]), Long.parseLong(field[4])),
+                field[6],
+                field[7]);
+        }
+
+        boolean liesWithin(final Shown shown) {
+            return beginNs >= shown.fromNs - CLOCKS_APART_NS
+                && beginNs + entry.totalNs() <= shown.toNs + CLOCKS_APART_NS;
         }
     }
 
     /** What the clock showed before and after one pause was provoked. */
-    private record Shown(String way, PauseReading before, PauseReading after) {
+    private record Shown(String way, PauseReading before, PauseReading after, long fromNs, long toNs) {
         static Shown parse(final String line) {
             final String[] field = line.split(" ");
-            return new Shown(field[0], reading(field, 1), reading(field, 4));
+            return new Shown(
+                field[0], reading(field, 1), reading(field, 4), Long.parseLong(field[7]), Long.parseLong(field[8]));
         }
 
         private static PauseReading reading(final String[] field, final int at) {

@@ -3,14 +3,16 @@ package dev.parallax.pauses;
 import java.lang.instrument.ClassDefinition;
 import java.lang.instrument.Instrumentation;
 import java.lang.management.ManagementFactory;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.SynchronousQueue;
+import jdk.jfr.Recording;
 
 /**
  * The program of a child JVM: provokes pauses in known ways and prints what its pause clock showed around each.
- * A line is {@code kind begun sync held begun sync held}: the reading before and the one after.
+ * A line is {@code kind begun sync held begun sync held from to}: the reading before, the one after, and when.
  */
 public final class ProvokedJvm {
     private static final long NS_PER_MS = 1_000_000;
@@ -43,14 +45,22 @@ public final class ProvokedJvm {
         try (PauseClock clock = PauseClock.open(way, instrumentation);
             PauseStream stream = way.isExact() ? null : PauseStream.start(pause -> told.append(text(pause)))) {
             if (stream != null) {
+                sampleThreads();
                 awaitRecorder();
             }
             new ProvokedJvm(clock, Long.parseLong(args[2])).run(Integer.parseInt(args[1]));
             if (stream != null) {
                 awaitRecorder();
-                System.out.print("SUM" + text(PauseReading.NONE) + text(clock.read()) + "\n" + told);
+                System.out.print("SUM" + text(PauseReading.NONE) + text(clock.read()) + " 0 0\n" + told);
             }
         }
+    }
+
+    /** The JVM tells who was late to stop only of threads that somebody samples. */
+    private static void sampleThreads() {
+        final Recording recording = new Recording();
+        recording.enable("jdk.ExecutionSample").withPeriod(Duration.ofMillis(10));
+        recording.start();
     }
 
     /** The recorder hands over once a second, and its first hand-over only pairs the clocks. */
@@ -60,7 +70,7 @@ public final class ProvokedJvm {
 
     private static String text(final Pause pause) {
         return "PAUSE " + pause.safepointId() + " " + pause.beginNs() + " " + pause.syncNs() + " " + pause.totalNs()
-            + " " + pause.operation() + "\n";
+            + " " + pause.operation() + " " + pause.lastToStop().orElse("-") + " " + pause.collection().orElse("-") + "\n";
     }
 
     private void run(final int count) throws Exception {
@@ -76,10 +86,12 @@ public final class ProvokedJvm {
         final StringBuilder told = new StringBuilder();
         for (int n = 0; n < count; n++) {
             final Way way = ways[n % ways.length];
+            final long began = System.nanoTime();
             final PauseReading before = clock.read();
             provoke(way);
             final PauseReading after = clock.read();
-            told.append(way).append(text(before)).append(text(after)).append('\n');
+            told.append(way).append(text(before)).append(text(after))
+                .append(' ').append(began).append(' ').append(System.nanoTime()).append('\n');
         }
         System.out.print(told);
     }
