@@ -47,12 +47,15 @@ final class PerfMemory {
         }
     }
 
-    /** One line of {@code maps}: address, rights, offset, device, inode, path, with blanks between. */
+    /**
+     * One line of {@code maps}: address, rights, offset, device, inode, path, with blanks between.
+     * A JVM writes to its own file alone; a monitoring tool has those of others mapped, too, to read them.
+     */
     static MappedFile findOwn(final Path maps) throws PauseClock.Unavailable {
         try (Stream<String> lines = Files.lines(maps)) {
             return lines
                 .map(line -> line.split(" +", 6))
-                .filter(field -> field.length == 6 && field[5].contains("/hsperfdata_") && field[1].contains("s"))
+                .filter(field -> field.length == 6 && field[5].contains("/hsperfdata_") && field[1].equals("rw-s"))
                 .findFirst()
                 .map(field -> new MappedFile(Path.of(field[5]), Long.parseLong(field[4])))
                 .orElseThrow(() -> new PauseClock.Unavailable(

@@ -65,6 +65,7 @@ final class WaysTest {
         final Path maps = directory.resolve("maps");
         final String line = "7f0000000000-7f0000008000 %s 00000000 fe:00 %d        %s/hsperfdata_me/7";
         Files.writeString(maps, String.format(line, "r--p", 4, directory) + "\n"
+            + String.format(line, "r--s", 3, directory) + "\n"
             + "7f0000000000-7f0000008000 rw-s 00000000 fe:00 5\n"
             + String.format(line, "rw-s", 6, directory) + "\n");
         assertEquals(6, PerfMemory.findOwn(maps).inode());
