@@ -48,8 +48,10 @@ public final class ProvokedJvm {
                 sampleThreads();
                 awaitRecorder();
             }
-            new ProvokedJvm(clock, Long.parseLong(args[2])).run(Integer.parseInt(args[1]));
+            final ProvokedJvm provoked = new ProvokedJvm(clock, Long.parseLong(args[2]));
+            provoked.run(Integer.parseInt(args[1]));
             if (stream != null) {
+                provoked.beLateForLong();
                 awaitRecorder();
                 System.out.print("SUM" + text(PauseReading.NONE) + text(clock.read()) + " 0 0\n" + told);
             }
@@ -131,6 +133,13 @@ public final class ProvokedJvm {
             Thread.yield();
         }
         dump();
+    }
+
+    /** Long enough, and often enough, for one of them to be sampled on a host that is busy. */
+    private void beLateForLong() throws InterruptedException {
+        for (int n = 0; n < 10; n++) {
+            late(() -> sink = loop((int) (loopsPerNs * 200 * NS_PER_MS)));
+        }
     }
 
     private void beBusy() {
