@@ -89,12 +89,14 @@ final class Buckets {
     /**
      * The bucket of {@code ns}, from 0 to {@link #COUNT} - 1; {@code ns} is from 0 to {@link #LONGEST}.
      *
-     * <p>Cost: one load from a table of 1 KiB, and no branch beside the one for short durations.
+     * <p>Cost: one load from a table of 1 KiB.
      */
     static int index(long ns) {
-        if (ns < EXACT) {
-            return (int) ns;
-        }
+        return ns < EXACT ? (int) ns : indexOfLong(ns);
+    }
+
+    /** As {@link #index}, of {@link #EXACT} or more: what nearly all durations are, so there is no branch at all. */
+    static int indexOfLong(long ns) {
         int shift = Long.numberOfLeadingZeros(ns);
         long mantissa = ns << shift;
         long part = PART[part(mantissa)];

@@ -83,17 +83,26 @@ final class Cell {
 
     /** Adds one duration. The caller is the owner, or has claimed this. */
     void add(long ns) {
-        if (ns < 0 || ns > Buckets.LONGEST) {
+        // One comparison for both ends: seen without a sign, what lies below the first is above all.
+        if (Long.compareUnsigned(ns - Buckets.EXACT, Buckets.LONGEST - Buckets.EXACT) > 0) {
             addUnusual(ns);
             return;
         }
-        int at = slotOf(Buckets.index(ns));
+        addAt(slotOf(Buckets.indexOfLong(ns)), ns);
+    }
+
+    private void addAt(int at, long ns) {
+        long[] slots = this.slots;
         long version = Page.begin(slots);
         count(slots, at, ns);
         Page.end(slots, version);
     }
 
     private void addUnusual(long ns) {
+        if (ns >= 0 && ns < Buckets.EXACT) {
+            addAt(slotOf(Buckets.index(ns)), ns);
+            return;
+        }
         boolean isUsable = ns > 0 && ns <= BELIEVABLE;
         int at = slotOf(isUsable ? Buckets.COUNT - 1 : page.first);
         long version = Page.begin(slots);

@@ -145,7 +145,27 @@ public final class Recorder {
         owned = table;
     }
 
+    /** A shared cell that nobody else writes to until it is unclaimed. */
     private Cell claim(Thread thread) {
+        Cell cell = claimOne(thread);
+        if (cell != null) {
+            return cell;
+        }
+        synchronized (tables) {
+            // Those that waited here find what the first of them made: virtual threads come by the thousand.
+            cell = claimOne(thread);
+            if (cell == null) {
+                cell = new Cell(null);
+                cell.claim();
+                List<Cell> all = present(shared);
+                all.add(cell);
+                shared = all.toArray(new Cell[0]);
+            }
+            return cell;
+        }
+    }
+
+    private Cell claimOne(Thread thread) {
         Cell[] cells = shared;
         int begin = (int) thread.getId() & Integer.MAX_VALUE;
         for (int n = 0; n < cells.length; n++) {
@@ -154,14 +174,7 @@ public final class Recorder {
                 return cell;
             }
         }
-        Cell cell = new Cell(null);
-        cell.claim();
-        synchronized (tables) {
-            List<Cell> all = present(shared);
-            all.add(cell);
-            shared = all.toArray(new Cell[0]);
-        }
-        return cell;
+        return null;
     }
 
     private static List<Cell> present(Cell[] cells) {
