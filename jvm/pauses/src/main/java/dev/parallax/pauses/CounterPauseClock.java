@@ -1,0 +1,70 @@
+package dev.parallax.pauses;
+
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.OptionalLong;
+
+/** Reads the JVM's own safepoint counters, {@code sun.rt.*} in its performance data. */
+final class CounterPauseClock implements PauseClock {
+    private static final long TICKS_PER_SECOND = 1_000_000_000;
+    /** A retry needs a safepoint to begin within the last try, so more than one is rare and this many means a fault. */
+    private static final int TRIES = 8;
+
+    private final Way way;
+    private final List<String> notUsed;
+    private final PerfData data;
+    private final int begunAt;
+    private final int syncAt;
+    private final int heldAt;
+
+    CounterPauseClock(final Way way, final ByteBuffer memory, final List<String> notUsed) throws Unavailable {
+        this.way = way;
+        this.notUsed = List.copyOf(notUsed);
+        try {
+            data = PerfData.of(memory);
+            begunAt = data.offsetOf("sun.rt.safepoints");
+            syncAt = data.offsetOf("sun.rt.safepointSyncTime");
+            heldAt = data.offsetOf("sun.rt.safepointTime");
+        } catch (final PerfData.NotPerfData e) {
+            throw new Unavailable("the performance data of this JVM " + e.getMessage());
+        }
+        final OptionalLong frequency = data.find("sun.os.hrt.frequency");
+        if (frequency.isEmpty() || frequency.getAsLong() != TICKS_PER_SECOND) {
+            throw new Unavailable("the performance data of this JVM does not count in nanoseconds");
+        }
+    }
+
+    /**
+     * The JVM stores begun, sync, held in this order, so they are loaded in the other: what is seen of a safepoint is
+     * then a state that there was. A safepoint that begins between the loads, where this thread may be stopped for its
+     * whole length, moves {@code begun}; the reading is made again.
+     */
+    @Override
+    public PauseReading read() {
+        long begunBefore = data.read(begunAt);
+        for (int n = 0; ; n++) {
+            final long heldNs = data.read(heldAt);
+            final long syncNs = data.read(syncAt);
+            final long begun = data.read(begunAt);
+            if (begun == begunBefore || n == TRIES) {
+                return new PauseReading(begun, syncNs, heldNs);
+            }
+            begunBefore = begun;
+        }
+    }
+
+    @Override
+    public Way way() {
+        return way;
+    }
+
+    @Override
+    public List<String> notUsed() {
+        return notUsed;
+    }
+
+    /** There is nothing to end: the memory is the JVM's own. */
+    @Override
+    public void close() {
+    }
+}

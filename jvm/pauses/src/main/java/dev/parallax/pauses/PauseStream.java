@@ -1,0 +1,230 @@
+package dev.parallax.pauses;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import jdk.jfr.Event;
+import jdk.jfr.FlightRecorder;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingStream;
+
+/**
+ * Tells the pauses of this JVM one by one with their causes, from the flight recorder.
+ * <p>
+ * Exact, but late: the recorder hands its events over once a second, so a pause is told up to a second after it was,
+ * or when the next has passed. It costs a recording on disk and some milliseconds of CPU a second, so it says why;
+ * {@link PauseClock} says how much, at once. Works with any collector of HotSpot.
+ */
+public final class PauseStream implements AutoCloseable {
+    /** A shorter stall of one thread disappears in the time it takes to hand it over. */
+    private static final Duration LEAST_STALL = Duration.ofMillis(1);
+
+    /** The two clocks drift apart by far less than a pause's own error in this time. */
+    private static final Duration PAIRING_PERIOD = Duration.ofSeconds(1);
+
+    private final RecordingStream recording;
+    private final Listener listener;
+    private final PauseJoin join = new PauseJoin();
+    private Optional<ClockPair.Reading> pair = Optional.empty();
+    private long droppedTold;
+    /** Called by the recorder's own thread: what the thread of a stream emits itself, the recorder leaves out. */
+    private final Runnable pairing = this::pairClocks;
+
+    /** Who wants to know. Called by one thread of the stream; what it throws is told to {@link #failed}. */
+    public interface Listener {
+        /**
+         * A pause is over.
+         *
+         * @param pause with its cause.
+         */
+        void pause(Pause pause);
+
+        /**
+         * A thread stood still by itself. Stalls of the stream's first second may be left out.
+         *
+         * @param stall with its kind.
+         */
+        default void stall(final ThreadStall stall) {
+        }
+
+        /**
+         * Something was not told.
+         *
+         * @param line what and why.
+         */
+        default void failed(final String line) {
+        }
+    }
+
+    private PauseStream(final RecordingStream recording, final Listener listener) {
+        this.recording = recording;
+        this.listener = listener;
+    }
+
+    /**
+     * Starts a stream.
+     *
+     * @param listener who wants to know.
+     * @return the stream, to be closed.
+     * @throws PauseClock.Unavailable when this JVM has no flight recorder or it cannot record; the message says why.
+     */
+    public static PauseStream start(final Listener listener) throws PauseClock.Unavailable {
+        RecordingStream recording = null;
+        try {
+            recording = new RecordingStream();
+            final PauseStream stream = new PauseStream(recording, listener);
+            stream.subscribe();
+            stream.startThread();
+            return stream;
+        } catch (final RuntimeException | LinkageError e) {
+            if (recording != null) {
+                recording.close();
+            }
+            throw new PauseClock.Unavailable("the flight recorder does not start: " + e);
+        }
+    }
+
+    /** Not {@code startAsync}: the thread of that is no daemon and would keep an application from ending. */
+    private void startThread() {
+        final Thread thread = new Thread(this::run, "parallax-pause-stream");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private void run() {
+        try {
+            recording.start();
+        } catch (final RuntimeException e) {
+            listener.failed("the flight recorder ended: " + e);
+        }
+    }
+
+    private void subscribe() {
+        onSafepoint("jdk.SafepointBegin", (id, event) -> join.begin(id, span(event)));
+        onSafepoint("jdk.SafepointStateSynchronization",
+            (id, event) -> join.synchronization(id, span(event), event.getInt("runningThreadCount")));
+        onSafepoint("jdk.ExecuteVMOperation", (id, event) -> join.operation(id, event.getString("operation")));
+        onSafepoint("jdk.SafepointEnd", (id, event) -> join.end(id, span(event)));
+        on("jdk.GCPhasePause", Duration.ZERO,
+            event -> join.phase(event.getInt("gcId"), span(event), event.getString("name")));
+        on("jdk.GarbageCollection", Duration.ZERO,
+            event -> join.collection(event.getInt("gcId"), event.getString("name") + ": " + event.getString("cause")));
+        on("jdk.SafepointLatency", LEAST_STALL, event -> join.latency(span(event), threadOf(event)));
+        on("jdk.ZAllocationStall", LEAST_STALL, event -> stall(ThreadStall.Kind.ALLOCATION, event));
+        on("jdk.VirtualThreadPinned", LEAST_STALL, event -> stall(ThreadStall.Kind.PINNED, event));
+        on("jdk.DataLoss", Duration.ZERO,
+            event -> listener.failed("the flight recorder lost " + event.getLong("amount") + " bytes of events"));
+        recording.enable(ClockPair.class).withPeriod(PAIRING_PERIOD);
+        FlightRecorder.addPeriodicEvent(ClockPair.class, pairing);
+        recording.onEvent(ClockPair.NAME, event -> pair = Optional.of(ClockPair.read(event)));
+        recording.onFlush(this::flush);
+        recording.onError(e -> listener.failed("an event of the flight recorder was not taken: " + e));
+    }
+
+    /** Operations outside of safepoints, handshakes for one, carry no number of a safepoint. */
+    private void onSafepoint(final String name, final BiConsumer<Long, RecordedEvent> take) {
+        on(name, Duration.ZERO, event -> {
+            if (!event.hasField("safepoint") || event.getBoolean("safepoint")) {
+                take.accept(event.getLong("safepointId"), event);
+            }
+        });
+    }
+
+    /** A name that this JVM does not know is left alone by the recorder. */
+    private void on(final String name, final Duration threshold, final Consumer<RecordedEvent> take) {
+        recording.enable(name).withThreshold(threshold).withoutStackTrace();
+        recording.onEvent(name, take);
+    }
+
+    private void flush() {
+        if (pair.isPresent()) {
+            join.takeEnded().forEach(this::tell);
+            if (join.dropped() > droppedTold) {
+                listener.failed((join.dropped() - droppedTold) + " pauses were told in part only, and are left out");
+                droppedTold = join.dropped();
+            }
+        }
+    }
+
+    private void pairClocks() {
+        ClockPair.emit();
+    }
+
+    private void tell(final Pause pause) {
+        listener.pause(new Pause(
+            pause.safepointId(), nanoTime(pause.beginNs()), pause.syncNs(), pause.totalNs(),
+            pause.operation(), pause.collection(), pause.runningThreads(), pause.lastToStop()));
+    }
+
+    private void stall(final ThreadStall.Kind kind, final RecordedEvent event) {
+        if (pair.isPresent()) {
+            final PauseJoin.Span span = span(event);
+            listener.stall(new ThreadStall(
+                kind, threadOf(event), nanoTime(span.beginNs()), span.endNs() - span.beginNs()));
+        }
+    }
+
+    private long nanoTime(final long recorderNs) {
+        return pair.map(known -> recorderNs + known.aheadNs()).orElseThrow();
+    }
+
+    private static PauseJoin.Span span(final RecordedEvent event) {
+        return new PauseJoin.Span(epochNs(event.getStartTime()), epochNs(event.getEndTime()));
+    }
+
+    private static long epochNs(final Instant instant) {
+        return instant.getEpochSecond() * 1_000_000_000 + instant.getNano();
+    }
+
+    private static String threadOf(final RecordedEvent event) {
+        if (event.getThread() == null) {
+            return "";
+        }
+        final String name = event.getThread().getJavaName();
+        return name == null ? "" : name;
+    }
+
+    /** Ends the recording. What was not told yet, up to a second, is not told any more. */
+    @Override
+    public void close() {
+        FlightRecorder.removePeriodicEvent(pairing);
+        recording.close();
+    }
+
+    /**
+     * An event of our own, stamped by the recorder between two readings of {@link System#nanoTime}.
+     * The recorder's clock may be the CPU's counter and need not go with the wall clock; this holds them together, to
+     * within half of the time between the two readings, some tens of nanoseconds when nothing comes between.
+     */
+    @Name(ClockPair.NAME)
+    @Label("Clock Pair")
+    @StackTrace(false)
+    static final class ClockPair extends Event {
+        static final String NAME = "dev.parallax.ClockPair";
+
+        @Label("nanoTime at the event's beginning")
+        long nanoTime;
+
+        /** By how much {@code nanoTime} is ahead of the recorder's clock. */
+        record Reading(long aheadNs) {
+        }
+
+        static void emit() {
+            final ClockPair event = new ClockPair();
+            final long before = System.nanoTime();
+            event.begin();
+            final long after = System.nanoTime();
+            event.nanoTime = before + (after - before) / 2;
+            event.commit();
+        }
+
+        static Reading read(final RecordedEvent event) {
+            return new Reading(event.getLong("nanoTime") - epochNs(event.getStartTime()));
+        }
+    }
+}

@@ -1,0 +1,192 @@
+package dev.parallax.pauses;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What the clocks show against the JVM's own log of its safepoints, in a JVM whose pauses are provoked. */
+final class ExactnessTest {
+    private static final boolean LONG = Boolean.getBoolean("long");
+    /** Tries to provoke a safepoint; five of six always do, so the long form has 1,000 pauses. */
+    private static final int PROVOKED = LONG ? 1_200 : 60;
+    private static final long NS_PER_MS = 1_000_000;
+    private static final double MOST_OFF = 0.01;
+
+    @TempDir
+    private Path directory;
+
+    /** The collectors of HotSpot, as in {@code -XX:+UseSerialGC}. */
+    enum Collector { Serial, Parallel, G1, Z, Shenandoah }
+
+    @ParameterizedTest
+    @EnumSource(Collector.class)
+    void counters_in_the_file_are_exact(final Collector collector) throws Exception {
+        checkCounters(collector, PauseClock.Way.COUNTERS_FILE);
+    }
+
+    /** Where the file is hidden, as people do who had stalls by it, the counters themselves are the same. */
+    @ParameterizedTest
+    @EnumSource(value = Collector.class, names = "G1")
+    void counters_that_are_attached_are_exact(final Collector collector) throws Exception {
+        checkCounters(collector, PauseClock.Way.COUNTERS_ATTACHED, "-XX:+PerfDisableSharedMem");
+    }
+
+    private void checkCounters(final Collector collector, final PauseClock.Way way, final String... options)
+        throws Exception {
+        final Run run = provoke(collector, way, options);
+        final List<Shown> shown = run.shown();
+        for (final Shown one : shown) {
+            checkReading(one.before, run.log);
+            checkReading(one.after, run.log);
+            checkOperation(one, run.log);
+        }
+        final PauseReading first = shown.get(0).before;
+        final PauseReading last = shown.get(shown.size() - 1).after;
+        final List<SafepointLog.Entry> between = run.log.between(first.begun(), last.begun());
+        checkSpread(between);
+        final long logNs = between.stream().mapToLong(SafepointLog.Entry::totalNs).sum();
+        assertEquals(logNs, last.since(first).pausedNs(), logNs * MOST_OFF, collector + ": paused in all");
+    }
+
+    /**
+     * To the nanosecond, the time of all safepoints that the log has up to this reading; of the last of them what had
+     * been booked then: all, the way there, or nothing yet.
+     */
+    private static void checkReading(final PauseReading reading, final SafepointLog log) {
+        final List<SafepointLog.Entry> before = log.between(0, reading.begun() - 1);
+        final SafepointLog.Entry last = log.between(reading.begun() - 1, reading.begun()).get(0);
+        final long syncNs = before.stream().mapToLong(SafepointLog.Entry::reachingNs).sum();
+        final long totalNs = before.stream().mapToLong(SafepointLog.Entry::totalNs).sum();
+        final List<PauseReading> states = List.of(
+            new PauseReading(reading.begun(), syncNs + last.reachingNs(), totalNs + last.totalNs() - syncNs - last.reachingNs()),
+            new PauseReading(reading.begun(), syncNs + last.reachingNs(), totalNs - syncNs),
+            new PauseReading(reading.begun(), syncNs, totalNs - syncNs));
+        assertTrue(states.contains(reading), reading + " is none of " + states);
+    }
+
+    /** That the log's line is that of the clock's number: what was provoked stands in the lines that the clock counted. */
+    private static void checkOperation(final Shown one, final SafepointLog log) {
+        final String operation = switch (one.way) {
+            case "DUMP", "LATE_LOOP", "LATE_COPY" -> "ThreadDump";
+            case "REDEFINE" -> "RedefineClasses";
+            default -> "";
+        };
+        final List<SafepointLog.Entry> lines = log.between(one.before.begun(), one.after.begun());
+        assertTrue(operation.isEmpty() || lines.stream().anyMatch(line -> line.operation().equals(operation)),
+            one + ": " + lines);
+    }
+
+    /** That there was something to find: as many as were provoked, shorter and longer than samplers see. */
+    private static void checkSpread(final List<SafepointLog.Entry> pauses) {
+        assertTrue(pauses.size() >= PROVOKED * 5 / 6, pauses.size() + " pauses");
+        assertTrue(pauses.stream().anyMatch(pause -> pause.totalNs() < NS_PER_MS / 5), "none was short");
+        assertTrue(pauses.stream().anyMatch(pause -> pause.totalNs() > 50 * NS_PER_MS), "none was long");
+    }
+
+    /** A recording takes seconds to start and to hand over, so the short form has one collector only. */
+    static List<Collector> recordedCollectors() {
+        return LONG ? List.of(Collector.values()) : List.of(Collector.G1);
+    }
+
+    @ParameterizedTest
+    @MethodSource("recordedCollectors")
+    void the_flight_recorder_misses_no_pause(final Collector collector) throws Exception {
+        final Run run = provoke(collector, PauseClock.Way.FLIGHT_RECORDER);
+        checkSpread(run.told.stream().map(Told::entry).toList());
+        final long first = run.told.get(0).id;
+        final long last = run.told.get(run.told.size() - 1).id;
+        assertEquals(last - first + 1, run.told.size(), collector + ": numbers without gaps");
+
+        final List<SafepointLog.Entry> log = run.log.between(first - 1, last);
+        long logNs = 0;
+        long toldNs = 0;
+        for (int n = 0; n < log.size(); n++) {
+            final SafepointLog.Entry told = run.told.get(n).entry();
+            assertEquals(log.get(n).operation(), told.operation(), collector + ": pause " + n);
+            logNs += log.get(n).totalNs();
+            toldNs += told.totalNs();
+        }
+        assertEquals(logNs, toldNs, logNs * MOST_OFF, collector + ": time told");
+        final Shown sum = run.shown.get(run.shown.size() - 1);
+        assertEquals(toldNs, sum.after.pausedNs(), toldNs * MOST_OFF, collector + ": the clock made of the stream");
+        run.shown.forEach(shown -> checkCause(shown, run.told));
+        final boolean tellsWhoIsLate = Runtime.version().feature() >= 25;
+        assertEquals(tellsWhoIsLate, run.told.stream().anyMatch(one -> one.lastToStop.equals("busy")));
+    }
+
+    /** What was provoked is told within the time in which it was, and with its cause. */
+    private static void checkCause(final Shown shown, final List<Told> told) {
+        final List<Told> within = told.stream().filter(one -> one.liesWithin(shown)).toList();
+        switch (shown.way) {
+            case "REDEFINE" -> assertTrue(
+                within.stream().anyMatch(one -> one.entry.operation().equals("RedefineClasses")), shown + ": " + within);
+            case "COLLECT" -> assertTrue(
+                within.stream().anyMatch(one -> one.collection.contains("Pause")), shown + ": " + within);
+            default -> { }
+        }
+    }
+
+    private Run provoke(final Collector collector, final PauseClock.Way way, final String... options) throws Exception {
+        assertTrue(ChildJvm.has(collector.name()),
+            "this JVM has no " + collector + " collector: run these tests with one that has all five");
+        final Path log = directory.resolve("safepoints");
+        final List<String> all = new ArrayList<>(List.of(
+            "-Xmx512m", "-XX:+UnlockExperimentalVMOptions", "-XX:+Use" + collector + "GC",
+            "-XX:LoopStripMiningIter=0", "-XX:-UseCountedLoopSafepoints",
+            "-javaagent:" + ChildJvm.agentJar(directory, ProvokedJvm.class),
+            String.format(SafepointLog.OPTION, log)));
+        all.addAll(List.of(options));
+        final List<String> lines = ChildJvm.run(
+            directory, List.of(), all, ProvokedJvm.class, way.name(), Integer.toString(PROVOKED), "1");
+        return new Run(
+            lines.stream().filter(line -> !line.startsWith("PAUSE ")).map(Shown::parse).toList(),
+            lines.stream().filter(line -> line.startsWith("PAUSE ")).map(Told::parse).toList(),
+            SafepointLog.read(log));
+    }
+
+    /** What the child printed, and the truth. */
+    private record Run(List<Shown> shown, List<Told> told, SafepointLog log) {
+    }
+
+    /** A pause as the stream told it. */
+    private record Told(long id, long beginNs, SafepointLog.Entry entry, String lastToStop, String collection) {
+        /** Of two clocks that are held together once a second. */
+        private static final long CLOCKS_APART_NS = NS_PER_MS / 10;
+
+        static Told parse(final String line) {
+            final String[] field = line.split(" ", 8);
+            return new Told(
+                Long.parseLong(field[1]),
+                Long.parseLong(field[2]),
+                new SafepointLog.Entry(field[5], Long.parseLong(field[3]), Long.parseLong(field[4])),
+                field[6],
+                field[7]);
+        }
+
+        boolean liesWithin(final Shown shown) {
+            return beginNs >= shown.fromNs - CLOCKS_APART_NS
+                && beginNs + entry.totalNs() <= shown.toNs + CLOCKS_APART_NS;
+        }
+    }
+
+    /** What the clock showed before and after one pause was provoked. */
+    private record Shown(String way, PauseReading before, PauseReading after, long fromNs, long toNs) {
+        static Shown parse(final String line) {
+            final String[] field = line.split(" ");
+            return new Shown(
+                field[0], reading(field, 1), reading(field, 4), Long.parseLong(field[7]), Long.parseLong(field[8]));
+        }
+
+        private static PauseReading reading(final String[] field, final int at) {
+            return new PauseReading(
+                Long.parseLong(field[at]), Long.parseLong(field[at + 1]), Long.parseLong(field[at + 2]));
+        }
+    }
+}
