@@ -112,9 +112,11 @@ public final class Labelled {
     }
 
     private Recorder find(String a, String b, String c) {
+        // Read first: a table that is read after it was said to be full has all rows.
+        boolean wasFull = isFull;
         Place[] table = this.table;
         Place place = table[indexOf(table, a, b, c)];
-        return place != null ? place.row.recorder : isFull ? other : add(a, b, c);
+        return place != null ? place.row.recorder : wasFull ? other : add(a, b, c);
     }
 
     /** Where the row stands, or the free place where it would. */
