@@ -83,8 +83,14 @@ final class Attempt {
         server.handshakes().record(phaseNs, System.nanoTime());
     }
 
+    /** A handshake of the connect that goes on begins, or has failed. */
+    void isInHandshake() {
+        phase = Phase.TLS;
+    }
+
     /** A handshake of the connect that goes on. */
     void shookHands(long sinceNs, long untilNs) {
+        phase = Phase.CONNECT;
         tlsNs += untilNs - sinceNs;
         server.handshakes().record(sinceNs, untilNs);
     }

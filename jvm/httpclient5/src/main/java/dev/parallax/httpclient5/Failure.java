@@ -76,11 +76,11 @@ final class Failure {
         if (hasCause(thrown, NoHttpResponseException.class) || hasCause(thrown, ConnectionClosedException.class)) {
             return phase == Phase.WAIT ? "closed_before_response" : "incomplete_response";
         }
+        if (isCancel(thrown) || isClosedHere(thrown)) {
+            return CANCELLED;
+        }
         if (hasCause(thrown, SocketException.class)) {
             return "reset";
-        }
-        if (isCancel(thrown)) {
-            return CANCELLED;
         }
         return hasCause(thrown, HttpException.class) ? "protocol_error" : UNKNOWN;
     }
@@ -92,6 +92,11 @@ final class Failure {
     /** Of an interrupted operation there is this one alone; a timeout is one of its kinds. */
     private static boolean isCancel(Throwable thrown) {
         return hasCause(thrown, CancellationException.class) || hasCause(thrown, InterruptedIOException.class);
+    }
+
+    /** By another thread, or with the pool. The JDK has no type for it; this is the message of its sockets since 1.4. */
+    private static boolean isClosedHere(Throwable thrown) {
+        return thrown instanceof SocketException && "Socket closed".equals(thrown.getMessage());
     }
 
     /** Bounded: a chain of causes may be a ring. */

@@ -51,6 +51,11 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
                 StampedTls.take(attempt);
                 attempt.connected();
             }
+
+            @Override
+            void fails() {
+                StampedTls.takeFailed(attempt);
+            }
         });
     }
 

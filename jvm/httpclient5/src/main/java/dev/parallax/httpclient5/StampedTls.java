@@ -34,7 +34,7 @@ final class StampedTls {
         }
     }
 
-    /** What has just ended on this thread, if a connect of {@code attempt} is told of it. */
+    /** The connect of {@code attempt} has ended on this thread: with a handshake, if one ends here as well. */
     static void take(Attempt attempt) {
         Handshake ended = ENDS.get();
         if (ended != null) {
@@ -43,13 +43,23 @@ final class StampedTls {
         }
     }
 
+    /** The connect of {@code attempt} has failed on this thread: in a handshake, if one fails here as well. */
+    static void takeFailed(Attempt attempt) {
+        if (ENDS.get() != null) {
+            attempt.isInHandshake();
+            ENDS.remove();
+        }
+    }
+
     static TlsSocketStrategy of(TlsSocketStrategy strategy) {
         return (socket, target, port, attachment, context) -> {
+            if (context == null || !(context.getAttribute(ATTEMPT) instanceof Attempt attempt)) {
+                return strategy.upgrade(socket, target, port, attachment, context);
+            }
+            attempt.isInHandshake();
             long sinceNs = System.nanoTime();
             SSLSocket secured = strategy.upgrade(socket, target, port, attachment, context);
-            if (context != null && context.getAttribute(ATTEMPT) instanceof Attempt attempt) {
-                attempt.shookHands(sinceNs, System.nanoTime());
-            }
+            attempt.shookHands(sinceNs, System.nanoTime());
             return secured;
         };
     }
@@ -90,22 +100,26 @@ final class StampedTls {
 
         @Override
         public void completed(TransportSecurityLayer layer) {
-            ENDS.set(new Handshake(sinceNs, System.nanoTime()));
-            try {
-                callback.completed(layer);
-            } finally {
-                ENDS.remove();
-            }
+            tell(() -> callback.completed(layer));
         }
 
         @Override
         public void failed(Exception thrown) {
-            callback.failed(thrown);
+            tell(() -> callback.failed(thrown));
         }
 
         @Override
         public void cancelled() {
-            callback.cancelled();
+            tell(callback::cancelled);
+        }
+
+        private void tell(Runnable end) {
+            ENDS.set(new Handshake(sinceNs, System.nanoTime()));
+            try {
+                end.run();
+            } finally {
+                ENDS.remove();
+            }
         }
     }
 }

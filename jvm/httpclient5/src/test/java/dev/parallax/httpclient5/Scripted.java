@@ -7,7 +7,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
-/** A server that reads a head, writes the same bytes to whoever asks, then closes, resets, or keeps silent. */
+/** A server that reads to the end of a head, writes the same bytes to whoever asks, then closes, resets, or is silent. */
 final class Scripted implements AutoCloseable {
     private static final int CONNECTIONS_MAX = 20;
 
@@ -22,8 +22,15 @@ final class Scripted implements AutoCloseable {
     private final Thread thread;
     private final String answer;
     private final Then then;
+    private final String end;
 
     Scripted(String answer, Then then) throws IOException {
+        this(answer, then, "\r\n\r\n");
+    }
+
+    /** @param end what it reads up to */
+    Scripted(String answer, Then then, String end) throws IOException {
+        this.end = end;
         this.answer = answer;
         this.then = then;
         thread = new Thread(this::serve, "scripted");
@@ -74,11 +81,11 @@ final class Scripted implements AutoCloseable {
         }
     }
 
-    private static void readHead(InputStream in) throws IOException {
+    private void readHead(InputStream in) throws IOException {
         int state = 0;
-        for (int n = 0; n < 8192 && state < 4; n++) {
+        for (int n = 0; n < 8192 && state < end.length(); n++) {
             int read = in.read();
-            state = read == "\r\n\r\n".charAt(state) ? state + 1 : read == '\r' ? 1 : 0;
+            state = read == end.charAt(state) ? state + 1 : read == end.charAt(0) ? 1 : 0;
             if (read < 0) {
                 return;
             }
