@@ -1,8 +1,10 @@
 package dev.parallax.hikaricp;
 
 import com.zaxxer.hikari.HikariConfig;
+import com.zaxxer.hikari.HikariCredentialsProvider;
 import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.metrics.MetricsTrackerFactory;
+import com.zaxxer.hikari.util.Credentials;
 import com.zaxxer.hikari.util.DriverDataSource;
 import com.zaxxer.hikari.util.PropertyElf;
 import com.zaxxer.hikari.util.UtilityElf;
@@ -74,7 +76,7 @@ public class MeasuredDataSource extends HikariDataSource {
         try {
             lent = super.getConnection();
         } catch (Throwable thrown) {
-            metrics.failed(borrow, thrown);
+            metrics.failed(borrow, thrown, isClosed());
             throw thrown;
         } finally {
             metrics.asksNoMore();
@@ -128,7 +130,9 @@ public class MeasuredDataSource extends HikariDataSource {
         if (tracker == null) {
             validate();
             Tracker ours = new Tracker(metrics, factoryOf(this, super.getMetricsTrackerFactory()));
-            super.setMetricRegistry(null);
+            if (getMetricRegistry() != null) {
+                super.setMetricRegistry(null);
+            }
             super.setMetricsTrackerFactory(ours);
             setDataSource(measured(this, metrics));
             tracker = ours;
@@ -142,12 +146,14 @@ public class MeasuredDataSource extends HikariDataSource {
             source = UtilityElf.createInstance(config.getDataSourceClassName(), DataSource.class);
             PropertyElf.setTargetFromProperties(source, config.getDataSourceProperties());
         } else if (source == null && config.getJdbcUrl() != null) {
+            HikariCredentialsProvider provider = config.getCredentialsProvider();
+            Credentials credentials = provider != null ? provider.getCredentials() : config.getCredentials();
             source = new DriverDataSource(
                     config.getJdbcUrl(),
                     config.getDriverClassName(),
                     config.getDataSourceProperties(),
-                    config.getCredentials().getUsername(),
-                    config.getCredentials().getPassword());
+                    credentials.getUsername(),
+                    credentials.getPassword());
         }
         return source == null ? null : new DriverSource(source, metrics);
     }
@@ -180,7 +186,9 @@ public class MeasuredDataSource extends HikariDataSource {
             configuration.copyStateTo(this);
             PoolMetrics metrics = new PoolMetrics(() -> source == null ? null : source.getHikariPoolMXBean());
             tracker = new Tracker(metrics, factoryOf(configuration, configuration.getMetricsTrackerFactory()));
-            setMetricRegistry(null);
+            if (getMetricRegistry() != null) {
+                setMetricRegistry(null);
+            }
             setMetricsTrackerFactory(tracker);
             setDataSource(measured(configuration, metrics));
         }

@@ -75,8 +75,8 @@ public final class PoolMetrics {
     }
 
     /**
-     * {@code db.client.connection.failed}: who got no connection for another reason: {@code cancelled} (interrupted), or
-     * {@code unknown} (a pool that is closed, or cannot start).
+     * {@code db.client.connection.failed}: who got no connection for another reason: {@code cancelled} (interrupted),
+     * {@code pool_closed}, or {@code unknown} (a pool that cannot start).
      *
      * @return how long they waited, by {@code error.type}
      */
@@ -160,12 +160,13 @@ public final class PoolMetrics {
         }
     }
 
-    void failed(Borrow borrow, Throwable thrown) {
+    void failed(Borrow borrow, Throwable thrown, boolean isClosed) {
         if (borrow.isTimeout() && thrown instanceof SQLTransientConnectionException) {
             timeouts.recordSince(borrow.askedNs());
         } else {
             boolean isInterrupt = thrown.getCause() instanceof InterruptedException;
-            failures.row(isInterrupt ? "cancelled" : "unknown").recordSince(borrow.askedNs());
+            failures.row(isInterrupt ? "cancelled" : isClosed ? "pool_closed" : "unknown")
+                    .recordSince(borrow.askedNs());
         }
     }
 
