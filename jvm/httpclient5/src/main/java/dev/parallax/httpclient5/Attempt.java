@@ -26,6 +26,7 @@ final class Attempt {
     private long headNs;
     private String method;
     private String status;
+    private volatile boolean isWhole;
 
     /** When the connection went back without the message having ended: why, the next exception tells. */
     private volatile long droppedNs;
@@ -42,6 +43,19 @@ final class Attempt {
 
     boolean isOver() {
         return state.get() != GOES_ON;
+    }
+
+    /**
+     * Whether what the client does next is part of it. After its response it is not: the client has read that to the end,
+     * where it goes on with the same connection.
+     */
+    boolean goesOn() {
+        if (isDropped) {
+            fails(Failure.ABANDONED);
+        } else if (phase == Phase.RECEIVE) {
+            succeeds();
+        }
+        return !isOver();
     }
 
     boolean isSuccess() {
@@ -101,8 +115,10 @@ final class Attempt {
         sentNs = System.nanoTime();
     }
 
-    void hasHead(int code) {
+    /** @param isWhole whether nothing comes after it */
+    void hasHead(int code, boolean isWhole) {
         headNs = System.nanoTime();
+        this.isWhole = isWhole;
         status = ServerMetrics.text(code);
         phase = Phase.RECEIVE;
     }
@@ -138,6 +154,10 @@ final class Attempt {
 
     /** The connection goes back before the end of the message. Where that comes of an exception, it is on its way. */
     void drops(boolean isWithinClient) {
+        if (isWhole) {
+            succeeds();
+            return;
+        }
         if (!isDropped) {
             droppedNs = System.nanoTime();
             isDropped = true;

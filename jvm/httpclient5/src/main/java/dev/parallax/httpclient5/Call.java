@@ -52,7 +52,7 @@ final class Call {
     /** The one that goes on, or one on the same connection after an answer that asked for another. */
     Attempt attempt() {
         Attempt now = attempt;
-        if (now != null && !now.isOver()) {
+        if (now != null && now.goesOn()) {
             return now;
         }
         ServerMetrics lends = lender.get();

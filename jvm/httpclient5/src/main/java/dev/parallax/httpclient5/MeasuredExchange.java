@@ -50,7 +50,7 @@ final class MeasuredExchange implements AsyncClientExchangeHandler {
         if (isTunnel) {
             attempt.connected();
         } else {
-            attempt.hasHead(response.getCode());
+            attempt.hasHead(response.getCode(), body == null);
             if (body == null) {
                 attempt.succeeds();
             }

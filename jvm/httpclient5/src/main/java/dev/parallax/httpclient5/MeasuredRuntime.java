@@ -9,6 +9,7 @@ import org.apache.hc.core5.concurrent.Cancellable;
 import org.apache.hc.core5.concurrent.CancellableDependency;
 import org.apache.hc.core5.http.ClassicHttpRequest;
 import org.apache.hc.core5.http.ClassicHttpResponse;
+import org.apache.hc.core5.http.HttpEntity;
 import org.apache.hc.core5.http.HttpException;
 import org.apache.hc.core5.http.Method;
 import org.apache.hc.core5.http.io.HttpResponseInformationCallback;
@@ -16,7 +17,7 @@ import org.apache.hc.core5.util.TimeValue;
 
 /**
  * The seam between the chain of a classic client and its pool: whatever manager is behind, leasing, connecting, exchanging
- * and giving back pass here. The client gives a connection back at the end of the body, so nothing has to watch the body.
+ * and giving back pass here. The client gives a connection back at the end of the body, so nothing has to watch for that.
  */
 final class MeasuredRuntime implements ExecRuntime, Cancellable {
     private final ExecRuntime runtime;
@@ -104,7 +105,8 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
         if (isTunnel) {
             attempt.connected();
         } else {
-            attempt.hasHead(response.getCode());
+            HttpEntity body = response.getEntity();
+            attempt.hasHead(response.getCode(), body == null || body.getContentLength() == 0);
         }
         return response;
     }
