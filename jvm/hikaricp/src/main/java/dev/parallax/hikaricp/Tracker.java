@@ -6,9 +6,11 @@ import com.zaxxer.hikari.metrics.PoolStats;
 
 /** The pool's one place for a tracker: hears when a connection is lent and is back, and hands on to who was there. */
 final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
+    private static final IMetricsTracker NOBODY = new IMetricsTracker() {};
+
     private final PoolMetrics metrics;
     private volatile MetricsTrackerFactory factory;
-    private volatile IMetricsTracker other = new IMetricsTracker() {};
+    private volatile IMetricsTracker other = NOBODY;
     private String poolName;
     private PoolStats stats;
 
@@ -36,10 +38,10 @@ final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
         return this;
     }
 
-    /** One that comes after the pool has started. */
+    /** One that comes after the pool has started, or null for none. */
     synchronized void handTo(MetricsTrackerFactory factory) {
         this.factory = factory;
-        other = factory.create(poolName, stats);
+        other = factory == null ? NOBODY : factory.create(poolName, stats);
     }
 
     @Override

@@ -60,6 +60,7 @@ final class Call {
     }
 
     void borrows(ServerMetrics from) {
+        givesBack();
         lender.set(from);
         from.activeCount().increment();
     }

@@ -1,5 +1,6 @@
 package dev.parallax.httpclient5;
 
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hc.client5.http.EndpointInfo;
 import org.apache.hc.client5.http.HttpRoute;
 import org.apache.hc.client5.http.async.AsyncExecRuntime;
@@ -28,7 +29,7 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
             FutureCallback<AsyncExecRuntime> callback) {
         Attempt attempt = call.begin(route.getTargetHost());
         attempt.waits();
-        return runtime.acquireEndpoint(id, route, state, context, new Step(attempt, callback) {
+        Step lease = new Step(attempt, callback) {
             @Override
             void succeeds() {
                 attempt.hasConnection();
@@ -38,7 +39,14 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
             void fails() {
                 attempt.hasNoConnection();
             }
-        });
+        };
+        try {
+            return runtime.acquireEndpoint(id, route, state, context, lease);
+        } catch (Throwable thrown) {
+            lease.failsOnce();
+            attempt.fails(thrown);
+            throw thrown;
+        }
     }
 
     @Override
@@ -138,6 +146,7 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
     private abstract class Step implements FutureCallback<AsyncExecRuntime> {
         private final Attempt attempt;
         private final FutureCallback<AsyncExecRuntime> callback;
+        private final AtomicBoolean hasEnded = new AtomicBoolean();
 
         Step(Attempt attempt, FutureCallback<AsyncExecRuntime> callback) {
             this.attempt = attempt;
@@ -148,9 +157,17 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
 
         void fails() {}
 
+        final void failsOnce() {
+            if (hasEnded.compareAndSet(false, true)) {
+                fails();
+            }
+        }
+
         @Override
         public void completed(AsyncExecRuntime within) {
-            succeeds();
+            if (hasEnded.compareAndSet(false, true)) {
+                succeeds();
+            }
             if (callback != null) {
                 callback.completed(MeasuredAsyncRuntime.this);
             }
@@ -158,7 +175,7 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
 
         @Override
         public void failed(Exception thrown) {
-            fails();
+            failsOnce();
             attempt.fails(thrown);
             if (callback != null) {
                 callback.failed(thrown);
@@ -167,7 +184,7 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
 
         @Override
         public void cancelled() {
-            fails();
+            failsOnce();
             attempt.fails(Failure.CANCELLED);
             if (callback != null) {
                 callback.cancelled();

@@ -22,6 +22,7 @@ import org.apache.hc.client5.http.impl.async.HttpAsyncClients;
 import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManager;
 import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManagerBuilder;
 import org.apache.hc.core5.http.io.entity.EntityUtils;
 import org.apache.hc.core5.io.CloseMode;
@@ -175,6 +176,19 @@ class FailureTest {
             assertEquals(
                     "{pool_wait checkout_timeout=1, pool_wait pool_closed=1, receive cancelled=1}",
                     Seen.rows(Seen.only(metrics).failures()));
+        }
+    }
+
+    @Test
+    void anAsynchronousPoolThatWasClosedBefore() throws Exception {
+        PoolingAsyncClientConnectionManager shared = new PoolingAsyncClientConnectionManager();
+        try (CloseableHttpAsyncClient async = asyncMetrics
+                .install(HttpAsyncClients.custom().setConnectionManager(shared).setConnectionManagerShared(true))
+                .build()) {
+            async.start();
+            shared.close();
+            failure(async.execute(request("http://localhost:1/"), null));
+            assertEquals("{pool_wait pool_closed=1}", Seen.rows(Seen.only(asyncMetrics).failures()));
         }
     }
 
