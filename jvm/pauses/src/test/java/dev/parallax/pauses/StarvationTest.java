@@ -41,7 +41,7 @@ final class StarvationTest {
         final long runQueueNs = Long.parseLong(shown[4]);
         assertTrue(runQueueNs > 500_000_000, "waited for a CPU for " + runQueueNs + " ns: it was not starved");
         final long sampledNs = Long.parseLong(shown[3]);
-        assertTrue(sampledNs > 100_000_000, "the sampler took " + sampledNs + " ns for pauses");
+        assertTrue(sampledNs > 0, "the sampler saw none of it");
 
         final List<SafepointLog.Entry> real = SafepointLog.read(log)
             .between(Long.parseLong(shown[0]), Long.parseLong(shown[1]));

@@ -1,0 +1,82 @@
+package dev.parallax.hikaricp;
+
+import com.zaxxer.hikari.metrics.IMetricsTracker;
+import com.zaxxer.hikari.metrics.MetricsTrackerFactory;
+import com.zaxxer.hikari.metrics.PoolStats;
+
+/** The pool's one place for a tracker: hears when a connection is lent and is back, and hands on to who was there. */
+final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
+    private static final IMetricsTracker NOBODY = new IMetricsTracker() {};
+
+    private final PoolMetrics metrics;
+    private volatile MetricsTrackerFactory factory;
+    private volatile IMetricsTracker other = NOBODY;
+    private String poolName;
+    private PoolStats stats;
+
+    /** @param factory the application's own; null where there is none */
+    Tracker(PoolMetrics metrics, MetricsTrackerFactory factory) {
+        this.metrics = metrics;
+        this.factory = factory;
+    }
+
+    PoolMetrics metrics() {
+        return metrics;
+    }
+
+    MetricsTrackerFactory factory() {
+        return factory;
+    }
+
+    @Override
+    public synchronized IMetricsTracker create(String poolName, PoolStats stats) {
+        this.poolName = poolName;
+        this.stats = stats;
+        if (factory != null) {
+            other = factory.create(poolName, stats);
+        }
+        return this;
+    }
+
+    /** One that comes after the pool has started, or null for none. */
+    synchronized void handTo(MetricsTrackerFactory factory) {
+        this.factory = factory;
+        other = factory == null ? NOBODY : factory.create(poolName, stats);
+    }
+
+    @Override
+    public void recordConnectionAcquiredNanos(long elapsedNs) {
+        Borrow borrow = Borrow.now();
+        if (borrow != null) {
+            borrow.acquired(elapsedNs);
+        }
+        other.recordConnectionAcquiredNanos(elapsedNs);
+    }
+
+    @Override
+    public void recordConnectionTimeout() {
+        Borrow borrow = Borrow.now();
+        if (borrow != null) {
+            borrow.timedOut();
+        }
+        other.recordConnectionTimeout();
+    }
+
+    @Override
+    public void recordConnectionUsageMillis(long ms) {
+        if (!LentConnection.isBack()) {
+            metrics.countUnseenUse();
+        }
+        other.recordConnectionUsageMillis(ms);
+    }
+
+    @Override
+    public void recordConnectionCreatedMillis(long ms) {
+        other.recordConnectionCreatedMillis(ms);
+    }
+
+    @Override
+    public void close() {
+        other.close();
+    }
+}

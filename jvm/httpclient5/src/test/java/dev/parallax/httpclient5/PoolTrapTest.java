@@ -1,0 +1,215 @@
+package dev.parallax.httpclient5;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import dev.parallax.recorder.Durations;
+import dev.parallax.recorder.Recorder;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.hc.client5.http.HttpRoute;
+import org.apache.hc.client5.http.async.methods.SimpleHttpRequest;
+import org.apache.hc.client5.http.async.methods.SimpleRequestBuilder;
+import org.apache.hc.client5.http.classic.methods.HttpGet;
+import org.apache.hc.client5.http.impl.async.CloseableHttpAsyncClient;
+import org.apache.hc.client5.http.impl.async.HttpAsyncClients;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
+import org.apache.hc.client5.http.impl.classic.HttpClients;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager;
+import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManager;
+import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.io.ConnectionEndpoint;
+import org.apache.hc.client5.http.io.HttpClientConnectionManager;
+import org.apache.hc.client5.http.io.LeaseRequest;
+import org.apache.hc.core5.http.io.entity.EntityUtils;
+import org.apache.hc.core5.http.protocol.HttpContext;
+import org.apache.hc.core5.io.CloseMode;
+import org.apache.hc.core5.util.TimeValue;
+import org.apache.hc.core5.util.Timeout;
+import org.junit.jupiter.api.Test;
+
+/**
+ * A pool of two, four callers at once, a server that takes its time. If this fails, the wait for a connection is told as
+ * the server's time: the trap that all this is for. Two seconds are 100 ms here; 19 of 20 trials have to be within 20 ms,
+ * because a host may take the CPU away for longer than that.
+ */
+class PoolTrapTest {
+    private static final int DELAY_MS = 100;
+    private static final int TRIALS = 20;
+    private static final int GOOD_TRIALS = 19;
+    private static final double WITHIN_MS = 20;
+
+    private final HttpClientMetrics metrics = new HttpClientMetrics();
+
+    @Test
+    void theWaitForAConnectionIsToldApartFromTheRequest() throws Exception {
+        try (Upstream upstream = new Upstream();
+                PoolingHttpClientConnectionManager manager = poolOfTwo();
+                CloseableHttpClient client =
+                        metrics.install(HttpClients.custom().setConnectionManager(manager)).build()) {
+            check(upstream, () -> get(client, upstream), 2);
+            assertEquals(2, manager.getTotalStats().getAvailable());
+            assertEquals(2, metrics.pools().get(0).getAvailable());
+            assertEquals(2, metrics.pools().get(0).getMax());
+        }
+    }
+
+    @Test
+    void aManagerThatIsWrappedIsMeasuredAsWell() throws Exception {
+        try (Upstream upstream = new Upstream();
+                CloseableHttpClient client = metrics.install(
+                                HttpClients.custom().setConnectionManager(new Wrapped(poolOfTwo())))
+                        .build()) {
+            check(upstream, () -> get(client, upstream), 2);
+            // This one does not say how many there are, and nothing is made up in its place.
+            assertTrue(metrics.pools().isEmpty());
+        }
+    }
+
+    /** The default manager gives five connections to a route; ten callers wait for them as four do for two. */
+    @Test
+    void aClientWithoutAManagerOfItsOwnIsMeasuredAsWell() throws Exception {
+        try (Upstream upstream = new Upstream();
+                CloseableHttpClient client = metrics.install(HttpClients.custom()).build()) {
+            check(upstream, () -> get(client, upstream), 5);
+        }
+    }
+
+    @Test
+    void anAsynchronousClientIsMeasuredAsWell() throws Exception {
+        PoolingAsyncClientConnectionManager manager = PoolingAsyncClientConnectionManagerBuilder.create()
+                .setMaxConnTotal(2)
+                .setMaxConnPerRoute(2)
+                .build();
+        try (Upstream upstream = new Upstream();
+                CloseableHttpAsyncClient client = metrics.install(
+                                HttpAsyncClients.custom().setConnectionManager(manager))
+                        .build()) {
+            client.start();
+            SimpleHttpRequest request = SimpleRequestBuilder.get(upstream.url("head=" + DELAY_MS)).build();
+            check(upstream, () -> client.execute(request, null).get().getCode(), 2);
+            assertEquals(2, metrics.pools().get(0).getMax());
+        }
+    }
+
+    /** As many callers again as there are connections: half of them wait for one request of another. */
+    private void check(Upstream upstream, Callable<Integer> call, int connections) throws Exception {
+        int callers = 2 * connections;
+        atOnce(callers, call, new Recorder());
+        ServerMetrics server = Seen.only(metrics);
+        assertEquals(connections, server.connects().total().count());
+        Recorder around = new Recorder();
+        int good = 0;
+        Durations roundsBefore = around.total();
+        for (int trial = 0; trial < TRIALS; trial++) {
+            Durations waitsBefore = server.waits().total();
+            Durations requestsBefore = Seen.all(server.requests());
+            atOnce(callers, call, around);
+            Durations waits = server.waits().total().since(waitsBefore);
+            Durations requests = Seen.all(server.requests()).since(requestsBefore);
+            Durations rounds = around.total().since(roundsBefore);
+            roundsBefore = around.total();
+            assertEquals(callers, waits.count());
+            assertEquals(callers, requests.count());
+            boolean isGood = halves(waits, connections, 0, DELAY_MS)
+                    && halves(requests, connections, DELAY_MS, DELAY_MS)
+                    && halves(rounds, connections, DELAY_MS, 2 * DELAY_MS);
+            good += isGood ? 1 : 0;
+        }
+        assertTrue(good >= GOOD_TRIALS, good + " of " + TRIALS + " trials");
+        assertEquals(connections, upstream.connections());
+        assertEquals(connections, server.connects().total().count());
+        assertEquals("{0=" + (TRIALS + 1) * callers + "}", Seen.rows(server.calls()));
+        assertEquals("{GET 200=" + (TRIALS + 1) * callers + "}", Seen.rows(server.requests()));
+        assertEquals("{}", Seen.rows(server.failures()));
+        Seen.until("all connections are given back", () -> Seen.isAtRest(metrics));
+    }
+
+    private static boolean halves(Durations durations, int half, double firstMs, double secondMs) {
+        for (int rank = 1; rank <= 2 * half; rank++) {
+            double expected = rank <= half ? firstMs : secondMs;
+            if (Math.abs(Seen.ms(durations, rank) - expected) > WITHIN_MS) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static void atOnce(int callers, Callable<Integer> call, Recorder around) throws Exception {
+        ExecutorService threads = Executors.newFixedThreadPool(callers);
+        try {
+            List<Future<Integer>> all = new ArrayList<>();
+            for (int i = 0; i < callers; i++) {
+                all.add(threads.submit(() -> {
+                    long begunNs = System.nanoTime();
+                    int status = call.call();
+                    around.recordSince(begunNs);
+                    return status;
+                }));
+            }
+            for (Future<Integer> one : all) {
+                assertEquals(200, one.get());
+            }
+        } finally {
+            threads.shutdown();
+        }
+    }
+
+    private static int get(CloseableHttpClient client, Upstream upstream) throws Exception {
+        return client.execute(new HttpGet(upstream.url("head=" + DELAY_MS)), response -> {
+            EntityUtils.consume(response.getEntity());
+            return response.getCode();
+        });
+    }
+
+    /** Subclassed, as an application may. */
+    private static PoolingHttpClientConnectionManager poolOfTwo() {
+        PoolingHttpClientConnectionManager manager = new PoolingHttpClientConnectionManager() {
+            @Override
+            public LeaseRequest lease(String id, HttpRoute route, Timeout timeout, Object state) {
+                return super.lease(id, route, timeout, state);
+            }
+        };
+        manager.setMaxTotal(2);
+        manager.setDefaultMaxPerRoute(2);
+        return manager;
+    }
+
+    private record Wrapped(HttpClientConnectionManager manager) implements HttpClientConnectionManager {
+        @Override
+        public LeaseRequest lease(String id, HttpRoute route, Timeout timeout, Object state) {
+            return manager.lease(id, route, timeout, state);
+        }
+
+        @Override
+        public void release(ConnectionEndpoint endpoint, Object state, TimeValue validity) {
+            manager.release(endpoint, state, validity);
+        }
+
+        @Override
+        public void connect(ConnectionEndpoint endpoint, TimeValue timeout, HttpContext context)
+                throws IOException {
+            manager.connect(endpoint, timeout, context);
+        }
+
+        @Override
+        public void upgrade(ConnectionEndpoint endpoint, HttpContext context) throws IOException {
+            manager.upgrade(endpoint, context);
+        }
+
+        @Override
+        public void close(CloseMode mode) {
+            manager.close(mode);
+        }
+
+        @Override
+        public void close() throws IOException {
+            manager.close();
+        }
+    }
+}
