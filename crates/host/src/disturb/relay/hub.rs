@@ -1,7 +1,6 @@
 //! The relay's thread: accepts, connects, reads what arrives, and writes it when it is due.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
@@ -38,8 +37,8 @@ pub(super) struct Hub {
     active: bool,
     connections: BTreeMap<u64, Connection>,
     next: u64,
-    /// When something is due, for which connection; an entry may be of the past.
-    timers: BinaryHeap<Reverse<(Nanos, u64)>>,
+    /// When something is due, for which connection, or for the listener: one for each at most.
+    timers: BTreeSet<(Nanos, u64)>,
     /// To the client, and to the target.
     lines: [Line; 2],
     seed: u64,
@@ -52,6 +51,8 @@ struct Connection {
     interest: [EventFlags; 2],
     /// What is on its way to the client, and to the target.
     lanes: [Lane; 2],
+    /// Its timer.
+    armed: Option<Nanos>,
     connected: bool,
 }
 
@@ -80,7 +81,7 @@ impl Hub {
             active: false,
             connections: BTreeMap::new(),
             next: 0,
-            timers: BinaryHeap::new(),
+            timers: BTreeSet::new(),
             lines: [Nanos::ZERO; 2],
             seed,
             shared,
@@ -91,31 +92,34 @@ impl Hub {
     pub(super) fn run(mut self, tell: &SyncSender<Nanos>) {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut events: Vec<Event> = Vec::with_capacity(256);
-        loop {
-            let timeout =
-                self.timers.peek().map(|Reverse((due, _))| timespec(due.saturating_sub(clock::now())));
-            events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), timeout.as_ref()) {
-                Ok(_) | Err(Errno::INTR) => {}
-                // Without it nothing can be relayed: connections end, and who orders next learns of it.
-                Err(_) => return,
-            }
-            for event in &events {
-                match event.data.u64() {
-                    WAKE => match self.shared.take() {
-                        Some(Order::Stop) => return,
-                        Some(order) => {
-                            self.obey(order);
-                            let _ = tell.try_send(clock::now());
-                        }
-                        None => {}
-                    },
-                    LISTENER => self.accept(),
-                    token => self.step(token >> 1),
-                }
-            }
-            self.fire();
+        while self.turn(&mut events, tell) {}
+    }
+
+    /// Waits until there is something to do, and does it; `false` when it is to stop.
+    fn turn(&mut self, events: &mut Vec<Event>, tell: &SyncSender<Nanos>) -> bool {
+        let timeout = self.timers.first().map(|(due, _)| timespec(due.saturating_sub(clock::now())));
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // Without it nothing can be relayed: connections end, and who orders next learns of it.
+            Err(_) => return false,
         }
+        for event in events {
+            match event.data.u64() {
+                WAKE => match self.shared.take() {
+                    Some(Order::Stop) => return false,
+                    Some(order) => {
+                        self.obey(order);
+                        let _ = tell.try_send(clock::now());
+                    }
+                    None => {}
+                },
+                LISTENER => self.accept(),
+                token => self.step(token >> 1),
+            }
+        }
+        self.fire();
+        true
     }
 
     fn obey(&mut self, order: Order) {
@@ -131,14 +135,13 @@ impl Hub {
     /// What was due until now leaves.
     fn fire(&mut self) {
         let now = clock::now();
-        while let Some(&Reverse((due, id))) = self.timers.peek().filter(|Reverse((due, _))| *due <= now) {
-            let _ = due;
-            self.timers.pop();
+        while let Some(&(due, id)) = self.timers.first().filter(|(due, _)| *due <= now) {
+            self.timers.remove(&(due, id));
             if id == LISTENER {
                 let again =
                     epoll::add(&self.epoll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN);
                 if again.is_err() {
-                    self.timers.push(Reverse((now + ACCEPT_AGAIN, LISTENER)));
+                    self.timers.insert((now + ACCEPT_AGAIN, LISTENER));
                 }
                 continue;
             }
@@ -163,7 +166,7 @@ impl Hub {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => {
                     let _ = epoll::delete(&self.epoll, &self.listener);
-                    self.timers.push(Reverse((clock::now() + ACCEPT_AGAIN, LISTENER)));
+                    self.timers.insert((clock::now() + ACCEPT_AGAIN, LISTENER));
                     return;
                 }
             }
@@ -186,6 +189,7 @@ impl Hub {
             sides: [client, target],
             interest: [EventFlags::empty(); 2],
             lanes: [lane(0), lane(1)],
+            armed: None,
             connected: false,
         };
         self.connections.insert(id, connection);
@@ -194,7 +198,7 @@ impl Hub {
 
     /// Does for a connection what can be done now.
     fn step(&mut self, id: u64) {
-        let Some(mut connection) = self.connections.remove(&id) else { return };
+        let Some(mut connection) = self.take(id) else { return };
         let over = self.advance(&mut connection);
         match over {
             Ok(()) => {
@@ -305,15 +309,23 @@ impl Hub {
             if result.is_ok() {
                 connection.interest[side] = wanted;
             }
-            if !held && !connection.lanes[side].blocked {
-                let due = connection.lanes[side].next_due();
-                self.timers.extend(due.map(|due| Reverse((due, id))));
-            }
         }
+        let lanes = connection.lanes.iter().filter(|lane| !held && !lane.blocked);
+        connection.armed = lanes.filter_map(Lane::next_due).min();
+        self.timers.extend(connection.armed.map(|due| (due, id)));
+    }
+
+    /// Takes a connection out, and its timer with it.
+    fn take(&mut self, id: u64) -> Option<Connection> {
+        let mut connection = self.connections.remove(&id)?;
+        if let Some(due) = connection.armed.take() {
+            self.timers.remove(&(due, id));
+        }
+        Some(connection)
     }
 
     fn reset(&mut self, id: u64) {
-        if let Some(connection) = self.connections.remove(&id) {
+        if let Some(connection) = self.take(id) {
             count(&self.shared.counters.resets, 1);
             connection.sides.iter().for_each(hard_close);
         }
@@ -353,5 +365,67 @@ fn timespec(left: Nanos) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(left.0 / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: (left.0 % 1_000_000_000) as _,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::Mutex;
+    use std::sync::mpsc::sync_channel;
+
+    use rustix::event::{EventfdFlags, eventfd};
+
+    use super::super::Counters;
+    use super::*;
+
+    const DELAY: Nanos = Nanos::from_millis(40);
+
+    /// If this fails, each message leaves a timer behind that rings for good: the relay gets slower and slower, until
+    /// it does nothing else.
+    #[test]
+    fn a_connection_has_one_timer_however_much_is_on_its_way() {
+        let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
+        let (entrance, server) = (listen(), listen());
+        entrance.set_nonblocking(true).unwrap();
+        let (address, target) = (entrance.local_addr().unwrap(), server.local_addr().unwrap());
+        let wake = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).unwrap();
+        let shared = Arc::new(Shared { order: Mutex::new(None), wake, counters: Counters::default() });
+        let effects = Effects { direction: Direction::Both, delay: DELAY, ..Effects::default() };
+        let mut hub = Hub::new(entrance, target, (effects, 1), shared).unwrap();
+        hub.obey(Order::Begin);
+        let mut near = TcpStream::connect(address).unwrap();
+        near.set_nodelay(true).unwrap();
+        let (mut events, (tell, _told)) = (Vec::with_capacity(256), sync_channel(1));
+        let mut turn = |hub: &mut Hub| {
+            assert!(hub.turn(&mut events, &tell));
+            assert!(hub.timers.len() <= hub.connections.len(), "{:?}", hub.timers);
+        };
+        while hub.connections.values().all(|connection| !connection.connected) {
+            turn(&mut hub);
+        }
+        let (mut far, _) = server.accept().unwrap();
+        far.set_nodelay(true).unwrap();
+        for n in 0..200u8 {
+            near.write_all(&[n]).unwrap();
+            far.write_all(&[n]).unwrap();
+            turn(&mut hub);
+        }
+        // Whatever has arrived leaves in the end; each turn is one event or one timer.
+        for side in [&mut near, &mut far] {
+            side.set_nonblocking(true).unwrap();
+        }
+        let mut got = [0, 0];
+        for _ in 0..10_000 {
+            turn(&mut hub);
+            for (got, side) in got.iter_mut().zip([&mut near, &mut far]) {
+                *got += side.read(&mut [0; 256]).unwrap_or(0);
+            }
+            if got == [200, 200] {
+                break;
+            }
+        }
+        assert_eq!(got, [200, 200]);
+        assert!(hub.timers.is_empty(), "{:?}", hub.timers);
     }
 }
