@@ -16,7 +16,7 @@ mod victim;
 mod work;
 mod workers;
 
-pub use conduct::{Began, Deed, Done, Fact, Over, Told, conduct};
+pub use conduct::{Began, Deed, Done, Ended, Fact, Over, Run, Told, conduct};
 pub use error::DisturbError;
 pub use freezer::Scope;
 pub use guard::{Guard, Program, guard};

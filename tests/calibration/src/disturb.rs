@@ -1,6 +1,8 @@
 //! `parallax disturb` against what it does to real processes: that it does it, writes down when, and leaves nothing
 //! behind, however it ends. The worst end is SIGKILL at a random moment, to it alone or to its whole process group.
 
+mod late;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -219,10 +221,16 @@ fn without_its_guard_nothing_is_disturbed_any_more() {
     let _together = quiet::together();
     let victim = Victim::start();
     let pid = victim.pid().to_string();
-    let run = Running::start(&["pause", "-p", &pid, "--for", "5ms", "--every", "20ms"]);
+    let folder = tempfile::tempdir().unwrap();
+    // A minute: it does not wait for the end of the pause.
+    let run = Running::start_in(&["pause", "-p", &pid, "--for", "60s"], folder.path());
+    wait_until("the victim stands still", || victim.is_stopped());
     kill_process(pid_of(run.guard), Signal::KILL).unwrap();
     assert_eq!(run.wait().code(), Some(1));
     assert!(!victim.is_stopped());
+    let (episodes, results, _) = kept(folder.path());
+    assert_eq!((results.episodes, results.over), (1, Some(record::observation::disturb::Over::Broken)));
+    assert!(episodes[0].real.unwrap().end_ns.is_some(), "{episodes:?}");
 }
 
 fn finished(
@@ -232,6 +240,11 @@ fn finished(
 ) -> (Vec<Episode>, record::observation::DisturbResults, u64) {
     let run = Running::start_in(&[means, schedule].concat(), folder);
     assert!(run.wait().success());
+    kept(folder)
+}
+
+/// What is written down of a run: its episodes, its figures, and its zero.
+fn kept(folder: &Path) -> (Vec<Episode>, record::observation::DisturbResults, u64) {
     let observed = read_observation(folder).unwrap();
     let episodes = observed.events.iter().filter_map(|event| event.disturbance.clone()).collect();
     let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };

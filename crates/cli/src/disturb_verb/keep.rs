@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use host::disturb::{Fact, Over, Told};
+use host::disturb::{Done, Fact, Over, Told};
 use record::document::{EffectiveOption, State};
 use record::observation::disturb::{DisturbResults, EVENT, Episode, Over as WireOver, Span};
 use record::observation::{Observation, ObservationBody, ObservationWriter};
@@ -55,7 +55,7 @@ impl Keeper {
         let real = told
             .done
             .as_ref()
-            .map(|done| Span { begin_ns: offset(done.begin), end_ns: Some(offset(done.end)) });
+            .map(|done| Span { begin_ns: offset(done.begin), end_ns: done.end.map(offset) });
         let facts = told.done.iter().flat_map(|done| &done.facts);
         let episode = Episode {
             n: told.episode.n,
@@ -64,12 +64,12 @@ impl Keeper {
             facts: facts.map(|fact| (fact.name.clone(), fact.value)).collect(),
             note: told.note.clone(),
         };
-        let length = told.done.as_ref().map_or(Nanos::ZERO, |done| done.end.saturating_sub(done.begin));
+        let length = told.done.as_ref().and_then(length);
         self.results.episodes += 1;
         self.results.skipped += u64::from(real.is_none());
-        self.results.disturbed_ns = self.results.disturbed_ns.saturating_add(length.0);
+        self.results.disturbed_ns = self.results.disturbed_ns.saturating_add(length.unwrap_or_default().0);
         let text = match real {
-            Some(_) => format!("{} for {length}", self.results.means),
+            Some(_) => format!("{} for {}", self.results.means, for_people(length)),
             None => format!("{} not done: {}", self.results.means, told.note.as_deref().unwrap_or("unknown")),
         };
         let at_ns = real.unwrap_or(episode.intended).begin_ns;
@@ -105,6 +105,15 @@ impl Keeper {
             None => Ok(self.document),
         }
     }
+}
+
+/// How long it was in effect, where that is known.
+pub fn length(done: &Done) -> Option<Nanos> {
+    Some(done.end?.saturating_sub(done.begin))
+}
+
+pub fn for_people(length: Option<Nanos>) -> String {
+    length.map_or("an unknown time".to_owned(), |length| length.to_string())
 }
 
 /// A figure for people: its name without the unit, and its value with one.

@@ -180,7 +180,7 @@ fn line(told: &Told, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
     match &told.done {
         Some(done) => {
             let real = Seconds(done.begin.saturating_sub(zero));
-            write!(out, "at {real} for {}", done.end - done.begin)?;
+            write!(out, "at {real} for {}", keep::for_people(keep::length(done)))?;
             for fact in done.facts.iter().filter(|fact| fact.value > 0) {
                 write!(out, "  {}", keep::said(fact))?;
             }

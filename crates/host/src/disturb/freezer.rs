@@ -1,11 +1,14 @@
 //! The control group in which a victim is frozen: its own whole group, or one made for it alone.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use units::Nanos;
 
+use super::conduct::{Run, is_past};
 use super::error::DisturbError;
 use super::guard::Guard;
 use super::undo::{PROCS, Undo, Version, bring_home};
@@ -26,6 +29,10 @@ pub enum Scope {
 pub(crate) struct Freezer {
     version: Version,
     group: PathBuf,
+    /// Freezes and thaws it. Held open: who has no descriptor left to open it with could freeze and not thaw.
+    switch: File,
+    /// Tells whether all in it stand still.
+    state: File,
     /// Where the victim was, when the group was made for it.
     home: Option<PathBuf>,
 }
@@ -46,7 +53,7 @@ impl Freezer {
         match scope {
             Scope::Group => {
                 let (version, group) = whole(pid, version)?;
-                Ok(Freezer { version, group, home: None })
+                Freezer::open(version, group, None)
             }
             Scope::Process => {
                 let (version, group) = find(pid, version)?.remove(0);
@@ -72,11 +79,11 @@ impl Freezer {
             guard.arm(&Undo::Home { freezer: version, group: group.clone(), home: home.clone() }, None)?;
         let shown = group.display().to_string();
         fs::create_dir(&group).map_err(denied(&format!("make the control group {shown}")))?;
-        let freezer = Freezer { version, group, home: Some(home) };
-        let file = freezer.file();
-        if !file.exists() {
+        // From here on the guard removes it where this cannot go on.
+        if !group.join(version.file()).exists() {
             return Err(DisturbError::Lacking { what: "freezer in its control groups", instead: INSTEAD });
         }
+        let freezer = Freezer::open(version, group, Some(home))?;
         fs::write(freezer.group.join(PROCS), pid.to_string())
             .map_err(denied(&format!("move pid {pid} to {shown}")))?;
         Ok(freezer)
@@ -87,48 +94,74 @@ impl Freezer {
         Undo::Thaw { freezer: self.version, group: self.group.clone() }
     }
 
-    /// Whether it is frozen, or about to be.
-    pub(crate) fn is_frozen(&self) -> bool {
-        fs::read_to_string(self.file()).is_ok_and(|state| matches!(state.trim(), "1" | "FROZEN" | "FREEZING"))
+    pub(super) fn open(
+        version: Version,
+        group: PathBuf,
+        home: Option<PathBuf>,
+    ) -> Result<Freezer, DisturbError> {
+        let shown = group.display().to_string();
+        let (switch, state) = (group.join(version.file()), group.join(version.state()));
+        let switch = OpenOptions::new().read(true).write(true).open(switch);
+        let switch = switch.map_err(denied(&format!("freeze {shown}")))?;
+        let state = File::open(state).map_err(denied(&format!("see whether {shown} is frozen")))?;
+        Ok(Freezer { version, group, switch, state, home })
     }
 
-    /// Freezes it, and waits until all in it stand still, at most until `end`. The instant from which they did,
-    /// or `None` when they did not in that time.
-    pub(crate) fn freeze(&self, end: Option<Nanos>) -> Result<Option<Nanos>, DisturbError> {
-        let shown = self.group.display();
-        fs::write(self.file(), self.version.freeze())
-            .map_err(DisturbError::system(format!("freeze {shown}")))?;
+    /// Whether it is frozen, or about to be.
+    pub(crate) fn is_frozen(&self) -> bool {
+        read(&self.switch).is_ok_and(|state| matches!(state.trim(), "1" | "FROZEN" | "FREEZING"))
+    }
+
+    /// Whether all in it stand still.
+    pub(crate) fn stands_still(&self) -> bool {
+        let still = match self.version {
+            Version::One => "FROZEN",
+            Version::Two => "frozen 1",
+        };
+        read(&self.state).is_ok_and(|state| state.lines().any(|line| line == still))
+    }
+
+    /// Freezes it, and waits until all in it stand still, at most until `end` or until somebody wants to stop. The
+    /// instant from which they did, or `None` when they did not in that time.
+    pub(crate) fn freeze(
+        &self,
+        end: Option<Nanos>,
+        run: &mut Run<'_>,
+    ) -> Result<Option<Nanos>, DisturbError> {
+        self.write(self.version.freeze()).map_err(DisturbError::system(self.shown("freeze")))?;
         loop {
             if self.stands_still() {
                 return Ok(Some(clock::now()));
             }
-            let now = clock::now();
-            if end.is_some_and(|end| now >= end) {
+            if is_past(end) || !run.goes_on()? {
                 return Ok(None);
             }
-            clock::sleep_until(now + BETWEEN_LOOKS);
+            clock::sleep_until(clock::now() + BETWEEN_LOOKS);
         }
     }
 
     pub(crate) fn thaw(&self) -> Result<(), DisturbError> {
-        let shown = self.group.display();
-        match fs::write(self.file(), self.version.thaw()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            result => result.map_err(DisturbError::system(format!("thaw {shown}"))),
+        match self.write(self.version.thaw()) {
+            // The group is gone, and with it all that was in it.
+            Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(()),
+            result => result.map_err(DisturbError::system(self.shown("thaw"))),
         }
     }
 
-    fn stands_still(&self) -> bool {
-        match self.version {
-            Version::One => fs::read_to_string(self.file()).is_ok_and(|state| state.trim() == "FROZEN"),
-            Version::Two => fs::read_to_string(self.group.join("cgroup.events"))
-                .is_ok_and(|events| events.lines().any(|line| line == "frozen 1")),
-        }
+    fn write(&self, text: &[u8]) -> io::Result<()> {
+        self.switch.write_all_at(text, 0)
     }
 
-    fn file(&self) -> PathBuf {
-        self.group.join(self.version.file())
+    fn shown(&self, verb: &str) -> String {
+        format!("{verb} {}", self.group.display())
     }
+}
+
+/// All of a small file of the kernel's, as it is now.
+fn read(file: &File) -> io::Result<String> {
+    let mut bytes = [0; 512];
+    let length = file.read_at(&mut bytes, 0)?;
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
 }
 
 impl Drop for Freezer {

@@ -42,6 +42,8 @@ pub struct Guard {
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     next: u64,
+    /// It did not take an order, or did not answer: it is gone, though the kernel may not say so yet.
+    lost: bool,
 }
 
 /// A deed that the guard would undo.
@@ -72,7 +74,7 @@ impl Guard {
             .map_err(DisturbError::system("start the guard process"))?;
         let orders = child.stdin.take();
         let answers = child.stdout.take().expect("the guard's output was asked for as a pipe");
-        let mut guard = Guard { child, orders, answers: BufReader::new(answers), next: 0 };
+        let mut guard = Guard { child, orders, answers: BufReader::new(answers), next: 0, lost: false };
         match guard.answer()?.as_str() {
             READY => Ok(guard),
             why => Err(DisturbError::GuardRefused { why: why.to_owned() }),
@@ -101,13 +103,15 @@ impl Guard {
         }
     }
 
-    /// The deed is undone.
+    /// The deed is undone. When the guard undid it as overdue, where it did.
     ///
     /// # Errors
     ///
     /// [`DisturbError::NoGuard`].
-    pub(crate) fn disarm(&mut self, armed: &Armed) -> Result<(), DisturbError> {
-        self.tell(&format!("done\t{}\n", armed.0))
+    pub(crate) fn disarm(&mut self, armed: &Armed) -> Result<Option<Nanos>, DisturbError> {
+        self.tell(&format!("done\t{}\n", armed.0))?;
+        let answer = self.answer()?;
+        Ok(answer.strip_prefix("overdue ").and_then(|at| at.parse().ok()).map(Nanos))
     }
 
     /// # Errors
@@ -115,14 +119,16 @@ impl Guard {
     /// [`DisturbError::NoGuard`] when it has ended.
     pub fn check(&mut self) -> Result<(), DisturbError> {
         match self.child.try_wait() {
-            Ok(None) => Ok(()),
+            Ok(None) if !self.lost => Ok(()),
             _ => Err(DisturbError::NoGuard),
         }
     }
 
     fn tell(&mut self, line: &str) -> Result<(), DisturbError> {
         let orders = self.orders.as_mut().ok_or(DisturbError::NoGuard)?;
-        orders.write_all(line.as_bytes()).map_err(|_| DisturbError::NoGuard)
+        let told = orders.write_all(line.as_bytes());
+        self.lost |= told.is_err();
+        told.map_err(|_| DisturbError::NoGuard)
     }
 
     fn answer(&mut self) -> Result<String, DisturbError> {
@@ -133,7 +139,10 @@ impl Guard {
             || poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0);
         match ready && self.answers.read_line(&mut line).is_ok_and(|length| length > 0) {
             true => Ok(line.trim_end().to_owned()),
-            false => Err(DisturbError::NoGuard),
+            false => {
+                self.lost = true;
+                Err(DisturbError::NoGuard)
+            }
         }
     }
 }
@@ -175,10 +184,9 @@ fn protect() -> io::Result<()> {
 fn serve(mut orders: impl Read + AsFd, answers: &mut dyn Write) -> Result<(), String> {
     let mut held: Vec<Held> = Vec::new();
     let mut text = Vec::new();
-    let mut failed = Vec::new();
     answer(answers, READY);
     loop {
-        let until = held.iter().filter(|held| !held.undone).filter_map(|held| held.until).min();
+        let until = held.iter().filter_map(|held| held.until).min();
         if wait(&orders, until) {
             let mut bytes = [0; 4_096];
             match orders.read(&mut bytes) {
@@ -197,12 +205,13 @@ fn serve(mut orders: impl Read + AsFd, answers: &mut dyn Write) -> Result<(), St
         }
         let now = clock::now();
         for overdue in held.iter_mut().filter(|held| held.until.is_some_and(|until| until <= now)) {
-            failed.extend(overdue.undo().err());
+            overdue.undo_overdue(now);
         }
     }
+    let mut failed = Vec::new();
     // The latest deed first, as one would by hand.
     for left in held.iter_mut().rev() {
-        failed.extend(left.undo().err());
+        failed.extend(left.ready.undo().err());
     }
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
@@ -211,18 +220,20 @@ fn serve(mut orders: impl Read + AsFd, answers: &mut dyn Write) -> Result<(), St
 #[derive(Debug)]
 struct Held {
     id: u64,
+    /// When it is overdue; of one that was, and was undone, no more.
     until: Option<Nanos>,
-    undone: bool,
+    /// When it was undone as overdue.
+    undone: Option<Nanos>,
     ready: Ready,
 }
 
 impl Held {
-    fn undo(&mut self) -> Result<(), String> {
-        if self.undone {
-            return Ok(());
+    /// It is held on to all the same: who was so late to undo the deed may have been as late to do it.
+    fn undo_overdue(&mut self, now: Nanos) {
+        match self.ready.undo() {
+            Ok(()) => (self.until, self.undone) = (None, self.undone.or(Some(now))),
+            Err(_) => self.until = Some(now.saturating_add(AGAIN)),
         }
-        self.undone = true;
-        self.ready.undo()
     }
 }
 
@@ -231,7 +242,11 @@ fn handle(held: &mut Vec<Held>, line: &str, answers: &mut dyn Write) {
     let verb = fields.next();
     let id = fields.next().and_then(|id| id.parse::<u64>().ok());
     match (verb, id) {
-        (Some("done"), Some(id)) => held.retain(|held| held.id != id),
+        (Some("done"), Some(id)) => {
+            let undone = held.iter().find(|held| held.id == id).and_then(|held| held.undone);
+            held.retain(|held| held.id != id);
+            answer(answers, &undone.map_or("ok".to_owned(), |at| format!("overdue {}", at.0)));
+        }
         (Some("arm"), Some(id)) => {
             let until = fields.next().and_then(|until| until.parse::<u64>().ok());
             let undo = fields.next().and_then(Undo::parse);
@@ -239,7 +254,7 @@ fn handle(held: &mut Vec<Held>, line: &str, answers: &mut dyn Write) {
             match ready.and_then(|(until, undo)| Ready::open(undo).map(|ready| (until, ready))) {
                 Ok((until, ready)) => {
                     let until = (until > 0).then_some(Nanos(until));
-                    held.push(Held { id, until, undone: false, ready });
+                    held.push(Held { id, until, undone: None, ready });
                     answer(answers, "ok");
                 }
                 Err(why) => answer(answers, &why),
@@ -275,6 +290,9 @@ const PATIENCE_S: i64 = 10;
 /// So much longer than planned a disturbance may last before the guard ends it. A first process that shares its CPU
 /// with hogs is late by some scheduler slices, which are milliseconds.
 const OVERDUE: Nanos = Nanos::from_millis(1_000);
+
+/// What could not be undone when it was overdue is tried again so much later.
+const AGAIN: Nanos = Nanos::from_millis(100);
 
 /// Two paths and some numbers; more is not from us.
 const LONGEST_ORDER: usize = 64 << 10;
@@ -349,6 +367,7 @@ mod tests {
         guard.tell(&format!("arm\t0\t0\t{}", who(&victim)));
         assert_eq!(guard.answer(), "ok");
         guard.tell("done\t0");
+        assert_eq!(guard.answer(), "ok");
         victim.signal(rustix::process::Signal::STOP).unwrap();
         sleeper.wait_until(|| victim.is_stopped());
         guard.end().unwrap();
@@ -365,7 +384,26 @@ mod tests {
         guard.tell(&format!("arm\t0\t{}\t{}", clock::now().0 + 20_000_000, who(&victim)));
         assert_eq!(guard.answer(), "ok");
         sleeper.wait_until(|| !victim.is_stopped());
+        guard.tell("done\t0");
+        assert!(guard.answer().starts_with("overdue "), "who is told that it was undone knows when");
         guard.end().unwrap();
+    }
+
+    /// If this fails, who stood still just before a deed does it with nobody to undo it.
+    #[test]
+    fn what_was_overdue_before_it_was_done_is_undone_at_the_end() {
+        let sleeper = Sleeper::start();
+        let victim = Victim::open(sleeper.pid(), Force::No).unwrap();
+        let mut guard = Other::start();
+        guard.tell(&format!("arm\t0\t1\t{}", who(&victim)));
+        assert_eq!(guard.answer(), "ok");
+        // The next order is taken after what is overdue was undone.
+        guard.tell("arm\t1\t0\tnonsense");
+        assert_eq!(guard.answer(), "it is not understood");
+        victim.signal(rustix::process::Signal::STOP).unwrap();
+        sleeper.wait_until(|| victim.is_stopped());
+        guard.end().unwrap();
+        sleeper.wait_until(|| !victim.is_stopped());
     }
 
     /// If this fails, a process that was given the pid of an ended victim is signalled.

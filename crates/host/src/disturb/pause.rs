@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use units::Nanos;
 
-use super::conduct::{Began, Deed, Done};
+use super::conduct::{Began, Deed, Done, Ended, MISSED, Run, is_past};
 use super::error::DisturbError;
 use super::freezer::{Freezer, Scope};
 use super::guard::{Armed, Guard};
@@ -28,6 +28,8 @@ pub struct Pause {
     armed: Option<Armed>,
     /// Since when it stands still.
     since: Option<Nanos>,
+    /// When the guard woke it, because this process was late.
+    woken: Option<Nanos>,
 }
 
 impl Pause {
@@ -41,11 +43,15 @@ impl Pause {
             Means::Signal => None,
             Means::Freezer { scope, version } => Some(Freezer::prepare(&victim, scope, version, guard)?),
         };
-        Ok(Pause { victim, freezer, armed: None, since: None })
+        Ok(Pause { victim, freezer, armed: None, since: None, woken: None })
     }
 
+    /// Only where nothing is left to be undone.
     fn disarm(&mut self, guard: &mut Guard) -> Result<(), DisturbError> {
-        self.armed.take().map_or(Ok(()), |armed| guard.disarm(&armed))
+        let Some(armed) = self.armed.take() else { return Ok(()) };
+        let woken = guard.disarm(&armed)?;
+        self.woken = self.woken.or(woken);
+        Ok(())
     }
 
     fn undo(&self) -> Undo {
@@ -53,14 +59,39 @@ impl Pause {
         self.freezer.as_ref().map_or(Undo::Continue(who), Freezer::undo)
     }
 
-    fn stands_still(&self) -> bool {
+    /// By anybody's doing, or about to.
+    fn is_held(&self) -> bool {
         self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::is_frozen)
     }
 
+    fn stands_still(&self) -> bool {
+        self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::stands_still)
+    }
+
     fn release(&self) -> Result<(), DisturbError> {
-        match &self.freezer {
+        let released = match &self.freezer {
             None => self.victim.signal(Signal::CONT),
             Some(freezer) => freezer.thaw(),
+        };
+        match released {
+            Err(DisturbError::Gone { .. }) => Ok(()),
+            released => released,
+        }
+    }
+
+    /// Until when it stood still, as far as that is known, and what is to be said of it.
+    fn account(&self, begin: Nanos, stood: bool, end: Nanos) -> (Option<Nanos>, Option<&'static str>) {
+        match (self.woken.filter(|&woken| woken >= begin), stood) {
+            (Some(woken), _) => (
+                Some(woken.min(end)),
+                Some("the guard ended it: this process did not run when it was to end it"),
+            ),
+            (None, _) if self.victim.has_ended() => (Some(end), Some("it ended meanwhile")),
+            (None, false) => (
+                None,
+                Some("it did not stand still at the end: somebody else has woken it, nobody knows when"),
+            ),
+            (None, true) => (Some(end), None),
         }
     }
 }
@@ -70,58 +101,139 @@ impl Deed for Pause {
         if self.victim.has_ended() {
             return Err(DisturbError::Gone { pid: self.victim.pid() });
         }
+        self.woken = None;
         self.armed = Some(guard.arm(&self.undo(), end)?);
         Ok(())
     }
 
-    fn begin(&mut self, end: Option<Nanos>, guard: &mut Guard) -> Result<Began, DisturbError> {
+    fn begin(&mut self, end: Option<Nanos>, run: &mut Run<'_>) -> Result<Began, DisturbError> {
+        // What the guard has undone as overdue is not done any more.
+        if is_past(end) {
+            self.disarm(run.guard)?;
+            return Ok(Began::Skipped(MISSED.to_owned()));
+        }
         // To wake it afterwards would undo what somebody else did.
-        if self.stands_still() {
-            self.disarm(guard)?;
+        if self.is_held() {
+            self.disarm(run.guard)?;
             return Ok(Began::Skipped("it stood still already, by somebody else's doing".to_owned()));
         }
         let stopped = match &self.freezer {
             None => self.victim.signal(Signal::STOP).map(|()| Some(clock::now())),
-            Some(freezer) => freezer.freeze(end),
+            Some(freezer) => freezer.freeze(end, run),
         };
-        match stopped {
-            Ok(begin) => {
-                let begin = begin.unwrap_or_else(clock::now);
-                self.since = Some(begin);
-                Ok(Began::At(begin))
-            }
-            Err(error) => {
-                let _ = self.release();
-                self.disarm(guard)?;
-                Err(error)
-            }
+        if let Ok(Some(begin)) = stopped {
+            self.since = Some(begin);
+            return Ok(Began::At(begin));
         }
+        self.release()?;
+        self.disarm(run.guard)?;
+        stopped.map(|_| Began::Skipped(NEVER_STILL.to_owned()))
     }
 
-    fn end(&mut self, guard: &mut Guard) -> Result<Done, DisturbError> {
-        let begin = self.since.take().expect("only an episode that has begun is ended");
-        let stood = self.stands_still();
-        let end = clock::now();
-        let released = self.release();
+    fn prolong(&mut self, end: Nanos, guard: &mut Guard) -> Result<(), DisturbError> {
+        let longer = guard.arm(&self.undo(), Some(end))?;
         self.disarm(guard)?;
-        let note = match (stood, self.victim.has_ended()) {
-            (_, true) => Some("it ended meanwhile".to_owned()),
-            (false, _) => {
-                Some("it was not seen to stand still at the end: somebody else may have woken it".to_owned())
-            }
-            (true, _) => None,
-        };
-        match released {
-            Err(DisturbError::Gone { .. }) | Ok(()) => Ok(Done { begin, end, facts: Vec::new(), note }),
-            Err(error) => Err(error),
+        self.armed = Some(longer);
+        Ok(())
+    }
+
+    fn end(&mut self, guard: &mut Guard) -> Ended {
+        let begin = self.since.expect("only an episode that has begun is ended");
+        let (stood, now) = (self.stands_still(), clock::now());
+        let released = self.release();
+        if released.is_err() {
+            // It stands still until the guard wakes it.
+            let note = Some("it could not be ended here; that is left to the guard".to_owned());
+            return Ended { done: Some(Done { begin, note, ..Done::default() }), result: released };
         }
+        self.since = None;
+        let result = self.disarm(guard);
+        let (end, note) = self.account(begin, stood, now);
+        let note = note.map(str::to_owned);
+        Ended { done: Some(Done { begin, end, facts: Vec::new(), note }), result }
     }
 }
+
+/// Of a freeze that the kernel did not come to the end of.
+const NEVER_STILL: &str = "not all of it stood still before the end: a part may wait in the kernel where it cannot \
+                           be frozen";
 
 impl Drop for Pause {
     fn drop(&mut self) {
         if self.since.is_some() {
             let _ = self.release();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::disturb::testing::{Sleeper, agreeing_guard};
+
+    /// A control group that is simulated by files of a folder, with what it says of itself.
+    fn pause(group: &Path, says: &str) -> (Pause, Sleeper) {
+        fs::write(group.join("cgroup.freeze"), "0").unwrap();
+        fs::write(group.join("cgroup.events"), says).unwrap();
+        let sleeper = Sleeper::start();
+        let victim = Victim::find(sleeper.pid()).unwrap();
+        let freezer = Some(Freezer::open(Version::Two, group.to_owned(), None).unwrap());
+        (Pause { victim, freezer, armed: None, since: None, woken: None }, sleeper)
+    }
+
+    const RUNS: &str = "populated 1\nfrozen 0\n";
+    const STILL: &str = "populated 1\nfrozen 1\n";
+
+    fn began(pause: &mut Pause, end: Nanos, stop: bool) -> Began {
+        let (mut guard, stop) = (agreeing_guard(), AtomicBool::new(stop));
+        pause.ready(Some(end), &mut guard).unwrap();
+        pause.begin(Some(end), &mut Run { guard: &mut guard, stop: &stop }).unwrap()
+    }
+
+    /// If this fails, a pause is written down that never was.
+    #[test]
+    fn what_never_stood_still_is_not_done() {
+        let group = tempfile::tempdir().unwrap();
+        let (mut pause, _sleeper) = pause(group.path(), RUNS);
+        let end = clock::now() + Nanos::from_millis(30);
+        assert_eq!(began(&mut pause, end, false), Began::Skipped(NEVER_STILL.to_owned()));
+        assert!(clock::now() >= end && pause.armed.is_none());
+        assert_eq!(fs::read_to_string(group.path().join("cgroup.freeze")).unwrap(), "0");
+    }
+
+    #[test]
+    fn who_wants_to_stop_is_heard_while_it_freezes() {
+        let group = tempfile::tempdir().unwrap();
+        let (mut pause, _sleeper) = pause(group.path(), RUNS);
+        let end = clock::now() + Nanos::from_secs(20);
+        assert!(matches!(began(&mut pause, end, true), Began::Skipped(_)));
+        assert!(clock::now() < end);
+        assert_eq!(fs::read_to_string(group.path().join("cgroup.freeze")).unwrap(), "0");
+    }
+
+    /// If this fails, a pause that somebody ended is written down as one that lasted.
+    #[test]
+    fn what_does_not_stand_still_at_the_end_has_no_known_end() {
+        for (at_the_end, known) in [(STILL, true), (RUNS, false)] {
+            let group = tempfile::tempdir().unwrap();
+            let (mut pause, _sleeper) = pause(group.path(), STILL);
+            assert!(matches!(began(&mut pause, Nanos::MAX, false), Began::At(_)));
+            fs::write(group.path().join("cgroup.events"), at_the_end).unwrap();
+            let done = pause.end(&mut agreeing_guard()).done.unwrap();
+            assert_eq!((done.end.is_some(), done.note.is_none()), (known, known), "{done:?}");
+        }
+    }
+
+    /// If this fails, what the guard has given up as overdue is done, and nobody would undo it.
+    #[test]
+    fn what_is_past_is_not_done() {
+        let group = tempfile::tempdir().unwrap();
+        let (mut pause, _sleeper) = pause(group.path(), STILL);
+        assert_eq!(began(&mut pause, clock::now(), false), Began::Skipped(MISSED.to_owned()));
+        assert!(pause.armed.is_none());
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use units::Nanos;
 
-use super::conduct::{Began, Deed, Done, Fact};
+use super::conduct::{Began, Deed, Done, Ended, Fact, Run};
 use super::error::DisturbError;
 use super::guard::Guard;
 
@@ -166,14 +166,21 @@ impl Shared {
 }
 
 impl Deed for Relay {
-    fn begin(&mut self, _end: Option<Nanos>, _guard: &mut Guard) -> Result<Began, DisturbError> {
+    fn begin(&mut self, _end: Option<Nanos>, _run: &mut Run<'_>) -> Result<Began, DisturbError> {
         let before = self.shared.counters.read();
         let begin = self.order(Order::Begin)?;
         self.under_way = Some((begin, before));
         Ok(Began::At(begin))
     }
 
-    fn end(&mut self, _guard: &mut Guard) -> Result<Done, DisturbError> {
+    fn end(&mut self, _guard: &mut Guard) -> Ended {
+        self.finish().into()
+    }
+}
+
+impl Relay {
+    /// Ends an episode: what it was.
+    fn finish(&mut self) -> Result<Done, DisturbError> {
         let (begin, before) = self.under_way.take().expect("only an episode that has begun is ended");
         let asked = clock::now();
         self.order(Order::End)?;
@@ -182,7 +189,7 @@ impl Deed for Relay {
         let facts = facts
             .map(|(name, (now, before))| Fact { name: (*name).to_owned(), value: now - before })
             .collect();
-        Ok(Done { begin, end: asked, facts, note: None })
+        Ok(Done { begin, end: Some(asked), facts, note: None })
     }
 }
 

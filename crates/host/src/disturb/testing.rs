@@ -4,6 +4,8 @@ use std::process::{Child, Command};
 
 use units::Nanos;
 
+use super::guard::{Guard, Program};
+
 /// A process that sleeps until it is killed.
 pub(crate) struct Sleeper(Child);
 
@@ -36,4 +38,12 @@ impl Drop for Sleeper {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A guard that agrees to everything and undoes nothing: a shell's.
+pub(crate) fn agreeing_guard() -> Guard {
+    let says = "echo ready; while read -r line; do echo ok; done";
+    let program =
+        Program { path: "/bin/sh".into(), guard: ["-c", says].map(Into::into).into(), worker: Vec::new() };
+    Guard::start(&program).unwrap()
 }

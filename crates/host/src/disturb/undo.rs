@@ -1,7 +1,8 @@
 //! What it takes to undo a disturbance, as it is told to the guard: one line of text each.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
@@ -46,6 +47,14 @@ impl Version {
         match self {
             Version::One => "freezer.state",
             Version::Two => "cgroup.freeze",
+        }
+    }
+
+    /// Which file of a group tells whether all in it stand still.
+    pub(crate) fn state(self) -> &'static str {
+        match self {
+            Version::One => "freezer.state",
+            Version::Two => "cgroup.events",
         }
     }
 
@@ -162,7 +171,7 @@ impl Ready {
                 Ok(()) | Err(DisturbError::Gone { .. }) => Ok(()),
                 Err(error) => Err(error.to_string()),
             },
-            Ready::Write(file, text) => match file.write_all(text) {
+            Ready::Write(file, text) => match file.write_all_at(text, 0) {
                 // The group is gone, and with it all that was in it.
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => Ok(()),
                 result => result.map_err(|error| format!("a control group stays frozen: {error}")),

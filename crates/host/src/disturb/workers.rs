@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::Nanos;
 
-use super::conduct::{Began, Deed, Done, Fact};
+use super::conduct::{Began, Deed, Done, Ended, Fact, Run};
 use super::error::DisturbError;
 use super::guard::{Guard, Program};
 use super::undo::{PROCS, Undo, Who};
@@ -87,7 +87,7 @@ impl Workers {
 }
 
 impl Deed for Workers {
-    fn begin(&mut self, end: Option<Nanos>, _guard: &mut Guard) -> Result<Began, DisturbError> {
+    fn begin(&mut self, end: Option<Nanos>, _run: &mut Run<'_>) -> Result<Began, DisturbError> {
         let until = end.unwrap_or(Nanos::MAX);
         for worker in &mut self.each {
             worker.tell(&format!("begin {}\n", until.0))?;
@@ -101,23 +101,31 @@ impl Deed for Workers {
         Ok(Began::At(latest))
     }
 
-    fn end(&mut self, _guard: &mut Guard) -> Result<Done, DisturbError> {
+    fn end(&mut self, _guard: &mut Guard) -> Ended {
+        self.finish().into()
+    }
+}
+
+impl Workers {
+    /// Ends an episode: what it was.
+    fn finish(&mut self) -> Result<Done, DisturbError> {
         for worker in &mut self.each {
             worker.tell("end\n")?;
         }
-        let mut done = Done { begin: Nanos::ZERO, end: Nanos::MAX, ..Done::default() };
+        let mut done = Done::default();
+        let mut first = Nanos::MAX;
         for worker in &mut self.each {
             let answer = worker.answer("ended ")?;
             let mut words = answer.split(' ');
             let ended = words.next().and_then(|end| end.parse().ok()).unwrap_or(0);
             // All were at it from the last begin to the first end.
             done.begin = done.begin.max(worker.begun);
-            done.end = done.end.min(Nanos(ended));
+            first = first.min(Nanos(ended));
             for (name, value) in words.filter_map(|word| word.split_once('=')) {
                 add(&mut done.facts, name, value.parse().unwrap_or(0));
             }
         }
-        done.end = done.end.max(done.begin);
+        done.end = Some(first.max(done.begin));
         Ok(done)
     }
 }

@@ -71,7 +71,7 @@ pub struct Episode {
 #[serde(deny_unknown_fields)]
 pub struct Span {
     pub begin_ns: u64,
-    /// Left out where it was to last until it was ended by hand.
+    /// Left out where it was to last until it was ended by hand; of what was real, where nobody knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
 }

@@ -1,0 +1,86 @@
+//! A `disturb` that stands still itself, or has no descriptor left, when it is to end what it did: the guard ends it,
+//! nothing stays done, and the record says what was.
+
+use rustix::process::{Resource, Rlimit, Signal, kill_process, prlimit};
+
+use super::*;
+
+/// Longer than its pauses by what the guard waits for, and then some.
+const LATE: Nanos = Nanos::from_millis(1_800);
+
+/// If this fails, what the guard has given up as overdue is done after all, with nobody to undo it.
+///
+/// The process is stopped between what it tells the guard, 3 ms before the begin, and the begin. Stopped too early or
+/// too late, a trial says nothing; in five trials one hits that time.
+#[test]
+fn a_pause_that_was_given_up_before_it_began_is_not_done() {
+    let _together = quiet::together();
+    let mut hit = false;
+    for _ in 0..5 {
+        let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
+        let pid = victim.pid().to_string();
+        let line = ["pause", "-p", &pid, "--for", "200ms", "--start", "500ms"];
+        let run = Running::start_in(&line, folder.path());
+        // Written a moment after the announcement.
+        wait_until("the record is begun", || read_observation(folder.path()).is_ok());
+        let zero = read_observation(folder.path()).unwrap().document.time.started_monotonic_ns;
+        clock::sleep_until(Nanos(zero + 500_000_000 - 1_300_000));
+        kill_process(run.as_pid(), Signal::STOP).unwrap();
+        wait_until("it stands still", || state(run.pid()) == Some('T'));
+        let began = victim.is_stopped();
+        clock::sleep_until(clock::now() + LATE);
+        kill_process(run.as_pid(), Signal::CONT).unwrap();
+        if began {
+            continue;
+        }
+        hit = true;
+        assert!(run.wait().success());
+        assert!(!victim.is_stopped());
+        let (episodes, results, _) = kept(folder.path());
+        assert_eq!((results.skipped, results.disturbed_ns), (1, 0), "{episodes:?}");
+    }
+    assert!(hit, "no trial stopped it before the begin");
+}
+
+/// If this fails, a pause that the guard ended is written down as one that lasted until `disturb` woke up.
+#[test]
+fn a_pause_that_the_guard_ended_is_written_down_so() {
+    let _together = quiet::together();
+    let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
+    let pid = victim.pid().to_string();
+    let run = Running::start_in(&["pause", "-p", &pid, "--for", "300ms"], folder.path());
+    wait_until("the victim stands still", || victim.is_stopped());
+    kill_process(run.as_pid(), Signal::STOP).unwrap();
+    wait_until("the guard wakes the victim", || !victim.is_stopped());
+    let awake = clock::now();
+    clock::sleep_until(awake + Nanos::from_millis(300));
+    kill_process(run.as_pid(), Signal::CONT).unwrap();
+    assert!(run.wait().success());
+    let (episodes, _, zero) = kept(folder.path());
+    let (real, note) = (episodes[0].real.unwrap(), episodes[0].note.as_ref().unwrap());
+    assert!(zero + real.end_ns.unwrap() <= awake.0, "{real:?}");
+    assert!(real.end_ns.unwrap() >= episodes[0].intended.end_ns.unwrap(), "{real:?}");
+    assert!(note.starts_with("the guard ended it"), "{note}");
+}
+
+/// If this fails, a `disturb` without a descriptor left leaves a whole service frozen.
+#[test]
+fn without_a_descriptor_left_a_group_is_thawed_all_the_same() {
+    let _together = quiet::together();
+    let kind = ["cgroup", "cgroup2"].into_iter().find(|kind| has_freezer(kind));
+    let kind =
+        kind.expect("this host has no control groups with a freezer that this test may use (root may)");
+    let group = Group::new(kind);
+    let victim = Victim::start();
+    group.add(victim.pid());
+    let pid = victim.pid().to_string();
+    let run = Running::start(&["pause", "-p", &pid, "--by", "whole-group", "--for", "500ms"]);
+    wait_until("the group is frozen", || is_frozen(&group.0));
+    let none = Rlimit { current: Some(3), maximum: Some(4_096) };
+    prlimit(Some(run.as_pid()), Resource::Nofile, none).unwrap();
+    // How it ends depends on what it can still write.
+    let _ = run.wait();
+    wait_until("the guard has ended", || !is_alive(run.guard));
+    assert!(!is_frozen(&group.0));
+    victim.end_by_term();
+}
