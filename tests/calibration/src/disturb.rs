@@ -1,7 +1,9 @@
 //! `parallax disturb` against what it does to real processes: that it does it, writes down when, and leaves nothing
 //! behind, however it ends. The worst end is SIGKILL at a random moment, to it alone or to its whole process group.
 
+mod early;
 mod late;
+mod left;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -85,10 +85,10 @@ impl Keeper {
     /// # Errors
     ///
     /// What could not be written.
-    pub fn finish(mut self, over: Over, wrong: Option<String>) -> anyhow::Result<Observation> {
+    pub fn finish(mut self, over: Over, wrong: Vec<String>) -> anyhow::Result<Observation> {
         let elapsed = clock::now().saturating_sub(self.zero);
-        let broken = wrong.is_some();
-        if let Some(text) = wrong {
+        let broken = !wrong.is_empty();
+        for text in wrong {
             self.event(&Event { at_ns: elapsed.0, kind: "warning".to_owned(), text, disturbance: None });
         }
         (self.results.over, self.document.state) = match (broken, over) {

@@ -80,7 +80,15 @@ fn under_guard(
     let mut guard = Guard::start(&program)?;
     let (episodes, seed) = (plan.episodes, plan.seed);
     let mut results = keep::opening(&plan);
-    let (mut deed, said) = plan.ready.prepare(&program, &mut guard, seed)?;
+    let (mut deed, said) = match plan.ready.prepare(&program, &mut guard, seed) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            if let Err(left) = guard.finish() {
+                say(&left);
+            }
+            return Err(error);
+        }
+    };
     if let Some(said) = said {
         results.what = format!("{}, {said}", results.what);
     }
@@ -99,22 +107,23 @@ fn under_guard(
     });
     // All is undone before anything else is done.
     drop(deed);
-    drop(guard);
-    let (over, wrong) = match over {
+    let undone = guard.finish();
+    let all_undone = undone.is_ok();
+    let (over, broken) = match over {
         Ok(over) => (over, None),
         Err(error) => (Over::Stopped, Some(error)),
     };
-    if let Some(error) = &wrong {
-        say(error);
-    }
-    let document = keeper.finish(over, wrong.as_ref().map(ToString::to_string))?;
+    let wrong: Vec<String> = broken.iter().chain(&undone.err()).map(ToString::to_string).collect();
+    wrong.iter().for_each(|error| say(error));
+    let is_wrong = !wrong.is_empty();
+    let document = keeper.finish(over, wrong)?;
     if json {
         printed(serde_json::to_writer_pretty(io::stdout(), &document).map_err(io::Error::from))?;
         printed(writeln!(io::stdout()))?;
     } else {
-        printed(conclude(&document.body, &mut out))?;
+        printed(conclude(&document.body, all_undone, &mut out))?;
     }
-    Ok((over, wrong.is_some()))
+    Ok((over, is_wrong))
 }
 
 fn options(
@@ -193,7 +202,11 @@ fn line(told: &Told, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn conclude(body: &record::observation::ObservationBody, out: &mut dyn Write) -> io::Result<()> {
+fn conclude(
+    body: &record::observation::ObservationBody,
+    all_undone: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let record::observation::ObservationBody::Disturb(results) = body else { return Ok(()) };
     let why = match results.over {
         Some(WireOver::Schedule) => "done",
@@ -207,5 +220,6 @@ fn conclude(body: &record::observation::ObservationBody, out: &mut dyn Write) ->
     };
     let total = Nanos(results.disturbed_ns);
     let plural = if results.episodes == 1 { "disturbance" } else { "disturbances" };
-    writeln!(out, "{why}: {} {plural}{skipped}, {total} in all; everything is undone", results.episodes)
+    let undone = if all_undone { "; everything is undone" } else { "" };
+    writeln!(out, "{why}: {} {plural}{skipped}, {total} in all{undone}", results.episodes)
 }

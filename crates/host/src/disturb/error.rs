@@ -27,6 +27,18 @@ pub enum DisturbError {
     NoGuard,
     #[error("the guard process cannot undo this, so it was not done: {why}")]
     GuardRefused { why: String },
+    #[error("not everything is undone: {what}; undo that by hand")]
+    Left { what: String },
+    #[error(
+        "the guard process did not end well ({why}), so nobody knows whether everything is undone; look for yourself"
+    )]
+    Unguarded { why: String },
+    #[error(
+        "cannot start a process that disturbs ({work}): {source}; start fewer, or raise `ulimit -n` or `ulimit -u`"
+    )]
+    Start { work: &'static str, source: io::Error },
+    #[error("cannot disturb by {work} (any more): {why}")]
+    Refused { work: &'static str, why: String },
     #[error("a process that disturbs is gone: {what}")]
     WorkerGone { what: String },
     #[error("cannot {what}: {source}")]

@@ -11,7 +11,7 @@ use units::Nanos;
 use super::conduct::{Run, is_past};
 use super::error::DisturbError;
 use super::guard::Guard;
-use super::undo::{PROCS, Undo, Version, bring_home};
+use super::undo::{MADE, PROCS, Undo, Version, bring_home, is_made};
 use super::victim::Victim;
 use crate::cgroup::{Hierarchy, group_of};
 
@@ -69,7 +69,8 @@ impl Freezer {
         guard: &mut Guard,
     ) -> Result<Freezer, DisturbError> {
         let pid = victim.pid();
-        let name = format!("parallax-pause-{}-{pid}", std::process::id());
+        refuse_made(pid, &home)?;
+        let name = format!("{MADE}{}-{pid}", std::process::id());
         let group = home.join(name);
         if group.exists() {
             return Err(DisturbError::Unwise(format!("{} is there already; remove it", group.display())));
@@ -209,6 +210,7 @@ fn whole(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbE
             "pid {pid} is in the control group of everybody ({shown}), which cannot be frozen; freeze it alone"
         )));
     };
+    refuse_made(pid, group)?;
     let own = find(std::process::id(), Some(*version))?;
     if own.iter().any(|(_, own)| is_within(own, group)) {
         return Err(DisturbError::Unwise(format!(
@@ -219,6 +221,18 @@ fn whole(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbE
     let file = group.join(version.file());
     fs::OpenOptions::new().write(true).open(file).map_err(denied(&format!("freeze {}", group.display())))?;
     Ok((*version, group.clone()))
+}
+
+/// A group that another pause made goes with it, and whoever has it for a home.
+fn refuse_made(pid: u32, group: &Path) -> Result<(), DisturbError> {
+    match is_made(group) {
+        true => Err(DisturbError::Unwise(format!(
+            "pid {pid} is being paused already, in the control group {}; wait for the end of that, or move pid \
+             {pid} out of it and remove it",
+            group.display()
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn is_within(inner: &Path, outer: &Path) -> bool {

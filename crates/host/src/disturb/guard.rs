@@ -147,10 +147,31 @@ impl Guard {
     }
 }
 
+impl Guard {
+    /// Has everything undone that is left, and waits for it; a control group may take some seconds.
+    ///
+    /// # Errors
+    ///
+    /// [`DisturbError::Left`] with what could not be undone, or when the guard did not come to it.
+    pub fn finish(mut self) -> Result<(), DisturbError> {
+        self.orders = None;
+        let mut said = String::new();
+        // Its end is the end of its answers.
+        let _ = self.answers.read_to_string(&mut said);
+        let what = said.lines().find_map(|line| line.strip_prefix(LEFT)).map(str::to_owned);
+        match (what, self.child.wait()) {
+            (Some(what), _) => Err(DisturbError::Left { what }),
+            (None, Ok(status)) if status.success() => Ok(()),
+            (None, Ok(status)) => Err(DisturbError::Unguarded { why: status.to_string() }),
+            (None, Err(error)) => Err(DisturbError::Unguarded { why: error.to_string() }),
+        }
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         self.orders = None;
-        // It ends when it has undone what there was; a control group may take it some seconds.
+        // Nothing after [`Guard::finish`], which is for who wants to know.
         let _ = self.child.wait();
     }
 }
@@ -213,7 +234,12 @@ fn serve(mut orders: impl Read + AsFd, answers: &mut dyn Write) -> Result<(), St
     for left in held.iter_mut().rev() {
         failed.extend(left.ready.undo().err());
     }
-    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let left = failed.join("; ");
+    answer(answers, &format!("{LEFT}{left}"));
+    Err(left)
 }
 
 /// A deed that is to be undone.
@@ -283,6 +309,7 @@ fn wait(orders: &impl AsFd, until: Option<Nanos>) -> bool {
 
 const NAME: &str = "plx-guard";
 const READY: &str = "ready";
+const LEFT: &str = "left ";
 
 /// A guard that does not answer for so long is stopped or starved, and would not undo anything either.
 const PATIENCE_S: i64 = 10;

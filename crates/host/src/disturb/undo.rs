@@ -200,7 +200,7 @@ pub(crate) fn bring_home(freezer: Version, group: &Path, home: &Path) -> io::Res
         let inside = fs::read_to_string(group.join(PROCS))?;
         for pid in inside.lines() {
             // One that has just ended cannot be moved, and need not be.
-            let _ = fs::write(home.join(PROCS), pid);
+            let _ = fs::write(refuge(home).join(PROCS), pid);
         }
         match fs::remove_dir(group) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -210,6 +210,20 @@ pub(crate) fn bring_home(freezer: Version, group: &Path, home: &Path) -> io::Res
         }
     }
 }
+
+/// The nearest group at or above `home` that is there, and that was not made for a pause: such a one goes, too.
+fn refuge(home: &Path) -> &Path {
+    let lasts = |group: &&Path| !is_made(group) && group.join(PROCS).exists();
+    home.ancestors().find(lasts).unwrap_or(home)
+}
+
+/// Whether a control group was made for a pause, or lies within one that was.
+pub(crate) fn is_made(group: &Path) -> bool {
+    group.iter().any(|name| name.to_string_lossy().starts_with(MADE))
+}
+
+/// How the names of the groups begin that are made for a pause.
+pub(crate) const MADE: &str = "parallax-pause-";
 
 /// Of a control group: the processes in it.
 pub(crate) const PROCS: &str = "cgroup.procs";
@@ -221,6 +235,20 @@ const BETWEEN_TRIES: Nanos = Nanos::from_millis(2);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If this fails, who is brought home is brought to a group that is about to go, and stays in it.
+    #[test]
+    fn nobody_is_brought_to_a_group_that_goes_or_is_gone() {
+        let tree = tempfile::tempdir().unwrap();
+        let (service, made) = (tree.path().join("service"), tree.path().join("service/parallax-pause-1-2"));
+        for group in [tree.path(), &service, &made] {
+            fs::create_dir_all(group).unwrap();
+            fs::write(group.join(PROCS), "").unwrap();
+        }
+        for (home, to) in [(&service, &service), (&made, &service), (&service.join("gone/deep"), &service)] {
+            assert_eq!(refuge(home), to, "{home:?}");
+        }
+    }
 
     #[test]
     fn what_is_told_is_understood() {

@@ -168,7 +168,7 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(DisturbError::system("start a process that disturbs"))?;
+            .map_err(|source| DisturbError::Start { work: work.name(), source })?;
         let orders = child.stdin.take().expect("its input was asked for as a pipe");
         let answers = BufReader::new(child.stdout.take().expect("its output was asked for as a pipe"));
         let worker = Worker { name: work.name(), child, orders, answers, begun: Nanos::ZERO };
@@ -201,7 +201,7 @@ impl Worker {
                 return Ok(rest.to_owned());
             }
             if let Some(why) = line.trim_end().strip_prefix("refused ") {
-                return Err(DisturbError::Unwise(why.to_owned()));
+                return Err(DisturbError::Refused { work: self.name, why: why.to_owned() });
             }
         }
         Err(self.gone())

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use schedule::Stream;
 use units::Nanos;
@@ -13,6 +13,7 @@ use crate::disturb::conduct::Fact;
 
 /// A file that is written round and round.
 pub(super) struct Writer {
+    path: PathBuf,
     file: File,
     block: Vec<u8>,
     blocks: u64,
@@ -28,12 +29,13 @@ impl Writer {
         per_s: Option<u64>,
     ) -> io::Result<Writer> {
         let path = folder.join(format!("writer-{}", std::process::id()));
-        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = file.map_err(|error| within(&path, &error))?;
         // Noise: some file systems and disks make nothing of zeros.
         let noise = Stream::new(u64::from(std::process::id()), 0);
         let words = (0..block_bytes.div_ceil(8)).flat_map(|n| noise.up_to(n, u64::MAX).to_le_bytes());
         let block: Vec<u8> = words.take(usize::try_from(block_bytes).map_err(io::Error::other)?).collect();
-        Ok(Writer { file, block, blocks: (file_bytes / block_bytes.max(1)).max(1), next: 0, per_s })
+        Ok(Writer { path, file, block, blocks: (file_bytes / block_bytes.max(1)).max(1), next: 0, per_s })
     }
 
     /// Writes until the window is shut. An fsync under way is waited for: it may end later than the window.
@@ -51,8 +53,8 @@ impl Writer {
             let at = self.next % self.blocks * self.block.len() as u64;
             self.next += 1;
             let before = clock::now();
-            self.file.write_all_at(&self.block, at)?;
-            self.file.sync_all()?;
+            let written = self.file.write_all_at(&self.block, at).and_then(|()| self.file.sync_all());
+            written.map_err(|error| within(&self.path, &error))?;
             let took = (clock::now() - before).0;
             (writes, sum, max) = (writes + 1, sum + took, max.max(took));
         }
@@ -63,6 +65,18 @@ impl Writer {
             fact("fsync_max_ns", max),
         ])
     }
+}
+
+/// What went wrong where, and what to do.
+fn within(path: &Path, error: &io::Error) -> io::Error {
+    let shown = path.display();
+    let what_to_do = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room there, or give a smaller --file or fewer --writers"
+        }
+        _ => "name a folder on a disk that can be written to",
+    };
+    io::Error::other(format!("cannot write `{shown}`: {error}; {what_to_do}"))
 }
 
 fn due(n: u64, per_s: u64) -> Nanos {

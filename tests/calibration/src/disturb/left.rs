@@ -1,0 +1,128 @@
+//! What `disturb` says where it cannot undo, or cannot go on.
+
+use std::process::Output;
+
+use super::*;
+
+fn kind_with_a_freezer() -> (&'static str, &'static str) {
+    let mut kinds = [("cgroup-v1", "cgroup"), ("cgroup-v2", "cgroup2")].into_iter();
+    let found = kinds.find(|(_, kind)| has_freezer(kind));
+    found.expect("this host has no control groups with a freezer that this test may use (root may)")
+}
+
+fn spawn(line: &[&str], folder: &Path) -> Child {
+    let mut command = Command::new(binary::path());
+    command.arg("disturb").args(line).arg("-o").arg(folder.join("record")).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// If this fails, two pauses of one process leave a control group behind, with the process in it.
+#[test]
+fn a_process_that_is_paused_already_is_refused() {
+    let _together = quiet::together();
+    let (by, _) = kind_with_a_freezer();
+    let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
+    let (pid, before) = (victim.pid().to_string(), victim.groups());
+    let line = ["pause", "-p", &pid, "--by", by, "--for", "5ms", "--every", "20ms"];
+    let first = Running::start(&line);
+    let (out, error) = texts(&spawn(&line, folder.path()).wait_with_output().unwrap());
+    assert_eq!(out, "");
+    assert!(error.contains("is being paused already, in the control group "), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    kill_process(first.as_pid(), Signal::INT).unwrap();
+    assert!(first.wait().success());
+    assert_eq!(victim.groups(), before);
+    assert!(own_groups(first.pid()).is_empty());
+}
+
+/// If this fails, it says that everything is undone where it is not.
+#[test]
+fn what_cannot_be_undone_is_said() {
+    let _together = quiet::together();
+    let (by, _) = kind_with_a_freezer();
+    let (victim, other, folder) = (Victim::start(), Victim::start(), tempfile::tempdir().unwrap());
+    let pid = victim.pid().to_string();
+    let run = spawn(&["pause", "-p", &pid, "--by", by, "--for", "60s"], folder.path());
+    let group = || own_groups(run.id()).into_iter().next();
+    wait_until("the group is frozen", || group().is_some_and(|group| is_frozen(&group)));
+    // A group with a group of somebody else's in it cannot be removed.
+    let group = group().unwrap();
+    let inner = Group(group.join("parallax-test-inner"));
+    fs::create_dir(&inner.0).unwrap();
+    inner.add(other.pid());
+    kill_process(pid_of(run.id()), Signal::INT).unwrap();
+    let output = run.wait_with_output().unwrap();
+    let (out, error) = texts(&output);
+    drop((other, inner));
+    fs::remove_dir(&group).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{out}{error}");
+    assert!(!out.contains("everything is undone"), "{out}");
+    let named = format!("not everything is undone: {}", group.display());
+    assert!(error.contains(&named), "{error}");
+    victim.end_by_term();
+}
+
+/// If this fails, a full disk ends a run and nobody knows which, or what to do.
+#[test]
+fn a_full_disk_is_named() {
+    let _together = quiet::together();
+    let folder = tempfile::tempdir().unwrap();
+    // More than a file may have here: as good as a full disk, and leaves the disk alone.
+    let line = "ulimit -f 64; trap '' XFSZ; exec \"$0\" \"$@\"";
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .arg(binary::path())
+        .args(["disturb", "disk", disk.to_str().unwrap(), "--file", "1MiB", "--for", "5s", "-o"])
+        .arg(folder.path().join("record"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (_, error) = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains(&format!("cannot write `{}/", fs::canonicalize(&disk).unwrap().display())),
+        "{error}"
+    );
+    assert!(error.contains("; name a folder on a disk that can be written to"), "{error}");
+}
+
+/// If this fails, who starts too many learns that files are open, and not which, or what to do.
+#[test]
+fn too_many_hogs_for_the_descriptors_is_one_line_with_a_way_out() {
+    let _together = quiet::together();
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""])
+        .arg(binary::path())
+        .args(["disturb", "cpu", "--hogs", "40", "--duty", "0.1%", "--for", "10ms", "-o"])
+        .arg(folder.path().join("record"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let (_, error) = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("cannot start a process that disturbs (cpu): Too many open files"), "{error}");
+    assert!(error.contains("raise `ulimit -n`"), "{error}");
+}
+
+/// If this fails, a begin far in the future is at once.
+#[test]
+fn a_begin_in_centuries_is_waited_for() {
+    let _together = quiet::together();
+    let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
+    let pid = victim.pid().to_string();
+    let line = ["pause", "-p", &pid, "--start", "18446744073s", "--for", "1ms"];
+    let run = Running::start_in(&line, folder.path());
+    wait_until("the record is begun", || read_observation(folder.path()).is_ok());
+    clock::sleep_until(clock::now() + Nanos::from_millis(200));
+    kill_process(run.as_pid(), Signal::INT).unwrap();
+    assert_eq!(run.wait().code(), Some(130));
+    assert_eq!(kept(folder.path()).1.episodes, 0);
+}
