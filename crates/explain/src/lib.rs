@@ -10,6 +10,7 @@ mod behind;
 mod chain;
 mod clocks;
 mod explanation;
+mod facts;
 mod host;
 mod join;
 mod ledger;

@@ -266,6 +266,13 @@ pub(crate) const RULES: &[Rule] = &[
         "The network, or a server that does not read: {lead} a request, {share}; without stamps of the arrival at the server they cannot be told apart.",
     ),
     rule(
+        "waits-unseen",
+        Place::Undecided,
+        &[Segment::SocketQueue, Segment::LoopWait],
+        Fact::Any,
+        "Requests lie at the server for {lead} and nobody is seen to work on them; {mean} with the rest of what is undecided, {share}. Whether its thread was busy with requests that were not kept is known with `watch --requests all`.",
+    ),
+    rule(
         "sending",
         Place::Undecided,
         &[Segment::Send],
@@ -298,6 +305,8 @@ pub(crate) struct Facts {
     pub(crate) server_stalled: u64,
     /// Of the scope's time: waits for a connection, put where it was held up.
     pub(crate) chained: Ledger,
+    /// Every request of the servers was kept: a thread that is seen to do nothing for others did nothing for them.
+    pub(crate) all_kept: bool,
 }
 
 impl Facts {
@@ -403,7 +412,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
 }
 
 fn chained(place: Place, facts: &Facts) -> u64 {
-    let of_place = Segment::ALL.into_iter().filter(|segment| segment.place() == place);
+    let of_place = Segment::ALL.into_iter().filter(|&segment| place_of(segment, facts) == place);
     of_place.fold(0, |sum, segment| sum.saturating_add(facts.chained.get(segment)))
 }
 
@@ -445,11 +454,7 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
         if ns == 0 {
             continue;
         }
-        // A listen queue that overflows is a server that does not accept.
-        let place = match segment {
-            Segment::Connect if facts.listen_drops => Place::SocketQueue,
-            segment => segment.place(),
-        };
+        let place = place_of(segment, facts);
         let (sum, lead, most) = places.entry(place).or_default();
         *sum = sum.saturating_add(ns);
         if ns > *most {
@@ -462,6 +467,17 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
     move_to_platform(&mut places, &server, facts.server_stalled);
     places.retain(|_, (ns, ..)| *ns > 0);
     places
+}
+
+/// Who answers for a segment, with what is known beside the time.
+fn place_of(segment: Segment, facts: &Facts) -> Place {
+    match segment {
+        // A listen queue that overflows is a server that does not accept.
+        Segment::Connect if facts.listen_drops => Place::SocketQueue,
+        // The thread may have worked on requests that were not kept.
+        Segment::SocketQueue | Segment::LoopWait if !facts.all_kept => Place::Undecided,
+        segment => segment.place(),
+    }
 }
 
 /// `stalled` of the time of `from` is the platform's: the host that they are on did not run.

@@ -10,7 +10,7 @@ use std::path::Path;
 use explain::{Client, HostRecord, Segment, Server};
 use export::{requests, served};
 use record::document::{
-    ArrivalStamps, Document, Host, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
+    ArrivalStamps, Document, Host, Kept, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
 use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
@@ -102,6 +102,21 @@ pub struct Read {
     pub client: Client,
     pub servers: Vec<Server>,
     pub hosts: Vec<HostRecord>,
+}
+
+impl Read {
+    /// As if few requests had been kept, the same on both sides: one in `of`.
+    pub fn keep_one_in(&mut self, of: usize) {
+        let (kept, rows) = self.client.rows.as_mut().unwrap();
+        *rows = rows.drain(..).step_by(of).collect();
+        let count = rows.len();
+        kept.kept = format!("slowest={count}");
+        let server = &mut self.servers[0];
+        server.served = server.served.drain(..).step_by(of).collect();
+        let ObservationBody::Watch(results) = &mut server.observed.document.body else { unreachable!() };
+        let kept = results.kept.as_mut().unwrap();
+        (kept.requests, kept.rows) = (format!("slowest={count}"), count as u64);
+    }
 }
 
 impl World {
@@ -282,7 +297,10 @@ impl World {
             socket_queue_ns: None,
             parts_ns,
         };
-        let results = WatchResults { digests: vec![digest], ..WatchResults::default() };
+        let requests = self.served.len() as u64;
+        let kept = Kept { requests: "all".to_owned(), rows: requests, lost: 0 };
+        let results =
+            WatchResults { digests: vec![digest], kept: Some(kept), requests, ..WatchResults::default() };
         let body = ObservationBody::Watch(Box::new(results));
         let mut document = observation(ObservationKind::Watch, body);
         if self.other_boot {
