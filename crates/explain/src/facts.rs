@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use export::requests::Row;
-use record::Phase;
+use record::{LATE, Phase, Second};
 use units::Nanos;
 
 use crate::band::Scope;
 use crate::clocks::same_boot;
 use crate::explanation::{Server, Told};
 use crate::join::{By, is_loopback};
-use crate::place::Segment;
 use crate::rules::Facts;
 
 /// A request that is under way for longer tells nothing new.
@@ -22,18 +20,13 @@ impl Told<'_> {
         let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));
         let drops = self.client.seconds.iter().filter_map(|second| second.host.listen_drops);
         let drops = drops.fold(0, u64::saturating_add);
-        let during = self.seconds_of(scope);
-        let own = during.iter().filter_map(|&second| self.client.seconds[second].hiccup_max_ns).max();
-        let count = scope.rows.len().max(1) as u64;
-        let lags = scope.sums.get(Segment::ScheduleLag).saturating_add(scope.sums.get(Segment::ClientLag));
-        let client_mean = lags / count;
         let by_time =
             scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
         let (client_stalled, server_stalled) = self.stalled(scope);
         Facts {
             culprit: self.culprit(scope),
             busiest: self.busiest(),
-            own_stall: own.map(Nanos).filter(|own| own.0 > client_mean && client_mean > 0),
+            own_stall: self.own_stall(scope),
             host_stall: self.longest_stall(scope),
             between: by_time.count() * 2 > scope.rows.len(),
             listen_drops: is_here && drops > 0,
@@ -63,16 +56,31 @@ impl Told<'_> {
         (client, rest)
     }
 
-    /// The client's seconds in which requests of the scope were under way.
-    fn seconds_of(&self, scope: &Scope) -> BTreeSet<usize> {
-        if scope.rows.is_empty() {
-            return (0..self.client.seconds.len()).collect();
+    /// The longest stall of the client's own meter that explains its lags: those of at least [`LATE`] that are no longer
+    /// than a stall of their own second must have most of the client's time.
+    fn own_stall(&self, scope: &Scope) -> Option<Nanos> {
+        let (mut explained, mut all, mut longest) = (0u64, 0u64, 0);
+        for row in scope.rows.iter().map(|one| &self.rows[one.row]) {
+            for phase in [Phase::ScheduleLag, Phase::ClientLag] {
+                let lag = row.phase(phase).unwrap_or_default();
+                let until = row.end_of(phase).0;
+                let during = self.seconds_between(until.saturating_sub(lag.0), until);
+                let stall = during.iter().filter_map(|second| second.hiccup_max_ns).max().unwrap_or(0);
+                all = all.saturating_add(lag.0);
+                if lag >= LATE && lag.0 <= stall {
+                    explained = explained.saturating_add(lag.0);
+                    longest = stall.max(longest);
+                }
+            }
         }
-        let starts: Vec<u64> = self.client.seconds.iter().map(|second| second.start_ns).collect();
-        let place = |at: Nanos| starts.partition_point(|&start| start <= at.0).saturating_sub(1);
-        let under_way = |row: &Row| place(row.intended)..=place(row.end_of(Phase::ClientLag));
-        let rows = scope.rows.iter().flat_map(|one| under_way(&self.rows[one.row]).take(MOST_SECONDS));
-        rows.filter(|&second| second < starts.len()).collect()
+        (explained > all / 2).then_some(Nanos(longest))
+    }
+
+    /// The client's seconds that lie in a stretch of its run, in part.
+    fn seconds_between(&self, from: u64, until: u64) -> &[Second] {
+        let place = |at: u64| self.client.seconds.partition_point(|second| second.start_ns <= at);
+        let first = place(from).saturating_sub(1);
+        &self.client.seconds[first..place(until).clamp(first, first.saturating_add(MOST_SECONDS))]
     }
 
     /// Of the client's host, while requests of the scope were under way.

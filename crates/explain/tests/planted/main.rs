@@ -139,6 +139,24 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
     );
 }
 
+/// If this fails, a client that is late all the time is said to stand still for one long stall of another second, or for
+/// a stall that is shorter than what it was late.
+#[test]
+fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long() {
+    let rule = |stall_ns: u64, is_stalled: fn(usize) -> bool| {
+        let mut read = World::of(200, Plant::Late).write();
+        for (index, second) in read.client.seconds.iter_mut().enumerate() {
+            second.hiccup_max_ns = Some(if is_stalled(index) { stall_ns } else { MS / 10 });
+        }
+        let found = explain(&read.client, read.servers, &[]);
+        assert_eq!(found.blame.place, Place::Client, "{found:#?}");
+        found.sentences[0].rule
+    };
+    assert_eq!(rule(60 * MS, |_| true), "client-stalled");
+    assert_eq!(rule(60 * MS, |index| index == 1), "client-late-to-send");
+    assert_eq!(rule(40 * MS, |_| true), "client-late-to-send");
+}
+
 /// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
 /// the pool.
 #[test]
