@@ -405,6 +405,9 @@ impl Told<'_> {
         let lost = self.client.document.results.as_ref().and_then(|results| results.kept.as_ref());
         let lost = lost.map_or(0, |kept| kept.lost);
         note(lost > 0, format!("{} requests came too fast to be kept by the client.", report::count(lost)));
+        for name in &self.surroundings.ignored {
+            note(true, format!("{name} is of another host or boot: nothing of it is used."));
+        }
         note(
             by_averages,
             "Requests could not be found at the server: what is said of it are its averages over the run."

@@ -38,9 +38,11 @@ impl Told<'_> {
         }
     }
 
-    /// How much of the scope lies within stalls of the client's host: of the client's own time, and of the rest.
+    /// How much of the scope lies within stalls of the client's host by nobody's doing on it: of the client's own time,
+    /// and of the rest, where the servers are on that host.
     fn stalled(&self, scope: &Scope) -> (u64, u64) {
         let zero = self.client.zero();
+        let is_server_s = !self.servers.is_empty() && self.is_on_server_s_host();
         let (mut client, mut rest) = (0u64, 0u64);
         for one in &scope.rows {
             let row = &self.rows[one.row];
@@ -48,10 +50,12 @@ impl Told<'_> {
                 .map(|at| zero.saturating_add(at.0));
             let [arrived, read] = [row.end_of(Phase::Receive), row.end_of(Phase::ClientLag)]
                 .map(|at| zero.saturating_add(at.0));
-            let stalled = |from, to, of_platform| self.surroundings.stalled(from, to, of_platform);
-            client = client.saturating_add(stalled(edges[0], edges[1], false));
-            client = client.saturating_add(stalled(arrived, read, false));
-            rest = rest.saturating_add(stalled(edges[2], arrived, true));
+            let excused = |from, to| self.surroundings.excused(from, to);
+            client = client.saturating_add(excused(edges[0], edges[1]));
+            client = client.saturating_add(excused(arrived, read));
+            if is_server_s {
+                rest = rest.saturating_add(excused(edges[2], arrived));
+            }
         }
         (client, rest)
     }
@@ -91,8 +95,7 @@ impl Told<'_> {
             let [from, to] = [row.intended, row.end_of(Phase::ClientLag)].map(|at| zero.saturating_add(at.0));
             self.surroundings.longest(from, to)
         });
-        let all = Some(Nanos(self.surroundings.longest_stall_ns)).filter(|stall| stall.0 > 0);
-        if scope.rows.is_empty() { all } else { longest.max() }
+        longest.max()
     }
 
     fn culprit(&self, scope: &Scope) -> Option<String> {

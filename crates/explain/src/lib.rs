@@ -17,6 +17,7 @@ mod ledger;
 mod place;
 mod rules;
 mod seconds;
+mod stalls;
 mod text;
 
 pub use explanation::{Client, Explanation, Server, explain};

@@ -480,16 +480,19 @@ fn place_of(segment: Segment, facts: &Facts) -> Place {
     }
 }
 
-/// `stalled` of the time of `from` is the platform's: the host that they are on did not run.
-fn move_to_platform(places: &mut ByPlace, from: &[Place], mut stalled: u64) {
-    let mut moved = 0;
+/// `stalled` of the time of `from` is the platform's: the host that they are on did not run. Each gives as much of its
+/// time, for which of them it hit is not told.
+fn move_to_platform(places: &mut ByPlace, from: &[Place], stalled: u64) {
+    let all: u128 = from.iter().filter_map(|place| places.get(place)).map(|(ns, ..)| u128::from(*ns)).sum();
+    let stalled = u128::from(stalled).min(all);
+    let mut moved = 0u64;
     for place in from {
         let Some((ns, _, most)) = places.get_mut(place) else { continue };
-        let some = stalled.min(*ns);
+        // No more than `ns`, as `stalled` is no more than all.
+        let some = (u128::from(*ns) * stalled / all.max(1)) as u64;
         *ns -= some;
         // Which segment was taken from is not told: no more of it is left than of all.
         *most = (*most).min(*ns);
-        stalled -= some;
         moved = some.saturating_add(moved);
     }
     if moved > 0 {

@@ -112,6 +112,19 @@ fn a_stall_of_the_host_excuses_its_client() {
     assert_eq!(first(&[(S::ClientLag, 50)], &facts).1, Place::Client);
 }
 
+/// If this fails, the work of a server is excused by a stall that may have hit its network or its disk.
+#[test]
+fn what_a_stall_excuses_of_the_server_each_of_its_places_gives_by_its_time() {
+    let mut sums = Ledger::default();
+    for (segment, ms) in [(S::OnCpu, 40), (S::Disk, 40), (S::ToClient, 20)] {
+        sums.put(segment, ms * 1_000_000);
+    }
+    let facts = Facts { server_stalled: 50_000_000, ..all_kept() };
+    let shares = judge("these", &sums, 1, &facts).0.places;
+    let expected = [("platform", 0.5), ("handler_cpu", 0.2), ("handler_blocked", 0.2), ("network", 0.1)];
+    assert_eq!(shares, expected.into());
+}
+
 /// If this fails, a sentence speaks of more time in a part than in the whole.
 #[test]
 fn what_a_stall_excuses_is_no_longer_told_of_the_client() {

@@ -171,10 +171,36 @@ fn a_burst_after_a_stall_is_the_client_s() {
 #[test]
 fn a_host_that_does_not_run_excuses_its_client() {
     let mut world = World::of(200, Plant::Unread);
-    world.hiccup = true;
+    world.hiccup = Some("stolen");
+    let mut read = world.write();
+    let found = explain(&read.client, read.servers.clone(), &read.hosts);
+    assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
+    // That of another host does not, and it is said.
+    read.hosts[0].observed.document.host.boot_id = Some("other".to_owned());
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 0), "{found:#?}");
+    assert!(
+        found.notes.iter().any(|note| note.starts_with("hiccup is of another host")),
+        "{:?}",
+        found.notes
+    );
+    // Nor does the work of others on it.
+    world.hiccup = Some("run_queue");
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
-    assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
+    assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 1), "{found:#?}");
+}
+
+/// If this fails, a stall of the client's host is told of a server that was on another one.
+#[test]
+fn a_host_that_does_not_run_excuses_no_server_of_another_host() {
+    for (is_far, place) in [(false, Place::Platform), (true, Place::Network)] {
+        let mut world = World::of(200, Plant::Back);
+        (world.hiccup, world.other_boot) = (Some("stolen"), is_far);
+        let read = world.write();
+        let found = explain(&read.client, read.servers, &read.hosts);
+        assert_eq!(found.blame.place, place, "{found:#?}");
+    }
 }
 
 /// A relay has connections of its own to the server: the ends differ, the times tell.

@@ -89,8 +89,8 @@ pub struct World {
     plant: Plant,
     pub requests: Vec<Request>,
     pub served: Vec<Served>,
-    /// There is a record of `hiccup` with a stall where each request is late.
-    pub hiccup: bool,
+    /// There is a record of `hiccup` with a stall of this cause where each request is late.
+    pub hiccup: Option<&'static str>,
     /// The server's clock is another one,
     pub other_boot: bool,
     /// and was held against the client's.
@@ -126,7 +126,7 @@ impl World {
             plant,
             requests: Vec::new(),
             served: Vec::new(),
-            hiccup: false,
+            hiccup: None,
             other_boot: false,
             clocks: None,
         };
@@ -239,8 +239,11 @@ impl World {
         let (client, watch) = (folder.path().join("client"), folder.path().join("watch"));
         self.write_client(&client);
         self.write_watch(&watch);
-        let hosts =
-            if self.hiccup { vec![self.write_hiccup(&folder.path().join("hiccup"))] } else { Vec::new() };
+        let hosts = if let Some(cause) = self.hiccup {
+            vec![self.write_hiccup(&folder.path().join("hiccup"), cause)]
+        } else {
+            Vec::new()
+        };
         let mut rows = Vec::new();
         let file = File::open(client.join("requests.parquet")).unwrap();
         let kept = requests::read(file, |row| rows.push(row)).unwrap();
@@ -329,14 +332,16 @@ impl World {
         writer.finish(&document).unwrap();
     }
 
-    /// A stall from each answer's arrival until the client has read it.
-    fn write_hiccup(&self, path: &Path) -> HostRecord {
+    /// A stall from each answer's arrival until the client has read it; or before it, where the way back is long.
+    fn write_hiccup(&self, path: &Path, cause: &str) -> HostRecord {
         let document = observation(ObservationKind::Hiccup, ObservationBody::Hiccup(Box::default()));
         let mut writer = ObservationWriter::create(path, &document).unwrap();
         let stalls = self.requests.iter().map(|request| {
             let lag = request.phase(Phase::ClientLag).unwrap().0;
-            let at = request.ended.0 - lag - WATCH_ZERO;
-            serde_json::json!({ "at_ns": at, "length_ns": lag, "causes_ns": { "unknown": lag } })
+            let arrived = request.ended.0 - lag - WATCH_ZERO;
+            let (at, lag) =
+                if self.plant == Plant::Back { (arrived - 50 * MS, 50 * MS) } else { (arrived, lag) };
+            serde_json::json!({ "at_ns": at, "length_ns": lag, "causes_ns": { cause: lag } })
         });
         let line = serde_json::json!({ "stalls": stalls.collect::<Vec<_>>() });
         writer.append(&line, Nanos::ZERO, Nanos::from_secs(60), &[]).unwrap();
