@@ -174,7 +174,7 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
         schema_version: SCHEMA_VERSION,
         client: client.name.clone(),
         servers: servers.iter().map(|server| server.name.clone()).collect(),
-        notes: told.notes(&clocks, by_averages),
+        notes: told.notes(&scope, &clocks, by_averages),
         blame,
         sentences,
         bands: shown,
@@ -357,7 +357,7 @@ impl Told<'_> {
         explained.iter().rev().take(SLOWEST).map(slow).collect()
     }
 
-    fn notes(&self, clocks: &[Clocks], by_averages: bool) -> Vec<String> {
+    fn notes(&self, scope: &Scope, clocks: &[Clocks], by_averages: bool) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |when: bool, text: String| {
             if when {
@@ -405,6 +405,21 @@ impl Told<'_> {
         let lost = self.client.document.results.as_ref().and_then(|results| results.kept.as_ref());
         let lost = lost.map_or(0, |kept| kept.lost);
         note(lost > 0, format!("{} requests came too fast to be kept by the client.", report::count(lost)));
+        let time = |rows: &[Explained], counts: fn(&Explained) -> bool| -> (u64, f64) {
+            let counted = rows.iter().filter(|one| counts(one));
+            counted.fold((0, 0.0), |(rows, ns), one| (rows + 1, ns + one.response.0 as f64))
+        };
+        let (missing, missing_ns) = time(&scope.rows, |one| !one.joined);
+        let (all, all_ns) = time(&scope.rows, |_| true);
+        note(
+            missing > 0 && !self.servers.is_empty(),
+            format!(
+                "{} of the {} requests that are explained were not found at a server; they have {} of their time.",
+                report::count(missing),
+                report::count(all),
+                report::percent(missing_ns / all_ns.max(1.0))
+            ),
+        );
         for name in &self.surroundings.ignored {
             note(true, format!("{name} is of another host or boot: nothing of it is used."));
         }

@@ -14,12 +14,13 @@ use crate::rules::Facts;
 /// A request that is under way for longer tells nothing new.
 const MOST_SECONDS: usize = 3_600;
 
+/// When a connect that was not answered is sent again: a connection that a full listen queue turned away takes as long.
+const ASKED_AGAIN: Nanos = Nanos::from_secs(1);
+
 impl Told<'_> {
     pub(crate) fn facts(&self, scope: &Scope, by_averages: bool) -> Facts {
         // Counted where the client is: what another host turns away is not seen there.
         let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));
-        let drops = self.client.seconds.iter().filter_map(|second| second.host.listen_drops);
-        let drops = drops.fold(0, u64::saturating_add);
         let by_time =
             scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
         let (client_stalled, server_stalled) = self.stalled(scope);
@@ -29,7 +30,7 @@ impl Told<'_> {
             own_stall: self.own_stall(scope),
             host_stall: self.longest_stall(scope),
             between: by_time.count() * 2 > scope.rows.len(),
-            listen_drops: is_here && drops > 0,
+            listen_drops: if is_here { self.listen_drops(scope) } else { 0 },
             no_server: self.servers.is_empty(),
             client_stalled,
             server_stalled,
@@ -78,6 +79,22 @@ impl Told<'_> {
             }
         }
         (explained > all / 2).then_some(Nanos(longest))
+    }
+
+    /// How many connections listeners of this host turned away in seconds in which connects of the scope hung for as
+    /// long as it takes to ask again.
+    fn listen_drops(&self, scope: &Scope) -> u64 {
+        let mut drops = BTreeMap::new();
+        for row in scope.rows.iter().map(|one| &self.rows[one.row]) {
+            let Some(length) = row.phase(Phase::Connect).filter(|&length| length >= ASKED_AGAIN) else {
+                continue;
+            };
+            let until = row.end_of(Phase::Connect).0;
+            for second in self.seconds_between(until.saturating_sub(length.0), until) {
+                drops.insert(second.start_ns, second.host.listen_drops.unwrap_or(0));
+            }
+        }
+        drops.into_values().fold(0, u64::saturating_add)
     }
 
     /// The client's seconds that lie in a stretch of its run, in part.

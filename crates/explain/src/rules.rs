@@ -26,7 +26,7 @@ pub(crate) enum Fact {
     OwnStall,
     /// The client and the server were joined by time: something lies between them.
     Between,
-    /// The kernel turned connections away from a full listen queue.
+    /// Listeners of this host turned connections away while connects hung.
     ListenDrops,
     /// There is no record of a server.
     NoServer,
@@ -40,7 +40,8 @@ pub(crate) struct Rule {
     /// Which segment must have most of the place's time; empty for any.
     pub(crate) lead: &'static [Segment],
     pub(crate) fact: Fact,
-    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{busiest}`, `{stall}`.
+    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{busiest}`, `{stall}`,
+    /// `{drops}`.
     pub(crate) words: &'static str,
 }
 
@@ -137,7 +138,7 @@ pub(crate) const RULES: &[Rule] = &[
         Place::SocketQueue,
         &[Segment::Connect],
         Fact::ListenDrops,
-        "The server does not accept: connects take {lead} a request, {share}, and the kernel turned connections away from a full listen queue.",
+        "The server does not accept: connects take {lead} a request, {share}, and meanwhile a listener of this host turned {drops} away.",
     ),
     rule(
         "socket-queue",
@@ -298,7 +299,8 @@ pub(crate) struct Facts {
     pub(crate) own_stall: Option<Nanos>,
     pub(crate) host_stall: Option<Nanos>,
     pub(crate) between: bool,
-    pub(crate) listen_drops: bool,
+    /// Connections that listeners of this host turned away while connects of the scope hung.
+    pub(crate) listen_drops: u64,
     pub(crate) no_server: bool,
     /// Of the scope's time: what of the client's lies within stalls of its host, and what of the server's does.
     pub(crate) client_stalled: u64,
@@ -317,7 +319,7 @@ impl Facts {
             Fact::Busiest => self.busiest.is_some(),
             Fact::OwnStall => self.own_stall.is_some(),
             Fact::Between => self.between,
-            Fact::ListenDrops => self.listen_drops,
+            Fact::ListenDrops => self.listen_drops > 0,
             Fact::NoServer => self.no_server,
         }
     }
@@ -389,6 +391,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 .replace("{share}", &format!("{} of the time of {over}", percent(share(ns))))
                 .replace("{mean}", &mean(ns))
                 .replace("{lead}", &mean(lead_ns))
+                .replace("{drops}", &report::count(facts.listen_drops))
                 .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
                 .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
                 .replace("{stall}", &stall.unwrap_or_default().to_string());
@@ -473,7 +476,7 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
 fn place_of(segment: Segment, facts: &Facts) -> Place {
     match segment {
         // A listen queue that overflows is a server that does not accept.
-        Segment::Connect if facts.listen_drops => Place::SocketQueue,
+        Segment::Connect if facts.listen_drops > 0 => Place::SocketQueue,
         // The thread may have worked on requests that were not kept.
         Segment::SocketQueue | Segment::LoopWait if !facts.all_kept => Place::Undecided,
         segment => segment.place(),

@@ -39,7 +39,7 @@ fn cases() -> Vec<Case> {
         ("network-lookup", vec![(S::Resolve, 50)], none()),
         ("network-connect", vec![(S::Connect, 50)], none()),
         ("network-both-ways", vec![(S::Network, 50), (S::OnCpu, 20)], none()),
-        ("listen-queue", vec![(S::Connect, 50)], Facts { listen_drops: true, ..none() }),
+        ("listen-queue", vec![(S::Connect, 50)], Facts { listen_drops: 3, ..none() }),
         ("socket-queue", vec![(S::SocketQueue, 50), (S::OnCpu, 1)], none()),
         ("cpu-behind", vec![(S::BehindCpu, 50), (S::OnCpu, 10), (S::SocketQueue, 10)], none()),
         ("cpu-yields", vec![(S::Yielded, 50), (S::OnCpu, 10)], none()),

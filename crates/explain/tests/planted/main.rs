@@ -265,6 +265,29 @@ fn without_a_record_of_the_server_server_and_network_are_undivided() {
     assert_eq!(explain(&read.client, Vec::new(), &[]).blame.place, Place::Client);
 }
 
+/// If this fails, the requests that a server never saw are dropped, and the blame is still said to be of all.
+#[test]
+fn requests_that_were_not_found_stay_in_what_is_explained() {
+    let mut read = World::of(300, Plant::Part(Part::OnCpu)).write();
+    read.servers[0].served.truncate(150);
+    for row in &mut read.client.rows.as_mut().unwrap().1[150..] {
+        row.response = row.response + Nanos(20 * MS);
+        let wait = &mut row.phases[Phase::Wait as usize];
+        *wait = wait.map(|wait| wait + Nanos(20 * MS));
+    }
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!((found.blame.rows, found.blame.over.as_str()), (300, "all answered requests"), "{found:#?}");
+    assert_eq!(found.blame.explained_ns, found.bands[0].sum_ns);
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.starts_with("150 of the 300 requests that are explained were not")),
+        "{:?}",
+        found.notes
+    );
+}
+
 /// Requests were kept on neither side: sums and averages are what there is.
 #[test]
 fn without_requests_one_by_one_the_sums_are_explained() {
