@@ -288,6 +288,30 @@ fn requests_that_were_not_found_stay_in_what_is_explained() {
     );
 }
 
+/// If this fails, one connection that any listener of the host turned away at any time makes slow connects the server's.
+#[test]
+fn connections_turned_away_count_while_connects_hang() {
+    let first = |connect: u64, second: usize| {
+        let mut read = World::of(200, Plant::Pool).write();
+        for (index, row) in read.client.rows.as_mut().unwrap().1.iter_mut().enumerate() {
+            row.carried.as_mut().unwrap().server = "127.0.0.1:80".parse().unwrap();
+            if index < 20 {
+                row.phases[Phase::Connect as usize] = Some(Nanos(connect));
+                row.response = row.response + Nanos(connect);
+            }
+        }
+        read.client.seconds[second].host.listen_drops = Some(3);
+        let found = explain(&read.client, Vec::new(), &[]);
+        (found.blame.place, found.blame.sentence)
+    };
+    let (place, sentence) = first(1_200 * MS, 1);
+    assert_eq!(place, Place::SocketQueue, "{sentence}");
+    assert!(sentence.contains("a listener of this host turned 3 away"), "{sentence}");
+    // They hung from 0 s to 1.7 s, and the last is in second 4; a connect that took half a second was not turned away.
+    assert_eq!(first(1_200 * MS, 4).0, Place::Network);
+    assert_eq!(first(500 * MS, 0).0, Place::Network);
+}
+
 /// Requests were kept on neither side: sums and averages are what there is.
 #[test]
 fn without_requests_one_by_one_the_sums_are_explained() {
