@@ -15,7 +15,7 @@ use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::behind::Threads;
 use crate::chain::chain;
 use crate::clocks::{Clocks, Known};
-use crate::host::{HostRecord, Surroundings};
+use crate::host::{HostRecord, Planted, Surroundings};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
 use crate::ledger::{AtServer, Ledger, OneClock, TOLD_APART};
 use crate::place::{Place, Segment};
@@ -357,6 +357,21 @@ impl Told<'_> {
         explained.iter().rev().take(SLOWEST).map(slow).collect()
     }
 
+    /// Whether a disturbance was of the client, of a server, or on the way to what the client asked.
+    fn concerns(&self, planted: &Planted) -> bool {
+        let own = &self.client.document;
+        let servers = self.servers.iter().flat_map(|server| match &server.observed.document.body {
+            ObservationBody::Watch(results) => results.subject.pids.as_slice(),
+            _ => &[],
+        });
+        let is_party = |pid| own.host.pid == Some(pid) || servers.clone().any(|&server| server == pid);
+        let target = own.subject.url.split("://").last().and_then(|url| url.split('/').next());
+        let is_on_the_way = target
+            .filter(|target| !target.is_empty())
+            .is_some_and(|target| planted.what.split([' ', ',']).any(|word| word == target));
+        planted.pid.is_some_and(is_party) || is_on_the_way
+    }
+
     fn notes(&self, scope: &Scope, clocks: &[Clocks], by_averages: bool) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |when: bool, text: String| {
@@ -420,6 +435,10 @@ impl Told<'_> {
                 report::percent(missing_ns / all_ns.max(1.0))
             ),
         );
+        for planted in self.surroundings.planted.iter().filter(|planted| self.concerns(planted)) {
+            let length = Nanos(planted.in_effect_ns);
+            note(true, format!("For {length} of the run this was disturbed on purpose: {}.", planted.what));
+        }
         for name in &self.surroundings.ignored {
             note(true, format!("{name} is of another host or boot: nothing of it is used."));
         }

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::ObservationKind;
-use record::{Event, Observed};
+use record::Observed;
+use record::observation::disturb::Span;
+use record::observation::{ObservationBody, ObservationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -33,8 +34,10 @@ pub struct Surroundings {
     pub longest_stall_ns: u64,
     /// The processes that used most CPU time, by records of `cpu`.
     pub busiest: Vec<Busy>,
-    /// Disturbances that were planted meanwhile.
+    /// Disturbances that were in effect meanwhile: those that were planned and not done are none.
     pub disturbances: u64,
+    /// The same by their records.
+    pub planted: Vec<Planted>,
     #[serde(skip)]
     pub(crate) told: Stalls,
     /// Records of another host or boot, of which nothing is used.
@@ -48,6 +51,21 @@ pub struct Busy {
     pub pid: u64,
     pub name: String,
     pub cpu_ns: u64,
+}
+
+/// What a record of `disturb` did in the client's run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Planted {
+    /// `pause`, `cpu`, `memory`, `disk` or `net`.
+    pub means: String,
+    /// What was done to whom, for people.
+    pub what: String,
+    /// Who was disturbed, where it is one process.
+    pub pid: Option<u32>,
+    pub times: u64,
+    /// For how long of the run it was in effect.
+    pub in_effect_ns: u64,
 }
 
 /// How many processes are named.
@@ -82,11 +100,9 @@ impl Surroundings {
                 }
             }
             found.told.add(&meters);
-            if observed.document.kind == ObservationKind::Disturb {
-                let planted = observed.events.iter().filter(|event| event.kind == "disturb");
-                let at = |event: &Event| zero.saturating_add(event.at_ns);
-                let during = planted.filter(|event| inside(at(event), at(event).saturating_add(1)));
-                found.disturbances += during.count() as u64;
+            if let Some(planted) = planted(observed, zero, (from, to)) {
+                found.disturbances = found.disturbances.saturating_add(planted.times);
+                found.planted.push(planted);
             }
         }
         let during: Vec<Stall> = stalls::within(&found.told.all, from, to).copied().collect();
@@ -114,6 +130,27 @@ impl Surroundings {
     pub(crate) fn excused(&self, from: u64, to: u64) -> u64 {
         stalls::overlap(&self.told.by_platform, from, to)
     }
+}
+
+/// What really was of the episodes of `disturb` within `from..to`.
+fn planted(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Planted> {
+    let ObservationBody::Disturb(results) = &observed.document.body else { return None };
+    let episodes = observed.events.iter().filter_map(|event| event.disturbance.as_ref());
+    let stretch = |real: &Span| {
+        // One without an end was never seen to be over.
+        let until = real.end_ns.map_or(u64::MAX, |end| zero.saturating_add(end));
+        Stall { from: zero.saturating_add(real.begin_ns), to: until }
+    };
+    let real: Vec<Stall> = episodes.filter_map(|episode| episode.real.as_ref()).map(stretch).collect();
+    let times = real.iter().filter(|one| one.from < to && one.to > from).count() as u64;
+    let planted = || Planted {
+        means: results.means.clone(),
+        what: results.what.clone(),
+        pid: results.pid,
+        times,
+        in_effect_ns: stalls::overlap(&stalls::merged(real), from, to),
+    };
+    (times > 0).then(planted)
 }
 
 fn add_use(fields: &Value, used: &mut BTreeMap<(u64, String), u64>) {

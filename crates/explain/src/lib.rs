@@ -21,6 +21,6 @@ mod stalls;
 mod text;
 
 pub use explanation::{Client, Explanation, Server, explain};
-pub use host::{HostRecord, Surroundings};
+pub use host::{HostRecord, Planted, Surroundings};
 pub use place::{Place, Segment};
 pub use text::text;

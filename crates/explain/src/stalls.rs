@@ -98,7 +98,7 @@ fn common(one: &[Stall], other: &[Stall]) -> Vec<Stall> {
 }
 
 /// In order and without overlap.
-fn merged(mut stalls: Vec<Stall>) -> Vec<Stall> {
+pub(crate) fn merged(mut stalls: Vec<Stall>) -> Vec<Stall> {
     stalls.sort_by_key(|stall| (stall.from, stall.to));
     let mut merged: Vec<Stall> = Vec::with_capacity(stalls.len());
     for stall in stalls {

@@ -312,6 +312,36 @@ fn connections_turned_away_count_while_connects_hang() {
     assert_eq!(first(500 * MS, 0).0, Place::Network);
 }
 
+/// If this fails, a relay that was there before the run is not spoken of, and one that was never made is.
+#[test]
+fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
+    let world = World::of(200, Plant::Back);
+    let mut read = world.write();
+    // The run is from 0.5 s to 6.5 s on the clock of the record.
+    read.hosts =
+        vec![world.write_disturb(&[Some((0, 2_500)), None, Some((3_500, 4_500)), Some((9_000, 9_500))])];
+    read.client.document.subject.url = "http://127.0.0.1:4000/plaintext".to_owned();
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!(found.surroundings.disturbances, 2);
+    let planted = &found.surroundings.planted[0];
+    assert_eq!((planted.times, planted.in_effect_ns), (2, 3_000 * MS));
+    let note =
+        "For 3.00 s of the run this was disturbed on purpose: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
+    assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
+    let mut out = Vec::new();
+    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("planted, for 3.00 s of the run in 2 times: relaying"), "{text}");
+    // One that ended before the run began, and one of other addresses.
+    read.client.document.subject.url = "http://127.0.0.1:400/".to_owned();
+    read.hosts = vec![world.write_disturb(&[Some((0, 400))])];
+    let found = explain(&read.client, Vec::new(), &read.hosts);
+    assert!(found.surroundings.planted.is_empty() && found.surroundings.disturbances == 0);
+    read.hosts = vec![world.write_disturb(&[Some((0, 2_500))])];
+    let found = explain(&read.client, Vec::new(), &read.hosts);
+    assert!(!found.notes.iter().any(|note| note.contains("on purpose")), "{:?}", found.notes);
+}
+
 /// Requests were kept on neither side: sums and averages are what there is.
 #[test]
 fn without_requests_one_by_one_the_sums_are_explained() {

@@ -12,12 +12,13 @@ use export::{requests, served};
 use record::document::{
     ArrivalStamps, Document, Host, Kept, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
+use record::observation::disturb::{Episode, Span};
 use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
-    Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
+    DisturbResults, Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
 };
 use record::{Carried, FolderWriter, Interval, Part, Phase, Protocol, Request, Served, Timeline};
-use record::{ClockReading, TwoClocks};
+use record::{ClockReading, Event, TwoClocks};
 use units::Nanos;
 
 pub const US: u64 = 1_000;
@@ -260,6 +261,30 @@ impl World {
             servers: vec![server],
             hosts,
         }
+    }
+
+    /// Episodes of a relay, in milliseconds from the record's zero; `None` was not done.
+    pub fn write_disturb(&self, real: &[Option<(u64, u64)>]) -> HostRecord {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disturb");
+        let what = "relaying 127.0.0.1:4000 to 127.0.0.1:5000".to_owned();
+        let results = DisturbResults { means: "net".to_owned(), what, ..DisturbResults::default() };
+        let document = observation(ObservationKind::Disturb, ObservationBody::Disturb(results));
+        ObservationWriter::create(&path, &document).unwrap();
+        let mut observed = read_observation(&path).unwrap();
+        let event = |(n, real): (usize, &Option<(u64, u64)>)| {
+            let real = real.map(|(from, to)| Span { begin_ns: from * MS, end_ns: Some(to * MS) });
+            let intended = Span { begin_ns: 0, end_ns: None };
+            let disturbance = Episode { n: n as u64, intended, real, facts: BTreeMap::new(), note: None };
+            Event {
+                at_ns: real.map_or(1_000 * MS, |real| real.begin_ns),
+                kind: "disturb".to_owned(),
+                text: "net".to_owned(),
+                disturbance: Some(disturbance),
+            }
+        };
+        observed.events = real.iter().enumerate().map(event).collect();
+        HostRecord { observed, name: "disturb".to_owned() }
     }
 
     fn write_client(&self, path: &Path) {
