@@ -420,6 +420,31 @@ impl Told<'_> {
         let lost = self.client.document.results.as_ref().and_then(|results| results.kept.as_ref());
         let lost = lost.map_or(0, |kept| kept.lost);
         note(lost > 0, format!("{} requests came too fast to be kept by the client.", report::count(lost)));
+        note(
+            by_averages,
+            "Requests could not be found at the server: what is said of it are its averages over the run."
+                .to_owned(),
+        );
+        note(
+            self.join.by_time > 0,
+            format!(
+                "{} requests were found at the server by time alone: their connections have other ends there, so \
+                 something lies between.",
+                report::count(self.join.by_time)
+            ),
+        );
+        notes.extend(self.notes_around(scope));
+        notes
+    }
+
+    /// On what was not found of the scope, and on what else the records tell of the hosts.
+    fn notes_around(&self, scope: &Scope) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |when: bool, text: String| {
+            if when {
+                notes.push(text)
+            }
+        };
         let time = |rows: &[Explained], counts: fn(&Explained) -> bool| -> (u64, f64) {
             let counted = rows.iter().filter(|one| counts(one));
             counted.fold((0, 0.0), |(rows, ns), one| (rows + 1, ns + one.response.0 as f64))
@@ -442,19 +467,6 @@ impl Told<'_> {
         for name in &self.surroundings.ignored {
             note(true, format!("{name} is of another host or boot: nothing of it is used."));
         }
-        note(
-            by_averages,
-            "Requests could not be found at the server: what is said of it are its averages over the run."
-                .to_owned(),
-        );
-        note(
-            self.join.by_time > 0,
-            format!(
-                "{} requests were found at the server by time alone: their connections have other ends there, so \
-                 something lies between.",
-                report::count(self.join.by_time)
-            ),
-        );
         notes
     }
 }

@@ -271,7 +271,7 @@ fn requests_that_were_not_found_stay_in_what_is_explained() {
     let mut read = World::of(300, Plant::Part(Part::OnCpu)).write();
     read.servers[0].served.truncate(150);
     for row in &mut read.client.rows.as_mut().unwrap().1[150..] {
-        row.response = row.response + Nanos(20 * MS);
+        row.response += Nanos(20 * MS);
         let wait = &mut row.phases[Phase::Wait as usize];
         *wait = wait.map(|wait| wait + Nanos(20 * MS));
     }
@@ -297,7 +297,7 @@ fn connections_turned_away_count_while_connects_hang() {
             row.carried.as_mut().unwrap().server = "127.0.0.1:80".parse().unwrap();
             if index < 20 {
                 row.phases[Phase::Connect as usize] = Some(Nanos(connect));
-                row.response = row.response + Nanos(connect);
+                row.response += Nanos(connect);
             }
         }
         read.client.seconds[second].host.listen_drops = Some(3);
