@@ -90,8 +90,7 @@ fn ability(
 
 fn stamps() -> Ability {
     let means = "drive tells when an answer arrived from when the client read it (client_lag)";
-    let fix =
-        "a kernel with CONFIG_NETWORK_PHY_TIMESTAMPING or plain SO_TIMESTAMPNS; some sandboxes have neither";
+    let fix = "a kernel that stamps what arrives (SO_TIMESTAMPNS), as Linux does; some sandboxes do not";
     match StampProbe::start() {
         Ok(_) => ability("arrival_stamps", Status::Ok, "tried on loopback".to_owned(), means, fix),
         Err(why) => ability("arrival_stamps", Status::Missing, why, means, fix),

@@ -8,7 +8,7 @@
 use export::requests::Row;
 use record::Phase;
 
-use crate::band::{Band, Explained, Scope, ordinary};
+use crate::band::{Explained, Scope, Usual, ordinary};
 use crate::ledger::Ledger;
 use crate::place::Segment;
 
@@ -67,25 +67,25 @@ pub(crate) fn chain(scope: &mut Scope, explained: &[Explained], rows: &[Row]) {
 }
 
 /// The tenth that had its connection for the shortest time.
-fn quickest(explained: &[Explained]) -> Band {
+fn quickest(explained: &[Explained]) -> Usual {
     let mut sorted = explained.to_vec();
     sorted.sort_by_key(|one| {
         one.ledger.sum() - BEFORE.iter().map(|&segment| one.ledger.get(segment)).sum::<u64>()
     });
     sorted.truncate(explained.len().div_ceil(10));
-    Band::of("quickest", String::new(), &sorted)
+    Usual::of(&sorted)
 }
 
 fn portion(ns: u64, part: u64, whole: u64) -> u64 {
     if whole == 0 { 0 } else { (u128::from(ns) * u128::from(part) / u128::from(whole)) as u64 }
 }
 
-fn holder(one: &Explained, ordinary: &Band, row: &Row) -> Holder {
+fn holder(one: &Explained, ordinary: &Usual, row: &Row) -> Holder {
     let mut more = Ledger::default();
     let mut usual = 0;
     for segment in Segment::ALL.into_iter().filter(|segment| !BEFORE.contains(segment)) {
         let ns = one.ledger.get(segment);
-        let as_usual = ns.min(ordinary.mean(segment).0);
+        let as_usual = ns.min(ordinary.mean(one, segment).0);
         usual += as_usual;
         more.put(segment, ns - as_usual);
     }

@@ -1,6 +1,6 @@
 //! The whole of it: records in, an explanation out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use export::requests::{Row, Rows};
 use record::document::{Document, SCHEMA_VERSION};
@@ -14,12 +14,12 @@ use units::Nanos;
 use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::behind::Threads;
 use crate::chain::chain;
-use crate::clocks::{Clocks, Known, same_boot};
-use crate::host::{HostRecord, Surroundings};
+use crate::clocks::{Clocks, Known};
+use crate::host::{HostRecord, Planted, Surroundings};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
 use crate::ledger::{AtServer, Ledger, OneClock, TOLD_APART};
 use crate::place::{Place, Segment};
-use crate::rules::{Blame, Facts, Sentence, judge};
+use crate::rules::{Blame, Sentence, judge};
 use crate::seconds::{SecondOf, ServerSums, in_period, seconds};
 
 /// A record of `drive`.
@@ -69,7 +69,18 @@ impl Server {
             _ => &[],
         }
     }
+
+    /// Its requests that were not kept are too few to have held up others.
+    pub(crate) fn kept_all(&self) -> bool {
+        let ObservationBody::Watch(results) = &self.observed.document.body else { return false };
+        let Some(kept) = results.kept.as_ref().filter(|kept| kept.requests == "all") else { return false };
+        let missed = kept.lost.saturating_add(results.losses.of_events());
+        u128::from(missed) * MISSED <= u128::from(results.requests)
+    }
 }
+
+/// A server's record has all of its requests where it missed no more than one in so many.
+const MISSED: u128 = 100;
 
 /// Where the time of a client's requests went.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -145,7 +156,7 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
     chain(&mut scope, &explained, rows);
     let by_averages = divide_by_averages(&mut scope, &sums);
     let told = Told { client, servers, rows, matches: &matches, surroundings: &surroundings, join: &join };
-    let facts = told.facts(&scope);
+    let facts = told.facts(&scope, by_averages);
     let count = if scope.rows.is_empty() { client.total.counts.ok } else { scope.rows.len() as u64 };
     let (mut blame, mut sentences) = judge(&scope.over, &scope.sums, count, &facts);
     told.name_digest(&scope, &mut blame, &mut sentences);
@@ -163,7 +174,7 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
         schema_version: SCHEMA_VERSION,
         client: client.name.clone(),
         servers: servers.iter().map(|server| server.name.clone()).collect(),
-        notes: told.notes(&clocks, by_averages),
+        notes: told.notes(&scope, &clocks, by_averages),
         blame,
         sentences,
         bands: shown,
@@ -273,130 +284,21 @@ fn divide_by_averages(scope: &mut Scope, servers: &[ServerSums]) -> bool {
     true
 }
 
-/// A request that is under way for longer tells nothing new.
-const MOST_SECONDS: usize = 3_600;
-
 /// What is known, for the sentences beside the figures.
-struct Told<'a> {
-    client: &'a Client,
-    servers: &'a [Server],
-    rows: &'a [Row],
-    matches: &'a [Option<Match>],
-    surroundings: &'a Surroundings,
-    join: &'a JoinCounts,
+pub(crate) struct Told<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) servers: &'a [Server],
+    pub(crate) rows: &'a [Row],
+    pub(crate) matches: &'a [Option<Match>],
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) join: &'a JoinCounts,
 }
 
 impl Told<'_> {
-    fn served(&self, row: usize) -> Option<(&Server, &Served)> {
+    pub(crate) fn served(&self, row: usize) -> Option<(&Server, &Served)> {
         let Match { server, place, .. } = self.matches[row]?;
         let server = &self.servers[server];
         Some((server, &server.served[place]))
-    }
-
-    fn facts(&self, scope: &Scope) -> Facts {
-        // Counted where the client is: what another host turns away is not seen there.
-        let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));
-        let drops = self.client.seconds.iter().filter_map(|second| second.host.listen_drops);
-        let drops = drops.fold(0, u64::saturating_add);
-        let during = self.seconds_of(scope);
-        let own = during.iter().filter_map(|&second| self.client.seconds[second].hiccup_max_ns).max();
-        let count = scope.rows.len().max(1) as u64;
-        let lags = scope.sums.get(Segment::ScheduleLag).saturating_add(scope.sums.get(Segment::ClientLag));
-        let client_mean = lags / count;
-        let by_time =
-            scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
-        let (client_stalled, server_stalled) = self.stalled(scope);
-        Facts {
-            culprit: self.culprit(scope),
-            busiest: self.busiest(),
-            own_stall: own.map(Nanos).filter(|own| own.0 > client_mean && client_mean > 0),
-            host_stall: self.longest_stall(scope),
-            between: by_time.count() * 2 > scope.rows.len(),
-            listen_drops: is_here && drops > 0,
-            no_server: self.servers.is_empty(),
-            client_stalled,
-            server_stalled,
-            chained: scope.chained,
-        }
-    }
-
-    /// How much of the scope lies within stalls of the client's host: of the client's own time, and of the rest.
-    fn stalled(&self, scope: &Scope) -> (u64, u64) {
-        let zero = self.client.zero();
-        let (mut client, mut rest) = (0u64, 0u64);
-        for one in &scope.rows {
-            let row = &self.rows[one.row];
-            let edges = [row.intended, row.end_of(Phase::ScheduleLag), row.end_of(Phase::Send)]
-                .map(|at| zero.saturating_add(at.0));
-            let [arrived, read] = [row.end_of(Phase::Receive), row.end_of(Phase::ClientLag)]
-                .map(|at| zero.saturating_add(at.0));
-            let stalled = |from, to, of_platform| self.surroundings.stalled(from, to, of_platform);
-            client = client.saturating_add(stalled(edges[0], edges[1], false));
-            client = client.saturating_add(stalled(arrived, read, false));
-            rest = rest.saturating_add(stalled(edges[2], arrived, true));
-        }
-        (client, rest)
-    }
-
-    /// The client's seconds in which requests of the scope were under way.
-    fn seconds_of(&self, scope: &Scope) -> BTreeSet<usize> {
-        if scope.rows.is_empty() {
-            return (0..self.client.seconds.len()).collect();
-        }
-        let starts: Vec<u64> = self.client.seconds.iter().map(|second| second.start_ns).collect();
-        let place = |at: Nanos| starts.partition_point(|&start| start <= at.0).saturating_sub(1);
-        let under_way = |row: &Row| place(row.intended)..=place(row.end_of(Phase::ClientLag));
-        let rows = scope.rows.iter().flat_map(|one| under_way(&self.rows[one.row]).take(MOST_SECONDS));
-        rows.filter(|&second| second < starts.len()).collect()
-    }
-
-    /// Of the client's host, while requests of the scope were under way.
-    fn longest_stall(&self, scope: &Scope) -> Option<Nanos> {
-        let zero = self.client.zero();
-        let longest = scope.rows.iter().filter_map(|one| {
-            let row = &self.rows[one.row];
-            let [from, to] = [row.intended, row.end_of(Phase::ClientLag)].map(|at| zero.saturating_add(at.0));
-            self.surroundings.longest(from, to)
-        });
-        let all = Some(Nanos(self.surroundings.longest_stall_ns)).filter(|stall| stall.0 > 0);
-        if scope.rows.is_empty() { all } else { longest.max() }
-    }
-
-    fn culprit(&self, scope: &Scope) -> Option<String> {
-        let mut culprits: BTreeMap<(&str, u32), u64> = BTreeMap::new();
-        for (_, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
-            if let Some(culprit) = &served.culprit {
-                let sum = culprits.entry((&culprit.comm, culprit.pid)).or_default();
-                *sum = sum.saturating_add(culprit.time.0);
-            }
-        }
-        let ((comm, pid), time) = culprits.into_iter().max_by_key(|(_, time)| *time)?;
-        // Named by its thread, nobody would know it.
-        let is_client = self.client.document.host.pid == Some(pid) && self.is_on_server_s_host();
-        let who = if is_client { "this client itself, thread " } else { "" };
-        Some(format!("{who}{comm} (pid {pid}), {} in all", Nanos(time)))
-    }
-
-    fn is_on_server_s_host(&self) -> bool {
-        let own = &self.client.document;
-        self.servers.iter().all(|server| {
-            let document = &server.observed.document;
-            same_boot((&own.host, &own.time), (&document.host, &document.time)).is_some()
-        })
-    }
-
-    /// Who used most CPU time beside the server: no more than a hint.
-    fn busiest(&self) -> Option<String> {
-        if !self.is_on_server_s_host() {
-            return None;
-        }
-        let own: BTreeSet<u64> = self
-            .servers
-            .iter()
-            .flat_map(|server| server.served.iter().map(|served| u64::from(served.pid)))
-            .collect();
-        let busy = self.surroundings.busiest.iter().find(|busy| !own.contains(&busy.pid))?;
-        Some(format!("{} (pid {}) with {}", busy.name, busy.pid, Nanos(busy.cpu_ns)))
     }
 
     /// Which statement or route has most of the server's time in the scope.
@@ -455,7 +357,22 @@ impl Told<'_> {
         explained.iter().rev().take(SLOWEST).map(slow).collect()
     }
 
-    fn notes(&self, clocks: &[Clocks], by_averages: bool) -> Vec<String> {
+    /// Whether a disturbance was of the client, of a server, or on the way to what the client asked.
+    fn concerns(&self, planted: &Planted) -> bool {
+        let own = &self.client.document;
+        let servers = self.servers.iter().flat_map(|server| match &server.observed.document.body {
+            ObservationBody::Watch(results) => results.subject.pids.as_slice(),
+            _ => &[],
+        });
+        let is_party = |pid| own.host.pid == Some(pid) || servers.clone().any(|&server| server == pid);
+        let target = own.subject.url.split("://").last().and_then(|url| url.split('/').next());
+        let is_on_the_way = target
+            .filter(|target| !target.is_empty())
+            .is_some_and(|target| planted.what.split([' ', ',']).any(|word| word == target));
+        planted.pid.is_some_and(is_party) || is_on_the_way
+    }
+
+    fn notes(&self, scope: &Scope, clocks: &[Clocks], by_averages: bool) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |when: bool, text: String| {
             if when {
@@ -516,6 +433,40 @@ impl Told<'_> {
                 report::count(self.join.by_time)
             ),
         );
+        notes.extend(self.notes_around(scope));
+        notes
+    }
+
+    /// On what was not found of the scope, and on what else the records tell of the hosts.
+    fn notes_around(&self, scope: &Scope) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |when: bool, text: String| {
+            if when {
+                notes.push(text)
+            }
+        };
+        let time = |rows: &[Explained], counts: fn(&Explained) -> bool| -> (u64, f64) {
+            let counted = rows.iter().filter(|one| counts(one));
+            counted.fold((0, 0.0), |(rows, ns), one| (rows + 1, ns + one.response.0 as f64))
+        };
+        let (missing, missing_ns) = time(&scope.rows, |one| !one.joined);
+        let (all, all_ns) = time(&scope.rows, |_| true);
+        note(
+            missing > 0 && !self.servers.is_empty(),
+            format!(
+                "{} of the {} requests that are explained were not found at a server; they have {} of their time.",
+                report::count(missing),
+                report::count(all),
+                report::percent(missing_ns / all_ns.max(1.0))
+            ),
+        );
+        for planted in self.surroundings.planted.iter().filter(|planted| self.concerns(planted)) {
+            let length = Nanos(planted.in_effect_ns);
+            note(true, format!("For {length} of the run this was disturbed on purpose: {}.", planted.what));
+        }
+        for name in &self.surroundings.ignored {
+            note(true, format!("{name} is of another host or boot: nothing of it is used."));
+        }
         notes
     }
 }
@@ -530,8 +481,7 @@ fn of_server(server: &Server, known: Known) -> Vec<String> {
         notes.push(of_clocks(name, known));
     }
     if let ObservationBody::Watch(results) = &server.observed.document.body {
-        let losses = results.losses;
-        let lost = losses.ring_full.saturating_add(losses.map_full).saturating_add(losses.recursion);
+        let lost = results.losses.of_events();
         if lost > 0 {
             notes
                 .push(format!("{name} lost {} events or requests: some are not found.", report::count(lost)));

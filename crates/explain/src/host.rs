@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use record::observation::ObservationKind;
-use record::{Event, Observed};
+use record::Observed;
+use record::observation::disturb::Span;
+use record::observation::{ObservationBody, ObservationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,6 +15,7 @@ use units::Nanos;
 
 use crate::clocks::same_boot;
 use crate::explanation::Client;
+use crate::stalls::{self, Meters, Stall, Stalls};
 
 /// A record of `hiccup`, `cpu` or `disturb`, and where its times lie on the client's.
 #[derive(Debug)]
@@ -23,29 +25,24 @@ pub struct HostRecord {
     pub name: String,
 }
 
-/// One stretch in which a host stood still.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stall {
-    /// On the client's monotonic clock.
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-    /// By hypervisor, interrupts or the kernel itself: whoever ran had no part in it.
-    pub(crate) of_platform: bool,
-}
-
 /// What the records of the hosts say of the client's period, on its clock.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Surroundings {
-    /// Stalls of this host that a record of `hiccup` tells of, and the longest.
+    /// Stalls of this host that a record of `hiccup` tells of, of all its meters at once, and the longest.
     pub stalls: u64,
     pub longest_stall_ns: u64,
     /// The processes that used most CPU time, by records of `cpu`.
     pub busiest: Vec<Busy>,
-    /// Disturbances that were planted meanwhile.
+    /// Disturbances that were in effect meanwhile: those that were planned and not done are none.
     pub disturbances: u64,
+    /// The same by their records.
+    pub planted: Vec<Planted>,
     #[serde(skip)]
-    pub(crate) told: Vec<Stall>,
+    pub(crate) told: Stalls,
+    /// Records of another host or boot, of which nothing is used.
+    #[serde(skip)]
+    pub(crate) ignored: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -54,6 +51,21 @@ pub struct Busy {
     pub pid: u64,
     pub name: String,
     pub cpu_ns: u64,
+}
+
+/// What a record of `disturb` did in the client's run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Planted {
+    /// `pause`, `cpu`, `memory`, `disk` or `net`.
+    pub means: String,
+    /// What was done to whom, for people.
+    pub what: String,
+    /// Who was disturbed, where it is one process.
+    pub pid: Option<u32>,
+    pub times: u64,
+    /// For how long of the run it was in effect.
+    pub in_effect_ns: u64,
 }
 
 /// How many processes are named.
@@ -67,9 +79,13 @@ impl Surroundings {
         for record in records {
             let observed = &record.observed;
             let (own, other) = (&client.document, &observed.document);
-            let Some(later) = same_boot((&own.host, &own.time), (&other.host, &other.time)) else { continue };
+            let Some(later) = same_boot((&own.host, &own.time), (&other.host, &other.time)) else {
+                found.ignored.push(record.name.clone());
+                continue;
+            };
             let zero = i128::from(other.time.started_monotonic_ns) - later;
             let Ok(zero) = u64::try_from(zero) else { continue };
+            let mut meters = Meters::of(observed);
             let inside = |start: u64, end: u64| start < to && end > from;
             for line in &observed.lines {
                 let start = zero.saturating_add(line.start.0);
@@ -78,22 +94,20 @@ impl Surroundings {
                 }
                 let Ok(fields) = line.fields::<Value>() else { continue };
                 match observed.document.kind {
-                    ObservationKind::Hiccup => found.told.extend(stalls(&fields, zero)),
+                    ObservationKind::Hiccup => meters.add(&fields, zero),
                     ObservationKind::Cpu => add_use(&fields, &mut used),
                     _ => {}
                 }
             }
-            if observed.document.kind == ObservationKind::Disturb {
-                let planted = observed.events.iter().filter(|event| event.kind == "disturb");
-                let at = |event: &Event| zero.saturating_add(event.at_ns);
-                let during = planted.filter(|event| inside(at(event), at(event).saturating_add(1)));
-                found.disturbances += during.count() as u64;
+            found.told.add(&meters);
+            if let Some(planted) = planted(observed, zero, (from, to)) {
+                found.disturbances = found.disturbances.saturating_add(planted.times);
+                found.planted.push(planted);
             }
         }
-        found.told.retain(|stall| stall.from < to && stall.to > from);
-        found.told = merged(found.told);
-        found.stalls = found.told.len() as u64;
-        found.longest_stall_ns = found.told.iter().map(|stall| stall.to - stall.from).max().unwrap_or(0);
+        let during: Vec<Stall> = stalls::within(&found.told.all, from, to).copied().collect();
+        found.stalls = during.len() as u64;
+        found.longest_stall_ns = during.iter().map(|stall| stall.to - stall.from).max().unwrap_or(0);
         let mut busiest: Vec<_> =
             used.into_iter().map(|((pid, name), cpu_ns)| Busy { pid, name, cpu_ns }).collect();
         busiest.sort_by_key(|busy| std::cmp::Reverse(busy.cpu_ns));
@@ -102,36 +116,41 @@ impl Surroundings {
         found
     }
 
-    /// The longest stall that lies within `from..to` in part.
+    /// The longest stall by nobody's doing on the host that lies within `from..to` in part.
     pub(crate) fn longest(&self, from: u64, to: u64) -> Option<Nanos> {
-        let first = self.told.partition_point(|stall| stall.to <= from);
-        let stalls = self.told[first..].iter().take_while(|stall| stall.from < to);
-        stalls.map(|stall| Nanos(stall.to - stall.from)).max()
+        stalls::within(&self.told.by_platform, from, to).map(|stall| Nanos(stall.to - stall.from)).max()
     }
 
-    /// How much of `from..to` the host stood still; `of_platform`: by nobody's doing on it.
-    pub(crate) fn stalled(&self, from: u64, to: u64, of_platform: bool) -> u64 {
-        let first = self.told.partition_point(|stall| stall.to <= from);
-        let stalls = self.told[first..].iter().take_while(|stall| stall.from < to);
-        let counted = stalls.filter(|stall| stall.of_platform || !of_platform);
-        counted.map(|stall| stall.to.min(to) - stall.from.max(from)).sum()
+    /// How much of `from..to` the host stood still, whatever the cause.
+    pub(crate) fn stalled(&self, from: u64, to: u64) -> u64 {
+        stalls::overlap(&self.told.all, from, to)
+    }
+
+    /// How much of `from..to` it stood still by nobody's doing on it: that excuses whoever wanted to run.
+    pub(crate) fn excused(&self, from: u64, to: u64) -> u64 {
+        stalls::overlap(&self.told.by_platform, from, to)
     }
 }
 
-/// The stalls of a line of `hiccup`, but those in which the meter itself was stopped.
-fn stalls(fields: &Value, zero: u64) -> Vec<Stall> {
-    let of = |value: &Value, name: &str| value.pointer(name).and_then(Value::as_u64).unwrap_or(0);
-    let told = fields.get("stalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let stalls = told.iter().filter_map(|stall| {
-        let length = of(stall, "/length_ns");
-        let cause = |name: &str| of(stall, &format!("/causes_ns/{name}"));
-        let by_platform = cause("stolen").saturating_add(cause("unknown"));
-        let from = zero.saturating_add(of(stall, "/at_ns"));
-        let is_stopped = cause("stopped") > length / 2;
-        let of_platform = by_platform > length / 2;
-        (!is_stopped && length > 0).then(|| Stall { from, to: from.saturating_add(length), of_platform })
-    });
-    stalls.collect()
+/// What really was of the episodes of `disturb` within `from..to`.
+fn planted(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Planted> {
+    let ObservationBody::Disturb(results) = &observed.document.body else { return None };
+    let episodes = observed.events.iter().filter_map(|event| event.disturbance.as_ref());
+    let stretch = |real: &Span| {
+        // One without an end was never seen to be over.
+        let until = real.end_ns.map_or(u64::MAX, |end| zero.saturating_add(end));
+        Stall { from: zero.saturating_add(real.begin_ns), to: until }
+    };
+    let real: Vec<Stall> = episodes.filter_map(|episode| episode.real.as_ref()).map(stretch).collect();
+    let times = real.iter().filter(|one| one.from < to && one.to > from).count() as u64;
+    let planted = || Planted {
+        means: results.means.clone(),
+        what: results.what.clone(),
+        pid: results.pid,
+        times,
+        in_effect_ns: stalls::overlap(&stalls::merged(real), from, to),
+    };
+    (times > 0).then(planted)
 }
 
 fn add_use(fields: &Value, used: &mut BTreeMap<(u64, String), u64>) {
@@ -145,45 +164,5 @@ fn add_use(fields: &Value, used: &mut BTreeMap<(u64, String), u64>) {
         };
         let sum = used.entry((pid, name.to_owned())).or_default();
         *sum = sum.saturating_add(run);
-    }
-}
-
-/// In order and without overlap: meters on several CPUs see the same stall.
-fn merged(mut stalls: Vec<Stall>) -> Vec<Stall> {
-    stalls.sort_by_key(|stall| (stall.from, stall.to));
-    let mut merged: Vec<Stall> = Vec::with_capacity(stalls.len());
-    for stall in stalls {
-        match merged.last_mut() {
-            Some(last) if stall.from < last.to => {
-                last.to = last.to.max(stall.to);
-                last.of_platform |= stall.of_platform;
-            }
-            _ => merged.push(stall),
-        }
-    }
-    merged
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn stalls_of_several_meters_count_once_and_a_stopped_meter_tells_nothing() {
-        let line = json!({ "stalls": [
-            { "at_ns": 100, "length_ns": 50, "causes_ns": { "stolen": 50 } },
-            { "at_ns": 120, "length_ns": 60, "causes_ns": { "run_queue": 60 } },
-            { "at_ns": 500, "length_ns": 40, "causes_ns": { "stopped": 40 } },
-            { "at_ns": 600, "length_ns": 10, "causes_ns": { "run_queue": 10 } },
-        ]});
-        let told = merged(stalls(&line, 1_000));
-        let surroundings = Surroundings { told, ..Surroundings::default() };
-        assert_eq!(surroundings.told.len(), 2);
-        assert_eq!(surroundings.stalled(0, 5_000, false), 80 + 10);
-        assert_eq!(surroundings.stalled(0, 5_000, true), 80);
-        assert_eq!(surroundings.stalled(1_130, 1_140, false), 10);
-        assert!(stalls(&json!({ "stalls": 7 }), 0).is_empty());
     }
 }

@@ -85,6 +85,16 @@ impl Ledger {
         ledger
     }
 
+    /// As if nothing were known of the server's side.
+    pub(crate) fn undivided(&self) -> Ledger {
+        let mut ledger = *self;
+        let window = Segment::ToServer as usize..=Segment::ServerAndNetwork as usize;
+        let sum = ledger.0[window.clone()].iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+        ledger.0[window].fill(0);
+        ledger.put(Segment::ServerAndNetwork, sum);
+        ledger
+    }
+
     /// Of a row of which the server's side is known.
     pub(crate) fn divided(row: &Row, at: &AtServer<'_>) -> Ledger {
         let mut ledger = Ledger::of(row);

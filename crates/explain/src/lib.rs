@@ -10,15 +10,17 @@ mod behind;
 mod chain;
 mod clocks;
 mod explanation;
+mod facts;
 mod host;
 mod join;
 mod ledger;
 mod place;
 mod rules;
 mod seconds;
+mod stalls;
 mod text;
 
 pub use explanation::{Client, Explanation, Server, explain};
-pub use host::{HostRecord, Surroundings};
+pub use host::{HostRecord, Planted, Surroundings};
 pub use place::{Place, Segment};
 pub use text::text;

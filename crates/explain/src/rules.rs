@@ -26,7 +26,7 @@ pub(crate) enum Fact {
     OwnStall,
     /// The client and the server were joined by time: something lies between them.
     Between,
-    /// The kernel turned connections away from a full listen queue.
+    /// Listeners of this host turned connections away while connects hung.
     ListenDrops,
     /// There is no record of a server.
     NoServer,
@@ -40,7 +40,8 @@ pub(crate) struct Rule {
     /// Which segment must have most of the place's time; empty for any.
     pub(crate) lead: &'static [Segment],
     pub(crate) fact: Fact,
-    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{busiest}`, `{stall}`.
+    /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{busiest}`, `{stall}`,
+    /// `{drops}`.
     pub(crate) words: &'static str,
 }
 
@@ -137,7 +138,7 @@ pub(crate) const RULES: &[Rule] = &[
         Place::SocketQueue,
         &[Segment::Connect],
         Fact::ListenDrops,
-        "The server does not accept: connects take {lead} a request, {share}, and the kernel turned connections away from a full listen queue.",
+        "The server does not accept: connects take {lead} a request, {share}, and meanwhile a listener of this host turned {drops} away.",
     ),
     rule(
         "socket-queue",
@@ -266,6 +267,13 @@ pub(crate) const RULES: &[Rule] = &[
         "The network, or a server that does not read: {lead} a request, {share}; without stamps of the arrival at the server they cannot be told apart.",
     ),
     rule(
+        "waits-unseen",
+        Place::Undecided,
+        &[Segment::SocketQueue, Segment::LoopWait],
+        Fact::Any,
+        "Requests lie at the server for {lead} and nobody is seen to work on them; {mean} with the rest of what is undecided, {share}. Whether its thread was busy with requests that were not kept is known with `watch --requests all`.",
+    ),
+    rule(
         "sending",
         Place::Undecided,
         &[Segment::Send],
@@ -291,13 +299,16 @@ pub(crate) struct Facts {
     pub(crate) own_stall: Option<Nanos>,
     pub(crate) host_stall: Option<Nanos>,
     pub(crate) between: bool,
-    pub(crate) listen_drops: bool,
+    /// Connections that listeners of this host turned away while connects of the scope hung.
+    pub(crate) listen_drops: u64,
     pub(crate) no_server: bool,
     /// Of the scope's time: what of the client's lies within stalls of its host, and what of the server's does.
     pub(crate) client_stalled: u64,
     pub(crate) server_stalled: u64,
     /// Of the scope's time: waits for a connection, put where it was held up.
     pub(crate) chained: Ledger,
+    /// Every request of the servers was kept: a thread that is seen to do nothing for others did nothing for them.
+    pub(crate) all_kept: bool,
 }
 
 impl Facts {
@@ -308,7 +319,7 @@ impl Facts {
             Fact::Busiest => self.busiest.is_some(),
             Fact::OwnStall => self.own_stall.is_some(),
             Fact::Between => self.between,
-            Fact::ListenDrops => self.listen_drops,
+            Fact::ListenDrops => self.listen_drops > 0,
             Fact::NoServer => self.no_server,
         }
     }
@@ -380,6 +391,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 .replace("{share}", &format!("{} of the time of {over}", percent(share(ns))))
                 .replace("{mean}", &mean(ns))
                 .replace("{lead}", &mean(lead_ns))
+                .replace("{drops}", &report::count(facts.listen_drops))
                 .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
                 .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
                 .replace("{stall}", &stall.unwrap_or_default().to_string());
@@ -403,7 +415,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
 }
 
 fn chained(place: Place, facts: &Facts) -> u64 {
-    let of_place = Segment::ALL.into_iter().filter(|segment| segment.place() == place);
+    let of_place = Segment::ALL.into_iter().filter(|&segment| place_of(segment, facts) == place);
     of_place.fold(0, |sum, segment| sum.saturating_add(facts.chained.get(segment)))
 }
 
@@ -445,11 +457,7 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
         if ns == 0 {
             continue;
         }
-        // A listen queue that overflows is a server that does not accept.
-        let place = match segment {
-            Segment::Connect if facts.listen_drops => Place::SocketQueue,
-            segment => segment.place(),
-        };
+        let place = place_of(segment, facts);
         let (sum, lead, most) = places.entry(place).or_default();
         *sum = sum.saturating_add(ns);
         if ns > *most {
@@ -464,16 +472,30 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
     places
 }
 
-/// `stalled` of the time of `from` is the platform's: the host that they are on did not run.
-fn move_to_platform(places: &mut ByPlace, from: &[Place], mut stalled: u64) {
-    let mut moved = 0;
+/// Who answers for a segment, with what is known beside the time.
+fn place_of(segment: Segment, facts: &Facts) -> Place {
+    match segment {
+        // A listen queue that overflows is a server that does not accept.
+        Segment::Connect if facts.listen_drops > 0 => Place::SocketQueue,
+        // The thread may have worked on requests that were not kept.
+        Segment::SocketQueue | Segment::LoopWait if !facts.all_kept => Place::Undecided,
+        segment => segment.place(),
+    }
+}
+
+/// `stalled` of the time of `from` is the platform's: the host that they are on did not run. Each gives as much of its
+/// time, for which of them it hit is not told.
+fn move_to_platform(places: &mut ByPlace, from: &[Place], stalled: u64) {
+    let all: u128 = from.iter().filter_map(|place| places.get(place)).map(|(ns, ..)| u128::from(*ns)).sum();
+    let stalled = u128::from(stalled).min(all);
+    let mut moved = 0u64;
     for place in from {
         let Some((ns, _, most)) = places.get_mut(place) else { continue };
-        let some = stalled.min(*ns);
+        // No more than `ns`, as `stalled` is no more than all.
+        let some = (u128::from(*ns) * stalled / all.max(1)) as u64;
         *ns -= some;
         // Which segment was taken from is not told: no more of it is left than of all.
         *most = (*most).min(*ns);
-        stalled -= some;
         moved = some.saturating_add(moved);
     }
     if moved > 0 {

@@ -117,7 +117,7 @@ pub(crate) fn seconds(
                 .iter()
                 .map(|sums| sums.get(index).copied().filter(|sums| sums.requests > 0))
                 .collect(),
-            stalled_ns: surroundings.stalled(from, from.saturating_add(second.length_ns), false),
+            stalled_ns: surroundings.stalled(from, from.saturating_add(second.length_ns)),
         }
     };
     client.seconds.iter().enumerate().map(of).collect()

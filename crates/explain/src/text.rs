@@ -165,8 +165,11 @@ fn surroundings(explanation: &Explanation, out: &mut dyn Write, style: Style) ->
         let longest = Nanos(around.longest_stall_ns);
         said.push(format!("the host stalled {} times, for up to {longest}", count(around.stalls)));
     }
-    if around.disturbances > 0 {
-        said.push(format!("{} disturbances were planted", count(around.disturbances)));
+    for planted in &around.planted {
+        let length = Nanos(planted.in_effect_ns);
+        let times =
+            if planted.times == 1 { String::new() } else { format!(" in {} times", count(planted.times)) };
+        said.push(format!("planted, for {length} of the run{times}: {} ({})", planted.what, planted.means));
     }
     let busy =
         around.busiest.iter().map(|busy| format!("{} (pid {}) {}", busy.name, busy.pid, Nanos(busy.cpu_ns)));

@@ -390,7 +390,7 @@ impl Files {
     }
 
     fn pressure(&self) -> Ability {
-        let means = "drive, hiccup and explain tell when tasks of this host waited for CPUs";
+        let means = "drive and hiccup tell when tasks of this host waited for CPUs";
         let fix = "boot with psi=1, on a kernel with CONFIG_PSI=y";
         match self.text("proc/pressure/cpu") {
             Some(_) => ability("pressure", Status::Ok, "/proc/pressure", means, ""),
@@ -400,38 +400,48 @@ impl Files {
 
     fn quota(&self) -> Ability {
         let means = "a CPU quota stops drive, and servers in the same group, in the middle of their work";
-        let fix = "run outside of the quota, or raise cpu.max";
-        let group = self.text("proc/self/cgroup").unwrap_or_default();
-        let group = group.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned();
-        let mut path = Path::new(&group);
-        loop {
-            let file = Path::new("sys/fs/cgroup").join(path).join("cpu.max");
-            let limit = self.text(&file.to_string_lossy()).filter(|limit| !limit.starts_with("max"));
-            if let Some(limit) = limit {
-                return ability("cpu_quota", Status::Limited, format!("cpu.max {limit}"), means, fix);
-            }
-            match path.parent() {
-                Some(parent) if path != parent => path = parent,
-                _ => return ability("cpu_quota", Status::Ok, "none", means, ""),
+        let fix = "run outside of the quota, or raise cpu.max (version 1: cpu.cfs_quota_us)";
+        let read = |path| self.text(path).unwrap_or_default();
+        let accounts = crate::cgroup::candidates(&read("proc/self/cgroup"), &read("proc/self/mountinfo"));
+        let mut is_told = false;
+        for group in accounts.iter().filter_map(|account| account.strip_prefix("/").ok()?.parent()) {
+            let own = |name: &str| self.text(&group.join(name).to_string_lossy());
+            let quota = own("cpu.max").map(|limit| format!("cpu.max {limit}"));
+            let quota = quota.or_else(|| Some(format!("cpu.cfs_quota_us {}", own("cpu.cfs_quota_us")?)));
+            is_told |= quota.is_some() || own("cpu.stat").is_some();
+            if let Some(quota) = quota.filter(|quota| !quota.contains(" max") && !quota.ends_with(" -1")) {
+                return ability("cpu_quota", Status::Limited, quota, means, fix);
             }
         }
+        if is_told {
+            return ability("cpu_quota", Status::Ok, "none", means, "");
+        }
+        let fix = "mount the control groups where this runs, with the controller `cpu`";
+        ability(
+            "cpu_quota",
+            Status::Limited,
+            "cannot tell: no control group of this process is seen",
+            means,
+            fix,
+        )
     }
 
     fn ptrace(&self) -> Ability {
         let means = "profile and watch --class read the maps of processes of others";
-        let fix = "run as root, or as root: sysctl kernel.yama.ptrace_scope=0";
         const CAP_SYS_PTRACE: u64 = bit(19);
         let is_privileged =
             self.capabilities().is_some_and(|held| held & (CAP_SYS_ADMIN | CAP_SYS_PTRACE) != 0);
-        let scope = self.number("proc/sys/kernel/yama/ptrace_scope").unwrap_or(0);
-        let status = if is_privileged && scope < 3 {
-            Status::Ok
-        } else if scope == 0 {
-            Status::Limited
-        } else {
-            Status::Missing
+        // Without Yama no more is asked than the same user.
+        let scope = self.number("proc/sys/kernel/yama/ptrace_scope");
+        let (status, fix) = match scope.unwrap_or(0) {
+            3.. => (Status::Missing, "reboot with kernel.yama.ptrace_scope below 3: it cannot be lowered"),
+            _ if is_privileged => (Status::Ok, ""),
+            2 => (Status::Missing, "run as root"),
+            1 => (Status::Missing, "run as root, or as root: sysctl kernel.yama.ptrace_scope=0"),
+            _ => (Status::Limited, "run as root, for processes of other users too"),
         };
-        ability("ptrace", status, format!("ptrace_scope={scope}"), means, fix)
+        let found = scope.map_or_else(|| "no Yama".to_owned(), |scope| format!("ptrace_scope={scope}"));
+        ability("ptrace", status, found, means, fix)
     }
 }
 
@@ -474,6 +484,7 @@ mod tests {
                 ("proc/sys/kernel/perf_event_paranoid", "2"),
                 ("proc/stat", "cpu  900 0 50 40 0 3 5 2 0 0\n"),
                 ("proc/self/cgroup", "0::/a/b\n"),
+                ("proc/self/mountinfo", "30 1 0:29 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
                 ("sys/fs/cgroup/a/cpu.max", "50000 100000\n"),
                 ("sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
             ],
@@ -488,6 +499,50 @@ mod tests {
         check(&abilities, "fentry", Status::Missing, "functions cannot be traced");
         // A quota of any group above counts.
         check(&abilities, "cpu_quota", Status::Limited, "cpu.max 50000 100000");
+    }
+
+    /// If this fails, a quota of a control group of version 1 is told to be none.
+    #[test]
+    fn a_quota_of_version_one_is_seen() {
+        let of = |name: &str, quota: &str| {
+            host(
+                name,
+                &[
+                    ("proc/self/cgroup", "4:cpu,cpuacct:/a\n"),
+                    (
+                        "proc/self/mountinfo",
+                        "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n",
+                    ),
+                    ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", quota),
+                    ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+                ],
+            )
+        };
+        check(&of("v1", "20000\n"), "cpu_quota", Status::Limited, "cpu.cfs_quota_us 20000");
+        check(&of("v1-none", "-1\n"), "cpu_quota", Status::Ok, "none");
+    }
+
+    /// If this fails, the fix for a `ptrace_scope` is the value that it has, or one that the kernel refuses.
+    #[test]
+    fn each_ptrace_scope_has_a_fix_that_works() {
+        let of = |scope: Option<&str>, capabilities: &str| {
+            let status = format!("CapEff:\t{capabilities}\n");
+            let mut files = vec![("proc/self/status", status.as_str())];
+            files.extend(scope.map(|scope| ("proc/sys/kernel/yama/ptrace_scope", scope)));
+            let found = host(&format!("ptrace-{scope:?}-{capabilities}"), &files);
+            let ptrace = found.into_iter().find(|ability| ability.name == "ptrace").unwrap();
+            (
+                ptrace.status,
+                ptrace.found,
+                ptrace.fix.contains("ptrace_scope=0"),
+                ptrace.fix.contains("reboot"),
+            )
+        };
+        let (none, all) = ("0000000000000000", "000001ffffffffff");
+        assert_eq!(of(None, none), (Status::Limited, "no Yama".to_owned(), false, false));
+        assert_eq!(of(Some("1"), none), (Status::Missing, "ptrace_scope=1".to_owned(), true, false));
+        assert_eq!(of(Some("2"), all), (Status::Ok, "ptrace_scope=2".to_owned(), false, false));
+        assert_eq!(of(Some("3"), all), (Status::Missing, "ptrace_scope=3".to_owned(), false, true));
     }
 
     #[test]
@@ -505,7 +560,8 @@ mod tests {
         check(&abilities, "bpf", Status::Missing, "no CAP_BPF and CAP_PERFMON; unprivileged_bpf_disabled=2");
         check(&abilities, "process_ids", Status::Limited, "cannot tell: no /proc/self/ns/pid");
         check(&abilities, "tracepoints", Status::Limited, "cannot tell: tracefs is not readable");
-        check(&abilities, "cpu_quota", Status::Ok, "none");
+        let untold = "cannot tell: no control group of this process is seen";
+        check(&abilities, "cpu_quota", Status::Limited, untold);
         check(&abilities, "pressure", Status::Missing, "no /proc/pressure");
     }
 }

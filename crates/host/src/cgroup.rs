@@ -64,7 +64,7 @@ fn parse(text: &str) -> Option<Throttled> {
 }
 
 /// Where `cpu.stat` may lie, the own group's first. `groups` is /proc/self/cgroup, `mounts` /proc/self/mountinfo.
-fn candidates(groups: &str, mounts: &str) -> Vec<PathBuf> {
+pub(crate) fn candidates(groups: &str, mounts: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for line in groups.lines() {
         // `4:cpu,cpuacct:/a/b`, or in version 2 `0::/a/b`.

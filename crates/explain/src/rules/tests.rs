@@ -13,11 +13,15 @@ fn first(times: &[(Segment, u64)], facts: &Facts) -> (&'static str, Place, Strin
     (sentences[0].rule, blame.place, blame.sentence)
 }
 
+fn all_kept() -> Facts {
+    Facts { all_kept: true, ..Facts::default() }
+}
+
 /// A rule, the milliseconds that make it speak, and what must be known.
 type Case = (&'static str, Vec<(Segment, u64)>, Facts);
 
 fn cases() -> Vec<Case> {
-    let none = Facts::default;
+    let none = all_kept;
     let culprit = || Facts { culprit: Some("hog (pid 77), 41 ms in all".to_owned()), ..none() };
     let busiest = || Facts { busiest: Some("make (pid 78) with 3.2 s".to_owned()), ..none() };
     let own_stall = || Facts { own_stall: Some(Nanos::from_millis(50)), ..none() };
@@ -35,7 +39,7 @@ fn cases() -> Vec<Case> {
         ("network-lookup", vec![(S::Resolve, 50)], none()),
         ("network-connect", vec![(S::Connect, 50)], none()),
         ("network-both-ways", vec![(S::Network, 50), (S::OnCpu, 20)], none()),
-        ("listen-queue", vec![(S::Connect, 50)], Facts { listen_drops: true, ..none() }),
+        ("listen-queue", vec![(S::Connect, 50)], Facts { listen_drops: 3, ..none() }),
         ("socket-queue", vec![(S::SocketQueue, 50), (S::OnCpu, 1)], none()),
         ("cpu-behind", vec![(S::BehindCpu, 50), (S::OnCpu, 10), (S::SocketQueue, 10)], none()),
         ("cpu-yields", vec![(S::Yielded, 50), (S::OnCpu, 10)], none()),
@@ -54,6 +58,7 @@ fn cases() -> Vec<Case> {
         ("no-server", vec![(S::ServerAndNetwork, 50)], Facts { no_server: true, ..none() }),
         ("not-seen", vec![(S::ServerAndNetwork, 50)], none()),
         ("no-arrival", vec![(S::ToServerAndQueue, 50)], none()),
+        ("waits-unseen", vec![(S::SocketQueue, 50), (S::OnCpu, 1)], Facts::default()),
         ("sending", vec![(S::Send, 50)], none()),
         ("opening", vec![(S::Tls, 50), (S::Auth, 10)], none()),
     ]
@@ -86,7 +91,7 @@ fn a_sentence_names_the_culprit_with_the_figure_that_proves_it() {
 
 #[test]
 fn where_no_place_has_clearly_most_nobody_is_blamed() {
-    let none = Facts::default();
+    let none = all_kept();
     for times in [
         vec![(S::OnCpu, 50), (S::Disk, 48)],
         vec![(S::OnCpu, 35), (S::Disk, 25), (S::ToClient, 20), (S::SocketQueue, 20)],
@@ -105,6 +110,19 @@ fn a_stall_of_the_host_excuses_its_client() {
         Facts { client_stalled: 10_000_000, host_stall: Some(Nanos::from_millis(10)), ..Facts::default() };
     // A stall that is a fifth of the lateness does not.
     assert_eq!(first(&[(S::ClientLag, 50)], &facts).1, Place::Client);
+}
+
+/// If this fails, the work of a server is excused by a stall that may have hit its network or its disk.
+#[test]
+fn what_a_stall_excuses_of_the_server_each_of_its_places_gives_by_its_time() {
+    let mut sums = Ledger::default();
+    for (segment, ms) in [(S::OnCpu, 40), (S::Disk, 40), (S::ToClient, 20)] {
+        sums.put(segment, ms * 1_000_000);
+    }
+    let facts = Facts { server_stalled: 50_000_000, ..all_kept() };
+    let shares = judge("these", &sums, 1, &facts).0.places;
+    let expected = [("platform", 0.5), ("handler_cpu", 0.2), ("handler_blocked", 0.2), ("network", 0.1)];
+    assert_eq!(shares, expected.into());
 }
 
 /// If this fails, a sentence speaks of more time in a part than in the whole.

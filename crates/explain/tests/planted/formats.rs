@@ -25,7 +25,7 @@ fn the_schema_accepts_what_is_printed_and_nothing_else() {
     let schema = jsonschema::validator_for(&schema()).unwrap();
     let far = World::of(200, Plant::Back).on_another_host(400 * US);
     let mut stalled = World::of(200, Plant::Unread);
-    stalled.hiccup = true;
+    stalled.hiccup = Some("stolen");
     for world in [World::of(3, Plant::Queue), far, stalled] {
         let read = world.write();
         for servers in [read.servers, Vec::new()] {

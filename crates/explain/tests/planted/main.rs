@@ -4,6 +4,7 @@ mod formats;
 mod world;
 
 use explain::{Place, Segment, explain};
+use record::observation::ObservationBody;
 use record::{Culprit, Part, Phase};
 use units::Nanos;
 use world::{MS, Plant, US, World};
@@ -138,6 +139,24 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
     );
 }
 
+/// If this fails, a client that is late all the time is said to stand still for one long stall of another second, or for
+/// a stall that is shorter than what it was late.
+#[test]
+fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long() {
+    let rule = |stall_ns: u64, is_stalled: fn(usize) -> bool| {
+        let mut read = World::of(200, Plant::Late).write();
+        for (index, second) in read.client.seconds.iter_mut().enumerate() {
+            second.hiccup_max_ns = Some(if is_stalled(index) { stall_ns } else { MS / 10 });
+        }
+        let found = explain(&read.client, read.servers, &[]);
+        assert_eq!(found.blame.place, Place::Client, "{found:#?}");
+        found.sentences[0].rule
+    };
+    assert_eq!(rule(60 * MS, |_| true), "client-stalled");
+    assert_eq!(rule(60 * MS, |index| index == 1), "client-late-to-send");
+    assert_eq!(rule(40 * MS, |_| true), "client-late-to-send");
+}
+
 /// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
 /// the pool.
 #[test]
@@ -152,10 +171,36 @@ fn a_burst_after_a_stall_is_the_client_s() {
 #[test]
 fn a_host_that_does_not_run_excuses_its_client() {
     let mut world = World::of(200, Plant::Unread);
-    world.hiccup = true;
+    world.hiccup = Some("stolen");
+    let mut read = world.write();
+    let found = explain(&read.client, read.servers.clone(), &read.hosts);
+    assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
+    // That of another host does not, and it is said.
+    read.hosts[0].observed.document.host.boot_id = Some("other".to_owned());
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 0), "{found:#?}");
+    assert!(
+        found.notes.iter().any(|note| note.starts_with("hiccup is of another host")),
+        "{:?}",
+        found.notes
+    );
+    // Nor does the work of others on it.
+    world.hiccup = Some("run_queue");
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
-    assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
+    assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 1), "{found:#?}");
+}
+
+/// If this fails, a stall of the client's host is told of a server that was on another one.
+#[test]
+fn a_host_that_does_not_run_excuses_no_server_of_another_host() {
+    for (is_far, place) in [(false, Place::Platform), (true, Place::Network)] {
+        let mut world = World::of(200, Plant::Back);
+        (world.hiccup, world.other_boot) = (Some("stolen"), is_far);
+        let read = world.write();
+        let found = explain(&read.client, read.servers, &read.hosts);
+        assert_eq!(found.blame.place, place, "{found:#?}");
+    }
 }
 
 /// A relay has connections of its own to the server: the ends differ, the times tell.
@@ -183,6 +228,31 @@ fn requests_that_wait_behind_the_work_for_others_are_not_unread_for_nothing() {
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::HandlerCpu, "cpu-behind"), "{found:#?}");
 }
 
+/// If this fails, a server that is busy with requests that its observer did not keep is told to be one that does not
+/// read.
+#[test]
+fn where_not_all_requests_were_kept_a_busy_thread_is_not_told_from_an_idle_one() {
+    let mut read = World::one_thread(400, 3 * MS).write();
+    read.keep_one_in(5);
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!(
+        (found.blame.place, found.sentences[0].rule),
+        (Place::Undecided, "waits-unseen"),
+        "{found:#?}"
+    );
+    assert!(found.blame.sentence.contains("`watch --requests all`"), "{:?}", found.blame);
+    // Requests that were seen and could not be kept are missing just so.
+    let mut read = World::of(200, Plant::Queue).write();
+    let ObservationBody::Watch(results) = &mut read.servers[0].observed.document.body else { unreachable!() };
+    results.kept.as_mut().unwrap().lost = 40;
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!(
+        (found.blame.place, found.sentences[0].rule),
+        (Place::Undecided, "waits-unseen"),
+        "{found:#?}"
+    );
+}
+
 #[test]
 fn without_a_record_of_the_server_server_and_network_are_undivided() {
     let read = World::of(200, Plant::Part(Part::OnCpu)).write();
@@ -195,13 +265,91 @@ fn without_a_record_of_the_server_server_and_network_are_undivided() {
     assert_eq!(explain(&read.client, Vec::new(), &[]).blame.place, Place::Client);
 }
 
+/// If this fails, the requests that a server never saw are dropped, and the blame is still said to be of all.
+#[test]
+fn requests_that_were_not_found_stay_in_what_is_explained() {
+    let mut read = World::of(300, Plant::Part(Part::OnCpu)).write();
+    read.servers[0].served.truncate(150);
+    for row in &mut read.client.rows.as_mut().unwrap().1[150..] {
+        row.response += Nanos(20 * MS);
+        let wait = &mut row.phases[Phase::Wait as usize];
+        *wait = wait.map(|wait| wait + Nanos(20 * MS));
+    }
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!((found.blame.rows, found.blame.over.as_str()), (300, "all answered requests"), "{found:#?}");
+    assert_eq!(found.blame.explained_ns, found.bands[0].sum_ns);
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.starts_with("150 of the 300 requests that are explained were not")),
+        "{:?}",
+        found.notes
+    );
+}
+
+/// If this fails, one connection that any listener of the host turned away at any time makes slow connects the server's.
+#[test]
+fn connections_turned_away_count_while_connects_hang() {
+    let first = |connect: u64, second: usize| {
+        let mut read = World::of(200, Plant::Pool).write();
+        for (index, row) in read.client.rows.as_mut().unwrap().1.iter_mut().enumerate() {
+            row.carried.as_mut().unwrap().server = "127.0.0.1:80".parse().unwrap();
+            if index < 20 {
+                row.phases[Phase::Connect as usize] = Some(Nanos(connect));
+                row.response += Nanos(connect);
+            }
+        }
+        read.client.seconds[second].host.listen_drops = Some(3);
+        let found = explain(&read.client, Vec::new(), &[]);
+        (found.blame.place, found.blame.sentence)
+    };
+    let (place, sentence) = first(1_200 * MS, 1);
+    assert_eq!(place, Place::SocketQueue, "{sentence}");
+    assert!(sentence.contains("a listener of this host turned 3 away"), "{sentence}");
+    // They hung from 0 s to 1.7 s, and the last is in second 4; a connect that took half a second was not turned away.
+    assert_eq!(first(1_200 * MS, 4).0, Place::Network);
+    assert_eq!(first(500 * MS, 0).0, Place::Network);
+}
+
+/// If this fails, a relay that was there before the run is not spoken of, and one that was never made is.
+#[test]
+fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
+    let world = World::of(200, Plant::Back);
+    let mut read = world.write();
+    // The run is from 0.5 s to 6.5 s on the clock of the record.
+    read.hosts =
+        vec![world.write_disturb(&[Some((0, 2_500)), None, Some((3_500, 4_500)), Some((9_000, 9_500))])];
+    read.client.document.subject.url = "http://127.0.0.1:4000/plaintext".to_owned();
+    let found = explain(&read.client, read.servers, &read.hosts);
+    assert_eq!(found.surroundings.disturbances, 2);
+    let planted = &found.surroundings.planted[0];
+    assert_eq!((planted.times, planted.in_effect_ns), (2, 3_000 * MS));
+    let note =
+        "For 3.00 s of the run this was disturbed on purpose: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
+    assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
+    let mut out = Vec::new();
+    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("planted, for 3.00 s of the run in 2 times: relaying"), "{text}");
+    // One that ended before the run began, and one of other addresses.
+    read.client.document.subject.url = "http://127.0.0.1:400/".to_owned();
+    read.hosts = vec![world.write_disturb(&[Some((0, 400))])];
+    let found = explain(&read.client, Vec::new(), &read.hosts);
+    assert!(found.surroundings.planted.is_empty() && found.surroundings.disturbances == 0);
+    read.hosts = vec![world.write_disturb(&[Some((0, 2_500))])];
+    let found = explain(&read.client, Vec::new(), &read.hosts);
+    assert!(!found.notes.iter().any(|note| note.contains("on purpose")), "{:?}", found.notes);
+}
+
 /// Requests were kept on neither side: sums and averages are what there is.
 #[test]
 fn without_requests_one_by_one_the_sums_are_explained() {
     for (plant, place) in [
         (Plant::Part(Part::Disk), Place::HandlerBlocked),
         (Plant::Back, Place::Network),
-        (Plant::Queue, Place::SocketQueue),
+        // Whether its thread was busy with others cannot be known.
+        (Plant::Queue, Place::Undecided),
         (Plant::Pool, Place::Pool),
     ] {
         let mut read = World::of(200, plant).write();

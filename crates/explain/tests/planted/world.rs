@@ -10,14 +10,15 @@ use std::path::Path;
 use explain::{Client, HostRecord, Segment, Server};
 use export::{requests, served};
 use record::document::{
-    ArrivalStamps, Document, Host, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
+    ArrivalStamps, Document, Host, Kept, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
+use record::observation::disturb::{Episode, Span};
 use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
-    Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
+    DisturbResults, Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
 };
 use record::{Carried, FolderWriter, Interval, Part, Phase, Protocol, Request, Served, Timeline};
-use record::{ClockReading, TwoClocks};
+use record::{ClockReading, Event, TwoClocks};
 use units::Nanos;
 
 pub const US: u64 = 1_000;
@@ -89,8 +90,8 @@ pub struct World {
     plant: Plant,
     pub requests: Vec<Request>,
     pub served: Vec<Served>,
-    /// There is a record of `hiccup` with a stall where each request is late.
-    pub hiccup: bool,
+    /// There is a record of `hiccup` with a stall of this cause where each request is late.
+    pub hiccup: Option<&'static str>,
     /// The server's clock is another one,
     pub other_boot: bool,
     /// and was held against the client's.
@@ -104,6 +105,21 @@ pub struct Read {
     pub hosts: Vec<HostRecord>,
 }
 
+impl Read {
+    /// As if few requests had been kept, the same on both sides: one in `of`.
+    pub fn keep_one_in(&mut self, of: usize) {
+        let (kept, rows) = self.client.rows.as_mut().unwrap();
+        *rows = rows.drain(..).step_by(of).collect();
+        let count = rows.len();
+        kept.kept = format!("slowest={count}");
+        let server = &mut self.servers[0];
+        server.served = server.served.drain(..).step_by(of).collect();
+        let ObservationBody::Watch(results) = &mut server.observed.document.body else { unreachable!() };
+        let kept = results.kept.as_mut().unwrap();
+        (kept.requests, kept.rows) = (format!("slowest={count}"), count as u64);
+    }
+}
+
 impl World {
     /// `count` requests over four connections, each 50 ms longer at `plant`.
     pub fn of(count: u64, plant: Plant) -> World {
@@ -111,7 +127,7 @@ impl World {
             plant,
             requests: Vec::new(),
             served: Vec::new(),
-            hiccup: false,
+            hiccup: None,
             other_boot: false,
             clocks: None,
         };
@@ -224,8 +240,11 @@ impl World {
         let (client, watch) = (folder.path().join("client"), folder.path().join("watch"));
         self.write_client(&client);
         self.write_watch(&watch);
-        let hosts =
-            if self.hiccup { vec![self.write_hiccup(&folder.path().join("hiccup"))] } else { Vec::new() };
+        let hosts = if let Some(cause) = self.hiccup {
+            vec![self.write_hiccup(&folder.path().join("hiccup"), cause)]
+        } else {
+            Vec::new()
+        };
         let mut rows = Vec::new();
         let file = File::open(client.join("requests.parquet")).unwrap();
         let kept = requests::read(file, |row| rows.push(row)).unwrap();
@@ -242,6 +261,30 @@ impl World {
             servers: vec![server],
             hosts,
         }
+    }
+
+    /// Episodes of a relay, in milliseconds from the record's zero; `None` was not done.
+    pub fn write_disturb(&self, real: &[Option<(u64, u64)>]) -> HostRecord {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disturb");
+        let what = "relaying 127.0.0.1:4000 to 127.0.0.1:5000".to_owned();
+        let results = DisturbResults { means: "net".to_owned(), what, ..DisturbResults::default() };
+        let document = observation(ObservationKind::Disturb, ObservationBody::Disturb(results));
+        ObservationWriter::create(&path, &document).unwrap();
+        let mut observed = read_observation(&path).unwrap();
+        let event = |(n, real): (usize, &Option<(u64, u64)>)| {
+            let real = real.map(|(from, to)| Span { begin_ns: from * MS, end_ns: Some(to * MS) });
+            let intended = Span { begin_ns: 0, end_ns: None };
+            let disturbance = Episode { n: n as u64, intended, real, facts: BTreeMap::new(), note: None };
+            Event {
+                at_ns: real.map_or(1_000 * MS, |real| real.begin_ns),
+                kind: "disturb".to_owned(),
+                text: "net".to_owned(),
+                disturbance: Some(disturbance),
+            }
+        };
+        observed.events = real.iter().enumerate().map(event).collect();
+        HostRecord { observed, name: "disturb".to_owned() }
     }
 
     fn write_client(&self, path: &Path) {
@@ -282,7 +325,10 @@ impl World {
             socket_queue_ns: None,
             parts_ns,
         };
-        let results = WatchResults { digests: vec![digest], ..WatchResults::default() };
+        let requests = self.served.len() as u64;
+        let kept = Kept { requests: "all".to_owned(), rows: requests, lost: 0 };
+        let results =
+            WatchResults { digests: vec![digest], kept: Some(kept), requests, ..WatchResults::default() };
         let body = ObservationBody::Watch(Box::new(results));
         let mut document = observation(ObservationKind::Watch, body);
         if self.other_boot {
@@ -311,14 +357,16 @@ impl World {
         writer.finish(&document).unwrap();
     }
 
-    /// A stall from each answer's arrival until the client has read it.
-    fn write_hiccup(&self, path: &Path) -> HostRecord {
+    /// A stall from each answer's arrival until the client has read it; or before it, where the way back is long.
+    fn write_hiccup(&self, path: &Path, cause: &str) -> HostRecord {
         let document = observation(ObservationKind::Hiccup, ObservationBody::Hiccup(Box::default()));
         let mut writer = ObservationWriter::create(path, &document).unwrap();
         let stalls = self.requests.iter().map(|request| {
             let lag = request.phase(Phase::ClientLag).unwrap().0;
-            let at = request.ended.0 - lag - WATCH_ZERO;
-            serde_json::json!({ "at_ns": at, "length_ns": lag, "causes_ns": { "unknown": lag } })
+            let arrived = request.ended.0 - lag - WATCH_ZERO;
+            let (at, lag) =
+                if self.plant == Plant::Back { (arrived - 50 * MS, 50 * MS) } else { (arrived, lag) };
+            serde_json::json!({ "at_ns": at, "length_ns": lag, "causes_ns": { cause: lag } })
         });
         let line = serde_json::json!({ "stalls": stalls.collect::<Vec<_>>() });
         writer.append(&line, Nanos::ZERO, Nanos::from_secs(60), &[]).unwrap();

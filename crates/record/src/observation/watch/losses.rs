@@ -47,6 +47,11 @@ impl Losses {
         *self == Losses::default()
     }
 
+    /// Events and requests of which nothing was kept: what the requests around them did is not all known.
+    pub fn of_events(&self) -> u64 {
+        self.ring_full.saturating_add(self.map_full).saturating_add(self.recursion)
+    }
+
     fn with(&self, other: &Losses, each: fn(u64, u64) -> u64) -> Losses {
         Losses {
             ring_full: each(self.ring_full, other.ring_full),

@@ -1,0 +1,154 @@
+//! What the rules may ask for beside the time: found in the records, for the requests of a scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use record::{LATE, Phase, Second};
+use units::Nanos;
+
+use crate::band::Scope;
+use crate::clocks::same_boot;
+use crate::explanation::{Server, Told};
+use crate::join::{By, is_loopback};
+use crate::rules::Facts;
+
+/// A request that is under way for longer tells nothing new.
+const MOST_SECONDS: usize = 3_600;
+
+/// When a connect that was not answered is sent again: a connection that a full listen queue turned away takes as long.
+const ASKED_AGAIN: Nanos = Nanos::from_secs(1);
+
+impl Told<'_> {
+    pub(crate) fn facts(&self, scope: &Scope, by_averages: bool) -> Facts {
+        // Counted where the client is: what another host turns away is not seen there.
+        let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));
+        let by_time =
+            scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
+        let (client_stalled, server_stalled) = self.stalled(scope);
+        Facts {
+            culprit: self.culprit(scope),
+            busiest: self.busiest(),
+            own_stall: self.own_stall(scope),
+            host_stall: self.longest_stall(scope),
+            between: by_time.count() * 2 > scope.rows.len(),
+            listen_drops: if is_here { self.listen_drops(scope) } else { 0 },
+            no_server: self.servers.is_empty(),
+            client_stalled,
+            server_stalled,
+            chained: scope.chained,
+            all_kept: !by_averages && self.servers.iter().all(Server::kept_all),
+        }
+    }
+
+    /// How much of the scope lies within stalls of the client's host by nobody's doing on it: of the client's own time,
+    /// and of the rest, where the servers are on that host.
+    fn stalled(&self, scope: &Scope) -> (u64, u64) {
+        let zero = self.client.zero();
+        let is_server_s = !self.servers.is_empty() && self.is_on_server_s_host();
+        let (mut client, mut rest) = (0u64, 0u64);
+        for one in &scope.rows {
+            let row = &self.rows[one.row];
+            let edges = [row.intended, row.end_of(Phase::ScheduleLag), row.end_of(Phase::Send)]
+                .map(|at| zero.saturating_add(at.0));
+            let [arrived, read] = [row.end_of(Phase::Receive), row.end_of(Phase::ClientLag)]
+                .map(|at| zero.saturating_add(at.0));
+            let excused = |from, to| self.surroundings.excused(from, to);
+            client = client.saturating_add(excused(edges[0], edges[1]));
+            client = client.saturating_add(excused(arrived, read));
+            if is_server_s {
+                rest = rest.saturating_add(excused(edges[2], arrived));
+            }
+        }
+        (client, rest)
+    }
+
+    /// The longest stall of the client's own meter that explains its lags: those of at least [`LATE`] that are no longer
+    /// than a stall of their own second must have most of the client's time.
+    fn own_stall(&self, scope: &Scope) -> Option<Nanos> {
+        let (mut explained, mut all, mut longest) = (0u64, 0u64, 0);
+        for row in scope.rows.iter().map(|one| &self.rows[one.row]) {
+            for phase in [Phase::ScheduleLag, Phase::ClientLag] {
+                let lag = row.phase(phase).unwrap_or_default();
+                let until = row.end_of(phase).0;
+                let during = self.seconds_between(until.saturating_sub(lag.0), until);
+                let stall = during.iter().filter_map(|second| second.hiccup_max_ns).max().unwrap_or(0);
+                all = all.saturating_add(lag.0);
+                if lag >= LATE && lag.0 <= stall {
+                    explained = explained.saturating_add(lag.0);
+                    longest = stall.max(longest);
+                }
+            }
+        }
+        (explained > all / 2).then_some(Nanos(longest))
+    }
+
+    /// How many connections listeners of this host turned away in seconds in which connects of the scope hung for as
+    /// long as it takes to ask again.
+    fn listen_drops(&self, scope: &Scope) -> u64 {
+        let mut drops = BTreeMap::new();
+        for row in scope.rows.iter().map(|one| &self.rows[one.row]) {
+            let Some(length) = row.phase(Phase::Connect).filter(|&length| length >= ASKED_AGAIN) else {
+                continue;
+            };
+            let until = row.end_of(Phase::Connect).0;
+            for second in self.seconds_between(until.saturating_sub(length.0), until) {
+                drops.insert(second.start_ns, second.host.listen_drops.unwrap_or(0));
+            }
+        }
+        drops.into_values().fold(0, u64::saturating_add)
+    }
+
+    /// The client's seconds that lie in a stretch of its run, in part.
+    fn seconds_between(&self, from: u64, until: u64) -> &[Second] {
+        let place = |at: u64| self.client.seconds.partition_point(|second| second.start_ns <= at);
+        let first = place(from).saturating_sub(1);
+        &self.client.seconds[first..place(until).clamp(first, first.saturating_add(MOST_SECONDS))]
+    }
+
+    /// Of the client's host, while requests of the scope were under way.
+    fn longest_stall(&self, scope: &Scope) -> Option<Nanos> {
+        let zero = self.client.zero();
+        let longest = scope.rows.iter().filter_map(|one| {
+            let row = &self.rows[one.row];
+            let [from, to] = [row.intended, row.end_of(Phase::ClientLag)].map(|at| zero.saturating_add(at.0));
+            self.surroundings.longest(from, to)
+        });
+        longest.max()
+    }
+
+    fn culprit(&self, scope: &Scope) -> Option<String> {
+        let mut culprits: BTreeMap<(&str, u32), u64> = BTreeMap::new();
+        for (_, served) in scope.rows.iter().filter_map(|one| self.served(one.row)) {
+            if let Some(culprit) = &served.culprit {
+                let sum = culprits.entry((&culprit.comm, culprit.pid)).or_default();
+                *sum = sum.saturating_add(culprit.time.0);
+            }
+        }
+        let ((comm, pid), time) = culprits.into_iter().max_by_key(|(_, time)| *time)?;
+        // Named by its thread, nobody would know it.
+        let is_client = self.client.document.host.pid == Some(pid) && self.is_on_server_s_host();
+        let who = if is_client { "this client itself, thread " } else { "" };
+        Some(format!("{who}{comm} (pid {pid}), {} in all", Nanos(time)))
+    }
+
+    fn is_on_server_s_host(&self) -> bool {
+        let own = &self.client.document;
+        self.servers.iter().all(|server| {
+            let document = &server.observed.document;
+            same_boot((&own.host, &own.time), (&document.host, &document.time)).is_some()
+        })
+    }
+
+    /// Who used most CPU time beside the server: no more than a hint.
+    fn busiest(&self) -> Option<String> {
+        if !self.is_on_server_s_host() {
+            return None;
+        }
+        let own: BTreeSet<u64> = self
+            .servers
+            .iter()
+            .flat_map(|server| server.served.iter().map(|served| u64::from(served.pid)))
+            .collect();
+        let busy = self.surroundings.busiest.iter().find(|busy| !own.contains(&busy.pid))?;
+        Some(format!("{} (pid {}) with {}", busy.name, busy.pid, Nanos(busy.cpu_ns)))
+    }
+}

@@ -1,0 +1,175 @@
+//! When a host stood still, by the meters of a record of `hiccup`: when all of them did at once.
+//!
+//! One meter that does not run tells of its CPU, where another program may have been at work all the time.
+
+use std::collections::BTreeMap;
+
+use record::Observed;
+use serde_json::Value;
+
+/// One stretch, on the client's monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stall {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// When a host stood still; in order and without overlap.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Stalls {
+    pub(crate) all: Vec<Stall>,
+    /// By nobody's doing on the host.
+    pub(crate) by_platform: Vec<Stall>,
+}
+
+impl Stalls {
+    /// What the meters of one more record tell.
+    pub(crate) fn add(&mut self, meters: &Meters) {
+        self.all = merged([self.all.as_slice(), &meters.at_once(|_| true)].concat());
+        // Where several CPUs stand still at once and no account of the kernel's tells why, it was none of its tasks.
+        let is_by_platform = |told: &Told| told.stolen || (told.untold && meters.count > 1);
+        self.by_platform = merged([self.by_platform.as_slice(), &meters.at_once(is_by_platform)].concat());
+    }
+}
+
+/// Of one record.
+#[derive(Debug)]
+pub(crate) struct Meters {
+    count: usize,
+    /// By CPU; none for a meter that is bound to none.
+    told: BTreeMap<Option<u64>, Vec<Told>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    stall: Stall,
+    /// Most of it by the hypervisor.
+    stolen: bool,
+    /// Most of it by hypervisor or by what the kernel does not tell.
+    untold: bool,
+}
+
+impl Meters {
+    /// As many as there were, whether they stalled or not: each has a log.
+    pub(crate) fn of(observed: &Observed) -> Meters {
+        let count = observed.logs.keys().filter(|log| log.starts_with("hiccup-cpu")).count().max(1);
+        Meters { count, told: BTreeMap::new() }
+    }
+
+    /// The stalls of a line, but those in which the meter itself was stopped.
+    pub(crate) fn add(&mut self, fields: &Value, zero: u64) {
+        let told = fields.get("stalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for stall in told {
+            let of = |name: &str| stall.pointer(name).and_then(Value::as_u64);
+            let cause = |name: &str| of(&format!("/causes_ns/{name}")).unwrap_or(0);
+            let length = of("/length_ns").unwrap_or(0);
+            if cause("stopped") > length / 2 || length == 0 {
+                continue;
+            }
+            let from = zero.saturating_add(of("/at_ns").unwrap_or(0));
+            self.told.entry(of("/cpu")).or_default().push(Told {
+                stall: Stall { from, to: from.saturating_add(length) },
+                stolen: cause("stolen") > length / 2,
+                untold: cause("stolen").saturating_add(cause("unknown")) > length / 2,
+            });
+        }
+    }
+
+    /// When all meters stood still, each for a reason that counts.
+    fn at_once(&self, counts: impl Fn(&Told) -> bool) -> Vec<Stall> {
+        if self.told.len() < self.count {
+            return Vec::new();
+        }
+        let of_meter = |told: &Vec<Told>| {
+            merged(told.iter().filter(|told| counts(told)).map(|told| told.stall).collect())
+        };
+        self.told.values().map(of_meter).reduce(|all, one| common(&all, &one)).unwrap_or_default()
+    }
+}
+
+/// What lies in both.
+fn common(one: &[Stall], other: &[Stall]) -> Vec<Stall> {
+    let both = |stall: &Stall| {
+        let (from, to) = (stall.from, stall.to);
+        let cut = move |other: &Stall| Stall { from: other.from.max(from), to: other.to.min(to) };
+        within(other, from, to).map(cut)
+    };
+    one.iter().flat_map(both).collect()
+}
+
+/// In order and without overlap.
+pub(crate) fn merged(mut stalls: Vec<Stall>) -> Vec<Stall> {
+    stalls.sort_by_key(|stall| (stall.from, stall.to));
+    let mut merged: Vec<Stall> = Vec::with_capacity(stalls.len());
+    for stall in stalls {
+        match merged.last_mut() {
+            Some(last) if stall.from < last.to => last.to = last.to.max(stall.to),
+            _ => merged.push(stall),
+        }
+    }
+    merged
+}
+
+/// Those that lie within `from..to` in part.
+pub(crate) fn within(stalls: &[Stall], from: u64, to: u64) -> impl Iterator<Item = &Stall> {
+    let first = stalls.partition_point(|stall| stall.to <= from);
+    stalls[first..].iter().take_while(move |stall| stall.from < to)
+}
+
+/// How much of `from..to` they cover.
+pub(crate) fn overlap(stalls: &[Stall], from: u64, to: u64) -> u64 {
+    within(stalls, from, to).map(|stall| stall.to.min(to) - stall.from.max(from)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn stalls(count: usize, line: &Value) -> Stalls {
+        let mut meters = Meters { count, told: BTreeMap::new() };
+        meters.add(line, 1_000);
+        let mut stalls = Stalls::default();
+        stalls.add(&meters);
+        stalls
+    }
+
+    fn told(stalls: &[Stall]) -> Vec<(u64, u64)> {
+        stalls.iter().map(|stall| (stall.from, stall.to)).collect()
+    }
+
+    /// If this fails, a program that hogs one CPU excuses a client that was late on another.
+    #[test]
+    fn a_host_stands_still_when_all_its_meters_do() {
+        let line = json!({ "stalls": [
+            { "at_ns": 100, "length_ns": 50, "cpu": 0, "causes_ns": { "stolen": 50 } },
+            { "at_ns": 120, "length_ns": 60, "cpu": 1, "causes_ns": { "unknown": 60 } },
+            { "at_ns": 300, "length_ns": 40, "cpu": 0, "causes_ns": { "run_queue": 40 } },
+            { "at_ns": 310, "length_ns": 20, "cpu": 1, "causes_ns": { "stolen": 20 } },
+            { "at_ns": 500, "length_ns": 40, "cpu": 1, "causes_ns": { "stopped": 40 } },
+            { "at_ns": 600, "length_ns": 10, "cpu": 1, "causes_ns": { "stolen": 10 } },
+        ]});
+        let both = stalls(2, &line);
+        assert_eq!(told(&both.all), [(1_120, 1_150), (1_310, 1_330)]);
+        assert_eq!(told(&both.by_platform), [(1_120, 1_150)]);
+        assert_eq!((overlap(&both.all, 1_130, 1_140), overlap(&both.all, 0, 5_000)), (10, 50));
+        // The meter of a third CPU had no stall at all.
+        assert_eq!(stalls(3, &line), Stalls::default());
+        assert_eq!(stalls(1, &json!({ "stalls": 7 })), Stalls::default());
+    }
+
+    /// If this fails, one stolen moment makes all of a wait for a CPU the hypervisor's.
+    #[test]
+    fn stalls_by_the_platform_are_told_apart_from_those_that_they_touch() {
+        let line = json!({ "stalls": [
+            { "at_ns": 100, "length_ns": 50, "causes_ns": { "stolen": 50 } },
+            { "at_ns": 120, "length_ns": 60, "causes_ns": { "run_queue": 60 } },
+            { "at_ns": 600, "length_ns": 10, "causes_ns": { "unknown": 10 } },
+        ]});
+        let one = stalls(1, &line);
+        assert_eq!(told(&one.all), [(1_100, 1_180), (1_600, 1_610)]);
+        // Of one meter alone what the kernel does not tell may be an interrupt of its CPU.
+        assert_eq!(told(&one.by_platform), [(1_100, 1_150)]);
+    }
+}
