@@ -114,7 +114,7 @@ fn under_guard(
         Err(error) => (Over::Stopped, Some(error)),
     };
     let wrong: Vec<String> = broken.iter().chain(&undone.err()).map(ToString::to_string).collect();
-    wrong.iter().for_each(|error| say(error));
+    wrong.iter().for_each(say);
     let is_wrong = !wrong.is_empty();
     let document = keeper.finish(over, wrong)?;
     if json {
