@@ -80,6 +80,8 @@ enum event_flags {
 	EVENT_NOTED = 8,
 	/* Not by the thread itself: by io_uring on its behalf. */
 	EVENT_ASYNC = 16,
+	/* It did more than run: its account lies behind it. */
+	EVENT_ACCOUNT = 32,
 };
 
 struct arrival {
@@ -89,30 +91,45 @@ struct arrival {
 	u32 pad;
 };
 
-/* A thread reached an edge. There are two for each request of a busy server, so what few have to say is in a note. */
+/*
+ * A thread reached an edge: two of a request at least, and a busy server has hundreds of thousands of these a second.
+ * So it is a cache line, and what few have to say lies behind it: first what its account holds besides running, then
+ * its note, then the bytes.
+ */
 struct event {
 	/* Its place in its lane, and the lanes' secret: written last, so that it is whole when this is right. */
 	u64 stamp;
 	u64 at;
 	u64 socket;
+	/* Of its account since the thread's previous event. */
+	u64 on_cpu;
 	u32 pid;
 	u32 tid;
-	/* Of all that belongs to it; a multiple of eight. */
-	u32 size;
+	/* Bytes that the call moved, and how many of them are here. */
+	u32 length;
+	u16 captured;
+	/* The size of all that belongs to it, in words of eight bytes. */
+	u16 words;
+	/* Of a read: the first lot of bytes that it took (struct arrival). */
+	u64 arrived_at;
+	u32 arrived_end;
 	u8 kind;
 	u8 flags;
 	/* How many lots of bytes a read took: one is here, several are in the note. */
 	u8 arrivals;
 	u8 pad;
-	/* Bytes that the call moved, and how many of them are here. */
-	u32 length;
-	u32 captured;
-	u64 preempted_ns;
-	u32 preemptions;
-	u32 pad_too;
+};
+
+/* The account of a thread that did more than run. */
+struct account {
 	/* Since the thread's previous event. */
 	u64 parts[PARTS];
-	struct arrival arrived;
+	u64 preempted_ns;
+	u32 preemptions;
+	u32 pad;
+	/* When the thread was last woken since its previous event, by whom ever, or 0; and its parts until then. */
+	u64 woken_at;
+	u64 woken_parts[PARTS];
 };
 
 /* A fellow thread woke it: from then on its time can be for what that one handed over. */
@@ -132,9 +149,6 @@ struct note {
 	u64 culprit_ns;
 	char culprit_comm[16];
 	s64 class;
-	/* When the thread was last woken since its previous event, by whom ever, or 0; and its parts until then. */
-	u64 woken_at;
-	u64 woken_parts[PARTS];
 	u16 local_port;
 	u16 peer_port;
 	u32 pad;
@@ -144,10 +158,10 @@ struct note {
 	struct wake woken_by_fellows[WAKES];
 };
 
-_Static_assert(__builtin_offsetof(struct event, parts) == 64, "as in event.rs");
-_Static_assert(sizeof(struct event) == 160, "as in event.rs");
-_Static_assert(__builtin_offsetof(struct note, woken_parts) == 48, "as in event.rs");
-_Static_assert(sizeof(struct note) == 648, "as in event.rs");
+_Static_assert(sizeof(struct event) == 64, "as in event.rs");
+_Static_assert(sizeof(struct account) == 184, "as in event.rs");
+_Static_assert(__builtin_offsetof(struct note, local) == 48, "as in event.rs");
+_Static_assert(sizeof(struct note) == 560, "as in event.rs");
 
 /* Where a lane's events begin, and what may lie behind its end: an event that begins before it goes on there. */
 enum { LANE_HEAD = 4096, LANE_SLACK = 65536 };

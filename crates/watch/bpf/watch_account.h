@@ -26,6 +26,8 @@ struct thread {
 	u8 preempted;
 	u8 classified;
 	u8 idle_told;
+	/* Since its previous event it did more than run: an account goes with its next event. */
+	u8 did_more;
 	/* What was taken of its CPU when it was put on it, and since counted. */
 	u64 taken;
 	/* The scheduler's account of its running and of its waiting for a CPU when it was put on its CPU. */
@@ -98,11 +100,15 @@ static __always_inline void advance(struct thread *thread, struct task_struct *t
 		/* More than passed was taken before the kernel counted it: the rest goes to what comes next. */
 		if (stolen > passed)
 			stolen = passed;
-		thread->taken += stolen;
-		thread->parts[STOLEN] += stolen;
 		thread->parts[ON_CPU] += passed - stolen;
+		if (stolen) {
+			thread->taken += stolen;
+			thread->parts[STOLEN] += stolen;
+			thread->did_more = 1;
+		}
 		return;
 	}
+	thread->did_more = 1;
 	if (doing < PARTS)
 		thread->parts[doing] += passed;
 }

@@ -5,33 +5,35 @@
 #ifndef PARALLAX_WATCH_EVENT_H
 #define PARALLAX_WATCH_EVENT_H
 
-static __always_inline struct note *note_of(struct event *event)
-{
-	return (struct note *)(event + 1);
-}
-
 /* Its head, all but its size: that is known. */
 static __always_inline void fill(struct event *event, struct thread *thread, struct task_struct *task, u64 now,
 				 u8 kind)
 {
 	event->at = now;
 	event->socket = 0;
+	event->on_cpu = thread->parts[ON_CPU];
 	event->pid = task->tgid;
 	event->tid = task->pid;
+	event->length = 0;
+	event->captured = 0;
 	event->kind = kind;
 	event->flags = 0;
 	event->arrivals = 0;
-	event->length = 0;
-	event->captured = 0;
-	event->preemptions = thread->preemptions;
-	event->preempted_ns = thread->preempted_ns;
-	__builtin_memcpy(event->parts, thread->parts, sizeof(event->parts));
 }
 
-/* Whether a thread has more to say than an event holds. */
+static __always_inline void fill_account(struct account *account, struct thread *thread)
+{
+	__builtin_memcpy(account->parts, thread->parts, sizeof(account->parts));
+	account->preempted_ns = thread->preempted_ns;
+	account->preemptions = thread->preemptions;
+	account->woken_at = thread->woken_at;
+	__builtin_memcpy(account->woken_parts, thread->woken_parts, sizeof(account->woken_parts));
+}
+
+/* Whether a thread has more to say than an event and an account hold. */
 static __always_inline bool has_note(struct thread *thread)
 {
-	return thread->suspects[0].pid || thread->woken_at || thread->classified;
+	return thread->suspects[0].pid || thread->wakes || thread->classified;
 }
 
 static __always_inline void fill_culprit(struct note *note, struct thread *thread)
@@ -54,15 +56,17 @@ static __always_inline void fill_note(struct note *note, struct thread *thread)
 	note->wakes = thread->wakes;
 	__builtin_memcpy(note->woken_by_fellows, thread->woken_by_fellows, sizeof(note->woken_by_fellows));
 	fill_culprit(note, thread);
-	note->woken_at = thread->woken_at;
-	__builtin_memcpy(note->woken_parts, thread->woken_parts, sizeof(note->woken_parts));
 	note->family = 0;
 }
 
 /* What was told is told: the account starts anew. */
 static __always_inline void close_account(struct thread *thread)
 {
+	thread->parts[ON_CPU] = 0;
+	if (!thread->did_more)
+		return;
 	__builtin_memset(thread->parts, 0, sizeof(thread->parts));
+	thread->did_more = 0;
 	thread->woken_at = 0;
 	thread->preempted_ns = 0;
 	thread->preemptions = 0;
@@ -75,13 +79,18 @@ static __always_inline void close_account(struct thread *thread)
 static __always_inline void tell_idle(struct thread *thread, struct task_struct *task, u64 now)
 {
 	bool noted = has_note(thread);
-	struct place place = take_place(sizeof(struct event) + (noted ? sizeof(struct note) : 0));
+	u32 before = sizeof(struct event) + (thread->did_more ? sizeof(struct account) : 0);
+	struct place place = take_place(before + (noted ? sizeof(struct note) : 0));
 
 	if (!place.event)
 		return;
 	fill(place.event, thread, task, now, EVENT_IDLE);
+	if (thread->did_more) {
+		fill_account((struct account *)(place.event + 1), thread);
+		place.event->flags |= EVENT_ACCOUNT;
+	}
 	if (noted) {
-		fill_note(note_of(place.event), thread);
+		fill_note((void *)place.event + before, thread);
 		place.event->flags |= EVENT_NOTED;
 	}
 	give(&place);
@@ -96,8 +105,8 @@ static __always_inline void tell_closed(struct conn *conn)
 	if (!place.event)
 		return;
 	/* No thread's doing. */
-	__builtin_memset(&place.event->socket, 0, sizeof(struct event) - __builtin_offsetof(struct event, socket));
-	place.event->size = sizeof(struct event);
+	__builtin_memset(&place.event->at, 0, sizeof(struct event) - __builtin_offsetof(struct event, at));
+	place.event->words = sizeof(struct event) / 8;
 	place.event->at = bpf_ktime_get_ns();
 	place.event->socket = conn->cookie;
 	place.event->kind = EVENT_CLOSED;
@@ -116,8 +125,10 @@ static __always_inline bool tell_moved(struct thread *thread, struct task_struct
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	bool noted = !conn->told || has_note(thread) || conn->tail - conn->head > 1;
-	u32 before = sizeof(struct event) + (noted ? sizeof(struct note) : 0);
+	u32 account = thread->did_more ? sizeof(struct account) : 0;
+	u32 before = sizeof(struct event) + account + (noted ? sizeof(struct note) : 0);
 	u32 most = conn->whole ? CAPTURE : settings.capture;
+	struct note *note = NULL;
 	struct event *event;
 	struct place place;
 	u8 *bytes;
@@ -137,16 +148,21 @@ static __always_inline bool tell_moved(struct thread *thread, struct task_struct
 		event->flags |= EVENT_ASYNC;
 	if (conn->missed)
 		event->flags |= EVENT_MISSED;
+	if (account) {
+		event->flags |= EVENT_ACCOUNT;
+		fill_account((struct account *)(event + 1), thread);
+	}
 	if (noted) {
 		event->flags |= EVENT_NOTED;
-		fill_note(note_of(event), thread);
+		note = (void *)(event + 1) + account;
+		fill_note(note, thread);
 	}
-	if (!conn->told) {
+	if (!conn->told && note) {
 		event->flags |= conn->fresh ? EVENT_NEW | EVENT_FRESH : EVENT_NEW;
-		fill_ends(note_of(event), conn, sk);
+		fill_ends(note, conn, sk);
 	}
 	if (kind == EVENT_READ)
-		take_arrivals(conn, sk, event, noted ? note_of(event) : NULL, length);
+		take_arrivals(conn, sk, event, note, length);
 	bytes = (u8 *)event + before;
 	event->captured = copy_moved(bytes, regs, most);
 	if (kind == EVENT_READ && event->captured && bytes[0] == '*')

@@ -9,7 +9,7 @@
 #define PARALLAX_WATCH_LANE_H
 
 /* What programs that interrupt one another on a CPU may take between the look whether there is room and the taking. */
-enum { LANE_MARGIN = 4 * (sizeof(struct event) + sizeof(struct note) + CAPTURE) };
+enum { LANE_MARGIN = 4 * (sizeof(struct event) + sizeof(struct account) + sizeof(struct note) + CAPTURE) };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -25,7 +25,7 @@ struct place {
 	u64 position;
 };
 
-/* Takes room for an event, its note if it has one, and its bytes. No event: there is none. */
+/* Takes room for an event and all that belongs to it. No event: there is none. */
 static __always_inline struct place take_place(u32 size)
 {
 	struct place place = { .event = NULL };
@@ -39,7 +39,7 @@ static __always_inline struct place take_place(u32 size)
 	}
 	place.position = __sync_fetch_and_add(&lane->reserved, (u64)size);
 	place.event = (void *)lane + LANE_HEAD + (place.position & (settings.lane_bytes - 1));
-	place.event->size = size;
+	place.event->words = size / 8;
 	return place;
 }
 

@@ -125,8 +125,10 @@ static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, st
 		arrival.end = has_bytes ? lot->end - began : length;
 		/* A lot that ends before this read began was read before the watch did, or by another way. */
 		if (!has_bytes || (s32)(lot->end - began) > 0) {
-			if (n == 0)
-				event->arrived = arrival;
+			if (n == 0) {
+				event->arrived_at = arrival.at;
+				event->arrived_end = arrival.end;
+			}
 			if (note)
 				note->arrived[n & (ARRIVALS - 1)] = arrival;
 			n++;
@@ -145,6 +147,7 @@ static __always_inline void take_arrivals(struct conn *conn, struct sock *sk, st
 static __always_inline u32 copy_moved(u8 *bytes, struct pt_regs *regs, u32 most)
 {
 	long call = CALL_NUMBER(regs);
+	struct user_vector parts[VECTORS] = {};
 	u64 vectors = 0, count = 0;
 	u32 copied = 0, i;
 	u8 how;
@@ -168,17 +171,19 @@ static __always_inline u32 copy_moved(u8 *bytes, struct pt_regs *regs, u32 most)
 		vectors = message.vectors;
 		count = message.count;
 	}
+	if (count > VECTORS)
+		count = VECTORS;
+	/* All at once: each look at the caller's memory is a call. */
+	if (!count || bpf_probe_read_user(parts, count * sizeof(parts[0]), (void *)vectors))
+		return 0;
 	for (i = 0; i < VECTORS && i < count && copied < most; i++) {
-		struct user_vector vector;
-		u32 part;
+		u64 length = parts[i].length;
+		u32 part = length > most - copied ? most - copied : length;
 
-		if (bpf_probe_read_user(&vector, sizeof(vector), (void *)(vectors + i * sizeof(vector))))
-			break;
-		part = vector.length > most - copied ? most - copied : vector.length;
 		if (copied >= CAPTURE || part > CAPTURE)
 			break;
 		if (bpf_probe_read_user(&bytes[copied & (CAPTURE - 1)], part & (2 * CAPTURE - 1),
-					(void *)vector.base))
+					(void *)parts[i].base))
 			break;
 		copied += part;
 	}

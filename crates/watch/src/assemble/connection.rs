@@ -160,7 +160,7 @@ impl Connection {
     pub fn add_read(&mut self, event: &Event<'_>, step: &Step) {
         let began = self.received;
         self.received += u64::from(event.length);
-        for arrival in event.arrived {
+        for arrival in event.arrived.as_slice() {
             push(&mut self.lots, Lot { end: began + u64::from(arrival.end), at: Nanos(arrival.at) });
         }
         if self.pending.is_empty() {

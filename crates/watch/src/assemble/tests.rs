@@ -5,7 +5,7 @@ use record::{Part, Served};
 use units::Nanos;
 
 use super::Assembler;
-use crate::kernel::{Account, Arrival, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
+use crate::kernel::{Account, Arrival, Arrived, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
 
 /// A server of several threads in simulated time: every nanosecond of a thread lies in its account.
 struct Server {
@@ -79,14 +79,14 @@ impl Server {
             tid,
             length: bytes.len() as u32,
             bytes,
-            parts: &account,
+            parts: account,
             preempted: Nanos(account[Part::RunQueue as usize]),
             preemptions: u32::from(account[Part::RunQueue as usize] > 0),
             culprit: (account[Part::RunQueue as usize] > 0).then_some(culprit),
             woken: woken.as_ref().map(|(at, until_then)| (Nanos(*at), until_then)),
             wakes: &wakes,
             class: None,
-            arrived,
+            arrived: Arrived::Several(arrived),
             opened,
             missed: false,
             asynchronous: false,

@@ -41,10 +41,27 @@ pub struct Arrival {
     pad: u32,
 }
 
-#[cfg(test)]
 impl Arrival {
     pub(crate) fn new(at: u64, end: u32) -> Arrival {
         Arrival { at, end, pad: 0 }
+    }
+}
+
+/// Lots of bytes that a read took, in order. One is copied: it does not lie in the event as it does in a note.
+#[derive(Debug, Clone, Copy)]
+pub enum Arrived<'a> {
+    None,
+    One(Arrival),
+    Several(&'a [Arrival]),
+}
+
+impl Arrived<'_> {
+    pub fn as_slice(&self) -> &[Arrival] {
+        match self {
+            Arrived::None => &[],
+            Arrived::One(one) => std::slice::from_ref(one),
+            Arrived::Several(several) => several,
+        }
     }
 }
 
@@ -66,7 +83,7 @@ pub struct Opened {
     pub fresh: bool,
 }
 
-/// The part that every event has.
+/// The part that every event has: what a thread says that only ran.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Head {
@@ -74,21 +91,31 @@ pub struct Head {
     pub stamp: u64,
     pub at: u64,
     socket: u64,
+    on_cpu: u64,
     pid: u32,
     tid: u32,
-    /// Of all of it.
-    pub size: u32,
+    length: u32,
+    captured: u16,
+    /// The size of all of it, in words of eight bytes.
+    pub words: u16,
+    arrived_at: u64,
+    arrived_end: u32,
     kind: u8,
     flags: u8,
     arrivals: u8,
     pad: u8,
-    length: u32,
-    captured: u32,
+}
+
+/// What it did besides running; it lies behind the head.
+#[derive(FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct DidMore {
+    parts: Account,
     preempted_ns: u64,
     preemptions: u32,
-    pad_too: u32,
-    parts: Account,
-    arrived: Arrival,
+    pad: u32,
+    woken_at: u64,
+    woken_parts: Account,
 }
 
 /// A fellow thread woke it: from then on its time can be for what that one handed over.
@@ -100,7 +127,7 @@ pub struct Wake {
     pub parts: Account,
 }
 
-/// What only some events have to say; it lies behind the head.
+/// What only some events have to say; it lies behind that.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Note {
@@ -111,8 +138,6 @@ struct Note {
     culprit_ns: u64,
     culprit_comm: [u8; 16],
     class: i64,
-    woken_at: u64,
-    woken_parts: Account,
     local_port: u16,
     peer_port: u16,
     pad: u32,
@@ -135,7 +160,7 @@ pub struct Event<'a> {
     pub length: u32,
     /// The first of them; fewer than `length` where they were not copied.
     pub bytes: &'a [u8],
-    pub parts: &'a Account,
+    pub parts: Account,
     /// Of the run queue: pushed off a CPU, for so long and so often.
     pub preempted: Nanos,
     pub preemptions: u32,
@@ -146,7 +171,8 @@ pub struct Event<'a> {
     pub wakes: &'a [Wake],
     /// What the classifying function returned since the last read.
     pub class: Option<i64>,
-    pub arrived: &'a [Arrival],
+    /// Lots of bytes that a read took: one, or several.
+    pub arrived: Arrived<'a>,
     pub opened: Option<Opened>,
     /// Events of this connection before this one were lost.
     pub missed: bool,
@@ -159,6 +185,7 @@ const MISSED: u8 = 2;
 const FRESH: u8 = 4;
 const NOTED: u8 = 8;
 const ASYNC: u8 = 16;
+const ACCOUNT: u8 = 32;
 
 impl Note {
     fn culprit(&self) -> Option<Culprit> {
@@ -190,12 +217,8 @@ impl<'a> Event<'a> {
             4 => Edge::Closed,
             _ => return None,
         };
-        let (note, bytes) = if head.flags & NOTED == 0 {
-            (None, rest)
-        } else {
-            let (note, bytes) = Note::ref_from_prefix(rest).ok()?;
-            (Some(note), bytes)
-        };
+        let (more, rest) = behind::<DidMore>(head.flags & ACCOUNT != 0, rest)?;
+        let (note, bytes) = behind::<Note>(head.flags & NOTED != 0, rest)?;
         Some(Event {
             at: Nanos(head.at),
             edge,
@@ -203,29 +226,45 @@ impl<'a> Event<'a> {
             pid: head.pid,
             tid: head.tid,
             length: head.length,
-            bytes: bytes.get(..head.captured as usize)?,
-            parts: &head.parts,
-            preempted: Nanos(head.preempted_ns),
-            preemptions: head.preemptions,
+            bytes: bytes.get(..usize::from(head.captured))?,
+            parts: more.map_or_else(|| ran(head.on_cpu), |more| more.parts),
+            preempted: more.map_or(Nanos::ZERO, |more| Nanos(more.preempted_ns)),
+            preemptions: more.map_or(0, |more| more.preemptions),
             culprit: note.and_then(Note::culprit),
-            woken: note
-                .filter(|note| note.woken_at != 0)
-                .map(|note| (Nanos(note.woken_at), &note.woken_parts)),
+            woken: more
+                .filter(|more| more.woken_at != 0)
+                .map(|more| (Nanos(more.woken_at), &more.woken_parts)),
             wakes: match note {
                 Some(note) => note.woken_by_fellows.get(..usize::from(note.wakes))?,
                 None => &[],
             },
             class: note.filter(|note| note.classified != 0).map(|note| note.class),
             arrived: match head.arrivals {
-                0 => &[],
-                1 => std::slice::from_ref(&head.arrived),
-                several => note?.arrived.get(..usize::from(several))?,
+                0 => Arrived::None,
+                1 => Arrived::One(Arrival::new(head.arrived_at, head.arrived_end)),
+                several => Arrived::Several(note?.arrived.get(..usize::from(several))?),
             },
             opened: note.filter(|_| head.flags & NEW != 0).map(|note| note.opened(head.flags & FRESH != 0)),
             missed: head.flags & MISSED != 0,
             asynchronous: head.flags & ASYNC != 0,
         })
     }
+}
+
+/// What lies at the front of `rest`, if it is there, and what lies behind it.
+fn behind<T: FromBytes + Immutable + KnownLayout>(is_there: bool, rest: &[u8]) -> Option<(Option<&T>, &[u8])> {
+    if !is_there {
+        return Some((None, rest));
+    }
+    let (there, rest) = T::ref_from_prefix(rest).ok()?;
+    Some((Some(there), rest))
+}
+
+/// The account of a thread that only ran.
+fn ran(on_cpu: u64) -> Account {
+    let mut account = [0; PARTS];
+    account[0] = on_cpu;
+    account
 }
 
 fn address(family: u16, bytes: [u8; 16], port: u16) -> Option<SocketAddr> {
@@ -248,20 +287,30 @@ mod tests {
     #[test]
     fn the_layout_is_that_of_the_kernels_side() {
         // The header asserts the same numbers.
-        assert_eq!((std::mem::offset_of!(Head, parts), size_of::<Head>()), (64, 160));
-        assert_eq!((std::mem::offset_of!(Note, woken_parts), size_of::<Note>()), (48, 648));
+        assert_eq!((std::mem::offset_of!(Head, kind), size_of::<Head>()), (60, 64));
+        assert_eq!((std::mem::offset_of!(DidMore, woken_at), size_of::<DidMore>()), (96, 184));
+        assert_eq!((std::mem::offset_of!(Note, local), size_of::<Note>()), (48, 560));
+    }
+
+    #[test]
+    fn one_that_only_ran_has_all_its_time_on_a_cpu() {
+        let mut words = [0_u64; 8];
+        (words[3], words[7]) = (70, 1 << 32);
+        let event = Event::parse(words.as_bytes()).unwrap();
+        assert_eq!((event.parts[0], event.parts.iter().sum::<u64>(), event.woken), (70, 70, None));
     }
 
     #[test]
     fn bytes_that_are_no_event_are_none() {
         assert!(Event::parse(&[]).is_none());
-        let mut words = [0_u64; 20];
+        let mut words = [0_u64; 8];
         assert!(Event::parse(words.as_bytes()).is_none());
-        words[4] = 1 << 32;
+        // The last word: its upper half is of kind, flags and arrivals.
+        words[7] = 1 << 32;
         assert_eq!(Event::parse(words.as_bytes()).map(|event| event.edge), Some(Edge::Read));
-        assert!(Event::parse(&words.as_bytes()[..152]).is_none());
-        // Bytes, a note, and arrivals that are not there.
-        for (word, bits) in [(5, 1 << 32), (4, 8 << 40), (4, 2 << 48)] {
+        assert!(Event::parse(&words.as_bytes()[..56]).is_none());
+        // Bytes, a note, an account, and arrivals that are not there.
+        for (word, bits) in [(5, 1 << 32), (7, 8 << 40), (7, 32 << 40), (7, 2 << 48)] {
             let mut broken = words;
             broken[word] |= bits;
             assert!(Event::parse(broken.as_bytes()).is_none());

@@ -179,9 +179,10 @@ impl Lanes {
         #[expect(unsafe_code, reason = "memory that the kernel writes")]
         let head = unsafe { std::slice::from_raw_parts(head, size_of::<Head>()) };
         let head = Head::ref_from_bytes(head).ok()?;
-        let fits = (size_of::<Head>()..=SLACK).contains(&(head.size as usize));
-        assert!(fits && head.size % 8 == 0, "the programs and this agree on how large an event is");
-        Some((head.at, head.size))
+        let size = u32::from(head.words) * 8;
+        let fits = (size_of::<Head>()..=SLACK).contains(&(size as usize));
+        assert!(fits, "the programs and this agree on how large an event is");
+        Some((head.at, size))
     }
 
     fn bytes(&self, waiting: Waiting) -> &[u8] {
@@ -251,7 +252,7 @@ mod tests {
             }
             marks.reserved.store(position + size as u64, Ordering::Relaxed);
             self.write(lane, position, offset_of!(Head, at), &at.to_ne_bytes());
-            self.write(lane, position, offset_of!(Head, size), &(size as u32).to_ne_bytes());
+            self.write(lane, position, offset_of!(Head, words), &((size / 8) as u16).to_ne_bytes());
             self.write(lane, position, BARE, bytes);
             Some(position)
         }
