@@ -47,12 +47,6 @@ struct {
 	__type(value, u8);
 } old_sockets SEC(".maps");
 
-#include "watch_lane.h"
-#include "watch_account.h"
-#include "watch_culprit.h"
-#include "watch_socket.h"
-#include "watch_event.h"
-
 static __always_inline bool is_watched(u32 tgid)
 {
 	u32 only = only_process;
@@ -62,10 +56,17 @@ static __always_inline bool is_watched(u32 tgid)
 	return bpf_map_lookup_elem(&processes, &tgid) != NULL;
 }
 
+#include "watch_lane.h"
+#include "watch_account.h"
+#include "watch_culprit.h"
+#include "watch_socket.h"
+#include "watch_event.h"
+
 /* ---- the scheduler ------------------------------------------------------------------------------------------- */
 
 static __always_inline void switch_out(struct task_struct *prev, bool preempt, u32 prev_state, u64 now)
 {
+	/* Whose account has begun is watched. */
 	struct thread *thread = bpf_task_storage_get(&threads, prev, 0, 0);
 	struct pt_regs *regs;
 
@@ -106,12 +107,12 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt, u
 static __always_inline void switch_in(struct task_struct *next, struct slices *slices, u64 now)
 {
 	/* Every thread of the server has an account: what is handed to one must not be its first edge. */
-	struct thread *thread = this_thread(next, now);
-	u64 delay = delay_of(next);
-	u64 began;
+	struct thread *thread = watched_thread(next, now);
+	u64 delay, began;
 
 	if (!thread)
 		return;
+	delay = delay_of(next);
 	if (thread->is_new) {
 		thread->is_new = 0;
 		thread->delayed = delay;
@@ -155,9 +156,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 
 	if (slices)
 		note_slice(slices, prev, now);
-	if (prev->pid && is_watched(prev->tgid))
+	if (prev->pid)
 		switch_out(prev, preempt, prev_state, now);
-	if (next->pid && is_watched(next->tgid))
+	if (next->pid)
 		switch_in(next, slices, now);
 	return 0;
 }
@@ -192,8 +193,6 @@ int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct thread *thread, *waker;
 
-	if (!is_watched(task->tgid))
-		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!thread)
 		return 0;
@@ -209,11 +208,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(on_wakeup, struct task_struct *task)
 {
-	struct thread *thread;
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (!is_watched(task->tgid))
-		return 0;
-	thread = bpf_task_storage_get(&threads, task, 0, 0);
 	/* Woken before it slept. */
 	if (thread && is_asleep(thread))
 		wake_up(thread, task, bpf_ktime_get_ns());
@@ -275,13 +271,14 @@ static __always_inline void moved(struct sock *sk, s32 length, u8 kind)
 	struct conn *conn;
 	u64 now;
 
-	if (!is_watched(task->tgid))
+	/* Most sockets of a host are told by their port, without a call. A Unix socket may be anybody's. */
+	if (!is_internet(sk) && !is_watched(task->tgid))
 		return;
 	conn = conn_of(sk);
 	if (!conn)
 		return;
 	now = bpf_ktime_get_ns();
-	thread = this_thread(task, now);
+	thread = watched_thread(task, now);
 	if (!thread)
 		return;
 	thread->is_new = 0;
@@ -345,8 +342,6 @@ int BPF_KRETPROBE(on_return, long value)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread;
 
-	if (!is_watched(task->tgid))
-		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!thread)
 		return 0;

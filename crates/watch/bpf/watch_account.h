@@ -15,39 +15,42 @@ struct suspect {
 	char comm[16];
 };
 
+/* What each edge of a busy server needs comes first: two cache lines. */
 struct thread {
 	/* Everything before this instant lies in `parts`. */
 	u64 at;
-	/* Since the thread's previous event. */
-	u64 parts[PARTS];
-	/* What it is doing: the part that time goes to. */
-	u8 doing;
-	/* It waits for a CPU because it was pushed off one. */
-	u8 preempted;
-	u8 classified;
-	u8 idle_told;
-	/* Since its previous event it did more than run: an account goes with its next event. */
-	u8 did_more;
 	/* What was taken of its CPU when it was put on it, and since counted. */
 	u64 taken;
-	/* The scheduler's account of its running and of its waiting for a CPU when it was put on its CPU. */
-	u64 ran;
-	u64 delayed;
-	u64 wait_began;
-	u64 throttled_before;
-	u64 preempted_ns;
-	u32 preemptions;
-	/* Who ran while it waited since its previous event: the longest, as far as there is room. */
-	struct suspect suspects[SUSPECTS];
+	/* What it is doing: the part that time goes to. */
+	u8 doing;
+	/* Since its previous event it did more than run: an account goes with its next event. */
+	u8 did_more;
+	/* A function has said its class since its last read. */
+	u8 classified;
+	u8 idle_told;
 	/* It read last: whom it wakes now, it hands its request to. */
 	u8 has_read;
 	/* A thread that had read has woken it. */
 	u8 handed;
 	/* Who woke it since it was last put on a CPU (enum waker). */
 	u8 waker;
+	/* How many times are in `woken_by_fellows`. */
 	u8 wakes;
+	/* There are suspects. */
+	u8 has_suspects;
 	/* Its account has just begun, with it on a CPU. */
 	u8 is_new;
+	/* It waits for a CPU because it was pushed off one. */
+	u8 preempted;
+	u32 preemptions;
+	/* Since the thread's previous event. */
+	u64 parts[PARTS];
+	u64 preempted_ns;
+	/* The scheduler's account of its running and of its waiting for a CPU when it was put on its CPU. */
+	u64 ran;
+	u64 delayed;
+	u64 wait_began;
+	u64 throttled_before;
 	/* Its last sleep on a disk: a thread that waits for this one meanwhile waits for the disk. */
 	u64 disk_began;
 	u64 disk_ended;
@@ -55,6 +58,8 @@ struct thread {
 	/* When it was last woken, by whom ever, and its parts until then. */
 	u64 woken_at;
 	u64 woken_parts[PARTS];
+	/* Who ran while it waited since its previous event: the longest, as far as there is room. */
+	struct suspect suspects[SUSPECTS];
 	/* When fellow threads woke it. */
 	struct wake woken_by_fellows[WAKES];
 };
@@ -121,12 +126,15 @@ static __always_inline void set_going(struct thread *thread, struct task_struct 
 	thread->delayed = task->sched_info.run_delay;
 }
 
-static __always_inline struct thread *this_thread(struct task_struct *task, u64 now)
+/* The account of a thread of the server, which begins here if it has none; NULL of a thread of another process. */
+static __always_inline struct thread *watched_thread(struct task_struct *task, u64 now)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 
 	if (thread)
 		return thread;
+	if (!is_watched(task->tgid))
+		return NULL;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
 		__sync_fetch_and_add(&losses.threads, 1);

@@ -55,6 +55,7 @@ static __always_inline void suspect(struct thread *thread, struct slice *slice, 
 {
 	u32 least = 0, i;
 
+	thread->has_suspects = 1;
 	for (i = 0; i < SUSPECTS; i++) {
 		if (thread->suspects[i].pid == slice->tgid) {
 			thread->suspects[i].time += time;

@@ -33,7 +33,7 @@ static __always_inline void fill_account(struct account *account, struct thread 
 /* Whether a thread has more to say than an event and an account hold. */
 static __always_inline bool has_note(struct thread *thread)
 {
-	return thread->suspects[0].pid || thread->wakes || thread->classified;
+	return thread->has_suspects || thread->wakes || thread->classified;
 }
 
 static __always_inline void fill_culprit(struct note *note, struct thread *thread)
@@ -72,8 +72,9 @@ static __always_inline void close_account(struct thread *thread)
 	thread->preemptions = 0;
 	thread->handed = 0;
 	thread->wakes = 0;
-	if (thread->suspects[0].pid)
+	if (thread->has_suspects)
 		__builtin_memset(thread->suspects, 0, sizeof(thread->suspects));
+	thread->has_suspects = 0;
 }
 
 static __always_inline void tell_idle(struct thread *thread, struct task_struct *task, u64 now)

@@ -14,8 +14,7 @@ struct waiting {
 
 struct conn {
 	u64 cookie;
-	/* Bytes that arrived and were not read yet: where each lot ends in the stream, and when it came. */
-	struct waiting waiting[ARRIVALS];
+	/* Of `waiting`: positions that only grow. */
 	u32 head;
 	u32 tail;
 	u8 told;
@@ -26,6 +25,8 @@ struct conn {
 	/* It was accepted under watch. */
 	u8 fresh;
 	u16 family;
+	/* Bytes that arrived and were not read yet: where each lot ends in the stream, and when it came. */
+	struct waiting waiting[ARRIVALS];
 };
 
 struct {
