@@ -58,8 +58,8 @@ struct settings {
 	u8 moves[CALLS];
 	/* Told from whatever else may lie there by chance: added to an event's place, it is its stamp. */
 	u64 secret;
-	/* Of a lane: a power of two. */
-	u32 lane_bytes;
+	/* Of a CPU's second lane: a power of two. */
+	u32 overflow_bytes;
 	/* Most bytes to copy of one read or write. */
 	u32 capture;
 	/* The number of sched_yield. */
@@ -163,10 +163,13 @@ _Static_assert(sizeof(struct account) == 184, "as in event.rs");
 _Static_assert(__builtin_offsetof(struct note, local) == 48, "as in event.rs");
 _Static_assert(sizeof(struct note) == 560, "as in event.rs");
 
-/* Where a lane's events begin, and what may lie behind its end: an event that begins before it goes on there. */
-enum { LANE_HEAD = 4096, LANE_SLACK = 65536 };
+/*
+ * Where a lane's events begin, how long a CPU's first lane is, and what may lie behind a lane's end: an event that
+ * begins before it goes on there.
+ */
+enum { LANE_HEAD = 4096, LANE_BYTES = 262144, LANE_SLACK = 65536 };
 
-/* The events of one CPU. Its positions only grow; an event lies at its position modulo the lane's size. */
+/* Events of one CPU. Its positions only grow; an event lies at its position modulo the lane's size. */
 struct lane {
 	/* By the kernel's side: up to where it is given away. */
 	u64 reserved;

@@ -1,4 +1,4 @@
-//! The lanes of events, one a CPU, that the kernel's side writes and this reads: `bpf/watch_lane.h`.
+//! The lanes of events, two a CPU, that the kernel's side writes and this reads: `bpf/watch_lane.h`.
 //!
 //! Each lane is in order of its CPU alone. A round takes what has come by now, and hands over what is not later than
 //! the latest of the round before: a millisecond ago or more, so every program that was to tell of that time has done
@@ -23,16 +23,19 @@ const HEAD: usize = 4096;
 /// What may lie behind its end: an event that begins before it goes on there.
 const SLACK: usize = 65_536;
 
-/// No lane is smaller: it has to take what comes while this process is kept off its CPU.
+/// How long a CPU's first lane is: it stays in the CPU's cache.
+const FIRST: usize = 1 << 18;
+
+/// No second lane is smaller: it has to take what comes while this process is kept off its CPU.
 const LEAST: usize = 1 << 20;
 
 /// From round to round: each costs the host a wake-up, and programs are given so much time at least to tell.
 const LONGEST: Nanos = Nanos::from_millis(10);
 const SHORTEST: Nanos = Nanos::from_millis(1);
 
-/// The part of a lane that is to fill from round to round: two rounds' events lie there, and this process may be kept
-/// off its CPU for a few more.
-const PART: u64 = 16;
+/// The part of a first lane that is to fill from round to round: two rounds' events lie there, and a quarter is kept
+/// for the longest.
+const PART: u64 = 4;
 
 /// `struct lane`: positions that only grow.
 #[repr(C)]
@@ -42,8 +45,8 @@ struct Marks {
     taken: AtomicU64,
 }
 
-/// How large lanes are that share so much memory, without their heads: a power of two.
-pub fn lane_bytes(all: usize, cpus: usize) -> usize {
+/// How large second lanes are that share so much memory, without their heads: a power of two.
+pub fn overflow_bytes(all: usize, cpus: usize) -> usize {
     (all / cpus.max(1)).next_power_of_two().max(LEAST)
 }
 
@@ -54,9 +57,9 @@ pub fn value_bytes(lane_bytes: usize) -> usize {
 
 /// Events, as they come.
 pub struct Lanes {
-    memory: MmapRaw,
+    /// The first lanes of all CPUs, then the second ones; numbered in that order.
+    rows: [Row; 2],
     secret: u64,
-    lane_bytes: usize,
     /// Up to where each lane was looked through, and when the last event there was.
     seen: Vec<u64>,
     last: Vec<u64>,
@@ -66,6 +69,12 @@ pub struct Lanes {
     latest: u64,
     /// How long the lanes can wait for the next round.
     patience: Nanos,
+}
+
+/// Lanes of one length, one a CPU.
+struct Row {
+    memory: MmapRaw,
+    lane_bytes: usize,
 }
 
 /// An event that still lies in its lane.
@@ -78,21 +87,31 @@ struct Waiting {
 }
 
 impl Lanes {
-    /// Maps the lanes. `secret` is what the programs were told.
+    /// Maps the first and the second lanes. `secret` is what the programs were told.
     ///
     /// # Errors
     ///
     /// When the kernel does not let this process map them.
-    pub fn map(map: &Map<'_>, secret: u64, lane_bytes: usize, cpus: usize) -> std::io::Result<Lanes> {
-        let length = value_bytes(lane_bytes) * cpus;
-        let memory = MmapOptions::new().len(length).map_raw(map.as_fd().as_raw_fd())?;
-        Ok(Lanes::in_memory(memory, secret, lane_bytes, cpus))
+    pub fn map(
+        maps: (&Map<'_>, &Map<'_>),
+        secret: u64,
+        overflow_bytes: usize,
+        cpus: usize,
+    ) -> std::io::Result<Lanes> {
+        let row = |map: &Map<'_>, lane_bytes| {
+            let length = value_bytes(lane_bytes) * cpus;
+            let memory = MmapOptions::new().len(length).map_raw(map.as_fd().as_raw_fd())?;
+            Ok::<_, std::io::Error>(Row { memory, lane_bytes })
+        };
+        Ok(Lanes::in_memory([row(maps.0, FIRST)?, row(maps.1, overflow_bytes)?], secret, cpus))
     }
 
-    fn in_memory(memory: MmapRaw, secret: u64, lane_bytes: usize, cpus: usize) -> Lanes {
-        assert!(memory.len() >= value_bytes(lane_bytes) * cpus, "all lanes are mapped");
-        let (seen, last) = (vec![0; cpus], vec![0; cpus]);
-        Lanes { memory, secret, lane_bytes, seen, last, waiting: Vec::new(), latest: 0, patience: LONGEST }
+    fn in_memory(rows: [Row; 2], secret: u64, cpus: usize) -> Lanes {
+        for row in &rows {
+            assert!(row.memory.len() >= value_bytes(row.lane_bytes) * cpus, "all lanes are mapped");
+        }
+        let (seen, last) = (vec![0; 2 * cpus], vec![0; 2 * cpus]);
+        Lanes { rows, secret, seen, last, waiting: Vec::new(), latest: 0, patience: LONGEST }
     }
 
     /// How long the lanes can wait for the next round, by what came in the last.
@@ -137,7 +156,7 @@ impl Lanes {
                 self.waiting.push(Waiting { at, lane, position, size });
             }
         }
-        self.patience = patience(self.patience, most, self.lane_bytes as u64 / PART);
+        self.patience = patience(self.patience, most, self.rows[0].lane_bytes as u64 / PART);
         self.waiting.sort();
         all_until
     }
@@ -202,14 +221,21 @@ impl Lanes {
     }
 
     fn at(&self, lane: usize, position: u64) -> *const u8 {
+        let (row, _) = self.row_of(lane);
         let offset =
-            usize::try_from(position & (self.lane_bytes as u64 - 1)).expect("a lane fits into memory");
+            usize::try_from(position & (row.lane_bytes as u64 - 1)).expect("a lane fits into memory");
         self.lane(lane).wrapping_add(HEAD + offset)
     }
 
     fn lane(&self, lane: usize) -> *const u8 {
-        assert!(lane < self.seen.len(), "there is a lane for each CPU");
-        self.memory.as_ptr().wrapping_add(lane * value_bytes(self.lane_bytes))
+        let (row, cpu) = self.row_of(lane);
+        row.memory.as_ptr().wrapping_add(cpu * value_bytes(row.lane_bytes))
+    }
+
+    /// The row of a lane, and its CPU.
+    fn row_of(&self, lane: usize) -> (&Row, usize) {
+        let cpus = self.seen.len() / 2;
+        (&self.rows[lane / cpus], lane % cpus)
     }
 }
 
@@ -238,8 +264,11 @@ mod tests {
 
     impl Planted {
         fn new(cpus: usize) -> Planted {
-            let memory = MmapMut::map_anon(value_bytes(LANE) * cpus).unwrap();
-            Planted(Lanes::in_memory(memory.into(), SECRET, LANE, cpus))
+            let row = || {
+                let memory = MmapMut::map_anon(value_bytes(LANE) * cpus).unwrap();
+                Row { memory: memory.into(), lane_bytes: LANE }
+            };
+            Planted(Lanes::in_memory([row(), row()], SECRET, cpus))
         }
 
         /// Takes a place, as far as there is room, and writes all but the stamp.
@@ -313,6 +342,19 @@ mod tests {
         assert_eq!(planted.round(), [12, 14, 20]);
     }
 
+    /// If this fails, a burst that fills a CPU's first lane comes out of order, or not at all.
+    #[test]
+    fn what_a_full_lane_left_to_the_second_comes_in_its_place() {
+        let mut planted = Planted::new(2);
+        for (lane, at) in [(1, 10), (3, 20), (3, 30), (1, 40), (0, 25)] {
+            assert!(planted.tell(lane, at, b""));
+        }
+        planted.round();
+        assert_eq!(planted.round(), [10, 20, 25, 30, 40]);
+        let second = planted.0.marks(3);
+        assert_eq!(second.taken.load(Ordering::Relaxed), second.reserved.load(Ordering::Relaxed));
+    }
+
     #[test]
     fn rounds_follow_each_other_as_fast_as_a_lane_fills() {
         let part = 64 << 10;
@@ -345,7 +387,7 @@ mod tests {
         /// Whatever is told is handed over once, in order, and its room is given back.
         #[test]
         fn nothing_is_lost_and_nothing_comes_twice(
-            steps in proptest::collection::vec((0_usize..3, 0_usize..900, any::<bool>()), 1..300)
+            steps in proptest::collection::vec((0_usize..6, 0_usize..900, any::<bool>()), 1..300)
         ) {
             let mut planted = Planted::new(3);
             let (mut told, mut came) = (Vec::new(), Vec::new());
@@ -362,7 +404,7 @@ mod tests {
             for (&(_, length), (_, bytes)) in told.iter().zip(&came) {
                 prop_assert_eq!(length.next_multiple_of(8), bytes.len());
             }
-            for lane in 0..3 {
+            for lane in 0..6 {
                 let marks = planted.0.marks(lane);
                 prop_assert_eq!(marks.taken.load(Ordering::Relaxed), marks.reserved.load(Ordering::Relaxed));
             }

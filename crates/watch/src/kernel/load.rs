@@ -120,10 +120,11 @@ impl Kernel {
             ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
         let cpus = libbpf_rs::num_possible_cpus().map_err(|e| refused(&e))?;
         let all = usize::try_from(settings.ring_bytes).expect("a size fits into memory");
-        let layout = Layout { secret: secret()?, lane_bytes: lanes::lane_bytes(all, cpus), cpus };
+        let layout = Layout { secret: secret()?, overflow_bytes: lanes::overflow_bytes(all, cpus), cpus };
         let missing = prepare(&mut open, settings, &layout)?;
         let object = open.load().map_err(|e| refused(&e))?;
-        let lanes = Lanes::map(&map(&object, "lanes"), layout.secret, layout.lane_bytes, cpus)
+        let maps = (map(&object, "lanes"), map(&object, "overflow"));
+        let lanes = Lanes::map((&maps.0, &maps.1), layout.secret, layout.overflow_bytes, cpus)
             .map_err(|error| LoadError::Refused(format!("cannot map its events: {error}")))?;
         let links = attach(&object, settings)?;
         Ok(Kernel { lanes, object, _links: links, statistics: None, unreadable: 0, missing })
@@ -290,7 +291,7 @@ fn hand_on(raw: &[u8], tell: &mut impl FnMut(&Event<'_>), unreadable: &mut u64) 
 /// What the programs and [`Lanes`] have to agree on.
 struct Layout {
     secret: u64,
-    lane_bytes: usize,
+    overflow_bytes: usize,
     cpus: usize,
 }
 
@@ -361,11 +362,12 @@ fn prepare(
     let mut missing = Vec::new();
     let cpus = u32::try_from(layout.cpus).expect("CPUs are counted in 32 bits");
     let value =
-        u32::try_from(lanes::value_bytes(layout.lane_bytes)).expect("a lane is at most the ring's size");
+        u32::try_from(lanes::value_bytes(layout.overflow_bytes)).expect("a lane is at most the ring's size");
     for mut map in open.maps_mut() {
         match map.name().to_str() {
             Some("ran") => map.set_max_entries(cpus),
-            Some("lanes") => map.set_value_size(value).and_then(|()| map.set_max_entries(cpus)),
+            Some("lanes") => map.set_max_entries(cpus),
+            Some("overflow") => map.set_value_size(value).and_then(|()| map.set_max_entries(cpus)),
             Some(".rodata.settings") => map.set_initial_value(&settings_bytes(settings, layout)),
             _ => Ok(()),
         }
@@ -404,12 +406,12 @@ const OPTIONAL: [(&str, &str); 2] = [
 
 /// `struct settings` of `bpf/watch.h`.
 fn settings_bytes(settings: &Settings, layout: &Layout) -> Vec<u8> {
-    let lane_bytes = u32::try_from(layout.lane_bytes).expect("a lane is at most the ring's size");
+    let overflow_bytes = u32::try_from(layout.overflow_bytes).expect("a lane is at most the ring's size");
     let mut bytes = Vec::with_capacity(2 * calls::CALLS + 32);
     bytes.extend_from_slice(&calls::waits());
     bytes.extend_from_slice(&calls::moves());
     bytes.extend_from_slice(&layout.secret.to_ne_bytes());
-    bytes.extend_from_slice(&lane_bytes.to_ne_bytes());
+    bytes.extend_from_slice(&overflow_bytes.to_ne_bytes());
     bytes.extend_from_slice(&settings.capture.to_ne_bytes());
     for call in [libc::SYS_sched_yield, libc::SYS_io_uring_enter] {
         let call = i32::try_from(call).expect("numbers of system calls are small");
