@@ -23,7 +23,7 @@ const MOST_REQUESTS: usize = 2_000_000;
 
 /// Say where the time of requests went, and whose fault it was.
 ///
-/// Joins the record of `drive` with those of `watch`, `cpu`, `hiccup` and `disturb` of the same period: each request by
+/// Joins the record of `drive` with those of `watch`, `cpu`, `hiccup`, `disturb` and of JVMs of the same period: each request by
 /// the two ends of its connection, its order on it and its time. Its response is divided into the client's own
 /// lateness, the pool, the network, the socket queue, and what the server did; the parts sum to it to the nanosecond.
 /// Requests one by one are needed on both sides: drive and watch with --requests all.
@@ -31,7 +31,7 @@ const MOST_REQUESTS: usize = 2_000_000;
 /// Without a record of `watch`, server and network stay undivided.
 ///
 /// blame.place of --json is one word: client, network, socket_queue, handler_cpu, handler_blocked, cpu_contention,
-/// throttled, pool, platform or undecided.
+/// throttled, pool, platform, runtime or undecided.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax explain runs/client runs/server

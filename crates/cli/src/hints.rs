@@ -29,7 +29,11 @@ pub fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
     if let Some(hint) = unknown_flag(error).and_then(|flag| habit(&flag, value_of(&flag, arguments))) {
         return hint;
     }
-    if let Some((dashed, flag)) = one_dash(arguments) {
+    let is_misread = matches!(
+        error.kind(),
+        ErrorKind::UnknownArgument | ErrorKind::InvalidValue | ErrorKind::ValueValidation
+    );
+    if let Some((dashed, flag)) = one_dash(arguments).filter(|_| is_misread) {
         return format!("`{dashed}` has one dash; write `-{dashed}`; see --help for `{flag}`");
     }
     let text = error.render().to_string();
@@ -60,11 +64,19 @@ fn unknown_flag(error: &clap::Error) -> Option<String> {
 /// What stands behind a flag: attached to it (`-t4`, `--rps=50`), or as the next argument.
 fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> &'a str {
     let mut found = arguments.iter().filter_map(|argument| argument.to_str());
-    match found.find_map(|text| text.strip_prefix(flag)) {
+    match found.find_map(|text| text.strip_prefix(flag).filter(|rest| ends_a_name(flag, rest))) {
         None => "",
         Some("") => found.next().filter(|text| !text.starts_with('-')).unwrap_or(""),
         Some(attached) => attached.trim_start_matches('='),
     }
+}
+
+/// Whether a flag's name ends where `rest` begins: `-t4` is a `-t`, `-target` is none, and neither is `--rpsx`.
+fn ends_a_name(flag: &str, rest: &str) -> bool {
+    let is_short = !flag.starts_with("--") && flag.len() == 2;
+    rest.is_empty()
+        || rest.starts_with('=')
+        || is_short && !rest.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// An option of ours by its long name and one dash, as Go's tools have it: `-rate=50`.
@@ -123,6 +135,8 @@ mod tests {
         assert_eq!(of("-t", &["drive", "-t", "4"]), "4");
         assert_eq!(of("--rps", &["drive", "--rps=50"]), "50");
         assert_eq!(of("-L", &["drive", "-L", "-c", "4"]), "");
+        assert_eq!(of("-t", &["drive", "-target", "-t4"]), "4");
+        assert_eq!(of("--rps", &["drive", "--rpsx=3", "--rps", "50"]), "50");
     }
 
     #[test]

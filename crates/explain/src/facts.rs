@@ -10,6 +10,7 @@ use crate::clocks::same_boot;
 use crate::explanation::{Server, Told};
 use crate::join::{By, is_loopback};
 use crate::rules::Facts;
+use crate::runtime;
 
 /// A request that is under way for longer tells nothing new.
 const MOST_SECONDS: usize = 3_600;
@@ -24,6 +25,7 @@ impl Told<'_> {
         let by_time =
             scope.rows.iter().filter(|one| self.matches[one.row].is_some_and(|at| at.by == By::Time));
         let (client_stalled, server_stalled) = self.stalled(scope);
+        let (server_paused, pauses) = self.paused(scope);
         Facts {
             culprit: self.culprit(scope),
             busiest: self.busiest(),
@@ -34,6 +36,8 @@ impl Told<'_> {
             no_server: self.servers.is_empty(),
             client_stalled,
             server_stalled,
+            server_paused,
+            pauses,
             chained: scope.chained,
             all_kept: !by_averages && self.servers.iter().all(Server::kept_all),
         }
@@ -59,6 +63,24 @@ impl Told<'_> {
             }
         }
         (client, rest)
+    }
+
+    /// How much of the servers' time in the scope lies within pauses of their JVMs, and which pauses these are.
+    fn paused(&self, scope: &Scope) -> (u64, Option<String>) {
+        let zero = self.client.zero();
+        let (mut paused, mut met) = (0u64, BTreeMap::new());
+        for one in &scope.rows {
+            let row = &self.rows[one.row];
+            let [from, to] =
+                [Phase::Send, Phase::Receive].map(|phase| zero.saturating_add(row.end_of(phase).0));
+            let pid = self.served(one.row).map(|(_, served)| served.pid);
+            for runtime in self.surroundings.runtimes.iter().filter(|runtime| runtime.serves(pid)) {
+                let during = runtime.during(from, to);
+                paused = paused.saturating_add(runtime::overlap(during, from, to));
+                met.extend(during.iter().map(|(pause, cause)| ((pause.from, pause.to), cause.clone())));
+            }
+        }
+        (paused, runtime::met(&met))
     }
 
     /// The longest stall of the client's own meter that explains its lags: those of at least [`LATE`] that are no longer

@@ -1,4 +1,5 @@
-//! What else happened on the hosts: stalls by a record of `hiccup`, CPU use by one of `cpu`, planted disturbances.
+//! What else happened on the hosts: stalls by a record of `hiccup`, CPU use by one of `cpu`, planted disturbances,
+//! pauses of JVMs.
 //!
 //! Their lines are read as far as they have the fields that are looked for: a line of another version tells less, and
 //! is no error.
@@ -15,9 +16,10 @@ use units::Nanos;
 
 use crate::clocks::same_boot;
 use crate::explanation::Client;
+use crate::runtime::Runtime;
 use crate::stalls::{self, Meters, Stall, Stalls};
 
-/// A record of `hiccup`, `cpu` or `disturb`, and where its times lie on the client's.
+/// A record of `hiccup`, `cpu`, `disturb` or a JVM, and where its times lie on the client's.
 #[derive(Debug)]
 pub struct HostRecord {
     pub observed: Observed,
@@ -38,6 +40,8 @@ pub struct Surroundings {
     pub disturbances: u64,
     /// The same by their records.
     pub planted: Vec<Planted>,
+    /// When JVMs stood still, by their own records.
+    pub runtimes: Vec<Runtime>,
     #[serde(skip)]
     pub(crate) told: Stalls,
     /// Records of another host or boot, of which nothing is used.
@@ -100,6 +104,7 @@ impl Surroundings {
                 }
             }
             found.told.add(&meters);
+            found.runtimes.extend(Runtime::of(observed, zero, (from, to)));
             if let Some(planted) = planted(observed, zero, (from, to)) {
                 found.disturbances = found.disturbances.saturating_add(planted.times);
                 found.planted.push(planted);

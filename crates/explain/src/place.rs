@@ -26,6 +26,8 @@ pub enum Place {
     Pool,
     /// A host did not run at all.
     Platform,
+    /// The server's runtime did not let it run: a pause of its JVM.
+    Runtime,
     /// The records do not tell.
     Undecided,
 }
@@ -43,6 +45,7 @@ impl Place {
             Place::Throttled => "throttled",
             Place::Pool => "pool",
             Place::Platform => "platform",
+            Place::Runtime => "runtime",
             Place::Undecided => "undecided",
         }
     }

@@ -41,7 +41,7 @@ pub(crate) struct Rule {
     pub(crate) lead: &'static [Segment],
     pub(crate) fact: Fact,
     /// `{share}`, `{mean}` a request, `{lead}` of the leading segment a request, `{culprit}`, `{busiest}`, `{stall}`,
-    /// `{drops}`.
+    /// `{drops}`, `{pauses}`.
     pub(crate) words: &'static str,
 }
 
@@ -90,6 +90,13 @@ pub(crate) const RULES: &[Rule] = &[
         &[],
         Fact::Any,
         "The host did not run: {mean} a request, {share}, lies within stalls that the hiccup record tells of, up to {stall} long.",
+    ),
+    rule(
+        "runtime-paused",
+        Place::Runtime,
+        &[],
+        Fact::Any,
+        "The server's JVM stood still: {mean} a request, {share}, lies within {pauses}.",
     ),
     rule(
         "network-between",
@@ -305,6 +312,9 @@ pub(crate) struct Facts {
     /// Of the scope's time: what of the client's lies within stalls of its host, and what of the server's does.
     pub(crate) client_stalled: u64,
     pub(crate) server_stalled: u64,
+    /// Likewise, what of the server's lies within pauses of its JVM; and which these are: `3 pauses of up to 40 ms`.
+    pub(crate) server_paused: u64,
+    pub(crate) pauses: Option<String>,
     /// Of the scope's time: waits for a connection, put where it was held up.
     pub(crate) chained: Ledger,
     /// Every request of the servers was kept: a thread that is seen to do nothing for others did nothing for them.
@@ -394,6 +404,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 .replace("{drops}", &report::count(facts.listen_drops))
                 .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
                 .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
+                .replace("{pauses}", facts.pauses.as_deref().unwrap_or("its pauses"))
                 .replace("{stall}", &stall.unwrap_or_default().to_string());
             let text = text + &held_up(chained(place, facts), ns, rows);
             Some(Sentence { place, rule: rule.id, share: share(ns), text })
@@ -464,10 +475,13 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
             (*lead, *most) = (Some(segment), ns);
         }
     }
-    move_to_platform(&mut places, &[Place::Client], facts.client_stalled);
+    give_up(&mut places, &[Place::Client], facts.client_stalled, Place::Platform);
     let server =
         [Place::HandlerCpu, Place::HandlerBlocked, Place::SocketQueue, Place::Network, Place::Undecided];
-    move_to_platform(&mut places, &server, facts.server_stalled);
+    give_up(&mut places, &server, facts.server_stalled, Place::Platform);
+    // The network goes on in a pause, and who waits for a CPU is not paused.
+    let paused = [Place::HandlerCpu, Place::HandlerBlocked, Place::SocketQueue, Place::Undecided];
+    give_up(&mut places, &paused, facts.server_paused, Place::Runtime);
     places.retain(|_, (ns, ..)| *ns > 0);
     places
 }
@@ -483,9 +497,9 @@ fn place_of(segment: Segment, facts: &Facts) -> Place {
     }
 }
 
-/// `stalled` of the time of `from` is the platform's: the host that they are on did not run. Each gives as much of its
-/// time, for which of them it hit is not told.
-fn move_to_platform(places: &mut ByPlace, from: &[Place], stalled: u64) {
+/// `stalled` of the time of `from` is that of `to`, which kept them from running. Each gives as much of its time, for
+/// which of them it hit is not told.
+fn give_up(places: &mut ByPlace, from: &[Place], stalled: u64, to: Place) {
     let all: u128 = from.iter().filter_map(|place| places.get(place)).map(|(ns, ..)| u128::from(*ns)).sum();
     let stalled = u128::from(stalled).min(all);
     let mut moved = 0u64;
@@ -499,7 +513,7 @@ fn move_to_platform(places: &mut ByPlace, from: &[Place], stalled: u64) {
         moved = some.saturating_add(moved);
     }
     if moved > 0 {
-        let (sum, lead, most) = places.entry(Place::Platform).or_default();
+        let (sum, lead, most) = places.entry(to).or_default();
         *sum = sum.saturating_add(moved);
         if moved > *most {
             (*lead, *most) = (None, moved);

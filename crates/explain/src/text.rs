@@ -7,6 +7,7 @@ use units::Nanos;
 
 use crate::explanation::{Explanation, Slow};
 use crate::place::Segment;
+use crate::runtime::Runtime;
 
 const NAME: usize = 20;
 const VALUE: usize = 10;
@@ -171,6 +172,7 @@ fn surroundings(explanation: &Explanation, out: &mut dyn Write, style: Style) ->
             if planted.times == 1 { String::new() } else { format!(" in {} times", count(planted.times)) };
         said.push(format!("planted, for {length} of the run{times}: {} ({})", planted.what, planted.means));
     }
+    said.extend(around.runtimes.iter().map(Runtime::said));
     let busy =
         around.busiest.iter().map(|busy| format!("{} (pid {}) {}", busy.name, busy.pid, Nanos(busy.cpu_ns)));
     let busy: Vec<_> = busy.collect();

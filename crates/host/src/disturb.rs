@@ -3,6 +3,7 @@
 //! [`conduct`] does a [`Deed`] in each episode of a schedule and undoes it again. Nothing is done that the [`Guard`],
 //! a second process, has not learnt to undo before. Driven by the verb `disturb` alone.
 
+mod claim;
 mod conduct;
 mod error;
 mod freezer;

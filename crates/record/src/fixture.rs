@@ -308,12 +308,7 @@ fn ok(lag: u64, wait: u64, client_lag: u64, connects: bool) -> Timeline {
 }
 
 pub(crate) fn events() -> Vec<Event> {
-    vec![Event {
-        at_ns: 1_500_000_000,
-        kind: "warning".to_owned(),
-        text: "2 requests wait for a connection".to_owned(),
-        disturbance: None,
-    }]
+    vec![Event::new(1_500_000_000, "warning", "2 requests wait for a connection".to_owned())]
 }
 
 /// What the reader makes of `intervals` in a folder.

@@ -14,6 +14,7 @@ use crate::document::Document;
 use crate::error::RecordError;
 use crate::interval::{Interval, Series};
 use crate::observation::disturb::Episode;
+use crate::observation::jvm::Pause;
 use crate::series::Second;
 
 /// One line of `events.ndjson`: something to draw beside the curves.
@@ -29,6 +30,16 @@ pub struct Event {
     /// What was done, where it is a disturbance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Episode>,
+    /// When it was, where it is a pause of a JVM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+}
+
+impl Event {
+    /// One that is for people alone.
+    pub fn new(at_ns: u64, kind: &str, text: String) -> Event {
+        Event { at_ns, kind: kind.to_owned(), text, disturbance: None, pause: None }
+    }
 }
 
 /// A run folder under way.

@@ -21,7 +21,7 @@ use crate::import::Import;
 use crate::interval::{Interval, Series};
 use crate::observation::cpu::CpuLine;
 use crate::observation::hiccup::HiccupLine;
-use crate::observation::jvm::JvmLine;
+use crate::observation::jvm::{JvmLine, Pause};
 use crate::observation::profile::ProfileLine;
 use crate::observation::watch::WatchLine;
 use crate::observation::{self, LineFrame, Observation, read_observation};
@@ -150,6 +150,10 @@ fn the_golden_run_reads_as_ever() {
 #[test]
 fn the_record_that_java_wrote_reads_as_java_reads_it() {
     let observed = read_observation(&formats().join("golden/jvm")).unwrap();
+    let cause = Some("G1 Evacuation Pause".to_owned());
+    let pause = Pause { begin_ns: 1_500_000_000, end_ns: 1_503_000_000, cause };
+    let pauses: Vec<_> = observed.events.iter().map(|event| event.pause.clone()).collect();
+    assert_eq!(pauses, [None, Some(pause)]);
     assert_eq!(observed.lines.len(), 3);
     assert_eq!(
         (observed.lines[1].start, observed.lines[1].length),
@@ -157,7 +161,7 @@ fn the_record_that_java_wrote_reads_as_java_reads_it() {
     );
     let unusable: JvmLine = observed.lines[0].fields().unwrap();
     assert_eq!(unusable.unusable, BTreeMap::from([("response".to_owned(), 2)]));
-    assert_eq!(observed.events[0].text, "a \"pause\" of 3 ms");
+    assert_eq!(observed.events[0].text, "what \"people\" read");
     let schema = jsonschema::validator_for(&schema_of::<Observation>("")).unwrap();
     check_schema(&schema, &serde_json::to_value(&observed.document).unwrap(), &["", "/jvm"]);
     let logs = observed.logs.iter().map(|(name, durations)| {

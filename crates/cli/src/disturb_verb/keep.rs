@@ -73,7 +73,7 @@ impl Keeper {
             None => format!("{} not done: {}", self.results.means, told.note.as_deref().unwrap_or("unknown")),
         };
         let at_ns = real.unwrap_or(episode.intended).begin_ns;
-        self.event(&Event { at_ns, kind: EVENT.to_owned(), text, disturbance: Some(episode) });
+        self.event(&Event { disturbance: Some(episode), ..Event::new(at_ns, EVENT, text) });
     }
 
     fn event(&mut self, event: &Event) {
@@ -89,7 +89,7 @@ impl Keeper {
         let elapsed = clock::now().saturating_sub(self.zero);
         let broken = !wrong.is_empty();
         for text in wrong {
-            self.event(&Event { at_ns: elapsed.0, kind: "warning".to_owned(), text, disturbance: None });
+            self.event(&Event::new(elapsed.0, "warning", text));
         }
         (self.results.over, self.document.state) = match (broken, over) {
             (true, _) => (Some(WireOver::Broken), State::Broken),

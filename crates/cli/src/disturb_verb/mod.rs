@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::{ArgMatches, CommandFactory};
-use host::disturb::{Guard, Over, Program, Told, conduct, guard, work};
+use host::disturb::{Deed, Guard, Over, Program, Told, conduct, guard, work};
 use record::observation::disturb::Over as WireOver;
 use schedule::{Episode, Episodes};
 use units::Nanos;
@@ -49,7 +49,8 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let endless = plan.episodes.is_endless();
     let folder = timing.output.clone().unwrap_or_else(drive::new_folder);
     let claim = drive::Claim::make(&folder)?;
-    let done = under_guard(means, plan, matches, &folder, timing.json);
+    let asked = Asked { means, matches, folder: &folder, json: timing.json };
+    let done = under_guard(&asked, plan);
     match done {
         Ok((Over::Stopped, false)) if !endless => Ok(Exit::Interrupted),
         Ok((_, false)) => Ok(Exit::Done),
@@ -62,14 +63,16 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
-/// Why it was over, and whether something was wrong.
-fn under_guard(
-    means: &Means,
-    plan: Plan,
-    matches: &ArgMatches,
-    folder: &Path,
+/// What the command line says besides the plan.
+struct Asked<'a> {
+    means: &'a Means,
+    matches: &'a ArgMatches,
+    folder: &'a Path,
     json: bool,
-) -> anyhow::Result<(Over, bool)> {
+}
+
+/// Why it was over, and whether something was wrong.
+fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
     let stop = signals::stop_flag()?;
     let program = Program {
         // Also where the file has been replaced since: the one that runs.
@@ -78,10 +81,9 @@ fn under_guard(
         worker: ["disturb", "worker", "--"].map(Into::into).into(),
     };
     let mut guard = Guard::start(&program)?;
-    let (episodes, seed) = (plan.episodes, plan.seed);
-    let mut results = keep::opening(&plan);
-    let (mut deed, said) = match plan.ready.prepare(&program, &mut guard, seed) {
-        Ok(prepared) => prepared,
+    let episodes = plan.episodes;
+    let Opened { mut deed, zero, mut keeper, mut out } = match open(asked, plan, &program, &mut guard) {
+        Ok(opened) => opened,
         Err(error) => {
             if let Err(left) = guard.finish() {
                 say(&left);
@@ -89,17 +91,6 @@ fn under_guard(
             return Err(error);
         }
     };
-    if let Some(said) = said {
-        results.what = format!("{}, {said}", results.what);
-    }
-    let zero = clock::now() + OPENING;
-    let mut out: Box<dyn Write> = if json { Box::new(io::sink()) } else { Box::new(io::stdout()) };
-    let announced = writeln!(out, "{}; seed {seed}; guard pid {}", results.what, guard.pid())
-        .and_then(|()| announce(&episodes, &mut out))
-        .and_then(|()| writeln!(out, "record {}", record::escape_text(&folder.display().to_string())))
-        .and_then(|()| out.flush());
-    printed(announced)?;
-    let mut keeper = Keeper::open(folder, results, options(means, matches, seed), zero)?;
     let over = conduct(&episodes, zero, (&mut *deed, &mut guard), &stop, &mut |told| {
         // Who listens no longer does not end the disturbance of others.
         let _ = line(&told, zero, &mut out).and_then(|()| out.flush());
@@ -117,13 +108,41 @@ fn under_guard(
     wrong.iter().for_each(say);
     let is_wrong = !wrong.is_empty();
     let document = keeper.finish(over, wrong)?;
-    if json {
+    if asked.json {
         printed(serde_json::to_writer_pretty(io::stdout(), &document).map_err(io::Error::from))?;
         printed(writeln!(io::stdout()))?;
     } else {
         printed(conclude(&document.body, all_undone, &mut out))?;
     }
     Ok((over, is_wrong))
+}
+
+/// All that is there before the first episode.
+struct Opened {
+    deed: Box<dyn Deed>,
+    zero: Nanos,
+    keeper: Keeper,
+    /// For people: nowhere with `--json`.
+    out: Box<dyn Write>,
+}
+
+/// Makes the deed ready, says what is due, and opens the record. What it leaves when it fails, the guard undoes.
+fn open(asked: &Asked<'_>, plan: Plan, program: &Program, guard: &mut Guard) -> anyhow::Result<Opened> {
+    let (episodes, seed) = (plan.episodes, plan.seed);
+    let mut results = keep::opening(&plan);
+    let (deed, said) = plan.ready.prepare(program, guard, seed)?;
+    if let Some(said) = said {
+        results.what = format!("{}, {said}", results.what);
+    }
+    let zero = clock::now() + OPENING;
+    let mut out: Box<dyn Write> = if asked.json { Box::new(io::sink()) } else { Box::new(io::stdout()) };
+    let announced = writeln!(out, "{}; seed {seed}; guard pid {}", results.what, guard.pid())
+        .and_then(|()| announce(&episodes, &mut out))
+        .and_then(|()| writeln!(out, "record {}", record::escape_text(&asked.folder.display().to_string())))
+        .and_then(|()| out.flush());
+    printed(announced)?;
+    let keeper = Keeper::open(asked.folder, results, options(asked.means, asked.matches, seed), zero)?;
+    Ok(Opened { deed, zero, keeper, out })
 }
 
 fn options(

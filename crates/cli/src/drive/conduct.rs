@@ -372,7 +372,7 @@ impl Keeper<'_> {
                 (LoadOrder::Rate, None) => ("rate", "the pace was changed by a key".to_owned()),
                 (LoadOrder::Ended, _) => ("ended", "ended by a key; last answers are waited for".to_owned()),
             };
-            let event = Event { at_ns: change.at.0, kind: kind.to_owned(), text, disturbance: None };
+            let event = Event::new(change.at.0, kind, text);
             if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
                 self.note_damage(error, change.at);
             }
@@ -408,7 +408,7 @@ impl Keeper<'_> {
     /// What to draw beside the curves, in the order of time.
     fn events(&self, broken: Option<&RunError>) -> Vec<Event> {
         let end = self.document.time.elapsed_ns.unwrap_or(0);
-        let event = |at_ns, kind: &str, text| Event { at_ns, kind: kind.to_owned(), text, disturbance: None };
+        let event = Event::new;
         let damage = self.damage.as_ref();
         let mut events: Vec<Event> = damage
             .map(|error| event(self.damaged_at.0, "record_damage", error.to_string()))

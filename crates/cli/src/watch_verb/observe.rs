@@ -167,12 +167,7 @@ impl<'a> Observing<'a> {
                 let text = "the server has ended".to_owned();
                 self.gone = true;
                 let at_ns = (now - self.zero).0;
-                self.recording.event(&Event {
-                    at_ns,
-                    kind: "server_ended".to_owned(),
-                    text,
-                    disturbance: None,
-                });
+                self.recording.event(&Event::new(at_ns, "server_ended", text));
                 false
             }
             // What is known of it is watched on, and the next look may succeed.

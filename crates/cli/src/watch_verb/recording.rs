@@ -88,12 +88,7 @@ impl Recording {
             self.note_damage(error, Nanos(document.time.elapsed_ns.unwrap_or(0)));
         }
         let (error, at) = self.damage?;
-        let event = Event {
-            at_ns: at.0,
-            kind: "record_damage".to_owned(),
-            text: error.to_string(),
-            disturbance: None,
-        };
+        let event = Event::new(at.0, "record_damage", error.to_string());
         // It is told on standard error all the same.
         let _ = self.writer.event(&event);
         Some(error)

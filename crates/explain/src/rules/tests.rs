@@ -27,12 +27,14 @@ fn cases() -> Vec<Case> {
     let own_stall = || Facts { own_stall: Some(Nanos::from_millis(50)), ..none() };
     let host_stall =
         || Facts { host_stall: Some(Nanos::from_millis(60)), client_stalled: 45_000_000, ..none() };
+    let paused = || Facts { server_paused: 45_000_000, pauses: Some("2 pauses".to_owned()), ..none() };
     vec![
         ("client-stalled", vec![(S::ScheduleLag, 50), (S::OnCpu, 5)], own_stall()),
         ("client-late-to-send", vec![(S::ScheduleLag, 30), (S::ClientLag, 20), (S::OnCpu, 5)], none()),
         ("client-late-to-read", vec![(S::ScheduleLag, 20), (S::ClientLag, 30)], none()),
         ("host-stolen", vec![(S::Stolen, 50), (S::OnCpu, 5)], none()),
         ("host-stalled", vec![(S::ClientLag, 50), (S::OnCpu, 5)], host_stall()),
+        ("runtime-paused", vec![(S::Lock, 50), (S::OnCpu, 5)], paused()),
         ("network-between", vec![(S::ToClient, 50)], Facts { between: true, ..none() }),
         ("network-there", vec![(S::ToServer, 50), (S::ToClient, 1)], none()),
         ("network-back", vec![(S::ToClient, 50), (S::SocketQueue, 1)], none()),
@@ -125,6 +127,21 @@ fn what_a_stall_excuses_of_the_server_each_of_its_places_gives_by_its_time() {
     assert_eq!(shares, expected.into());
 }
 
+/// If this fails, a pause of the server's JVM is taken for the network's time, or for that of a host that stood still.
+#[test]
+fn a_pause_takes_what_is_left_after_the_hosts_stalls_and_nothing_of_the_network() {
+    let mut sums = Ledger::default();
+    for (segment, ms) in [(S::Lock, 60), (S::ToClient, 40)] {
+        sums.put(segment, ms * 1_000_000);
+    }
+    let facts = Facts { server_paused: 90_000_000, ..all_kept() };
+    let shares = judge("these", &sums, 1, &facts).0.places;
+    assert_eq!(shares, [("runtime", 0.6), ("network", 0.4)].into());
+    let facts = Facts { server_stalled: 50_000_000, ..facts };
+    let shares = judge("these", &sums, 1, &facts).0.places;
+    assert_eq!(shares, [("platform", 0.5), ("runtime", 0.3), ("network", 0.2)].into());
+}
+
 /// If this fails, a sentence speaks of more time in a part than in the whole.
 #[test]
 fn what_a_stall_excuses_is_no_longer_told_of_the_client() {
@@ -142,7 +159,8 @@ fn what_a_stall_excuses_is_no_longer_told_of_the_client() {
 /// A record of a stranger may say anything.
 #[test]
 fn sums_beyond_all_bounds_are_told_as_far_as_they_go() {
-    let facts = Facts { client_stalled: u64::MAX, server_stalled: u64::MAX, ..Facts::default() };
+    let all = u64::MAX;
+    let facts = Facts { client_stalled: all, server_stalled: all, server_paused: all, ..Facts::default() };
     for facts in [Facts::default(), facts] {
         let (blame, _) = judge("these", &Ledger([u64::MAX; Segment::COUNT]), 1, &facts);
         assert!(blame.share <= 1.0, "{blame:?}");

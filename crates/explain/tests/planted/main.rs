@@ -342,6 +342,38 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     assert!(!found.notes.iter().any(|note| note.contains("on purpose")), "{:?}", found.notes);
 }
 
+/// If this fails, a pause of the collector is told as a lock of the server's own.
+#[test]
+fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
+    let mut world = World::of(1_000, Plant::Part(Part::Lock));
+    world.plant_only(|n| n % 5 == 0);
+    let mut read = world.write();
+    let held: Vec<_> = world.served.iter().step_by(5).collect();
+    let pid = world.served[0].pid;
+    read.hosts = vec![world.write_jvm(pid, &held)];
+    let found = explain(&read.client, read.servers.clone(), &read.hosts);
+    assert_eq!(found.blame.place, Place::Runtime, "{:?}", found.blame);
+    assert!(found.blame.share > 0.95, "{:?}", found.blame);
+    let pauses = "lies within 50 of its pauses, of up to 50.0 ms, most by G1 Evacuation Pause.";
+    assert!(found.blame.sentence.ends_with(pauses), "{:?}", found.blame);
+    let runtime = &found.surroundings.runtimes[0];
+    assert_eq!((runtime.pauses, runtime.paused_ns), (200, 200 * 50 * MS));
+    assert_eq!(runtime.causes_ns["G1 Evacuation Pause"], 200 * 50 * MS);
+    let mut out = Vec::new();
+    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
+    let text = String::from_utf8(out).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("stood still 200 times for 10.0 s in all, at most 50.0 ms: G1"), "{text}");
+    // Without a record of `watch` it is still the JVM's.
+    let found = explain(&read.client, Vec::new(), &read.hosts);
+    assert_eq!(found.blame.place, Place::Runtime, "{:?}", found.blame);
+    // One that served none of them, and one that stood still when nothing was asked.
+    read.hosts = vec![world.write_jvm(pid + 1, &held)];
+    assert_eq!(explain(&read.client, read.servers.clone(), &read.hosts).blame.place, Place::HandlerBlocked);
+    let fast: Vec<_> = world.served.iter().skip(2).step_by(5).collect();
+    read.hosts = vec![world.write_jvm(pid, &fast)];
+    assert_eq!(explain(&read.client, read.servers, &read.hosts).blame.place, Place::HandlerBlocked);
+}
+
 /// Requests were kept on neither side: sums and averages are what there is.
 #[test]
 fn without_requests_one_by_one_the_sums_are_explained() {

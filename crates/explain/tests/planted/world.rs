@@ -13,6 +13,7 @@ use record::document::{
     ArrivalStamps, Document, Host, Kept, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
 use record::observation::disturb::{Episode, Span};
+use record::observation::jvm::{JvmResults, Pause};
 use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
     DisturbResults, Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
@@ -276,15 +277,30 @@ impl World {
             let real = real.map(|(from, to)| Span { begin_ns: from * MS, end_ns: Some(to * MS) });
             let intended = Span { begin_ns: 0, end_ns: None };
             let disturbance = Episode { n: n as u64, intended, real, facts: BTreeMap::new(), note: None };
-            Event {
-                at_ns: real.map_or(1_000 * MS, |real| real.begin_ns),
-                kind: "disturb".to_owned(),
-                text: "net".to_owned(),
-                disturbance: Some(disturbance),
-            }
+            let at_ns = real.map_or(1_000 * MS, |real| real.begin_ns);
+            Event { disturbance: Some(disturbance), ..Event::new(at_ns, "disturb", "net".to_owned()) }
         };
         observed.events = real.iter().enumerate().map(event).collect();
         HostRecord { observed, name: "disturb".to_owned() }
+    }
+
+    /// The record of a JVM that stood still from the read of each of these requests for 50 ms.
+    pub fn write_jvm(&self, pid: u32, served: &[&Served]) -> HostRecord {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jvm");
+        let results = JvmResults { vm: "HotSpot".to_owned(), ..JvmResults::default() };
+        let mut document = observation(ObservationKind::Jvm, ObservationBody::Jvm(results));
+        document.host.pid = Some(pid);
+        let zero = document.time.started_monotonic_ns;
+        let mut writer = ObservationWriter::create(&path, &document).unwrap();
+        for request in served {
+            let begin_ns = request.read.0 - zero;
+            let cause = Some("G1 Evacuation Pause".to_owned());
+            let pause = Pause { begin_ns, end_ns: begin_ns + 50 * MS, cause };
+            let event = Event::new(begin_ns, "pause", "stood still".to_owned());
+            writer.event(&Event { pause: Some(pause), ..event }).unwrap();
+        }
+        HostRecord { observed: read_observation(&path).unwrap(), name: "jvm".to_owned() }
     }
 
     fn write_client(&self, path: &Path) {

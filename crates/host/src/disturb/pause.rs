@@ -3,6 +3,7 @@
 use rustix::process::Signal;
 use units::Nanos;
 
+use super::claim::Claim;
 use super::conduct::{Began, Deed, Done, Ended, MISSED, Run, is_past};
 use super::error::DisturbError;
 use super::freezer::{Freezer, Scope};
@@ -23,6 +24,7 @@ pub enum Means {
 #[derive(Debug)]
 pub struct Pause {
     victim: Victim,
+    _claim: Claim,
     /// Absent where signals do it.
     freezer: Option<Freezer>,
     armed: Option<Armed>,
@@ -37,13 +39,14 @@ impl Pause {
     ///
     /// # Errors
     ///
-    /// When the means is not there, or not permitted.
+    /// When the means is not there or not permitted, or another process pauses `victim`.
     pub fn prepare(victim: Victim, means: Means, guard: &mut Guard) -> Result<Pause, DisturbError> {
+        let claim = Claim::take(&victim)?;
         let freezer = match means {
             Means::Signal => None,
             Means::Freezer { scope, version } => Some(Freezer::prepare(&victim, scope, version, guard)?),
         };
-        Ok(Pause { victim, freezer, armed: None, since: None, woken: None })
+        Ok(Pause { victim, _claim: claim, freezer, armed: None, since: None, woken: None })
     }
 
     /// Only where nothing is left to be undone.
@@ -182,7 +185,8 @@ mod tests {
         let sleeper = Sleeper::start();
         let victim = Victim::find(sleeper.pid()).unwrap();
         let freezer = Some(Freezer::open(Version::Two, group.to_owned(), None).unwrap());
-        (Pause { victim, freezer, armed: None, since: None, woken: None }, sleeper)
+        let claim = Claim::take(&victim).unwrap();
+        (Pause { victim, _claim: claim, freezer, armed: None, since: None, woken: None }, sleeper)
     }
 
     const RUNS: &str = "populated 1\nfrozen 0\n";

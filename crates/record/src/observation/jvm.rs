@@ -23,6 +23,21 @@ pub struct JvmResults {
     pub series: BTreeMap<String, String>,
 }
 
+/// The `kind` of the events that have a [`Pause`].
+pub const PAUSE: &str = "pause";
+
+/// A stretch in which no thread of the application ran: from the wish to stop them until they ran again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pause {
+    /// Offsets from the record's zero.
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    /// As the JVM names it, such as `G1 Evacuation Pause`; left out where it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+}
+
 /// What a JVM says of one interval, beside the frame of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

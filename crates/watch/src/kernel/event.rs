@@ -252,7 +252,10 @@ impl<'a> Event<'a> {
 }
 
 /// What lies at the front of `rest`, if it is there, and what lies behind it.
-fn behind<T: FromBytes + Immutable + KnownLayout>(is_there: bool, rest: &[u8]) -> Option<(Option<&T>, &[u8])> {
+fn behind<T: FromBytes + Immutable + KnownLayout>(
+    is_there: bool,
+    rest: &[u8],
+) -> Option<(Option<&T>, &[u8])> {
     if !is_there {
         return Some((None, rest));
     }

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -112,10 +113,43 @@ public final class RecordFolder implements Closeable {
      * @throws IOException when it cannot be written; then it is not in the folder
      */
     public void event(long atNs, String kind, String text) throws IOException {
+        write(event(atNs, kind, text, null));
+    }
+
+    /**
+     * Adds a pause: a stretch in which no thread of the application ran. `parallax explain` finds the requests in it.
+     *
+     * @param beginNs from the record's zero to the wish to stop all threads
+     * @param endNs from the record's zero until they ran again
+     * @param cause as the JVM names it; null where it did not say
+     * @throws IOException when it cannot be written; then it is not in the folder
+     */
+    public void pause(long beginNs, long endNs, String cause) throws IOException {
+        if (beginNs < 0 || endNs < beginNs) {
+            throw new IllegalArgumentException("a pause from " + beginNs + " to " + endNs + " ns");
+        }
+        Map<String, Object> pause = new LinkedHashMap<>();
+        pause.put("begin_ns", beginNs);
+        pause.put("end_ns", endNs);
+        if (cause != null) {
+            pause.put("cause", cause);
+        }
+        String length = String.format(Locale.ROOT, "%.3f ms", (endNs - beginNs) / 1e6);
+        write(event(beginNs, "pause", "stood still for " + length + (cause == null ? "" : ": " + cause), pause));
+    }
+
+    private static Map<String, Object> event(long atNs, String kind, String text, Map<String, Object> pause) {
         Map<String, Object> event = new LinkedHashMap<>();
         event.put("at_ns", atNs);
         event.put("kind", kind);
         event.put("text", text);
+        if (pause != null) {
+            event.put("pause", pause);
+        }
+        return event;
+    }
+
+    private void write(Map<String, Object> event) throws IOException {
         if (!files.containsKey(EVENTS)) {
             files.put(EVENTS, open(EVENTS));
         }

@@ -141,7 +141,8 @@ class RecordFolderTest {
                 record.append(INTERVALS[i][0], INTERVALS[i][1], interval);
                 before = now;
             }
-            record.event(1_500_000_000, "pause", "a \"pause\" of 3 ms");
+            record.event(1_200_000_000, "note", "what \"people\" read");
+            record.pause(1_500_000_000, 1_503_000_000, "G1 Evacuation Pause");
             record.finish(2_700_000_000L);
         }
     }
