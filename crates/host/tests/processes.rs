@@ -58,11 +58,14 @@ impl Burner {
         self.settle();
     }
 
-    /// It has told, and is on its way to sleep.
+    /// It has told, and all its threads are on their way to sleep, or to their end.
     fn settle(&self) {
         let sleeps = || {
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
-            stat.rsplit_once(") ").unwrap().1.starts_with('S')
+            let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+            // One that has ended meanwhile rests as well.
+            let mut stats = threads
+                .filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok());
+            stats.all(|stat| stat.rsplit_once(") ").unwrap().1.starts_with('S'))
         };
         let begin = clock::now();
         while !sleeps() {
