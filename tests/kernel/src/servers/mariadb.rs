@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 use record::Protocol;
 use tempfile::TempDir;
@@ -70,12 +71,17 @@ impl Data {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
+    fn pid_file(&self, port: u16) -> PathBuf {
+        self.folder.path().join(format!("pid-{port}"))
+    }
+
     fn start(&self, handling: &str) -> Mariadb<'_> {
         let port = port::free();
         let options = [
             format!("--datadir={}", self.path("")),
             format!("--socket={}", self.path("socket")),
-            format!("--pid-file={}", self.path("pid")),
+            // One for each server: one that was killed leaves its own behind.
+            format!("--pid-file={}", self.pid_file(port).display()),
             format!("--bind-address={}", Ipv4Addr::LOCALHOST),
             format!("--port={port}"),
             format!("--thread-handling={handling}"),
@@ -86,15 +92,16 @@ impl Data {
         let mut process = leash::start(&command, self.folder.path().join("output.log").as_path());
         process.wait_for(port);
         // It listens before it writes down who it is.
-        let pid = self.folder.path().join("pid");
-        wait::until(Nanos::from_secs(30), || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')));
+        let pid = self.pid_file(port);
+        let is_there = || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n'));
+        assert!(wait::until(Nanos::from_secs(30), is_there), "no {}", pid.display());
         Mariadb { _process: process, data: self, port }
     }
 }
 
 impl Mariadb<'_> {
     fn pid(&self) -> String {
-        fs::read_to_string(self.data.path("pid")).unwrap().trim().to_owned()
+        fs::read_to_string(self.data.pid_file(self.port)).unwrap().trim().to_owned()
     }
 
     fn load(&self, queries: u64) {
