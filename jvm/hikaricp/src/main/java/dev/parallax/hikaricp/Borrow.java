@@ -1,6 +1,8 @@
 package dev.parallax.hikaricp;
 
 import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.function.BooleanSupplier;
 
 /** One caller within {@code getConnection()}, which all happens on its thread: so what happens there finds it by that. */
 final class Borrow {
@@ -19,18 +21,42 @@ final class Borrow {
     private long testEndedNs;
     private long testNs;
 
+    /** What borrows of the pool itself. */
+    interface Loan {
+        Connection take() throws SQLException;
+    }
+
+    /** @param isSuspendable whether what comes before the pool's own stamp is a suspension */
+    static Connection measured(PoolMetrics metrics, boolean isSuspendable, Loan loan, BooleanSupplier isClosed)
+            throws SQLException {
+        Borrow borrow = begin(isSuspendable);
+        metrics.asks();
+        Connection lent;
+        try {
+            lent = loan.take();
+        } catch (Throwable thrown) {
+            metrics.failed(borrow, thrown, isClosed.getAsBoolean());
+            throw thrown;
+        } finally {
+            metrics.asksNoMore();
+            end();
+        }
+        borrow.has();
+        metrics.lent(borrow);
+        return new LentConnection(lent, metrics, borrow.gotNs());
+    }
+
     private Borrow(boolean isSuspendable) {
         this.isSuspendable = isSuspendable;
     }
 
-    /** @param isSuspendable whether what comes before the pool's own stamp is a suspension */
-    static Borrow begin(boolean isSuspendable) {
+    private static Borrow begin(boolean isSuspendable) {
         Borrow begun = new Borrow(isSuspendable);
         NOW.set(begun);
         return begun;
     }
 
-    static void end() {
+    private static void end() {
         NOW.set(null);
     }
 
@@ -44,6 +70,14 @@ final class Borrow {
         gotNs = System.nanoTime();
         startNs = gotNs - elapsedNs;
         addTest();
+    }
+
+    /** Where nobody told that a connection was acquired, it is now: the whole is wait. */
+    private void has() {
+        if (gotNs == 0) {
+            gotNs = System.nanoTime();
+            startNs = askedNs;
+        }
     }
 
     void timedOut() {

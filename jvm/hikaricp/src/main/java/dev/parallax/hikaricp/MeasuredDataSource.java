@@ -70,20 +70,7 @@ public class MeasuredDataSource extends HikariDataSource {
         if (!hasStarted && !isClosed()) {
             prepare();
         }
-        Borrow borrow = Borrow.begin(hasStarted && isAllowPoolSuspension());
-        metrics.asks();
-        Connection lent;
-        try {
-            lent = super.getConnection();
-        } catch (Throwable thrown) {
-            metrics.failed(borrow, thrown, isClosed());
-            throw thrown;
-        } finally {
-            metrics.asksNoMore();
-            Borrow.end();
-        }
-        metrics.lent(borrow);
-        return new LentConnection(lent, metrics, borrow.gotNs());
+        return Borrow.measured(metrics, hasStarted && isAllowPoolSuspension(), super::getConnection, this::isClosed);
     }
 
     @Override
@@ -163,7 +150,7 @@ public class MeasuredDataSource extends HikariDataSource {
     }
 
     /** Hikari's own bridge to a registry, by the name of its type: what is not on the class path is not loaded. */
-    private static MetricsTrackerFactory factoryOf(Object registry) {
+    static MetricsTrackerFactory factoryOf(Object registry) {
         if (registry == null) {
             return null;
         }

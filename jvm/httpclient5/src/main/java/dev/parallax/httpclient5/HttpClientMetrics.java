@@ -41,7 +41,7 @@ public final class HttpClientMetrics {
     private final ServerMetrics other = new ServerMetrics("_OTHER", -1);
     private final List<ConnPoolControl<HttpRoute>> pools = new CopyOnWriteArrayList<>();
 
-    /** Of no client yet; may be installed in several, which are added up. */
+    /** Of no client yet; may be installed in several, which are added up; twice in one counts once. */
     public HttpClientMetrics() {}
 
     /**

@@ -27,6 +27,11 @@ final class MeasuredAsyncChain implements AsyncExecChainHandler {
             AsyncExecChain chain,
             AsyncExecCallback callback)
             throws HttpException, IOException {
+        if (scope.execRuntime instanceof MeasuredAsyncRuntime runtime && runtime.isOf(metrics)) {
+            // Installed twice in one client.
+            chain.proceed(request, body, scope, callback);
+            return;
+        }
         Call call = new Call(metrics, scope.route.getTargetHost());
         AsyncExecChain.Scope measured = new AsyncExecChain.Scope(
                 scope.exchangeId,

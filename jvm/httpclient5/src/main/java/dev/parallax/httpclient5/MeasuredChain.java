@@ -20,6 +20,10 @@ final class MeasuredChain implements ExecChainHandler {
     @Override
     public ClassicHttpResponse execute(ClassicHttpRequest request, ExecChain.Scope scope, ExecChain chain)
             throws IOException, HttpException {
+        if (scope.execRuntime instanceof MeasuredRuntime runtime && runtime.isOf(metrics)) {
+            // Installed twice in one client.
+            return chain.proceed(request, scope);
+        }
         Call call = new Call(metrics, scope.route.getTargetHost());
         CancellableDependency cancelled =
                 scope.originalRequest instanceof CancellableDependency dependency ? dependency : null;

@@ -1,0 +1,31 @@
+package dev.parallax.springboot;
+
+import dev.parallax.httpclient5.HttpClientMetrics;
+import org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder;
+import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManagerBuilder;
+import org.springframework.beans.factory.ObjectProvider;
+
+/** Builders of clients and of their managers that are beans themselves. */
+final class ClientBuilders extends MeasuringPostProcessor {
+    private final ObjectProvider<HttpClientMetrics> metrics;
+
+    ClientBuilders(ObjectProvider<HttpClientMetrics> metrics) {
+        this.metrics = metrics;
+    }
+
+    @Override
+    Object measured(Object bean, String name) {
+        if (bean instanceof HttpClientBuilder builder) {
+            metrics.getObject().install(builder);
+        } else if (bean instanceof HttpAsyncClientBuilder builder) {
+            metrics.getObject().install(builder);
+        } else if (bean instanceof PoolingHttpClientConnectionManagerBuilder builder) {
+            StampedManagers.stamp(builder, metrics.getObject());
+        } else if (bean instanceof PoolingAsyncClientConnectionManagerBuilder builder) {
+            StampedManagers.stamp(builder, metrics.getObject());
+        }
+        return bean;
+    }
+}

@@ -1,0 +1,46 @@
+package dev.parallax.springboot;
+
+import dev.parallax.httpclient5.HttpClientMetrics;
+import org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder;
+import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.boot.autoconfigure.AutoConfiguration;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnBooleanProperty;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
+import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
+import org.springframework.boot.http.client.HttpComponentsClientHttpRequestFactoryBuilder;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+
+/**
+ * Clients of Apache HttpClient 5: wait, connect, handshake and exchange apart. {@code parallax.http-client.enabled=false}
+ * switches it off. An application's own {@link HttpClientMetrics} bean is used where there is one.
+ */
+@AutoConfiguration
+@ConditionalOnClass({HttpClientBuilder.class, HttpAsyncClientBuilder.class})
+@ConditionalOnBooleanProperty(name = {"parallax.enabled", "parallax.http-client.enabled"}, matchIfMissing = true)
+public class HttpClientAutoConfiguration {
+    /** Made by Spring. */
+    public HttpClientAutoConfiguration() {}
+
+    @Bean
+    @ConditionalOnMissingBean
+    HttpClientMetrics parallaxHttpClientMetrics() {
+        return new HttpClientMetrics();
+    }
+
+    @Bean
+    static ClientBuilders parallaxClientBuilders(ObjectProvider<HttpClientMetrics> metrics) {
+        return new ClientBuilders(metrics);
+    }
+
+    /** Spring Boot's own builders of request factories and connectors. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(HttpComponentsClientHttpRequestFactoryBuilder.class)
+    static class OfSpringBoot {
+        @Bean
+        static RequestFactories parallaxRequestFactories(ObjectProvider<HttpClientMetrics> metrics) {
+            return new RequestFactories(metrics);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package dev.parallax.springboot;
+
+import dev.parallax.httpclient5.HttpClientMetrics;
+import java.lang.reflect.Field;
+import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.impl.nio.PoolingAsyncClientConnectionManagerBuilder;
+import org.apache.hc.client5.http.ssl.DefaultClientTlsStrategy;
+import org.apache.hc.client5.http.ssl.TlsSocketStrategy;
+import org.apache.hc.core5.http.nio.ssl.TlsStrategy;
+
+/**
+ * Tells handshakes from connects in managers that are about to be built. Their builders take a strategy for TLS but do not
+ * tell which one they have, so that is read from the field; where there is none of that name any more, handshakes stay
+ * within connects.
+ */
+final class StampedManagers {
+    private StampedManagers() {}
+
+    static void stamp(PoolingHttpClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
+        Object strategy = read(PoolingHttpClientConnectionManagerBuilder.class, builder, "tlsSocketStrategy");
+        builder.setTlsSocketStrategy(metrics.stamped(
+                strategy == null ? usual(PoolingHttpClientConnectionManagerBuilder.class, builder) : (TlsSocketStrategy) strategy));
+    }
+
+    static void stamp(PoolingAsyncClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
+        Object strategy = read(PoolingAsyncClientConnectionManagerBuilder.class, builder, "tlsStrategy");
+        builder.setTlsStrategy(metrics.stamped(
+                strategy == null ? usual(PoolingAsyncClientConnectionManagerBuilder.class, builder) : (TlsStrategy) strategy));
+    }
+
+    /** What a builder without a strategy takes. */
+    private static DefaultClientTlsStrategy usual(Class<?> type, Object builder) {
+        return Boolean.TRUE.equals(read(type, builder, "systemProperties"))
+                ? DefaultClientTlsStrategy.createSystemDefault()
+                : DefaultClientTlsStrategy.createDefault();
+    }
+
+    private static Object read(Class<?> type, Object from, String name) {
+        try {
+            Field field = type.getDeclaredField(name);
+            field.setAccessible(true);
+            return field.get(from);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("HttpClient has changed", e);
+        }
+    }
+}
