@@ -6,7 +6,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.hc.client5.http.HttpRoute;
+import org.apache.hc.client5.http.async.AsyncExecChainHandler;
+import org.apache.hc.client5.http.classic.ExecChainHandler;
+import org.apache.hc.client5.http.impl.async.CloseableHttpAsyncClient;
 import org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 import org.apache.hc.client5.http.ssl.TlsSocketStrategy;
 import org.apache.hc.core5.http.HttpHost;
@@ -65,6 +69,37 @@ public final class HttpClientMetrics {
     public HttpAsyncClientBuilder install(HttpAsyncClientBuilder builder) {
         watch(builder.getConnManager());
         return builder.addExecInterceptorFirst(HANDLER, new MeasuredAsyncChain(this));
+    }
+
+    /**
+     * Measures a client whose builder is out of reach. It has no place for that, so it is changed within; call it before the
+     * client is used.
+     *
+     * @param client as HttpClient's own builders make them; with Java 26 and later, one that was started with {@code
+     *     --enable-final-field-mutation=ALL-UNNAMED} or warns
+     * @return whether it is measured: not where it is of another kind, and not where it has changed too much
+     */
+    public boolean install(CloseableHttpClient client) {
+        return install(client, new MeasuredChain(this), ExecChainHandler.class);
+    }
+
+    /**
+     * Measures a client whose builder is out of reach: as for a classic client.
+     *
+     * @param client as HttpClient's own builders make them
+     * @return whether it is measured
+     */
+    public boolean install(CloseableHttpAsyncClient client) {
+        return install(client, new MeasuredAsyncChain(this), AsyncExecChainHandler.class);
+    }
+
+    private <S> boolean install(Object client, S step, Class<S> type) {
+        BuiltClient built = new BuiltClient(client);
+        boolean isMeasured = built.prepend(step, type);
+        if (isMeasured) {
+            watch(built.manager());
+        }
+        return isMeasured;
     }
 
     /**

@@ -12,13 +12,7 @@ import org.apache.hc.core5.http.nio.AsyncDataConsumer;
 import org.apache.hc.core5.http.nio.AsyncEntityProducer;
 
 /** The outermost step of an asynchronous client: as {@link MeasuredChain}, with an end that is called back. */
-final class MeasuredAsyncChain implements AsyncExecChainHandler {
-    private final HttpClientMetrics metrics;
-
-    MeasuredAsyncChain(HttpClientMetrics metrics) {
-        this.metrics = metrics;
-    }
-
+record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHandler {
     @Override
     public void execute(
             HttpRequest request,

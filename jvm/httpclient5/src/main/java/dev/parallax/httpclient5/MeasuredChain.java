@@ -10,13 +10,7 @@ import org.apache.hc.core5.http.HttpEntity;
 import org.apache.hc.core5.http.HttpException;
 
 /** The outermost step of a classic client: a call begins, and what is within leases and connects through our seam. */
-final class MeasuredChain implements ExecChainHandler {
-    private final HttpClientMetrics metrics;
-
-    MeasuredChain(HttpClientMetrics metrics) {
-        this.metrics = metrics;
-    }
-
+record MeasuredChain(HttpClientMetrics metrics) implements ExecChainHandler {
     @Override
     public ClassicHttpResponse execute(ClassicHttpRequest request, ExecChain.Scope scope, ExecChain chain)
             throws IOException, HttpException {

@@ -1,6 +1,7 @@
 package dev.parallax.httpclient5;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.parallax.recorder.Durations;
@@ -68,6 +69,38 @@ class PoolTrapTest {
             check(upstream, () -> get(client, upstream), 2);
             // This one does not say how many there are, and nothing is made up in its place.
             assertTrue(metrics.pools().isEmpty());
+        }
+    }
+
+    /** Twice in one client, and in one that its builder has finished. */
+    @Test
+    void aClientThatIsBuiltAlreadyIsMeasuredOnce() throws Exception {
+        try (Upstream upstream = new Upstream();
+                PoolingHttpClientConnectionManager manager = poolOfTwo();
+                CloseableHttpClient client =
+                        metrics.install(HttpClients.custom().setConnectionManager(manager)).build()) {
+            assertTrue(metrics.install(client));
+            check(upstream, () -> get(client, upstream), 2);
+            assertEquals(1, metrics.pools().size());
+            assertFalse(metrics.install(HttpClients.createMinimal()));
+        }
+    }
+
+    @Test
+    void anAsynchronousClientThatIsBuiltAlreadyIsMeasured() throws Exception {
+        PoolingAsyncClientConnectionManager manager = PoolingAsyncClientConnectionManagerBuilder.create()
+                .setMaxConnTotal(2)
+                .setMaxConnPerRoute(2)
+                .build();
+        try (Upstream upstream = new Upstream();
+                CloseableHttpAsyncClient client =
+                        HttpAsyncClients.custom().setConnectionManager(manager).build()) {
+            assertTrue(metrics.install(client));
+            assertTrue(metrics.install(client));
+            client.start();
+            SimpleHttpRequest request = SimpleRequestBuilder.get(upstream.url("head=" + DELAY_MS)).build();
+            check(upstream, () -> client.execute(request, null).get().getCode(), 2);
+            assertEquals(2, metrics.pools().get(0).getMax());
         }
     }
 

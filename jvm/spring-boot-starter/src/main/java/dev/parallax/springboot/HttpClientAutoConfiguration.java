@@ -11,6 +11,7 @@ import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean
 import org.springframework.boot.http.client.HttpComponentsClientHttpRequestFactoryBuilder;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 
 /**
  * Clients of Apache HttpClient 5: wait, connect, handshake and exchange apart. {@code parallax.http-client.enabled=false}
@@ -30,17 +31,27 @@ public class HttpClientAutoConfiguration {
     }
 
     @Bean
-    static ClientBuilders parallaxClientBuilders(ObjectProvider<HttpClientMetrics> metrics) {
-        return new ClientBuilders(metrics);
+    static Clients parallaxClients(ObjectProvider<HttpClientMetrics> metrics) {
+        return new Clients(metrics);
     }
 
-    /** Spring Boot's own builders of request factories and connectors. */
+    /** Where Spring's RestTemplate and its request factories are. */
+    @Configuration(proxyBeanMethods = false)
+    @ConditionalOnClass(HttpComponentsClientHttpRequestFactory.class)
+    static class OfSpring {
+        @Bean
+        static RequestFactories parallaxRequestFactories(ObjectProvider<HttpClientMetrics> metrics) {
+            return new RequestFactories(metrics);
+        }
+    }
+
+    /** Where Spring Boot's builders of request factories and connectors are. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HttpComponentsClientHttpRequestFactoryBuilder.class)
     static class OfSpringBoot {
         @Bean
-        static RequestFactories parallaxRequestFactories(ObjectProvider<HttpClientMetrics> metrics) {
-            return new RequestFactories(metrics);
+        static RequestFactoryBuilders parallaxRequestFactoryBuilders(ObjectProvider<HttpClientMetrics> metrics) {
+            return new RequestFactoryBuilders(metrics);
         }
     }
 }

@@ -32,7 +32,7 @@ abstract class MeasuringPostProcessor implements BeanPostProcessor, Ordered {
     }
 
     /** One line: what failed here is of no use to the application's people but as a report to us. */
-    static void warn(String what, Throwable thrown) {
-        LOG.warn(what + ": " + thrown);
+    static void warn(String what, Object why) {
+        LOG.warn(what + ": " + why);
     }
 }

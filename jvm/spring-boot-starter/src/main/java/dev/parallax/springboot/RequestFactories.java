@@ -1,15 +1,14 @@
 package dev.parallax.springboot;
 
 import dev.parallax.httpclient5.HttpClientMetrics;
-import java.util.function.Consumer;
+import org.apache.hc.client5.http.impl.classic.CloseableHttpClient;
 import org.springframework.beans.factory.ObjectProvider;
-import org.springframework.boot.http.client.HttpComponentsClientHttpRequestFactoryBuilder;
-import org.springframework.boot.http.client.reactive.HttpComponentsClientHttpConnectorBuilder;
+import org.springframework.http.client.AbstractClientHttpRequestFactoryWrapper;
+import org.springframework.http.client.ClientHttpRequestFactory;
+import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
+import org.springframework.http.client.support.HttpAccessor;
 
-/**
- * Spring Boot's builders behind RestClient, RestTemplate and WebClient, its own and those that an application defines. What
- * is added here comes after the application's customizers, and so sees the manager that they chose.
- */
+/** Request factories that an application made by itself, and those within its RestTemplates. */
 final class RequestFactories extends MeasuringPostProcessor {
     private final ObjectProvider<HttpClientMetrics> metrics;
 
@@ -19,26 +18,22 @@ final class RequestFactories extends MeasuringPostProcessor {
 
     @Override
     Object measured(Object bean, String name) {
-        if (bean instanceof HttpComponentsClientHttpRequestFactoryBuilder builder) {
-            HttpClientMetrics to = metrics.getObject();
-            return builder.withConnectionManagerCustomizer(quiet(manager -> StampedManagers.stamp(manager, to)))
-                    .withHttpClientCustomizer(quiet(to::install));
-        }
-        if (bean instanceof HttpComponentsClientHttpConnectorBuilder builder) {
-            HttpClientMetrics to = metrics.getObject();
-            return builder.withConnectionManagerCustomizer(quiet(manager -> StampedManagers.stamp(manager, to)))
-                    .withHttpClientCustomizer(quiet(to::install));
+        if (bean instanceof ClientHttpRequestFactory factory) {
+            measure(factory, name);
+        } else if (bean instanceof HttpAccessor template) {
+            measure(template.getRequestFactory(), name);
         }
         return bean;
     }
 
-    private static <B> Consumer<B> quiet(Consumer<B> step) {
-        return builder -> {
-            try {
-                step.accept(builder);
-            } catch (RuntimeException | LinkageError thrown) {
-                warn("a client is not measured, or its handshakes are not", thrown);
-            }
-        };
+    private void measure(ClientHttpRequestFactory outer, String name) {
+        ClientHttpRequestFactory factory = outer;
+        while (factory instanceof AbstractClientHttpRequestFactoryWrapper wrapper) {
+            factory = wrapper.getDelegate();
+        }
+        if (factory instanceof HttpComponentsClientHttpRequestFactory components
+                && components.getHttpClient() instanceof CloseableHttpClient client) {
+            Clients.install(metrics.getObject(), client, name);
+        }
     }
 }

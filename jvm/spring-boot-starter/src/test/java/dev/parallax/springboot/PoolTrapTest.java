@@ -22,13 +22,13 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.hc.client5.http.observation.HttpClientObservationSupport;
 import org.apache.hc.client5.http.observation.ObservingOptions;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.boot.http.client.HttpComponentsClientHttpRequestFactoryBuilder;
 import org.springframework.boot.http.client.autoconfigure.ClientHttpRequestFactoryBuilderCustomizer;
+import org.springframework.boot.http.client.autoconfigure.reactive.ClientHttpConnectorBuilderCustomizer;
+import org.springframework.boot.http.client.reactive.HttpComponentsClientHttpConnectorBuilder;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -48,20 +48,20 @@ class PoolTrapTest {
     private static final int CONNECTIONS = 2;
 
     private final HttpClient callers = HttpClient.newHttpClient();
-    private String connectionsBefore;
 
-    /** An operator's way to a pool of two: Spring Boot has HttpClient read the system's properties. */
-    @BeforeEach
-    void aPoolOfTwo() {
-        connectionsBefore = System.setProperty("http.maxConnections", "" + CONNECTIONS);
-    }
+    /** How an application sets the size of its pools. */
+    @Configuration(proxyBeanMethods = false)
+    static class PoolsOfTwo {
+        @Bean
+        ClientHttpRequestFactoryBuilderCustomizer<HttpComponentsClientHttpRequestFactoryBuilder> poolOfTwo() {
+            return builder -> builder.withConnectionManagerCustomizer(
+                    pool -> pool.setMaxConnTotal(CONNECTIONS).setMaxConnPerRoute(CONNECTIONS));
+        }
 
-    @AfterEach
-    void asItWas() {
-        if (connectionsBefore == null) {
-            System.clearProperty("http.maxConnections");
-        } else {
-            System.setProperty("http.maxConnections", connectionsBefore);
+        @Bean
+        ClientHttpConnectorBuilderCustomizer<HttpComponentsClientHttpConnectorBuilder> asyncPoolOfTwo() {
+            return builder -> builder.withConnectionManagerCustomizer(
+                    pool -> pool.setMaxConnTotal(CONNECTIONS).setMaxConnPerRoute(CONNECTIONS));
         }
     }
 
@@ -69,7 +69,7 @@ class PoolTrapTest {
     @ValueSource(strings = {"RestClient", "RestTemplate", "WebClient"})
     void theWaitForAConnectionIsToldApartFromTheRequest(String by) throws Exception {
         try (Upstream upstream = new Upstream();
-                ConfigurableApplicationContext service = Service.start()) {
+                ConfigurableApplicationContext service = Service.start(PoolsOfTwo.class)) {
             check(service, upstream, by);
             show(by, "Spring's http.client.requests", spring(service));
             assertTrue(maxMs(spring(service)) > 1.8 * DELAY_MS, "Spring's own: " + maxMs(spring(service)) + " ms");
@@ -90,7 +90,7 @@ class PoolTrapTest {
     }
 
     @Configuration(proxyBeanMethods = false)
-    static class Observed {
+    static class Observed extends PoolsOfTwo {
         @Bean
         ClientHttpRequestFactoryBuilderCustomizer<HttpComponentsClientHttpRequestFactoryBuilder> observed(
                 MeterRegistry meters) {
