@@ -10,6 +10,7 @@ final class Borrow {
 
     private final long askedNs = System.nanoTime();
     private final boolean isSuspendable;
+    private final BooleanSupplier hasStarted;
     private long startNs;
     private long gotNs;
     private boolean isTimeout;
@@ -26,10 +27,14 @@ final class Borrow {
         Connection take() throws SQLException;
     }
 
-    /** @param isSuspendable whether what comes before the pool's own stamp is a suspension */
-    static Connection measured(PoolMetrics metrics, boolean isSuspendable, Loan loan, BooleanSupplier isClosed)
+    /**
+     * @param isSuspendable whether what comes before the pool's own stamp is a suspension
+     * @param hasStarted whether the pool has, without which what it does with connections is no test of one
+     */
+    static Connection measured(
+            PoolMetrics metrics, boolean isSuspendable, BooleanSupplier hasStarted, Loan loan, BooleanSupplier isClosed)
             throws SQLException {
-        Borrow borrow = begin(isSuspendable);
+        Borrow borrow = begin(isSuspendable, hasStarted);
         metrics.asks();
         Connection lent;
         try {
@@ -46,12 +51,13 @@ final class Borrow {
         return new LentConnection(lent, metrics, borrow.gotNs());
     }
 
-    private Borrow(boolean isSuspendable) {
+    private Borrow(boolean isSuspendable, BooleanSupplier hasStarted) {
         this.isSuspendable = isSuspendable;
+        this.hasStarted = hasStarted;
     }
 
-    private static Borrow begin(boolean isSuspendable) {
-        Borrow begun = new Borrow(isSuspendable);
+    private static Borrow begin(boolean isSuspendable, BooleanSupplier hasStarted) {
+        Borrow begun = new Borrow(isSuspendable, hasStarted);
         NOW.set(begun);
         return begun;
     }
@@ -86,7 +92,7 @@ final class Borrow {
 
     /** The pool touches connections while it borrows for one reason alone. Begins with the first call, ends with the last. */
     void tests(Connection connection) {
-        if (tested != connection) {
+        if (tested != connection && hasStarted.getAsBoolean()) {
             addTest();
             tested = connection;
             testBegunNs = System.nanoTime();

@@ -66,11 +66,16 @@ public class MeasuredDataSource extends HikariDataSource {
 
     @Override
     public Connection getConnection() throws SQLException {
-        boolean hasStarted = getHikariPoolMXBean() != null;
+        boolean hasStarted = hasStarted();
         if (!hasStarted && !isClosed()) {
             prepare();
         }
-        return Borrow.measured(metrics, hasStarted && isAllowPoolSuspension(), super::getConnection, this::isClosed);
+        boolean isSuspendable = hasStarted && isAllowPoolSuspension();
+        return Borrow.measured(metrics, isSuspendable, this::hasStarted, super::getConnection, this::isClosed);
+    }
+
+    private boolean hasStarted() {
+        return getHikariPoolMXBean() != null;
     }
 
     @Override

@@ -53,7 +53,7 @@ public final class MeasuredPool {
     public Connection getConnection() throws SQLException {
         boolean hasStarted = pool.getHikariPoolMXBean() != null;
         boolean isSuspendable = tracker != null && hasStarted && pool.isAllowPoolSuspension();
-        return Borrow.measured(metrics, isSuspendable, pool::getConnection, pool::isClosed);
+        return Borrow.measured(metrics, isSuspendable, () -> true, pool::getConnection, pool::isClosed);
     }
 
     /**

@@ -1,6 +1,8 @@
 package dev.parallax.recorder;
 
+import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.function.IntUnaryOperator;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -8,7 +10,7 @@ import org.HdrHistogram.Histogram;
  *
  * <p>A duration is known to one part in 128; sum, least and longest of a {@link Recorder#total()} are exact.
  */
-public final class Durations {
+public final class Durations implements Distribution {
     /** None. */
     public static final Durations NONE = new Durations(new Tally());
 
@@ -33,6 +35,7 @@ public final class Durations {
      *
      * @return without those that are {@link #unusable()}
      */
+    @Override
     public long count() {
         return count;
     }
@@ -54,6 +57,39 @@ public final class Durations {
     public double sumSeconds() {
         double low = (tally.sumLow >>> 1) * 2.0 + (tally.sumLow & 1);
         return (tally.sumHigh * 0x1p64 + low) / 1e9;
+    }
+
+    @Override
+    public double sum() {
+        long ns = sumNs();
+        return ns == Long.MAX_VALUE ? sumSeconds() : seconds(ns);
+    }
+
+    @Override
+    public OptionalDouble max() {
+        return inSeconds(maxNs());
+    }
+
+    @Override
+    public OptionalDouble valueAtRank(long rank) {
+        return inSeconds(atRank(rank));
+    }
+
+    @Override
+    public long[] countsUpTo(double... bounds) {
+        long[] boundsNs = new long[bounds.length];
+        for (int i = 0; i < bounds.length; i++) {
+            boundsNs[i] = Math.round(bounds[i] * 1e9);
+        }
+        return countsUpToNs(boundsNs);
+    }
+
+    private static OptionalDouble inSeconds(OptionalLong ns) {
+        return ns.isPresent() ? OptionalDouble.of(seconds(ns.getAsLong())) : OptionalDouble.empty();
+    }
+
+    private static double seconds(long ns) {
+        return ns / 1_000_000_000 + ns % 1_000_000_000 / 1e9;
     }
 
     /**
@@ -175,11 +211,38 @@ public final class Durations {
      * @param scale at most {@link #FINEST_SCALE}, and at least -4
      * @return a new one, with each count in the bucket in which it would have been recorded
      */
+    @Override
     public ExponentialBuckets exponential(int scale) {
+        return exponentialBy(scale, Buckets::exponential);
+    }
+
+    /** With other buckets: {@code numbers} turns the number of one of ours into that at the finest scale. */
+    ExponentialBuckets exponentialBy(int scale, IntUnaryOperator numbers) {
         if (scale > Buckets.SCALE || scale < -4) {
             throw new IllegalArgumentException("scale " + scale + " is not from -4 to " + Buckets.SCALE);
         }
-        return ExponentialBuckets.of(tally, scale);
+        return ExponentialBuckets.of(tally, Buckets.SCALE - scale, numbers);
+    }
+
+    /** As {@link #countsUpTo}. */
+    long[] countsUpToNs(long... boundsNs) {
+        long[] counts = new long[boundsNs.length];
+        long seen = 0;
+        int bound = 0;
+        for (int i = 0; i < tally.counts.length; i++) {
+            if (tally.counts[i] == 0) {
+                continue;
+            }
+            long lowest = Buckets.lowest(tally.first + i);
+            while (bound < counts.length && boundsNs[bound] < lowest) {
+                counts[bound++] = seen;
+            }
+            seen += tally.counts[i];
+        }
+        while (bound < counts.length) {
+            counts[bound++] = seen;
+        }
+        return counts;
     }
 
     /**

@@ -1,6 +1,7 @@
 package dev.parallax.springboot;
 
 import com.zaxxer.hikari.HikariDataSource;
+import dev.parallax.recorder.Catalog;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
@@ -12,7 +13,7 @@ import org.springframework.context.annotation.Bean;
  * Data sources of HikariCP: wait, test, suspension, use and creation apart, in nanoseconds. {@code
  * parallax.data-source.enabled=false} switches it off.
  */
-@AutoConfiguration
+@AutoConfiguration(after = SeriesAutoConfiguration.class)
 @ConditionalOnClass(HikariDataSource.class)
 @ConditionalOnBooleanProperty(name = {"parallax.enabled", "parallax.data-source.enabled"}, matchIfMissing = true)
 public class DataSourceAutoConfiguration {
@@ -20,8 +21,8 @@ public class DataSourceAutoConfiguration {
     public DataSourceAutoConfiguration() {}
 
     @Bean
-    MeasuredPools parallaxPools() {
-        return new MeasuredPools();
+    MeasuredPools parallaxPools(Catalog catalog) {
+        return new MeasuredPools(catalog);
     }
 
     @Bean

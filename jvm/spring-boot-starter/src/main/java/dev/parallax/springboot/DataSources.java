@@ -33,19 +33,19 @@ final class DataSources extends MeasuringPostProcessor implements DestructionAwa
             return bean;
         }
         if (bean instanceof MeasuredDataSource measured) {
-            pools.getObject().add(name, measured.metrics());
+            pools.getObject().add(name, source.getPoolName(), measured.metrics());
             return bean;
         }
         if (source.getClass() == HikariDataSource.class && source.getHikariPoolMXBean() == null) {
             MeasuredDataSource measured = new MeasuredDataSource();
             source.copyStateTo(measured);
-            pools.getObject().add(name, measured.metrics());
+            pools.getObject().add(name, source.getPoolName(), measured.metrics());
             replacements.put(source, measured);
             return measured;
         }
         MeasuredPool measured = new MeasuredPool(source);
         Object proxy = PoolProxy.of(source, measured);
-        pools.getObject().add(name, measured.metrics());
+        pools.getObject().add(name, source.getPoolName(), measured.metrics());
         return proxy;
     }
 

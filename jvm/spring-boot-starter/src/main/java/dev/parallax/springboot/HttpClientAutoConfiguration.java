@@ -1,6 +1,7 @@
 package dev.parallax.springboot;
 
 import dev.parallax.httpclient5.HttpClientMetrics;
+import dev.parallax.recorder.Catalog;
 import org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder;
 import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 import org.springframework.beans.factory.ObjectProvider;
@@ -17,7 +18,7 @@ import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
  * Clients of Apache HttpClient 5: wait, connect, handshake and exchange apart. {@code parallax.http-client.enabled=false}
  * switches it off. An application's own {@link HttpClientMetrics} bean is used where there is one.
  */
-@AutoConfiguration
+@AutoConfiguration(after = SeriesAutoConfiguration.class)
 @ConditionalOnClass({HttpClientBuilder.class, HttpAsyncClientBuilder.class})
 @ConditionalOnBooleanProperty(name = {"parallax.enabled", "parallax.http-client.enabled"}, matchIfMissing = true)
 public class HttpClientAutoConfiguration {
@@ -28,6 +29,11 @@ public class HttpClientAutoConfiguration {
     @ConditionalOnMissingBean
     HttpClientMetrics parallaxHttpClientMetrics() {
         return new HttpClientMetrics();
+    }
+
+    @Bean
+    ShownClients parallaxShownClients(ObjectProvider<HttpClientMetrics> metrics, Catalog catalog) {
+        return new ShownClients(metrics, catalog);
     }
 
     @Bean

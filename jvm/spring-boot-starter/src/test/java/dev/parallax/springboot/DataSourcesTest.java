@@ -13,13 +13,17 @@ import com.zaxxer.hikari.HikariDataSource;
 import dev.parallax.hikaricp.MeasuredDataSource;
 import dev.parallax.hikaricp.PoolMetrics;
 import dev.parallax.recorder.Durations;
+import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -51,6 +55,7 @@ class DataSourcesTest {
             check(source, service.getBean(MeasuredPools.class).pools().get("dataSource"), true);
             assertEquals(2, service.getBean(JdbcTemplate.class).queryForObject("select 2", Integer.class));
             checkSpringBootsMeters(service, 3);
+            assertEquals(metersWithoutUs(), meters(service));
         }
         assertTrue(((HikariDataSource) left).isClosed());
     }
@@ -71,6 +76,8 @@ class DataSourcesTest {
             HikariDataSource source = service.getBean(HikariDataSource.class);
             check(source, service.getBean(MeasuredPools.class).pools().get("running"), false);
             checkSpringBootsMeters(service, 2);
+            MeterRegistry meters = service.getBean(MeterRegistry.class);
+            assertEquals(0, meters.get("jdbc.connections.active").gauge().value());
             assertFalse(source.isClosed());
             raw.close();
         }
@@ -221,6 +228,25 @@ class DataSourcesTest {
         MeterRegistry meters = service.getBean(MeterRegistry.class);
         assertTrue(meters.get("hikaricp.connections.acquire").timer().count() >= uses);
         assertEquals(1, meters.get("jdbc.connections.max").gauge().value());
-        assertEquals(0, meters.get("jdbc.connections.active").gauge().value());
+    }
+
+    private static Set<String> metersWithoutUs() throws SQLException {
+        try (ConfigurableApplicationContext service = Service.start(
+                Stream.concat(Stream.of(POOL_OF_ONE), Stream.of("parallax.enabled=false")).toArray(String[]::new))) {
+            service.getBean(DataSource.class).getConnection().close();
+            return meters(service);
+        }
+    }
+
+    private static Set<String> meters(ConfigurableApplicationContext service) {
+        Set<String> names = new TreeSet<>();
+        for (Meter meter : service.getBean(MeterRegistry.class).getMeters()) {
+            String name = meter.getId().getName();
+            if (name.startsWith("jdbc") || name.startsWith("hikaricp")) {
+                names.add(name + meter.getId().getTags());
+            }
+        }
+        assertTrue(names.size() > 5, names.toString());
+        return names;
     }
 }
