@@ -34,13 +34,24 @@ public final class Exchange {
     /** The client's: told before the end. */
     private int code;
 
+    private final Exchanges exchanges;
     private final FreeExchanges home;
     private String route;
     private int ends;
 
-    Exchange(FreeExchanges home, int labels) {
+    Exchange(Exchanges exchanges, FreeExchanges home, int labels) {
+        this.exchanges = exchanges;
         this.home = home;
         values = new String[labels];
+    }
+
+    /**
+     * Those that it is of.
+     *
+     * @return always the same
+     */
+    public Exchanges exchanges() {
+        return exchanges;
     }
 
     void begins(Object series) {

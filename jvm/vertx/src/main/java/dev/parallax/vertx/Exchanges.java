@@ -158,7 +158,7 @@ public final class Exchanges {
     public Exchange prepare() {
         FreeExchanges from = free.get();
         Exchange exchange = from.take();
-        return exchange == null ? new Exchange(from, labels) : exchange;
+        return exchange == null ? new Exchange(this, from, labels) : exchange;
     }
 
     /**
