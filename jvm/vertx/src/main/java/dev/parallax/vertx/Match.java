@@ -20,7 +20,7 @@ public record Match(String domain, Label label, Pattern pattern, String alias) {
      * @param alias as it is shown; null: other values of that label, and none, are not shown
      * @return the rule
      */
-    public static Match equals(String domain, Label label, String value, String alias) {
+    public static Match exactly(String domain, Label label, String value, String alias) {
         return new Match(domain, label, Pattern.compile(Pattern.quote(value)), alias);
     }
 
