@@ -5,8 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Family;
+import dev.parallax.recorder.Kind;
+import io.micrometer.core.instrument.Measurement;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Statistic;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.vertx.core.Vertx;
@@ -111,6 +114,9 @@ class TrafficTest {
         run(theirs(registry, null));
         run(ours(catalog));
         assertEquals(lines(names(registry)), lines(names(catalog)));
+        assertTrue(names(registry).size() >= 40, names(registry).toString());
+        assertEquals(lines(counts(registry)), lines(counts(catalog)));
+        assertTrue(counts(registry).size() > 30, counts(registry).toString());
     }
 
     @Test
@@ -186,6 +192,48 @@ class TrafficTest {
             family.points().forEach(point -> names.add(family.name() + " " + kind + new TreeSet<>(point.labels().keySet())));
         }
         return names;
+    }
+
+    /**
+     * How often, by name and labels. Not of pools, which have tasks of Vert.x itself, nor of HTTP's bytes on the wire, where
+     * the port's digits are in each request.
+     */
+    private static boolean isCompared(String name) {
+        return !name.startsWith("vertx.pool.") && !name.matches("vertx\\.http\\..*\\.bytes\\.(read|written)");
+    }
+
+    private static Set<String> counts(MeterRegistry registry) {
+        Set<String> counts = new TreeSet<>();
+        for (Meter meter : registry.getMeters()) {
+            String name = meter.getId().getName();
+            TreeMap<String, String> labels = new TreeMap<>();
+            meter.getId().getTags().forEach(tag -> labels.put(tag.getKey(), tag.getValue()));
+            for (Measurement one : meter.measure()) {
+                boolean isSum = one.getStatistic() == Statistic.TOTAL && meter.getId().getType() == Meter.Type.DISTRIBUTION_SUMMARY;
+                if (isCompared(name) && (one.getStatistic() == Statistic.COUNT || isSum)) {
+                    counts.add(name + labels + (isSum ? " sum " : " ") + one.getValue());
+                }
+            }
+        }
+        return counts;
+    }
+
+    private static Set<String> counts(Catalog catalog) {
+        Set<String> counts = new TreeSet<>();
+        for (Family family : catalog.read()) {
+            for (Family.Point point : family.points()) {
+                String series = family.name() + new TreeMap<>(point.labels());
+                if (isCompared(family.name()) && family.kind() == Kind.COUNTER) {
+                    counts.add(series + " " + ((Family.Value) point).value());
+                } else if (isCompared(family.name()) && point instanceof Family.Spread spread) {
+                    counts.add(series + " " + (double) spread.distribution().count());
+                    if (family.kind() == Kind.AMOUNTS) {
+                        counts.add(series + " sum " + spread.distribution().sum());
+                    }
+                }
+            }
+        }
+        return counts;
     }
 
     private static String lines(Set<String> names) {
