@@ -127,7 +127,7 @@ class PoolTrapTest {
                 CloseableHttpClient client =
                         metrics.install(HttpClients.custom().setConnectionManager(manager)).build()) {
             assertTrue(metrics.install(client));
-            check(upstream, () -> get(client, upstream), 2);
+            checkOnce(() -> get(client, upstream));
             assertEquals(1, metrics.pools().size());
             assertFalse(metrics.install(HttpClients.createMinimal()));
         }
@@ -146,9 +146,20 @@ class PoolTrapTest {
             assertTrue(metrics.install(client));
             client.start();
             SimpleHttpRequest request = SimpleRequestBuilder.get(upstream.url("head=" + DELAY_MS)).build();
-            check(upstream, () -> client.execute(request, null).get().getCode(), 2);
+            checkOnce(() -> client.execute(request, null).get().getCode());
             assertEquals(2, metrics.pools().get(0).getMax());
         }
+    }
+
+    private void checkOnce(Callable<Integer> call) throws Exception {
+        atOnce(4, call, new Recorder());
+        ServerMetrics server = Seen.only(metrics);
+        assertEquals(4, server.waits().total().count());
+        assertEquals(2, server.connects().total().count());
+        assertEquals("{GET 200=4}", Seen.rows(server.requests()));
+        assertEquals("{0=4}", Seen.rows(server.calls()));
+        assertEquals("{}", Seen.rows(server.failures()));
+        Seen.until("all connections are given back", () -> Seen.isAtRest(metrics));
     }
 
     /** The default manager gives five connections to a route; ten callers wait for them as four do for two. */

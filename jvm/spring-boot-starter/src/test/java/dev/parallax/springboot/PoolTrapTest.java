@@ -35,14 +35,14 @@ import org.springframework.context.annotation.Configuration;
 
 /**
  * A service with a pool of two connections, four callers at once, a server that takes its time. If this fails, the wait for
- * a connection is told as the server's time, in the very place in which people look for it. The server takes 300 ms here and
- * 2 s with {@code -Dparallax.trap.ms=2000}; 4 of 5 trials have to be within 20 ms, because a host may take the CPU away for
- * longer than that.
+ * a connection is told as the server's time, in the very place in which people look for it. The server takes 200 ms here and
+ * 2 s with {@code -Dparallax.trap.ms=2000}, which also prints what is measured. More than half of the trials have to be
+ * within 20 ms: a host may take the CPU away for longer than that, and one who fell into the trap would be within it in none.
  */
 class PoolTrapTest {
-    private static final int DELAY_MS = Integer.getInteger("parallax.trap.ms", 300);
+    private static final int DELAY_MS = Integer.getInteger("parallax.trap.ms", 200);
     private static final int TRIALS = 5;
-    private static final int GOOD_TRIALS = 4;
+    private static final int GOOD_TRIALS = 3;
     private static final double WITHIN_MS = 20;
     private static final int CALLERS = 4;
     private static final int CONNECTIONS = 2;
