@@ -11,7 +11,7 @@ import java.sql.SQLException;
  *
  * <p>What making a connection takes is not told, and testing one is within the wait: the driver is out of reach by now.
  * Where the pool has a tracker or a registry of the application's own, that one stays alone, and the wait is what {@link
- * #getConnection()} took as a whole.
+ * #getConnection()} took as a whole; who waited in vain is then among {@link PoolMetrics#failures()}.
  */
 public final class MeasuredPool {
     private final HikariDataSource pool;

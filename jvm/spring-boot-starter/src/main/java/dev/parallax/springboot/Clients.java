@@ -24,9 +24,9 @@ final class Clients extends MeasuringPostProcessor {
         } else if (bean instanceof HttpAsyncClientBuilder builder) {
             metrics.getObject().install(builder);
         } else if (bean instanceof PoolingHttpClientConnectionManagerBuilder builder) {
-            StampedManagers.stamp(builder, metrics.getObject());
+            StampedManagers.stampGiven(builder, metrics.getObject());
         } else if (bean instanceof PoolingAsyncClientConnectionManagerBuilder builder) {
-            StampedManagers.stamp(builder, metrics.getObject());
+            StampedManagers.stampGiven(builder, metrics.getObject());
         } else if (bean instanceof CloseableHttpClient client) {
             install(metrics.getObject(), client, name);
         } else if (bean instanceof CloseableHttpAsyncClient client && !metrics.getObject().install(client)) {

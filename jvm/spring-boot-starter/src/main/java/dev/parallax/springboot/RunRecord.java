@@ -14,6 +14,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.springframework.context.SmartLifecycle;
 
 /**
@@ -46,6 +48,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
     private long lastNs;
     private boolean hasFailed;
     private boolean isFull;
+    private CountDownLatch end;
     private volatile Thread thread;
 
     RunRecord(Catalog catalog, Path parent, Duration interval) {
@@ -66,6 +69,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
             folder = new RecordFolder(parent.resolve(name), facts);
             zeroNs = facts.zeroMonotonicNs();
             lastNs = 0;
+            end = new CountDownLatch(1);
             Thread started = new Thread(this, "parallax-record");
             started.setDaemon(true);
             started.start();
@@ -78,12 +82,11 @@ final class RunRecord implements SmartLifecycle, Runnable {
     @Override
     public void run() {
         try {
-            while (true) {
-                Thread.sleep(interval.toMillis());
+            while (!end.await(interval.toMillis(), TimeUnit.MILLISECONDS)) {
                 write();
             }
         } catch (InterruptedException e) {
-            // It is over.
+            // Nobody does that; if somebody did, what is written so far is a record.
         }
     }
 
@@ -162,7 +165,8 @@ final class RunRecord implements SmartLifecycle, Runnable {
             return;
         }
         thread = null;
-        stopped.interrupt();
+        // Not by an interrupt, which would close the files that it writes to.
+        end.countDown();
         try {
             stopped.join();
         } catch (InterruptedException e) {

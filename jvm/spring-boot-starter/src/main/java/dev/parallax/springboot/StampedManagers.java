@@ -16,16 +16,38 @@ import org.apache.hc.core5.http.nio.ssl.TlsStrategy;
 final class StampedManagers {
     private StampedManagers() {}
 
+    /** To be built next: a strategy that was not given is the usual one. */
     static void stamp(PoolingHttpClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
-        Object strategy = read(PoolingHttpClientConnectionManagerBuilder.class, builder, "tlsSocketStrategy");
-        builder.setTlsSocketStrategy(metrics.stamped(
-                strategy == null ? usual(PoolingHttpClientConnectionManagerBuilder.class, builder) : (TlsSocketStrategy) strategy));
+        if (!stampGiven(builder, metrics)) {
+            builder.setTlsSocketStrategy(metrics.stamped(
+                    (TlsSocketStrategy) usual(PoolingHttpClientConnectionManagerBuilder.class, builder)));
+        }
     }
 
+    /** To be built next: a strategy that was not given is the usual one. */
     static void stamp(PoolingAsyncClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
-        Object strategy = read(PoolingAsyncClientConnectionManagerBuilder.class, builder, "tlsStrategy");
-        builder.setTlsStrategy(metrics.stamped(
-                strategy == null ? usual(PoolingAsyncClientConnectionManagerBuilder.class, builder) : (TlsStrategy) strategy));
+        if (!stampGiven(builder, metrics)) {
+            builder.setTlsStrategy(
+                    metrics.stamped((TlsStrategy) usual(PoolingAsyncClientConnectionManagerBuilder.class, builder)));
+        }
+    }
+
+    /** May still be changed, so which strategy is the usual one is not known. False where none was given. */
+    static boolean stampGiven(PoolingHttpClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
+        Object given = read(PoolingHttpClientConnectionManagerBuilder.class, builder, "tlsSocketStrategy");
+        if (given != null) {
+            builder.setTlsSocketStrategy(metrics.stamped((TlsSocketStrategy) given));
+        }
+        return given != null;
+    }
+
+    /** May still be changed, so which strategy is the usual one is not known. False where none was given. */
+    static boolean stampGiven(PoolingAsyncClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
+        Object given = read(PoolingAsyncClientConnectionManagerBuilder.class, builder, "tlsStrategy");
+        if (given != null) {
+            builder.setTlsStrategy(metrics.stamped((TlsStrategy) given));
+        }
+        return given != null;
     }
 
     /** What a builder without a strategy takes. */

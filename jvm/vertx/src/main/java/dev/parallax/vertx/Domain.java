@@ -10,8 +10,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.DoubleSupplier;
+import java.util.function.Function;
+import java.util.function.Supplier;
 
-/** The series whose names begin alike. What a rule denies is recorded, and shown nowhere. */
+/** The series whose names begin alike. What a rule denies is recorded and shown nowhere. */
 final class Domain {
     private final SeriesOptions options;
     private final String name;
@@ -41,35 +43,43 @@ final class Domain {
     }
 
     Counter counter(String what, String help, Map<Label, String> labels) {
-        Map<String, String> shown = shown(labels);
-        return shown == null ? new Counter() : options.catalog().counter(description(what, "", help, shown));
+        return made(what, "", help, labels, options.catalog()::counter, Counter::new);
     }
 
     UpDownCounter upDown(String what, String help, Map<Label, String> labels) {
-        Map<String, String> shown = shown(labels);
-        return shown == null ? new UpDownCounter() : options.catalog().upDown(description(what, "", help, shown));
+        return made(what, "", help, labels, options.catalog()::upDown, UpDownCounter::new);
     }
 
     Recorder durations(String what, String help, Map<Label, String> labels) {
-        Map<String, String> shown = shown(labels);
-        return shown == null ? new Recorder() : options.catalog().durations(description(what, "s", help, shown));
+        return made(what, "s", help, labels, options.catalog()::durations, Recorder::new);
     }
 
     /** Without a unit, as the names of bytes have it in them: readers that add a unit's name would change them. */
     AmountRecorder amounts(String what, String help, Map<Label, String> labels) {
-        Map<String, String> shown = shown(labels);
-        return shown == null ? new AmountRecorder() : options.catalog().amounts(description(what, "", help, shown));
+        return made(what, "", help, labels, options.catalog()::amounts, AmountRecorder::new);
     }
 
     void gauge(String what, String help, Map<Label, String> labels, DoubleSupplier value) {
-        Map<String, String> shown = shown(labels);
-        if (shown != null) {
-            options.catalog().gauge(description(what, "", help, shown), value);
-        }
+        made(what, "", help, labels, described -> options.catalog().gauge(described, value), () -> null);
     }
 
-    private Description description(String what, String unit, String help, Map<String, String> labels) {
-        return new Description("vertx." + name + "." + what, unit, help, labels);
+    /** Shown, or else recorded for nobody: this may be within a request, which is to know nothing of it. */
+    private <T> T made(
+            String what,
+            String unit,
+            String help,
+            Map<Label, String> labels,
+            Function<Description, T> shown,
+            Supplier<T> hidden) {
+        Map<String, String> texts = shown(labels);
+        try {
+            return texts == null
+                    ? hidden.get()
+                    : shown.apply(new Description("vertx." + name + "." + what, unit, help, texts));
+        } catch (IllegalArgumentException e) {
+            // The application has given the name to something else.
+            return hidden.get();
+        }
     }
 
     /** By the rules; null where one denies it. */

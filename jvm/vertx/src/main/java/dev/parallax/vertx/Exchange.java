@@ -24,7 +24,11 @@ public final class Exchange {
         }
     }
 
-    final String[] values;
+    /** Those that are on come first, in their order. */
+    final String[] values = new String[Exchanges.LABELS_MAX];
+
+    /** Null where it is free. */
+    Exchanges exchanges;
 
     /** Null before it has begun. */
     Object series;
@@ -34,21 +38,18 @@ public final class Exchange {
     /** The client's: told before the end. */
     private int code;
 
-    private final Exchanges exchanges;
     private final FreeExchanges home;
     private String route;
     private int ends;
 
-    Exchange(Exchanges exchanges, FreeExchanges home, int labels) {
-        this.exchanges = exchanges;
+    Exchange(FreeExchanges home) {
         this.home = home;
-        values = new String[labels];
     }
 
     /**
      * Those that it is of.
      *
-     * @return always the same
+     * @return the same from its begin to its end
      */
     public Exchanges exchanges() {
         return exchanges;
@@ -75,6 +76,7 @@ public final class Exchange {
 
     void free() {
         series = null;
+        exchanges = null;
         home.give(this);
     }
 

@@ -16,6 +16,9 @@ import java.util.Map;
  * allocation once as many exchanges were under way on a thread.
  */
 public final class Exchanges {
+    /** Remote, path, method, version, route, code. */
+    static final int LABELS_MAX = 6;
+
     private static final String[] CODES = codes();
 
     private final Domain domain;
@@ -23,7 +26,6 @@ public final class Exchanges {
     private final Bound<Begun> begun;
     private final Bound<Ended> ended;
     private final Bound<Counter> resets;
-    private final ThreadLocal<FreeExchanges> free = ThreadLocal.withInitial(FreeExchanges::new);
 
     private final int remoteAt;
     private final int pathAt;
@@ -31,7 +33,6 @@ public final class Exchanges {
     private final int versionAt;
     private final int routeAt;
     private final int codeAt;
-    private final int labels;
 
     private Exchanges(Domain domain, boolean isServer, Map<Label, String> fixed) {
         this.domain = domain;
@@ -46,7 +47,6 @@ public final class Exchanges {
         versionAt = atEnd.indexOf(Label.VERSION);
         routeAt = atEnd.indexOf(Label.ROUTE);
         codeAt = atEnd.indexOf(Label.CODE);
-        labels = atEnd.size();
         int rowsMax = domain.rowsMax();
         begun = new Bound<>(rowsMax, fixed, atBegin, Begun::new);
         ended = new Bound<>(rowsMax, fixed, atEnd, Ended::new);
@@ -156,9 +156,9 @@ public final class Exchanges {
      * @return to be begun
      */
     public Exchange prepare() {
-        FreeExchanges from = free.get();
-        Exchange exchange = from.take();
-        return exchange == null ? new Exchange(this, from, labels) : exchange;
+        Exchange exchange = FreeExchanges.ofThisThread().take();
+        exchange.exchanges = this;
+        return exchange;
     }
 
     /**

@@ -2,19 +2,30 @@ package dev.parallax.vertx;
 
 import java.util.Arrays;
 
-/** Exchanges that one thread began and that are over. Others' threads leave theirs to the garbage collector. */
+/**
+ * Exchanges that one thread began and that are over, of whatever server or client, so that none of those is held by it. What
+ * ends on another thread is left to the garbage collector.
+ */
 final class FreeExchanges {
-    /** More are under way at once on a thread only where it has as many streams. */
-    private static final int MAX = 1024;
+    /** Where more are under way at once on a thread, those beyond are allocated. */
+    private static final int MAX = 256;
+
+    private static final ThreadLocal<FreeExchanges> OF_THREAD = ThreadLocal.withInitial(FreeExchanges::new);
 
     private final Thread owner = Thread.currentThread();
     private Exchange[] free = new Exchange[8];
     private int count;
 
-    /** Called by the owner. Null where there is none. */
+    private FreeExchanges() {}
+
+    static FreeExchanges ofThisThread() {
+        return OF_THREAD.get();
+    }
+
+    /** Called by the owner. */
     Exchange take() {
         if (count == 0) {
-            return null;
+            return new Exchange(this);
         }
         Exchange taken = free[--count];
         free[count] = null;

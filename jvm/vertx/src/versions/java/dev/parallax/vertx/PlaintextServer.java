@@ -20,6 +20,7 @@ import java.io.InputStreamReader;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.Proxy;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * A server of one event loop for {@link PlaintextCost}: measured by nobody, by an SPI without a body, by
@@ -31,10 +32,12 @@ final class PlaintextServer {
 
     public static void main(String[] arguments) throws Exception {
         Vertx vertx = builder(arguments[0]).build();
-        long[] thread = new long[1];
+        AtomicLong loop = new AtomicLong();
         HttpServer server = vertx.createHttpServer(new HttpServerOptions())
                 .requestHandler(request -> {
-                    thread[0] = Thread.currentThread().getId();
+                    if (loop.get() == 0) {
+                        loop.set(Thread.currentThread().getId());
+                    }
                     request.response()
                             .putHeader("Server", "planted")
                             .putHeader("Content-Type", "text/plain")
@@ -48,7 +51,9 @@ final class PlaintextServer {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         while (lines.readLine() != null) {
-            System.out.println(threads.getThreadCpuTime(thread[0]) + " " + threads.getThreadAllocatedBytes(thread[0]));
+            long thread = loop.get();
+            System.out.println((thread > 0 ? threads.getThreadCpuTime(thread) : 0) + " "
+                    + (thread > 0 ? threads.getThreadAllocatedBytes(thread) : 0));
         }
         System.exit(0);
     }
@@ -86,6 +91,6 @@ final class PlaintextServer {
     @SuppressWarnings("rawtypes")
     private static final class NoServer implements HttpServerMetrics {}
 
-    @SuppressWarnings({"rawtypes", "deprecation"})
+    @SuppressWarnings({"rawtypes", "removal"})
     private static final class NoTransport implements TCPMetrics {}
 }

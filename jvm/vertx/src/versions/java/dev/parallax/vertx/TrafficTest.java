@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.parallax.recorder.Catalog;
+import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Family;
 import dev.parallax.recorder.Kind;
 import io.micrometer.core.instrument.Measurement;
@@ -138,6 +139,24 @@ class TrafficTest {
             domains.add(family.name().replaceAll("^vertx\\.((http|net)\\.\\w+|\\w+)\\..*", "$1"));
         }
         assertEquals(Set.of("http.client", "net.client", "net.server", "pool"), domains);
+    }
+
+    @Test
+    void nothingHasToBeMeasured() throws Exception {
+        Set<String> none = Set.of(
+                "http.server", "http.client", "net.server", "net.client", "pool", "eventbus", "datagram", "sql");
+        run(ours(new SeriesOptions(catalog, Set.of(), none, List.of(), 10)));
+        assertEquals(List.of(), catalog.read());
+    }
+
+    /** If this fails, a name that an application uses otherwise breaks its requests. */
+    @Test
+    void aNameThatIsTakenBreaksNothing() throws Exception {
+        catalog.gauge(Description.of("vertx.http.server.requests", "", "planted"), () -> 1);
+        catalog.gauge(Description.of("vertx.eventbus.handlers", "", "planted"), () -> 1);
+        run(ours(catalog));
+        assertEquals(1, total("vertx.http.server.requests", all()));
+        assertTrue(total("vertx.http.server.response.time", all()) > 0);
     }
 
     private static void run(Vertx vertx) throws Exception {

@@ -24,7 +24,7 @@ final class MeasuredHttpServer extends MeasuredTcp implements HttpServerMetrics<
 
     @Override
     public Exchange requestBegin(Sockets.Socket socket, HttpRequest request) {
-        return exchanges.begin(socket.remote(), request.uri(), request.method().name(), null);
+        return exchanges.begin(remote(socket), request.uri(), request.method().name(), null);
     }
 
     @Override
@@ -44,7 +44,7 @@ final class MeasuredHttpServer extends MeasuredTcp implements HttpServerMetrics<
 
     @Override
     public Exchange responsePushed(Sockets.Socket socket, HttpMethod method, String uri, HttpResponse response) {
-        return exchanges.push(socket.remote(), uri, method.name(), null);
+        return exchanges.push(remote(socket), uri, method.name(), null);
     }
 
     @Override
@@ -54,7 +54,11 @@ final class MeasuredHttpServer extends MeasuredTcp implements HttpServerMetrics<
 
     @Override
     public UpDownCounter connected(Sockets.Socket socket, Exchange exchange, ServerWebSocket webSocket) {
-        return sockets.webSocket(socket.remote());
+        return sockets.webSocket(remote(socket));
+    }
+
+    private static String remote(Sockets.Socket socket) {
+        return socket == null ? null : socket.remote();
     }
 
     @Override

@@ -76,7 +76,7 @@ final class MeasuredVertx implements VertxMetrics {
 
     @Override
     public PoolMetrics<?> createPoolMetrics(String type, String name, int size) {
-        Map<Label, String> labels = Map.of(Label.POOL_TYPE, type, Label.POOL_NAME, name);
+        Map<Label, String> labels = Map.of(Label.POOL_TYPE, type, Label.POOL_NAME, name == null ? "" : name);
         return options.isEnabled("pool") ? new MeasuredPool(pools.pool(labels, false, size)) : null;
     }
 

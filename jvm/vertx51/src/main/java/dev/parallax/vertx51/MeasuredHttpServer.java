@@ -35,17 +35,17 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
 
     @Override
     public void requestEnd(Exchange exchange, HttpRequest request, long bytes) {
-        exchange.exchanges().requestEnd(exchange, bytes);
+        of(exchange).requestEnd(exchange, bytes);
     }
 
     @Override
     public void requestReset(Exchange exchange) {
-        exchange.exchanges().reset(exchange);
+        of(exchange).reset(exchange);
     }
 
     @Override
     public void requestUpgraded(Exchange exchange) {
-        exchange.exchanges().leave(exchange);
+        of(exchange).leave(exchange);
     }
 
     @Override
@@ -55,7 +55,13 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
 
     @Override
     public void responseEnd(Exchange exchange, HttpResponse response, long bytes) {
-        exchange.exchanges().responseEnd(exchange, response.statusCode(), bytes);
+        of(exchange).responseEnd(exchange, response.statusCode(), bytes);
+    }
+
+    /** One that is over is no longer of anybody: any is right for what is told of it too late. */
+    private Exchanges of(Exchange exchange) {
+        Exchanges its = exchange.exchanges();
+        return its == null ? tcp : its;
     }
 
     @Override

@@ -4,7 +4,7 @@ import dev.parallax.vertx.Sockets;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.core.spi.metrics.TransportMetrics;
 
-/** TCP connections of a server or client, those of HTTP too. */
+/** TCP connections of a server or client, those of HTTP too. A socket of which nobody was told is none. */
 final class MeasuredTcp implements TransportMetrics<Sockets.Socket> {
     private final Sockets sockets;
 
@@ -19,17 +19,23 @@ final class MeasuredTcp implements TransportMetrics<Sockets.Socket> {
 
     @Override
     public void disconnected(Sockets.Socket socket, SocketAddress remote) {
-        socket.disconnected();
+        if (socket != null) {
+            socket.disconnected();
+        }
     }
 
     @Override
     public void bytesRead(Sockets.Socket socket, SocketAddress remote, long bytes) {
-        socket.read(bytes);
+        if (socket != null) {
+            socket.read(bytes);
+        }
     }
 
     @Override
     public void bytesWritten(Sockets.Socket socket, SocketAddress remote, long bytes) {
-        socket.written(bytes);
+        if (socket != null) {
+            socket.written(bytes);
+        }
     }
 
     @Override
