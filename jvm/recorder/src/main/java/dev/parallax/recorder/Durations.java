@@ -66,6 +66,11 @@ public final class Durations implements Distribution {
     }
 
     @Override
+    public OptionalDouble min() {
+        return inSeconds(minNs());
+    }
+
+    @Override
     public OptionalDouble max() {
         return inSeconds(maxNs());
     }
