@@ -10,6 +10,9 @@ import java.util.OptionalLong;
  * below its own, by up to one part in 128; powers of two lie in their own.
  */
 public final class Amounts implements Distribution {
+    /** None. */
+    public static final Amounts NONE = new Amounts(Durations.NONE, Durations.NONE, 0);
+
     static final long BILLION = 1_000_000_000;
 
     private final Durations small;
