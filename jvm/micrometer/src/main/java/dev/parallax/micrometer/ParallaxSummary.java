@@ -47,6 +47,6 @@ final class ParallaxSummary extends AbstractDistributionSummary {
     @Override
     public HistogramSnapshot takeSnapshot() {
         Amounts total = recorder.total();
-        return snapshots.of(total, window.latest(total));
+        return snapshots.of(total, total.sum(), window.latest(total));
     }
 }

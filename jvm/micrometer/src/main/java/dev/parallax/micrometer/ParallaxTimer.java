@@ -41,9 +41,13 @@ final class ParallaxTimer extends AbstractTimer {
 
     @Override
     public double totalTime(TimeUnit unit) {
-        Durations total = recorder.total();
+        return TimeUtils.nanosToUnit(sumNs(recorder.total()), unit);
+    }
+
+    /** Exact to 53 bits, also above the 292 years that a long holds. */
+    private static double sumNs(Durations total) {
         long ns = total.sumNs();
-        return TimeUtils.nanosToUnit(ns == Long.MAX_VALUE ? total.sumSeconds() * NS : ns, unit);
+        return ns == Long.MAX_VALUE ? total.sumSeconds() * NS : ns;
     }
 
     @Override
@@ -54,6 +58,6 @@ final class ParallaxTimer extends AbstractTimer {
     @Override
     public HistogramSnapshot takeSnapshot() {
         Durations total = recorder.total();
-        return snapshots.of(total, window.latest(total));
+        return snapshots.of(total, sumNs(total), window.latest(total));
     }
 }

@@ -22,10 +22,10 @@ final class Snapshots {
     }
 
     /** Percentiles and the largest are of lately, count, sum and buckets of all, as in other cumulative registries. */
-    HistogramSnapshot of(Distribution total, Distribution latest) {
+    HistogramSnapshot of(Distribution total, double sum, Distribution latest) {
         return new HistogramSnapshot(
                 total.count(),
-                total.sum() * unit,
+                sum,
                 latest.max().orElse(0) * unit,
                 percentiles(latest),
                 counts(total),
