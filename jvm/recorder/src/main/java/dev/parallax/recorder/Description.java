@@ -14,7 +14,14 @@ import java.util.Map;
  * @param labels that are known from the start, each with its value
  */
 public record Description(String name, String unit, String help, Map<String, String> labels) {
-    /** Keeps a copy of the labels, in their order. */
+    /**
+     * Keeps a copy of the labels, in their order.
+     *
+     * @param name as {@code http.client.request.duration}
+     * @param unit as {@code s}, {@code By} or {@code {connection}}; of durations always {@code s}
+     * @param help one sentence
+     * @param labels that are known from the start, each with its value
+     */
     public Description {
         if (name.isBlank()) {
             throw new IllegalArgumentException("a series needs a name");
