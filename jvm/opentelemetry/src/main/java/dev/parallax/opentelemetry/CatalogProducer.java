@@ -201,10 +201,9 @@ public final class CatalogProducer implements MetricProducer {
 
     private static ExponentialHistogramPointData histogram(
             Distribution spread, Attributes attributes, long startNs, long nowNs) {
-        int scale = Durations.FINEST_SCALE;
-        ExponentialBuckets buckets = spread.exponential(scale);
+        ExponentialBuckets buckets = spread.exponential(Durations.FINEST_SCALE);
         while (buckets.counts().length > BUCKETS_MAX) {
-            buckets = spread.exponential(--scale);
+            buckets = buckets.toScale(buckets.scale() - 1);
         }
         List<Long> counts = new ArrayList<>(buckets.counts().length);
         for (long count : buckets.counts()) {
@@ -213,14 +212,14 @@ public final class CatalogProducer implements MetricProducer {
         OptionalDouble min = spread.min();
         OptionalDouble max = spread.max();
         return ExponentialHistogramPointData.create(
-                scale,
+                buckets.scale(),
                 spread.sum(),
                 buckets.zeroCount(),
                 min.isPresent(),
                 min.orElse(0),
                 max.isPresent(),
                 max.orElse(0),
-                ExponentialHistogramBuckets.create(scale, buckets.offset(), counts),
+                ExponentialHistogramBuckets.create(buckets.scale(), buckets.offset(), counts),
                 NONE,
                 startNs,
                 nowNs,
@@ -232,12 +231,16 @@ public final class CatalogProducer implements MetricProducer {
     private static Attributes attributes(Family.Point point) {
         AttributesBuilder attributes = Attributes.builder();
         point.labels().forEach((name, value) -> {
-            if (NUMBERS.contains(name) && value.matches("[0-9]{1,9}")) {
+            if (NUMBERS.contains(name) && isNumber(value)) {
                 attributes.put(name, Long.parseLong(value));
             } else if (!value.isEmpty()) {
                 attributes.put(name, value);
             }
         });
         return attributes.build();
+    }
+
+    private static boolean isNumber(String value) {
+        return !value.isEmpty() && value.length() < 10 && value.chars().allMatch(c -> c >= '0' && c <= '9');
     }
 }

@@ -25,6 +25,7 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -167,7 +168,8 @@ public final class CatalogCollector implements MultiCollector {
     }
 
     private MetricSnapshot snapshot(Family family, MetricMetadata metadata) {
-        Map<Labels, Family.Point> points = new HashMap<>();
+        // In the catalog's order: what is in order once is sorted quickly, which the client does.
+        Map<Labels, Family.Point> points = new LinkedHashMap<>();
         for (Family.Point point : family.points()) {
             if (points.putIfAbsent(Names.labels(point.labels()), point) != null) {
                 leaveOut(family.name() + point.labels(), "another one has the same labels, in the words of Prometheus");

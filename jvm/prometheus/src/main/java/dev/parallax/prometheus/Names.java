@@ -71,7 +71,10 @@ final class Names {
     }
 
     private static String label(String name) {
-        String plain = legacy(name, "").replaceAll("^__+", "_");
+        String plain = legacy(name, "");
+        while (plain.startsWith("__")) {
+            plain = plain.substring(1);
+        }
         return plain.equals("le") || plain.equals("quantile") ? "exported_" + plain : plain;
     }
 
