@@ -206,6 +206,7 @@ public final class CatalogMetrics implements MeterBinder {
             return value.applyAsDouble(this);
         }
 
+        /** The functions hold this, as Micrometer holds what they are of weakly. */
         void register(Family family) {
             String name = family.name();
             List<Tag> tags = new ArrayList<>();
@@ -220,12 +221,12 @@ public final class CatalogMetrics implements MeterBinder {
                             .description(help)
                             .baseUnit(unit)
                             .register(binding.registry));
-                    case COUNTER -> meters.add(FunctionCounter.builder(name, this, self -> self.read(Series::value))
+                    case COUNTER -> meters.add(FunctionCounter.builder(name, this, self -> read(Series::value))
                             .tags(tags)
                             .description(help)
                             .baseUnit(unit)
                             .register(binding.registry));
-                    case UP_DOWN, GAUGE -> meters.add(Gauge.builder(name, this, self -> self.read(Series::value))
+                    case UP_DOWN, GAUGE -> meters.add(Gauge.builder(name, this, self -> read(Series::value))
                             .tags(tags)
                             .description(help)
                             .baseUnit(unit)
@@ -242,8 +243,8 @@ public final class CatalogMetrics implements MeterBinder {
             meters.add(FunctionTimer.builder(
                             name,
                             this,
-                            self -> (long) self.read(series -> series.spread().count()),
-                            self -> self.read(series -> series.spread().sum()),
+                            self -> (long) read(series -> series.spread().count()),
+                            self -> read(series -> series.spread().sum()),
                             TimeUnit.SECONDS)
                     .tags(tags)
                     .description(help)
@@ -252,7 +253,7 @@ public final class CatalogMetrics implements MeterBinder {
                             name + ".max",
                             this,
                             TimeUnit.SECONDS,
-                            self -> self.read(series -> series.latest.max().orElse(Double.NaN)))
+                            self -> read(series -> series.latest.max().orElse(Double.NaN)))
                     .tags(tags)
                     .description(help)
                     .strongReference(true)
@@ -262,7 +263,7 @@ public final class CatalogMetrics implements MeterBinder {
                                 name + ".percentile",
                                 this,
                                 TimeUnit.SECONDS,
-                                self -> self.read(series ->
+                                self -> read(series ->
                                         Snapshots.percentile(series.latest, percentile).orElse(Double.NaN)))
                         .tags(tags)
                         .tag("phi", Double.toString(percentile))

@@ -27,6 +27,7 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -52,13 +53,16 @@ import java.util.function.ToLongFunction;
  * 128 too large, and a timer does not take a duration above 13 days.
  *
  * <p>In the catalog a long task timer is {@code .active} and {@code .duration}; a function timer is {@code .count} and {@code
- * .total}; of a meter of one's own each measurement is a gauge with the label {@code statistic}.
+ * .total}; of a meter of one's own the first measurement of each kind is a gauge with the label {@code statistic}.
  */
 public final class ParallaxMeterRegistry extends MeterRegistry {
     private static final System.Logger LOG = System.getLogger(ParallaxMeterRegistry.class.getName());
 
     private final Catalog catalog;
     private final Map<Meter.Id, List<Registration>> shown = new ConcurrentHashMap<>();
+
+    /** Names that were logged, so that each is once. */
+    private final Set<String> refused = ConcurrentHashMap.newKeySet();
 
     /**
      * On the system's clock.
@@ -147,8 +151,8 @@ public final class ParallaxMeterRegistry extends MeterRegistry {
     @Override
     protected Meter newMeter(Meter.Id id, Meter.Type type, Iterable<Measurement> measurements) {
         for (Measurement measurement : measurements) {
-            Description description = description(id, "", unit(id))
-                    .with("statistic", measurement.getStatistic().getTagValueRepresentation());
+            String statistic = measurement.getStatistic().getTagValueRepresentation();
+            Description description = description(id, "", unit(id)).with("statistic", statistic);
             show(id, () -> catalog.gauge(description, measurement::getValue));
         }
         return new DefaultMeter(id, type, measurements);
@@ -192,7 +196,9 @@ public final class ParallaxMeterRegistry extends MeterRegistry {
             shown.computeIfAbsent(id, key -> new ArrayList<>()).add(registration);
         } catch (IllegalArgumentException e) {
             meterRegistrationFailed(id, e.getMessage());
-            LOG.log(Level.WARNING, "measured and not shown: {0}", e.getMessage());
+            if (refused.add(id.getName())) {
+                LOG.log(Level.WARNING, "measured and not shown: {0}", e.getMessage());
+            }
         }
     }
 

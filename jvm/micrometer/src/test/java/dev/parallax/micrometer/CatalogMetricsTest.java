@@ -13,6 +13,7 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.MockClock;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
+import io.micrometer.core.instrument.config.MeterFilter;
 import io.micrometer.core.instrument.simple.SimpleConfig;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
@@ -84,6 +85,20 @@ class CatalogMetricsTest {
         catalog.counter(COUNT.with("queue", "q")).add(5);
         scrape();
         assertEquals(5, registry.get("messages").functionCounter().count());
+    }
+
+    /** Micrometer holds what a function is of weakly. If this fails, series fall to zero with the first collection. */
+    @Test
+    void seriesOutliveACollection() {
+        registry.config().meterFilter(MeterFilter.denyNameStartsWith("parallax"));
+        new CatalogMetrics(catalog).bindTo(registry);
+        catalog.durations(DURATION).record(1_000_000);
+        new CatalogMetrics(catalog).bindTo(registry);
+        System.gc();
+        assertEquals(1, registry.get(DURATION.name()).functionTimer().count());
+        catalog.durations(DURATION).record(1_000_000);
+        clock.add(Duration.ofSeconds(1));
+        assertEquals(2, registry.get(DURATION.name()).functionTimer().count());
     }
 
     private void scrape() {

@@ -147,7 +147,8 @@ public final class CatalogProducer implements MetricProducer {
         } else if (total instanceof Amounts amounts && earlier instanceof Amounts told) {
             interval = amounts.since(told);
         }
-        boolean isRestart = Arrays.stream(interval.exponential(0).counts()).anyMatch(count -> count < 0);
+        ExponentialBuckets counts = interval.exponential(0);
+        boolean isRestart = counts.zeroCount() < 0 || Arrays.stream(counts.counts()).anyMatch(count -> count < 0);
         return new Family.Spread(point.labels(), isRestart ? total : interval);
     }
 

@@ -44,7 +44,7 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * <p>Names are those of the catalog with underscores, the unit and {@code _total}: {@code
  * http_client_request_duration_seconds}. Two that come out as one, or that would make one series of two, cannot both be
- * told: the later one is left out, and that is logged once.
+ * told: the later one is left out, and that is logged once. Names of other collectors in the registry are not known here.
  *
  * <p>Cost: nothing where something is recorded. A scrape reads each series once.
  */
@@ -131,7 +131,7 @@ public final class CatalogCollector implements MultiCollector {
             try {
                 Unit unit = Names.unit(family.unit(), family.kind());
                 String name = Names.metric(family.name(), unit);
-                if (claim(claims, family, name)) {
+                if (!family.points().isEmpty() && claim(claims, family, name)) {
                     String help = family.help().isBlank() ? null : family.help();
                     snapshots.add(snapshot(family, new MetricMetadata(name, help, unit)));
                 }
@@ -171,7 +171,9 @@ public final class CatalogCollector implements MultiCollector {
         // In the catalog's order: what is in order once is sorted quickly, which the client does.
         Map<Labels, Family.Point> points = new LinkedHashMap<>();
         for (Family.Point point : family.points()) {
-            if (points.putIfAbsent(Names.labels(point.labels()), point) != null) {
+            if (family.kind() == Kind.COUNTER && !(((Family.Value) point).value() >= 0)) {
+                leaveOut(family.name() + point.labels(), "it counts to less than nothing");
+            } else if (points.putIfAbsent(Names.labels(point.labels()), point) != null) {
                 leaveOut(family.name() + point.labels(), "another one has the same labels, in the words of Prometheus");
             }
         }

@@ -73,6 +73,8 @@ class CatalogCollectorTest {
         catalog.upDown(Description.of("d", "", "").with("x.y", "1")).add(1);
         catalog.upDown(Description.of("d", "", "").with("x_y", "1")).add(2);
         catalog.upDown(Description.of("d", "", "").with("x.y", "1").with("x_y", "2")).add(3);
+        catalog.counter(Description.of("e", "", "").with("x", "1"), () -> -1);
+        catalog.counter(Description.of("e", "", "").with("x", "2"), () -> 1);
         catalog.gauge(Description.of("0 strange äö", "", ""), () -> 5);
         Map<String, Double> text = text(FORMATS.getPrometheusTextFormatWriter());
         assertEquals(1, text.get("a_b_total"));
@@ -80,6 +82,7 @@ class CatalogCollectorTest {
         assertEquals(1, text.get("d{x_y=\"1\"}"));
         assertEquals(3, text.get("d{x_y=\"1;2\"}"));
         assertEquals(5, text.get("_0_strange___"));
+        assertEquals(1, text.get("e_total{x=\"2\"}"));
     }
 
     @Test

@@ -222,6 +222,8 @@ final class Cell {
         if (newest == known) {
             return false;
         }
+        // Before anything is added: what fails after that would be added twice.
+        long[] fresh = new long[newest.slots.length];
         for (Page page = newest; page != known; page = page.older) {
             Page older = page.older;
             if (older == known) {
@@ -232,7 +234,7 @@ final class Cell {
         }
         newest.older = null;
         known = newest;
-        taken = new long[newest.slots.length];
+        taken = fresh;
         return true;
     }
 }
