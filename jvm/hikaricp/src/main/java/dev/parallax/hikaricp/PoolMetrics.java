@@ -7,6 +7,7 @@ import dev.parallax.recorder.Labelled;
 import dev.parallax.recorder.Recorder;
 import dev.parallax.recorder.Registration;
 import java.sql.SQLTransientConnectionException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.LongAdder;
@@ -159,51 +160,67 @@ public final class PoolMetrics {
      */
     public Registration showIn(Catalog catalog, String poolName) {
         Shown in = new Shown(catalog, poolName);
-        List<Registration> shown = List.of(
-                in.durations("wait_time", "Wait for a connection.", waits),
-                in.durations("test_time", "Test of a connection that was idle, before it is lent.", tests),
-                in.durations("suspend_time", "Until the pool was not suspended.", suspensions),
-                in.durations("timeout_time", "Who waited in vain.", timeouts),
-                in.durations("use_time", "From having a connection to giving it back.", uses),
-                in.durations("create_time", "What the driver took to connect.", creations),
-                in.durations("create_failed", "What the driver took to fail.", failedCreations),
-                catalog.durations(in.description("failed", "s", "Who got no connection for another reason."), failures),
-                catalog.counter(
-                        in.description("timeouts", "{timeout}", "Who waited in vain."), () -> timeouts.total().count()),
-                catalog.counter(
-                        in.description("unseen_uses", "{connection}", "Connections that were given back unseen."),
-                        this::unseenUses),
-                catalog.upDown(
-                        in.description("pending_requests", "{request}", "Who waits for a connection."), this::pending),
-                in.count("used", HikariPoolMXBean::getActiveConnections),
-                in.count("idle", HikariPoolMXBean::getIdleConnections));
-        return () -> shown.forEach(Registration::close);
+        try {
+            in.show();
+        } catch (IllegalArgumentException e) {
+            in.close();
+            throw e;
+        }
+        return in;
     }
 
     /** One catalog, under one name of the pool. */
-    private final class Shown {
+    private final class Shown implements Registration {
         private final Catalog catalog;
         private final String poolName;
+        private final List<Registration> shown = new ArrayList<>();
 
         Shown(Catalog catalog, String poolName) {
             this.catalog = catalog;
             this.poolName = poolName;
         }
 
-        Description description(String name, String unit, String help) {
+        void show() {
+            durations("wait_time", "Wait for a connection.", waits);
+            durations("test_time", "Test of a connection that was idle, before it is lent.", tests);
+            durations("suspend_time", "Until the pool was not suspended.", suspensions);
+            durations("timeout_time", "Who waited in vain.", timeouts);
+            durations("use_time", "From having a connection to giving it back.", uses);
+            durations("create_time", "What the driver took to connect.", creations);
+            durations("create_failed", "What the driver took to fail.", failedCreations);
+            shown.add(catalog.durations(
+                    description("failed", "s", "Who got no connection for another reason."), failures));
+            shown.add(catalog.counter(
+                    description("timeouts", "{timeout}", "Who waited in vain."), () -> timeouts.total().count()));
+            shown.add(catalog.counter(
+                    description("unseen_uses", "{connection}", "Connections that were given back unseen."),
+                    PoolMetrics.this::unseenUses));
+            shown.add(catalog.upDown(
+                    description("pending_requests", "{request}", "Who waits for a connection."),
+                    PoolMetrics.this::pending));
+            count("used", HikariPoolMXBean::getActiveConnections);
+            count("idle", HikariPoolMXBean::getIdleConnections);
+        }
+
+        @Override
+        public void close() {
+            shown.forEach(Registration::close);
+        }
+
+        private Description description(String name, String unit, String help) {
             return Description.of("db.client.connection." + name, unit, help)
                     .with("db.client.connection.pool.name", poolName);
         }
 
-        Registration durations(String name, String help, Recorder recorder) {
-            return catalog.durations(description(name, "s", help), recorder);
+        private void durations(String name, String help, Recorder recorder) {
+            shown.add(catalog.durations(description(name, "s", help), recorder));
         }
 
-        Registration count(String state, ToIntFunction<HikariPoolMXBean> connections) {
-            return catalog.upDown(
+        private void count(String state, ToIntFunction<HikariPoolMXBean> connections) {
+            shown.add(catalog.upDown(
                     description("count", "{connection}", "Connections of the pool.")
                             .with("db.client.connection.state", state),
-                    () -> pool().map(bean -> (double) connections.applyAsInt(bean)).orElse(Double.NaN));
+                    () -> pool().map(bean -> (double) connections.applyAsInt(bean)).orElse(Double.NaN)));
         }
     }
 

@@ -163,7 +163,8 @@ public final class HttpClientMetrics {
     /**
      * Shows what is measured in a catalog, servers to come included: under the names that are told with each, with {@code
      * server.address} and {@code server.port}. Beside those {@code http.client.open_connections} with {@code
-     * http.connection.state=idle}, and {@code http.client.connection.max}, of the managers that can tell.
+     * http.connection.state=idle}, and {@code http.client.connection.max}, of the managers that can tell. Once for each
+     * catalog: what is shown twice in one is told twice.
      *
      * @param catalog to show it in
      * @param labels of this client, to tell it from others that are shown there; they may be none, and then those are added up
@@ -172,8 +173,11 @@ public final class HttpClientMetrics {
     public Registration showIn(Catalog catalog, Map<String, String> labels) {
         Showing showing = new Showing(catalog, labels);
         // Names that the catalog has for something else are refused here, not when a request finds a new server.
-        showing.show(other);
-        showing.close();
+        try {
+            showing.show(other);
+        } finally {
+            showing.close();
+        }
         showing = new Showing(catalog, labels);
         showing.showPools();
         // From here on a new server is shown by who adds it; what is shown twice is there once.

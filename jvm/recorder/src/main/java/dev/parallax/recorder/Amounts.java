@@ -10,6 +10,9 @@ import java.util.OptionalLong;
  * below its own, by up to one part in 128; powers of two lie in their own.
  */
 public final class Amounts implements Distribution {
+    /** None. */
+    public static final Amounts NONE = new Amounts(Durations.NONE, Durations.NONE, 0);
+
     static final long BILLION = 1_000_000_000;
 
     private final Durations small;
@@ -38,9 +41,13 @@ public final class Amounts implements Distribution {
     }
 
     @Override
+    public OptionalDouble min() {
+        return small.count() > 0 ? small.min() : whole(large.minNs());
+    }
+
+    @Override
     public OptionalDouble max() {
-        OptionalLong largest = large.maxNs();
-        return largest.isPresent() ? OptionalDouble.of(largest.getAsLong()) : small.max();
+        return large.count() > 0 ? whole(large.maxNs()) : small.max();
     }
 
     @Override
@@ -48,8 +55,11 @@ public final class Amounts implements Distribution {
         if (rank <= small.count()) {
             return small.valueAtRank(rank);
         }
-        OptionalLong value = large.atRank(rank - small.count());
-        return value.isPresent() ? OptionalDouble.of(value.getAsLong()) : OptionalDouble.empty();
+        return whole(large.atRank(rank - small.count()));
+    }
+
+    private static OptionalDouble whole(OptionalLong amount) {
+        return amount.isPresent() ? OptionalDouble.of(amount.getAsLong()) : OptionalDouble.empty();
     }
 
     @Override

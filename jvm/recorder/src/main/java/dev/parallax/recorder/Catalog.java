@@ -25,7 +25,7 @@ import java.util.function.Supplier;
  * for it as another one is refused with an {@link IllegalArgumentException} that says so.
  *
  * <p>A series that is there already, of a client's or a pool's own, can be shown as well. Where several are shown with the
- * same labels, what they tell is added up.
+ * same labels, what they tell is added up; of gauges, which cannot be, the first is told.
  *
  * <p>Cost: recording costs what it costs without a catalog, which is not asked. {@link #read()} is for scraping; it stops no
  * writer and loses nothing.
@@ -241,9 +241,9 @@ public final class Catalog {
         }
         List<Family> families = new ArrayList<>();
         for (int n = 0; n < named.size(); n++) {
-            Points points = new Points();
-            sources.get(n).forEach(source -> source.read(points));
             Group group = named.get(n);
+            Points points = new Points(group.kind);
+            sources.get(n).forEach(source -> source.read(points));
             Description first = group.first;
             families.add(new Family(
                     first.name(), first.unit(), first.help(), group.kind, group.sinceEpochMs, points.list()));

@@ -35,13 +35,13 @@ public final class Counter {
     /**
      * Counts what need not be whole. Whole amounts add up exactly, parts to the 53 bits of a double.
      *
-     * @param amount what is below zero or no number is ignored
+     * @param amount what is below zero, no number or without end is ignored
      */
     public void add(double amount) {
         long floor = (long) amount;
         if (floor == amount && floor != Long.MAX_VALUE) {
             add(floor);
-        } else if (amount > 0) {
+        } else if (amount > 0 && amount < Double.POSITIVE_INFINITY) {
             parts.add(amount);
         }
     }

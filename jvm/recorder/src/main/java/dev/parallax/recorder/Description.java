@@ -3,6 +3,7 @@ package dev.parallax.recorder;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * What a series is called and what it tells. Names, units and labels are those of OpenTelemetry's semantic conventions where
@@ -14,12 +15,23 @@ import java.util.Map;
  * @param labels that are known from the start, each with its value
  */
 public record Description(String name, String unit, String help, Map<String, String> labels) {
-    /** Keeps a copy of the labels, in their order. */
+    /**
+     * Keeps a copy of the labels, in their order. A value that is null counts as empty, and so do unit and help.
+     *
+     * @param name as {@code http.client.request.duration}
+     * @param unit as {@code s}, {@code By} or {@code {connection}}; of durations always {@code s}
+     * @param help one sentence
+     * @param labels that are known from the start, each with its value
+     */
     public Description {
         if (name.isBlank()) {
             throw new IllegalArgumentException("a series needs a name");
         }
-        labels = Collections.unmodifiableMap(new LinkedHashMap<>(labels));
+        unit = Objects.requireNonNullElse(unit, "");
+        help = Objects.requireNonNullElse(help, "");
+        Map<String, String> copy = new LinkedHashMap<>(labels);
+        copy.replaceAll((label, value) -> Objects.requireNonNullElse(value, ""));
+        labels = Collections.unmodifiableMap(copy);
     }
 
     /**
@@ -54,7 +66,7 @@ public record Description(String name, String unit, String help, Map<String, Str
      */
     public Description with(String label, String value) {
         Map<String, String> more = new LinkedHashMap<>(labels);
-        more.put(label, value == null ? "" : value);
+        more.put(label, value);
         return new Description(name, unit, help, more);
     }
 

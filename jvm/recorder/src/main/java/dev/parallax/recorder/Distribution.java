@@ -19,6 +19,13 @@ public sealed interface Distribution permits Durations, Amounts {
     double sum();
 
     /**
+     * The least.
+     *
+     * @return in the series' unit; empty where there is none
+     */
+    OptionalDouble min();
+
+    /**
      * The largest.
      *
      * @return in the series' unit; empty where there is none

@@ -18,16 +18,10 @@ public final class Durations implements Distribution {
     public static final int FINEST_SCALE = Buckets.SCALE;
 
     private final Tally tally;
-    private final long count;
 
     /** The caller gives {@code tally} away. */
     Durations(Tally tally) {
         this.tally = tally;
-        long sum = 0;
-        for (long n : tally.counts) {
-            sum += n;
-        }
-        count = sum;
     }
 
     /**
@@ -37,7 +31,7 @@ public final class Durations implements Distribution {
      */
     @Override
     public long count() {
-        return count;
+        return tally.count;
     }
 
     /**
@@ -63,6 +57,11 @@ public final class Durations implements Distribution {
     public double sum() {
         long ns = sumNs();
         return ns == Long.MAX_VALUE ? sumSeconds() : seconds(ns);
+    }
+
+    @Override
+    public OptionalDouble min() {
+        return inSeconds(minNs());
     }
 
     @Override
@@ -99,7 +98,7 @@ public final class Durations implements Distribution {
      *     bound of its bucket.
      */
     public OptionalLong minNs() {
-        return count == 0 ? OptionalLong.empty() : OptionalLong.of(tally.min);
+        return count() == 0 ? OptionalLong.empty() : OptionalLong.of(tally.min);
     }
 
     /**
@@ -109,7 +108,7 @@ public final class Durations implements Distribution {
      *     bound of its bucket; an hour stands there for what was longer.
      */
     public OptionalLong maxNs() {
-        return count == 0 ? OptionalLong.empty() : OptionalLong.of(tally.max);
+        return count() == 0 ? OptionalLong.empty() : OptionalLong.of(tally.max);
     }
 
     /**
@@ -228,19 +227,15 @@ public final class Durations implements Distribution {
     long[] countsUpToNs(long... boundsNs) {
         long[] counts = new long[boundsNs.length];
         long seen = 0;
-        int bound = 0;
-        for (int i = 0; i < tally.counts.length; i++) {
-            if (tally.counts[i] == 0) {
-                continue;
+        int at = 0;
+        for (int n = 0; n < boundsNs.length; n++) {
+            // All buckets up to the one that the bound lies in.
+            int last = boundsNs[n] < 0 ? -1 : Buckets.index(Math.min(boundsNs[n], Buckets.LONGEST));
+            int end = Math.min(tally.counts.length, last + 1 - tally.first);
+            while (at < end) {
+                seen += tally.counts[at++];
             }
-            long lowest = Buckets.lowest(tally.first + i);
-            while (bound < counts.length && boundsNs[bound] < lowest) {
-                counts[bound++] = seen;
-            }
-            seen += tally.counts[i];
-        }
-        while (bound < counts.length) {
-            counts[bound++] = seen;
+            counts[n] = seen;
         }
         return counts;
     }

@@ -31,12 +31,40 @@ public record ExponentialBuckets(int scale, long zeroCount, int offset, long[] c
         }
         int offset = numbers.applyAsInt(tally.first + low) >> coarser;
         long[] counts = new long[(numbers.applyAsInt(tally.first + high) >> coarser) - offset + 1];
+        int now = offset;
+        long sum = 0;
         for (int i = low; i <= high; i++) {
-            if (tally.counts[i] != 0) {
-                counts[(numbers.applyAsInt(tally.first + i) >> coarser) - offset] += tally.counts[i];
+            int bucket = numbers.applyAsInt(tally.first + i) >> coarser;
+            if (bucket != now) {
+                counts[now - offset] = sum;
+                now = bucket;
+                sum = 0;
             }
+            sum += tally.counts[i];
         }
+        counts[now - offset] = sum;
         return new ExponentialBuckets(scale, zeros, offset, counts);
+    }
+
+    /**
+     * The same in wider buckets.
+     *
+     * @param coarser of a scale that is not finer
+     * @return with each count in the bucket in which it would have been recorded
+     */
+    public ExponentialBuckets toScale(int coarser) {
+        int by = scale - coarser;
+        if (by < 0) {
+            throw new IllegalArgumentException("scale " + coarser + " is finer than " + scale);
+        }
+        if (counts.length == 0) {
+            return new ExponentialBuckets(coarser, zeroCount, 0, counts);
+        }
+        long[] wider = new long[((offset + counts.length - 1) >> by) - (offset >> by) + 1];
+        for (int i = 0; i < counts.length; i++) {
+            wider[((offset + i) >> by) - (offset >> by)] += counts[i];
+        }
+        return new ExponentialBuckets(coarser, zeroCount, offset >> by, wider);
     }
 
     /** Of the same scale. */

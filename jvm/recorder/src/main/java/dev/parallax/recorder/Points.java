@@ -5,15 +5,26 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Gathers the points of one name. Of the same labels there is one: what several tell is added up. */
+/**
+ * Gathers the points of one name. Of the same labels there is one: what several tell is added up, and of what cannot be, the
+ * first is kept.
+ */
 final class Points {
+    private final Kind kind;
     private final Map<Map<String, String>, Object> values = new LinkedHashMap<>();
 
-    void add(Map<String, String> labels, Object value) {
-        values.merge(labels, value, Points::sum);
+    Points(Kind kind) {
+        this.kind = kind;
     }
 
-    private static Object sum(Object a, Object b) {
+    void add(Map<String, String> labels, Object value) {
+        values.merge(labels, value, this::sum);
+    }
+
+    private Object sum(Object a, Object b) {
+        if (kind == Kind.GAUGE) {
+            return a;
+        }
         // A name is of one kind, so both are of one type.
         if (a instanceof Durations durations) {
             return durations.plus((Durations) b);

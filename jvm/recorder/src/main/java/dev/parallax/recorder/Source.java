@@ -48,7 +48,8 @@ abstract class Source {
             double value;
             try {
                 value = supplier.getAsDouble();
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | LinkageError e) {
+                // The latter of an application that was taken down around it.
                 return;
             }
             if (!Double.isNaN(value)) {

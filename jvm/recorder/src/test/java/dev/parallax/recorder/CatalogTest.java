@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -32,6 +33,7 @@ class CatalogTest {
         counter.add(1.5);
         counter.add(-7);
         counter.add(Double.NaN);
+        counter.add(Double.POSITIVE_INFINITY);
         assertEquals(2, points("http.server.request.duration").size());
         assertEquals(Map.of("port", "81", "method", "GET"), points("http.server.request.duration").get(1).labels());
         assertEquals(List.of(new Family.Value(Map.of(), 4.5)), points("messages"));
@@ -52,6 +54,13 @@ class CatalogTest {
         assertTrue(refusal(() -> catalog.counters(COUNT.with("b", ""), 10)).contains("give one or more"));
         assertEquals(2, catalog.read().size());
         assertEquals(1, points("messages").size(), "what was refused leaves nothing behind");
+    }
+
+    @Test
+    void whatIsNullCountsAsEmpty() {
+        catalog.counter(new Description("messages", null, null, new HashMap<>()).with("queue", null));
+        assertEquals(Map.of("queue", ""), points("messages").get(0).labels());
+        assertEquals("", catalog.read().get(0).unit());
     }
 
     @Test
@@ -95,6 +104,8 @@ class CatalogTest {
         catalog.gauge(pool.with("pool", "c"), () -> 0.5);
         catalog.upDown(COUNT, () -> 2);
         catalog.upDown(COUNT).add(3);
+        // What cannot be added up is not: the first is told.
+        catalog.gauge(pool.with("pool", "c"), () -> 0.25);
         assertEquals(List.of(new Family.Value(Map.of("pool", "c"), 0.5)), points("pool.share"));
         assertEquals(List.of(new Family.Value(Map.of(), 5)), points("messages"));
     }

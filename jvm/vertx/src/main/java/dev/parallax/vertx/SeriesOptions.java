@@ -15,7 +15,15 @@ import java.util.Set;
  * @param rowsMax how many combinations of labels one kind of event may have; the rest is in one row, {@code _OTHER}
  */
 public record SeriesOptions(Catalog catalog, Set<Label> labels, Set<String> disabled, List<Match> matches, int rowsMax) {
-    /** Keeps copies. */
+    /**
+     * Keeps copies.
+     *
+     * @param catalog all series are in it
+     * @param labels that are on
+     * @param disabled domains that are not measured
+     * @param matches rules for labels' values, each applied to what the one before left
+     * @param rowsMax how many combinations of labels one kind of event may have
+     */
     public SeriesOptions {
         labels = Set.copyOf(labels);
         disabled = Set.copyOf(disabled);
