@@ -33,6 +33,16 @@ public final class Exchange {
     /** Null before it has begun. */
     Object series;
 
+    /**
+     * What it was the last time, as it mostly is again: of whom, and the series of its begin and its end with the status that
+     * those are of. {@link #values} are of then.
+     */
+    Exchanges lastExchanges;
+
+    Object lastBegun;
+    Object lastEnded;
+    int lastCode;
+
     long begunNs;
 
     /** The client's: told before the end. */

@@ -3,8 +3,8 @@ package dev.parallax.vertx;
 import java.util.Arrays;
 
 /**
- * Exchanges that one thread began and that are over, of whatever server or client, so that none of those is held by it. What
- * ends on another thread is left to the garbage collector.
+ * Exchanges that one thread began and that are over, of whatever server or client: few, so that few of those are held by them.
+ * What ends on another thread is left to the garbage collector.
  */
 final class FreeExchanges {
     /** Where more are under way at once on a thread, those beyond are allocated. */

@@ -108,6 +108,44 @@ class ExchangesTest {
         assertEquals(1, total("vertx.http.server.active.requests"));
     }
 
+    /** The exchanges of a thread are used by all, with other labels. */
+    @Test
+    void severalOnOneThreadDoNotMix() {
+        SeriesOptions options = new SeriesOptions(catalog, Set.of(Label.METHOD, Label.CODE, Label.ROUTE, Label.REMOTE, Label.SERVER_NAME));
+        Exchanges first = Exchanges.ofServer(options, Map.of(Label.SERVER_NAME, "first"));
+        Exchanges second = Exchanges.ofServer(options, Map.of(Label.SERVER_NAME, "second"));
+        Exchanges client = Exchanges.ofClient(options, Map.of(Label.REMOTE, "far"));
+        for (int n = 0; n < 60; n++) {
+            Exchange of = first.begin(n % 2 == 0 ? "a" : "b", "/", n % 3 == 0 ? "GET" : "PUT", null);
+            of.routed(n % 5 == 0 ? null : "/r");
+            first.requestEnd(of, 0);
+            first.responseEnd(of, n % 4 == 0 ? 404 : 200, 0);
+            if (n % 2 == 0) {
+                Exchange other = second.begin("a", "/", "GET", null);
+                second.responseEnd(other, 200, 0);
+                second.requestEnd(other, 0);
+            }
+            Exchange sent = client.begin(null, "/", "GET", null);
+            client.requestEnd(sent, 0);
+            client.responseEnd(sent, n % 6 == 0 ? 500 : 200, 0);
+        }
+        Map<String, Integer> expected = new TreeMap<>();
+        for (int n = 0; n < 60; n++) {
+            expected.merge(
+                    "{code=" + (n % 4 == 0 ? 404 : 200) + ", method=" + (n % 3 == 0 ? "GET" : "PUT") + ", remote="
+                            + (n % 2 == 0 ? "a" : "b") + ", route=" + (n % 5 == 0 ? "" : "/r") + ", server_name=first}",
+                    1,
+                    Integer::sum);
+        }
+        expected.put("{code=200, method=GET, remote=a, route=, server_name=second}", 30);
+        Map<String, Double> counts = new TreeMap<>();
+        expected.forEach((labels, count) -> counts.put(labels, (double) count));
+        assertEquals(counts.toString(), counts("vertx.http.server.requests"));
+        assertEquals(
+                "{{code=200, method=GET, remote=far}=50.0, {code=500, method=GET, remote=far}=10.0}",
+                counts("vertx.http.client.responses"));
+    }
+
     @Test
     void rulesChangeWhatIsShown() {
         List<Match> rules = List.of(
