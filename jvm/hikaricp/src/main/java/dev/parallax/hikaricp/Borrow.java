@@ -46,9 +46,12 @@ final class Borrow {
             metrics.asksNoMore();
             end();
         }
-        borrow.has();
+        boolean isTold = borrow.gotNs != 0;
+        if (!isTold) {
+            borrow.has();
+        }
         metrics.lent(borrow);
-        return new LentConnection(lent, metrics, borrow.gotNs());
+        return new LentConnection(lent, metrics, borrow.gotNs(), isTold);
     }
 
     private Borrow(boolean isSuspendable, BooleanSupplier hasStarted) {
@@ -80,10 +83,8 @@ final class Borrow {
 
     /** Where nobody told that a connection was acquired, it is now: the whole is wait. */
     private void has() {
-        if (gotNs == 0) {
-            gotNs = System.nanoTime();
-            startNs = askedNs;
-        }
+        gotNs = System.nanoTime();
+        startNs = askedNs;
     }
 
     void timedOut() {

@@ -165,18 +165,22 @@ final class RunRecord implements SmartLifecycle, Runnable {
             return;
         }
         thread = null;
-        // Not by an interrupt, which would close the files that it writes to.
+        // Neither by an interrupt nor with one pending: it would close the files that are written to.
+        boolean isInterrupted = Thread.interrupted();
         end.countDown();
         try {
             stopped.join();
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            isInterrupted = true;
         }
         write();
         try (RecordFolder done = folder) {
             done.finish(lastNs);
         } catch (IOException | RuntimeException e) {
             MeasuringPostProcessor.warn("the run record in " + parent + " is not finished", e);
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 
