@@ -1,6 +1,8 @@
 package dev.parallax.hikaricp;
 
 import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.function.BooleanSupplier;
 
 /** One caller within {@code getConnection()}, which all happens on its thread: so what happens there finds it by that. */
 final class Borrow {
@@ -8,6 +10,7 @@ final class Borrow {
 
     private final long askedNs = System.nanoTime();
     private final boolean isSuspendable;
+    private final BooleanSupplier hasStarted;
     private long startNs;
     private long gotNs;
     private boolean isTimeout;
@@ -19,18 +22,50 @@ final class Borrow {
     private long testEndedNs;
     private long testNs;
 
-    private Borrow(boolean isSuspendable) {
-        this.isSuspendable = isSuspendable;
+    /** What borrows of the pool itself. */
+    interface Loan {
+        Connection take() throws SQLException;
     }
 
-    /** @param isSuspendable whether what comes before the pool's own stamp is a suspension */
-    static Borrow begin(boolean isSuspendable) {
-        Borrow begun = new Borrow(isSuspendable);
+    /**
+     * @param isSuspendable whether what comes before the pool's own stamp is a suspension
+     * @param hasStarted whether the pool has, without which what it does with connections is no test of one
+     */
+    static Connection measured(
+            PoolMetrics metrics, boolean isSuspendable, BooleanSupplier hasStarted, Loan loan, BooleanSupplier isClosed)
+            throws SQLException {
+        Borrow borrow = begin(isSuspendable, hasStarted);
+        metrics.asks();
+        Connection lent;
+        try {
+            lent = loan.take();
+        } catch (Throwable thrown) {
+            metrics.failed(borrow, thrown, isClosed.getAsBoolean());
+            throw thrown;
+        } finally {
+            metrics.asksNoMore();
+            end();
+        }
+        boolean isTold = borrow.gotNs != 0;
+        if (!isTold) {
+            borrow.has();
+        }
+        metrics.lent(borrow);
+        return new LentConnection(lent, metrics, borrow.gotNs(), isTold);
+    }
+
+    private Borrow(boolean isSuspendable, BooleanSupplier hasStarted) {
+        this.isSuspendable = isSuspendable;
+        this.hasStarted = hasStarted;
+    }
+
+    private static Borrow begin(boolean isSuspendable, BooleanSupplier hasStarted) {
+        Borrow begun = new Borrow(isSuspendable, hasStarted);
         NOW.set(begun);
         return begun;
     }
 
-    static void end() {
+    private static void end() {
         NOW.set(null);
     }
 
@@ -46,13 +81,19 @@ final class Borrow {
         addTest();
     }
 
+    /** Where nobody told that a connection was acquired, it is now: the whole is wait. */
+    private void has() {
+        gotNs = System.nanoTime();
+        startNs = askedNs;
+    }
+
     void timedOut() {
         isTimeout = true;
     }
 
     /** The pool touches connections while it borrows for one reason alone. Begins with the first call, ends with the last. */
     void tests(Connection connection) {
-        if (tested != connection) {
+        if (tested != connection && hasStarted.getAsBoolean()) {
             addTest();
             tested = connection;
             testBegunNs = System.nanoTime();

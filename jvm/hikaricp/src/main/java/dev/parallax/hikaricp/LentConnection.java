@@ -11,10 +11,13 @@ final class LentConnection extends PassingConnection {
 
     private final PoolMetrics metrics;
     private final long lentNs;
+    private final boolean isTold;
     private final AtomicBoolean isOver = new AtomicBoolean();
 
-    LentConnection(Connection connection, PoolMetrics metrics, long lentNs) {
+    /** @param isTold whether the pool tells us what it lends and has back */
+    LentConnection(Connection connection, PoolMetrics metrics, long lentNs, boolean isTold) {
         super(connection);
+        this.isTold = isTold;
         this.metrics = metrics;
         this.lentNs = lentNs;
     }
@@ -37,6 +40,9 @@ final class LentConnection extends PassingConnection {
             to.close();
         } finally {
             GIVEN_BACK.set(null);
+            if (!isTold) {
+                ends();
+            }
         }
     }
 

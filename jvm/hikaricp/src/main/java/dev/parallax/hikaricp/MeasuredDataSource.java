@@ -66,24 +66,16 @@ public class MeasuredDataSource extends HikariDataSource {
 
     @Override
     public Connection getConnection() throws SQLException {
-        boolean hasStarted = getHikariPoolMXBean() != null;
+        boolean hasStarted = hasStarted();
         if (!hasStarted && !isClosed()) {
             prepare();
         }
-        Borrow borrow = Borrow.begin(hasStarted && isAllowPoolSuspension());
-        metrics.asks();
-        Connection lent;
-        try {
-            lent = super.getConnection();
-        } catch (Throwable thrown) {
-            metrics.failed(borrow, thrown, isClosed());
-            throw thrown;
-        } finally {
-            metrics.asksNoMore();
-            Borrow.end();
-        }
-        metrics.lent(borrow);
-        return new LentConnection(lent, metrics, borrow.gotNs());
+        boolean isSuspendable = hasStarted && isAllowPoolSuspension();
+        return Borrow.measured(metrics, isSuspendable, this::hasStarted, super::getConnection, this::isClosed);
+    }
+
+    private boolean hasStarted() {
+        return getHikariPoolMXBean() != null;
     }
 
     @Override
@@ -163,7 +155,7 @@ public class MeasuredDataSource extends HikariDataSource {
     }
 
     /** Hikari's own bridge to a registry, by the name of its type: what is not on the class path is not loaded. */
-    private static MetricsTrackerFactory factoryOf(Object registry) {
+    static MetricsTrackerFactory factoryOf(Object registry) {
         if (registry == null) {
             return null;
         }

@@ -1,12 +1,18 @@
 package dev.parallax.hikaricp;
 
 import com.zaxxer.hikari.HikariPoolMXBean;
+import dev.parallax.recorder.Catalog;
+import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Labelled;
 import dev.parallax.recorder.Recorder;
+import dev.parallax.recorder.Registration;
 import java.sql.SQLTransientConnectionException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
 
 /**
  * What callers of one pool wait for and how long they keep a connection.
@@ -140,6 +146,82 @@ public final class PoolMetrics {
      */
     public Optional<HikariPoolMXBean> pool() {
         return Optional.ofNullable(pool.get());
+    }
+
+    /**
+     * Shows what is measured in a catalog, under the names that are told with each, with {@code
+     * db.client.connection.pool.name}. {@link #timeouts()} are shown as {@code db.client.connection.timeouts}, a count, and
+     * as {@code db.client.connection.timeout_time}; {@link #unseenUses()} as {@code db.client.connection.unseen_uses}; the
+     * pool's own as {@code db.client.connection.count} by {@code db.client.connection.state}.
+     *
+     * @param catalog to show it in
+     * @param poolName of the pool, as {@code getPoolName()} tells it
+     * @return until when it is shown
+     */
+    public Registration showIn(Catalog catalog, String poolName) {
+        Shown in = new Shown(catalog, poolName);
+        try {
+            in.show();
+        } catch (IllegalArgumentException e) {
+            in.close();
+            throw e;
+        }
+        return in;
+    }
+
+    /** One catalog, under one name of the pool. */
+    private final class Shown implements Registration {
+        private final Catalog catalog;
+        private final String poolName;
+        private final List<Registration> shown = new ArrayList<>();
+
+        Shown(Catalog catalog, String poolName) {
+            this.catalog = catalog;
+            this.poolName = poolName;
+        }
+
+        void show() {
+            durations("wait_time", "Wait for a connection.", waits);
+            durations("test_time", "Test of a connection that was idle, before it is lent.", tests);
+            durations("suspend_time", "Until the pool was not suspended.", suspensions);
+            durations("timeout_time", "Who waited in vain.", timeouts);
+            durations("use_time", "From having a connection to giving it back.", uses);
+            durations("create_time", "What the driver took to connect.", creations);
+            durations("create_failed", "What the driver took to fail.", failedCreations);
+            shown.add(catalog.durations(
+                    description("failed", "s", "Who got no connection for another reason."), failures));
+            shown.add(catalog.counter(
+                    description("timeouts", "{timeout}", "Who waited in vain."), () -> timeouts.total().count()));
+            shown.add(catalog.counter(
+                    description("unseen_uses", "{connection}", "Connections that were given back unseen."),
+                    PoolMetrics.this::unseenUses));
+            shown.add(catalog.upDown(
+                    description("pending_requests", "{request}", "Who waits for a connection."),
+                    PoolMetrics.this::pending));
+            count("used", HikariPoolMXBean::getActiveConnections);
+            count("idle", HikariPoolMXBean::getIdleConnections);
+        }
+
+        @Override
+        public void close() {
+            shown.forEach(Registration::close);
+        }
+
+        private Description description(String name, String unit, String help) {
+            return Description.of("db.client.connection." + name, unit, help)
+                    .with("db.client.connection.pool.name", poolName);
+        }
+
+        private void durations(String name, String help, Recorder recorder) {
+            shown.add(catalog.durations(description(name, "s", help), recorder));
+        }
+
+        private void count(String state, ToIntFunction<HikariPoolMXBean> connections) {
+            shown.add(catalog.upDown(
+                    description("count", "{connection}", "Connections of the pool.")
+                            .with("db.client.connection.state", state),
+                    () -> pool().map(bean -> (double) connections.applyAsInt(bean)).orElse(Double.NaN)));
+        }
     }
 
     void asks() {

@@ -38,10 +38,11 @@ final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
         return this;
     }
 
-    /** One that comes after the pool has started, or null for none. */
+    /** One that comes later than this, or null for none. */
     synchronized void handTo(MetricsTrackerFactory factory) {
         this.factory = factory;
-        other = factory == null ? NOBODY : factory.create(poolName, stats);
+        // A pool that has not started asks for it then.
+        other = factory == null || stats == null ? NOBODY : factory.create(poolName, stats);
     }
 
     @Override

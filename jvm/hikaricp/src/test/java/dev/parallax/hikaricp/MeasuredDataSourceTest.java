@@ -10,7 +10,10 @@ import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import com.zaxxer.hikari.metrics.IMetricsTracker;
 import com.zaxxer.hikari.metrics.MetricsTrackerFactory;
+import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Durations;
+import dev.parallax.recorder.Family;
+import dev.parallax.recorder.Registration;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLTransientConnectionException;
@@ -69,6 +72,42 @@ class MeasuredDataSourceTest {
             long toldAsNone = told.usesMs.stream().filter(ms -> ms == 0).count();
             assertTrue(shorterThanAMs > 0 && toldAsNone >= shorterThanAMs, "Hikari's own: " + told.usesMs);
         }
+    }
+
+    @Test
+    void aCatalogShowsWhatIsMeasuredUnderTheConventionsNames() throws Exception {
+        Catalog catalog = new Catalog();
+        try (MeasuredDataSource pool = new MeasuredDataSource(config(2))) {
+            Registration shown = pool.metrics().showIn(catalog, pool.getPoolName());
+            try (Connection lent = pool.getConnection()) {
+                lent.getMetaData();
+                assertEquals(1, value(catalog, "db.client.connection.count", "used"));
+            }
+            Family.Spread waits = (Family.Spread) point(catalog, "db.client.connection.wait_time", "");
+            assertEquals(pool.getPoolName(), waits.labels().get("db.client.connection.pool.name"));
+            assertEquals(1, waits.distribution().count());
+            assertEquals(pool.metrics().waits().total().sum(), waits.distribution().sum());
+            Family.Spread uses = (Family.Spread) point(catalog, "db.client.connection.use_time", "");
+            assertEquals(1, uses.distribution().count());
+            assertEquals(0, value(catalog, "db.client.connection.count", "used"));
+            assertTrue(value(catalog, "db.client.connection.count", "idle") >= 1);
+            assertEquals(0, value(catalog, "db.client.connection.timeouts", ""));
+            shown.close();
+            assertTrue(catalog.read().isEmpty());
+        }
+    }
+
+    private static double value(Catalog catalog, String name, String state) {
+        return ((Family.Value) point(catalog, name, state)).value();
+    }
+
+    private static Family.Point point(Catalog catalog, String name, String state) {
+        return catalog.read().stream()
+                .filter(family -> family.name().equals(name))
+                .flatMap(family -> family.points().stream())
+                .filter(point -> point.labels().getOrDefault("db.client.connection.state", "").equals(state))
+                .findAny()
+                .orElseThrow();
     }
 
     /** A pool of two and four borrowers of 50 ms each, against what the borrowers themselves stamp. */

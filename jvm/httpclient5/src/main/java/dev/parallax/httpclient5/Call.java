@@ -27,6 +27,10 @@ final class Call {
         server = metrics.server(target);
     }
 
+    boolean isOf(HttpClientMetrics metrics) {
+        return this.metrics == metrics;
+    }
+
     /** One of a client that has no call around it: it ends with each of its attempts. */
     Call forked() {
         Call call = new Call(metrics, target);

@@ -12,6 +12,7 @@ import org.apache.hc.client5.http.HttpHostConnectException;
 import org.apache.hc.core5.http.ConnectionClosedException;
 import org.apache.hc.core5.http.ConnectionRequestTimeoutException;
 import org.apache.hc.core5.http.HttpException;
+import org.apache.hc.core5.http.HttpStreamResetException;
 import org.apache.hc.core5.http.NoHttpResponseException;
 
 /** What an exception is in the words of {@code error.type}; those of the run record's outcomes where it has them. */
@@ -79,7 +80,11 @@ final class Failure {
         if (isCancel(thrown) || isClosedHere(thrown)) {
             return CANCELLED;
         }
-        if (hasCause(thrown, SocketException.class)) {
+        // By itself it is the reader of a stream of bodies who wants no more; a kind of it is the server's reset in HTTP/2.
+        if (thrown.getClass() == HttpStreamResetException.class) {
+            return CANCELLED;
+        }
+        if (hasCause(thrown, SocketException.class) || hasCause(thrown, HttpStreamResetException.class)) {
             return "reset";
         }
         return hasCause(thrown, HttpException.class) ? "protocol_error" : UNKNOWN;

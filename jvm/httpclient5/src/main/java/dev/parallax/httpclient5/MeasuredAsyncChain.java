@@ -12,13 +12,7 @@ import org.apache.hc.core5.http.nio.AsyncDataConsumer;
 import org.apache.hc.core5.http.nio.AsyncEntityProducer;
 
 /** The outermost step of an asynchronous client: as {@link MeasuredChain}, with an end that is called back. */
-final class MeasuredAsyncChain implements AsyncExecChainHandler {
-    private final HttpClientMetrics metrics;
-
-    MeasuredAsyncChain(HttpClientMetrics metrics) {
-        this.metrics = metrics;
-    }
-
+record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHandler {
     @Override
     public void execute(
             HttpRequest request,
@@ -27,6 +21,11 @@ final class MeasuredAsyncChain implements AsyncExecChainHandler {
             AsyncExecChain chain,
             AsyncExecCallback callback)
             throws HttpException, IOException {
+        if (scope.execRuntime instanceof MeasuredAsyncRuntime runtime && runtime.isOf(metrics)) {
+            // Installed twice in one client.
+            chain.proceed(request, body, scope, callback);
+            return;
+        }
         Call call = new Call(metrics, scope.route.getTargetHost());
         AsyncExecChain.Scope measured = new AsyncExecChain.Scope(
                 scope.exchangeId,

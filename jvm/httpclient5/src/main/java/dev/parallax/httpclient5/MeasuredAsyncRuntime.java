@@ -20,6 +20,10 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
         this.call = call;
     }
 
+    boolean isOf(HttpClientMetrics metrics) {
+        return call.isOf(metrics);
+    }
+
     @Override
     public Cancellable acquireEndpoint(
             String id,

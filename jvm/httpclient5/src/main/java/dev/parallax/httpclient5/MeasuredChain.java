@@ -10,16 +10,14 @@ import org.apache.hc.core5.http.HttpEntity;
 import org.apache.hc.core5.http.HttpException;
 
 /** The outermost step of a classic client: a call begins, and what is within leases and connects through our seam. */
-final class MeasuredChain implements ExecChainHandler {
-    private final HttpClientMetrics metrics;
-
-    MeasuredChain(HttpClientMetrics metrics) {
-        this.metrics = metrics;
-    }
-
+record MeasuredChain(HttpClientMetrics metrics) implements ExecChainHandler {
     @Override
     public ClassicHttpResponse execute(ClassicHttpRequest request, ExecChain.Scope scope, ExecChain chain)
             throws IOException, HttpException {
+        if (scope.execRuntime instanceof MeasuredRuntime runtime && runtime.isOf(metrics)) {
+            // Installed twice in one client.
+            return chain.proceed(request, scope);
+        }
         Call call = new Call(metrics, scope.route.getTargetHost());
         CancellableDependency cancelled =
                 scope.originalRequest instanceof CancellableDependency dependency ? dependency : null;

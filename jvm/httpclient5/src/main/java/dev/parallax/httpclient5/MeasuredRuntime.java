@@ -31,6 +31,10 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
         this.request = request;
     }
 
+    boolean isOf(HttpClientMetrics metrics) {
+        return call.isOf(metrics);
+    }
+
     @Override
     public void acquireEndpoint(String id, HttpRoute route, Object state, HttpClientContext context) throws IOException {
         Attempt attempt = call.begin(route.getTargetHost());

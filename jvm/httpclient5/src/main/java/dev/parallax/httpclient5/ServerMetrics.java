@@ -1,7 +1,13 @@
 package dev.parallax.httpclient5;
 
+import dev.parallax.recorder.Catalog;
+import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Labelled;
 import dev.parallax.recorder.Recorder;
+import dev.parallax.recorder.Registration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
@@ -147,6 +153,50 @@ public final class ServerMetrics {
      */
     public long active() {
         return active.sum();
+    }
+
+    /** Adds what there is to close to {@code shown}. */
+    void showIn(Catalog catalog, Map<String, String> labels, List<Registration> shown) {
+        Map<String, String> bound = new LinkedHashMap<>();
+        bound.put("server.address", address);
+        if (port >= 0) {
+            bound.put("server.port", Integer.toString(port));
+        }
+        bound.putAll(labels);
+        String prefix = "http.client.";
+        shown.add(catalog.durations(
+                Description.of(prefix + "connection.wait_time", "Wait for a connection of the pool.").with(bound), waits));
+        shown.add(catalog.durations(
+                Description.of(prefix + "connection.create_time", "Name lookup and connect.").with(bound), connects));
+        shown.add(catalog.durations(
+                Description.of(prefix + "connection.tls_time", "TLS handshakes.").with(bound), handshakes));
+        shown.add(catalog.durations(
+                Description.of(prefix + "response.head_time", "From sending the request to the head of the response.")
+                        .with(bound),
+                heads));
+        shown.add(catalog.durations(
+                Description.of(prefix + "request.duration", "From sending the request to the end of the response's body.")
+                        .with(bound),
+                requests));
+        shown.add(catalog.durations(
+                Description.of(prefix + "request.failed", "From the begin of an attempt to its failure.").with(bound),
+                failures));
+        shown.add(catalog.durations(
+                Description.of(prefix + "call.duration", "From handing over a request to the end of what it returned.")
+                        .with(bound),
+                calls));
+        shown.add(catalog.durations(
+                Description.of(prefix + "call.failed", "Calls that had no response, or not all of it.").with(bound),
+                failedCalls));
+        shown.add(catalog.upDown(
+                Description.of(prefix + "connection.pending_requests", "{request}", "Who waits for a connection.")
+                        .with(bound),
+                pending::sum));
+        shown.add(catalog.upDown(
+                Description.of(prefix + "open_connections", "{connection}", "Connections of the pool.")
+                        .with("http.connection.state", "active")
+                        .with(bound),
+                active::sum));
     }
 
     LongAdder pendingCount() {

@@ -1,5 +1,7 @@
 package dev.parallax.httpclient5;
 
+import java.io.IOException;
+import java.net.Socket;
 import java.net.SocketAddress;
 import javax.net.ssl.SSLSocket;
 import org.apache.hc.client5.http.ssl.TlsSocketStrategy;
@@ -51,8 +53,20 @@ final class StampedTls {
         }
     }
 
+    /** One that stamps already is left as it is. */
     static TlsSocketStrategy of(TlsSocketStrategy strategy) {
-        return (socket, target, port, attachment, context) -> {
+        return strategy instanceof Classic ? strategy : new Classic(strategy);
+    }
+
+    /** One that stamps already is left as it is. */
+    static TlsStrategy of(TlsStrategy strategy) {
+        return strategy instanceof Asynchronous ? strategy : new Asynchronous(strategy);
+    }
+
+    private record Classic(TlsSocketStrategy strategy) implements TlsSocketStrategy {
+        @Override
+        public SSLSocket upgrade(Socket socket, String target, int port, Object attachment, HttpContext context)
+                throws IOException {
             if (context == null || !(context.getAttribute(ATTEMPT) instanceof Attempt attempt)) {
                 return strategy.upgrade(socket, target, port, attachment, context);
             }
@@ -61,33 +75,31 @@ final class StampedTls {
             SSLSocket secured = strategy.upgrade(socket, target, port, attachment, context);
             attempt.shookHands(sinceNs, System.nanoTime());
             return secured;
-        };
+        }
     }
 
-    static TlsStrategy of(TlsStrategy strategy) {
-        return new TlsStrategy() {
-            @Override
-            @Deprecated
-            public boolean upgrade(
-                    TransportSecurityLayer layer,
-                    HttpHost host,
-                    SocketAddress local,
-                    SocketAddress remote,
-                    Object attachment,
-                    Timeout timeout) {
-                return strategy.upgrade(layer, host, local, remote, attachment, timeout);
-            }
+    private record Asynchronous(TlsStrategy strategy) implements TlsStrategy {
+        @Override
+        @Deprecated
+        public boolean upgrade(
+                TransportSecurityLayer layer,
+                HttpHost host,
+                SocketAddress local,
+                SocketAddress remote,
+                Object attachment,
+                Timeout timeout) {
+            return strategy.upgrade(layer, host, local, remote, attachment, timeout);
+        }
 
-            @Override
-            public void upgrade(
-                    TransportSecurityLayer layer,
-                    NamedEndpoint endpoint,
-                    Object attachment,
-                    Timeout timeout,
-                    FutureCallback<TransportSecurityLayer> callback) {
-                strategy.upgrade(layer, endpoint, attachment, timeout, callback == null ? null : new Stamped(callback));
-            }
-        };
+        @Override
+        public void upgrade(
+                TransportSecurityLayer layer,
+                NamedEndpoint endpoint,
+                Object attachment,
+                Timeout timeout,
+                FutureCallback<TransportSecurityLayer> callback) {
+            strategy.upgrade(layer, endpoint, attachment, timeout, callback == null ? null : new Stamped(callback));
+        }
     }
 
     private static final class Stamped implements FutureCallback<TransportSecurityLayer> {

@@ -1,13 +1,21 @@
 package dev.parallax.httpclient5;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import dev.parallax.recorder.Catalog;
+import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Durations;
+import dev.parallax.recorder.Family;
 import dev.parallax.recorder.Recorder;
+import dev.parallax.recorder.Registration;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -59,6 +67,46 @@ class PoolTrapTest {
         }
     }
 
+    /** What a catalog shows is what was measured, under the conventions' names, of servers that came later as well. */
+    @Test
+    void aCatalogShowsServersToCome() throws Exception {
+        Catalog catalog = new Catalog();
+        Registration shown = metrics.showIn(catalog, Map.of("client", "orders"));
+        try (Upstream upstream = new Upstream();
+                PoolingHttpClientConnectionManager manager = poolOfTwo();
+                CloseableHttpClient client =
+                        metrics.install(HttpClients.custom().setConnectionManager(manager)).build()) {
+            for (int n = 0; n < 3; n++) {
+                get(client, upstream);
+            }
+            ServerMetrics server = metrics.servers().get(0);
+            Map<String, String> labels = Map.of(
+                    "server.address", server.address(), "server.port", "" + server.port(), "client", "orders");
+            Map<String, Object> all = new HashMap<>();
+            for (Family family : catalog.read()) {
+                for (Family.Point point : family.points()) {
+                    String state = point.labels().getOrDefault("http.connection.state", "");
+                    all.put(family.name() + state, point instanceof Family.Value value ? value.value() : point);
+                }
+            }
+            Family.Spread waits = (Family.Spread) all.get("http.client.connection.wait_time");
+            assertEquals(labels, waits.labels());
+            assertEquals(server.waits().total().sumNs(), ((Durations) waits.distribution()).sumNs());
+            Family.Spread requests = (Family.Spread) all.get("http.client.request.duration");
+            assertEquals("GET", requests.labels().get("http.request.method"));
+            assertEquals("200", requests.labels().get("http.response.status_code"));
+            assertEquals(3, requests.distribution().count());
+            assertEquals(0.0, all.get("http.client.open_connectionsactive"));
+            assertEquals(1.0, all.get("http.client.open_connectionsidle"));
+            assertEquals(2.0, all.get("http.client.connection.max"));
+            assertEquals(0.0, all.get("http.client.connection.pending_requests"));
+        }
+        shown.close();
+        assertTrue(catalog.read().isEmpty());
+        catalog.counter(Description.of("http.client.request.duration", ""));
+        assertThrows(IllegalArgumentException.class, () -> metrics.showIn(catalog, Map.of()));
+    }
+
     @Test
     void aManagerThatIsWrappedIsMeasuredAsWell() throws Exception {
         try (Upstream upstream = new Upstream();
@@ -69,6 +117,49 @@ class PoolTrapTest {
             // This one does not say how many there are, and nothing is made up in its place.
             assertTrue(metrics.pools().isEmpty());
         }
+    }
+
+    /** Twice in one client, and in one that its builder has finished. */
+    @Test
+    void aClientThatIsBuiltAlreadyIsMeasuredOnce() throws Exception {
+        try (Upstream upstream = new Upstream();
+                PoolingHttpClientConnectionManager manager = poolOfTwo();
+                CloseableHttpClient client =
+                        metrics.install(HttpClients.custom().setConnectionManager(manager)).build()) {
+            assertTrue(metrics.install(client));
+            checkOnce(() -> get(client, upstream));
+            assertEquals(1, metrics.pools().size());
+            assertFalse(metrics.install(HttpClients.createMinimal()));
+        }
+    }
+
+    @Test
+    void anAsynchronousClientThatIsBuiltAlreadyIsMeasured() throws Exception {
+        PoolingAsyncClientConnectionManager manager = PoolingAsyncClientConnectionManagerBuilder.create()
+                .setMaxConnTotal(2)
+                .setMaxConnPerRoute(2)
+                .build();
+        try (Upstream upstream = new Upstream();
+                CloseableHttpAsyncClient client =
+                        HttpAsyncClients.custom().setConnectionManager(manager).build()) {
+            assertTrue(metrics.install(client));
+            assertTrue(metrics.install(client));
+            client.start();
+            SimpleHttpRequest request = SimpleRequestBuilder.get(upstream.url("head=" + DELAY_MS)).build();
+            checkOnce(() -> client.execute(request, null).get().getCode());
+            assertEquals(2, metrics.pools().get(0).getMax());
+        }
+    }
+
+    private void checkOnce(Callable<Integer> call) throws Exception {
+        atOnce(4, call, new Recorder());
+        ServerMetrics server = Seen.only(metrics);
+        assertEquals(4, server.waits().total().count());
+        assertEquals(2, server.connects().total().count());
+        assertEquals("{GET 200=4}", Seen.rows(server.requests()));
+        assertEquals("{0=4}", Seen.rows(server.calls()));
+        assertEquals("{}", Seen.rows(server.failures()));
+        Seen.until("all connections are given back", () -> Seen.isAtRest(metrics));
     }
 
     /** The default manager gives five connections to a route; ten callers wait for them as four do for two. */

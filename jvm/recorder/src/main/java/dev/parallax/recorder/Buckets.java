@@ -108,6 +108,10 @@ final class Buckets {
 
     /** The least value of a bucket. One in which no whole number lies begins beyond its end: there are a few below a millisecond. */
     static long lowest(int index) {
+        return Known.LOWEST[index];
+    }
+
+    private static long computeLowest(int index) {
         if (index < EXACT) {
             return index;
         }
@@ -136,21 +140,66 @@ final class Buckets {
      * is OpenTelemetry's number; Prometheus' is one more. Not for bucket 0, whose value zero has none.
      */
     static int exponential(int index, int scale) {
-        long value = lowest(index);
-        int exponent = 63 - Long.numberOfLeadingZeros(value);
-        long mantissa = value << (63 - exponent);
-        int below = 0;
-        while (below < BOUNDARY.length && mantissa > BOUNDARY[below]) {
-            below++;
-        }
-        int last = ((exponent - SECOND_BITS) << SCALE) + FIRST_BOUNDARY + below - 1;
-        return last >> (SCALE - scale);
+        return exponential(index) >> (SCALE - scale);
     }
 
-    /** The mantissa of {@code 2^(k / 32)} s, rounded down, exactly: by whole numbers' square roots. */
+    /** As above, at the finest scale. */
+    static int exponential(int index) {
+        return Known.EXPONENTIAL[index];
+    }
+
+    /**
+     * As {@link #exponential(int)} where the values are no nanoseconds but what the exponential histogram is of. Of the
+     * bucket's least value: its others may belong to the next one.
+     */
+    static int power(int index) {
+        return Known.POWER[index];
+    }
+
+    /** What is known of each bucket; made when it is first read. */
+    private static final class Known {
+        static final long[] LOWEST = new long[COUNT + 1];
+        static final int[] EXPONENTIAL = new int[COUNT];
+        static final int[] POWER = new int[COUNT];
+
+        static {
+            long[] powers = new long[1 << SCALE];
+            for (int k = 0; k < powers.length; k++) {
+                powers[k] = mantissa(BigInteger.ONE.shiftLeft(63), k);
+            }
+            for (int index = 0; index <= COUNT; index++) {
+                LOWEST[index] = computeLowest(index);
+            }
+            for (int index = 1; index < COUNT; index++) {
+                EXPONENTIAL[index] = last(LOWEST[index], BOUNDARY) - (SECOND_BITS << SCALE) + FIRST_BOUNDARY;
+                POWER[index] = last(LOWEST[index], powers);
+            }
+        }
+
+        private Known() {}
+
+        /** How many boundaries from that of 1 on lie below {@code value}, less one; {@code mantissas} are those of a power of two. */
+        private static int last(long value, long[] mantissas) {
+            int exponent = 63 - Long.numberOfLeadingZeros(value);
+            long mantissa = value << (63 - exponent);
+            int below = 0;
+            // Both are negative, so in order.
+            while (below < mantissas.length && mantissa > mantissas[below]) {
+                below++;
+            }
+            return (exponent << SCALE) + below - 1;
+        }
+    }
+
+    /** The mantissa of {@code 2^(k / 32)} s, rounded down, exactly. */
     private static long boundary(int k) {
-        // The mantissa of a second, to the power 32, has more than enough factors of two for a k below zero.
-        BigInteger root = BigInteger.valueOf(1_000_000_000).shiftLeft(63 - SECOND_BITS).pow(1 << SCALE).shiftLeft(k);
+        return mantissa(BigInteger.valueOf(1_000_000_000).shiftLeft(63 - SECOND_BITS), k);
+    }
+
+    /** That of {@code unit} times {@code 2^(k / 32)}, rounded down, exactly: by whole numbers' square roots. */
+    private static long mantissa(BigInteger unit, int k) {
+        // To the power 32 a second has more than enough factors of two for a k below zero.
+        BigInteger root = unit.pow(1 << SCALE).shiftLeft(k);
         for (int n = 0; n < SCALE; n++) {
             root = root.sqrt();
         }

@@ -38,6 +38,9 @@ final class Cell {
     /** How long the reader waits for the page, at most: a writer that runs turns it within its next record. */
     private static final long PATIENCE_NS = 10_000_000;
 
+    /** Of each thread that reads, to copy a page into: ten thousand series would leave a hundred megabytes behind. */
+    private static final ThreadLocal<long[]> COPY = ThreadLocal.withInitial(() -> new long[0]);
+
     private static final VarHandle PAGE;
     private static final VarHandle OFFERED;
     private static final VarHandle CLAIMED;
@@ -70,7 +73,7 @@ final class Cell {
     /** By the reader for the writer. */
     private Page offered;
 
-    /** The reader's: the page it knows, and what it has taken of it; null where that is nothing. */
+    /** The reader's: the page it knows, and what it has taken of it. */
     private Page known;
 
     private long[] taken;
@@ -79,6 +82,7 @@ final class Cell {
         this.owner = owner;
         turnTo(new Page(0, 0));
         known = page;
+        taken = new long[page.slots.length];
     }
 
     /** Adds one duration. The caller is the owner, or has claimed this. */
@@ -193,19 +197,22 @@ final class Cell {
     void takeLast(Tally into) {
         takeOlder(into);
         into.add(known, known.slots, taken);
-        taken = known.slots;
     }
 
     private boolean takeCopy(Tally into) {
-        if (taken != null && taken[Page.VERSION] == known.version()) {
+        if (taken[Page.VERSION] == known.version()) {
             return true;
         }
-        long[] copy = new long[known.slots.length];
+        int length = known.slots.length;
+        long[] copy = COPY.get();
+        if (copy.length < length) {
+            copy = new long[length];
+            COPY.set(copy);
+        }
         if (!known.copy(copy)) {
             return false;
         }
         into.add(known, copy, taken);
-        taken = copy;
         return true;
     }
 
@@ -215,13 +222,19 @@ final class Cell {
         if (newest == known) {
             return false;
         }
+        // Before anything is added: what fails after that would be added twice.
+        long[] fresh = new long[newest.slots.length];
         for (Page page = newest; page != known; page = page.older) {
             Page older = page.older;
-            into.add(older, older.slots, older == known ? taken : null);
+            if (older == known) {
+                into.add(older, older.slots, taken);
+            } else {
+                into.add(older);
+            }
         }
         newest.older = null;
         known = newest;
-        taken = null;
+        taken = fresh;
         return true;
     }
 }

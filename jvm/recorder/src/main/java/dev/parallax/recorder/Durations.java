@@ -1,6 +1,8 @@
 package dev.parallax.recorder;
 
+import java.util.OptionalDouble;
 import java.util.OptionalLong;
+import java.util.function.IntUnaryOperator;
 import org.HdrHistogram.Histogram;
 
 /**
@@ -8,7 +10,7 @@ import org.HdrHistogram.Histogram;
  *
  * <p>A duration is known to one part in 128; sum, least and longest of a {@link Recorder#total()} are exact.
  */
-public final class Durations {
+public final class Durations implements Distribution {
     /** None. */
     public static final Durations NONE = new Durations(new Tally());
 
@@ -16,16 +18,10 @@ public final class Durations {
     public static final int FINEST_SCALE = Buckets.SCALE;
 
     private final Tally tally;
-    private final long count;
 
     /** The caller gives {@code tally} away. */
     Durations(Tally tally) {
         this.tally = tally;
-        long sum = 0;
-        for (long n : tally.counts) {
-            sum += n;
-        }
-        count = sum;
     }
 
     /**
@@ -33,8 +29,9 @@ public final class Durations {
      *
      * @return without those that are {@link #unusable()}
      */
+    @Override
     public long count() {
-        return count;
+        return tally.count;
     }
 
     /**
@@ -56,6 +53,44 @@ public final class Durations {
         return (tally.sumHigh * 0x1p64 + low) / 1e9;
     }
 
+    @Override
+    public double sum() {
+        long ns = sumNs();
+        return ns == Long.MAX_VALUE ? sumSeconds() : seconds(ns);
+    }
+
+    @Override
+    public OptionalDouble min() {
+        return inSeconds(minNs());
+    }
+
+    @Override
+    public OptionalDouble max() {
+        return inSeconds(maxNs());
+    }
+
+    @Override
+    public OptionalDouble valueAtRank(long rank) {
+        return inSeconds(atRank(rank));
+    }
+
+    @Override
+    public long[] countsUpTo(double... bounds) {
+        long[] boundsNs = new long[bounds.length];
+        for (int i = 0; i < bounds.length; i++) {
+            boundsNs[i] = Math.round(bounds[i] * 1e9);
+        }
+        return countsUpToNs(boundsNs);
+    }
+
+    private static OptionalDouble inSeconds(OptionalLong ns) {
+        return ns.isPresent() ? OptionalDouble.of(seconds(ns.getAsLong())) : OptionalDouble.empty();
+    }
+
+    private static double seconds(long ns) {
+        return ns / 1_000_000_000 + ns % 1_000_000_000 / 1e9;
+    }
+
     /**
      * The least, in nanoseconds.
      *
@@ -63,7 +98,7 @@ public final class Durations {
      *     bound of its bucket.
      */
     public OptionalLong minNs() {
-        return count == 0 ? OptionalLong.empty() : OptionalLong.of(tally.min);
+        return count() == 0 ? OptionalLong.empty() : OptionalLong.of(tally.min);
     }
 
     /**
@@ -73,7 +108,7 @@ public final class Durations {
      *     bound of its bucket; an hour stands there for what was longer.
      */
     public OptionalLong maxNs() {
-        return count == 0 ? OptionalLong.empty() : OptionalLong.of(tally.max);
+        return count() == 0 ? OptionalLong.empty() : OptionalLong.of(tally.max);
     }
 
     /**
@@ -175,11 +210,34 @@ public final class Durations {
      * @param scale at most {@link #FINEST_SCALE}, and at least -4
      * @return a new one, with each count in the bucket in which it would have been recorded
      */
+    @Override
     public ExponentialBuckets exponential(int scale) {
+        return exponentialBy(scale, Buckets::exponential);
+    }
+
+    /** With other buckets: {@code numbers} turns the number of one of ours into that at the finest scale. */
+    ExponentialBuckets exponentialBy(int scale, IntUnaryOperator numbers) {
         if (scale > Buckets.SCALE || scale < -4) {
             throw new IllegalArgumentException("scale " + scale + " is not from -4 to " + Buckets.SCALE);
         }
-        return ExponentialBuckets.of(tally, scale);
+        return ExponentialBuckets.of(tally, Buckets.SCALE - scale, numbers);
+    }
+
+    /** As {@link #countsUpTo}. */
+    long[] countsUpToNs(long... boundsNs) {
+        long[] counts = new long[boundsNs.length];
+        long seen = 0;
+        int at = 0;
+        for (int n = 0; n < boundsNs.length; n++) {
+            // All buckets up to the one that the bound lies in.
+            int last = boundsNs[n] < 0 ? -1 : Buckets.index(Math.min(boundsNs[n], Buckets.LONGEST));
+            int end = Math.min(tally.counts.length, last + 1 - tally.first);
+            while (at < end) {
+                seen += tally.counts[at++];
+            }
+            counts[n] = seen;
+        }
+        return counts;
     }
 
     /**

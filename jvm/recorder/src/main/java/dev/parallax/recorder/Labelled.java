@@ -1,9 +1,6 @@
 package dev.parallax.recorder;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
-import java.util.stream.Stream;
 
 /**
  * A {@link Recorder} for each combination of labels, up to a limit; what comes beyond is counted in {@link #other()}.
@@ -12,20 +9,10 @@ import java.util.stream.Stream;
  * are known only after the event, as a status or a route, are looked up each time: no lock, no allocation, and a row is
  * never given up nor mistaken for another's.
  *
- * <p>Cost: a few nanoseconds for a look-up of labels that were seen before, or of any beyond the limit. The first one of
- * a row takes a lock.
+ * <p>Cost: as of {@link Rows}, which this is of recorders.
  */
 public final class Labelled {
-    /** Open addressing, at most a quarter full; replaced as a whole. */
-    private volatile Place[] table = new Place[8];
-
-    /** No row is added from here on. */
-    private volatile boolean isFull;
-
-    private final List<String> names;
-    private final int limit;
-    private final Recorder other = new Recorder();
-    private final List<Row> rows = new ArrayList<>();
+    private final Rows<Recorder> rows;
 
     /**
      * One combination of labels.
@@ -39,14 +26,10 @@ public final class Labelled {
      * Without a row yet.
      *
      * @param limit how many rows there may be; memory is for all threads of all rows
-     * @param names of the labels: one, two or three
+     * @param names of the labels, each once
      */
     public Labelled(int limit, String... names) {
-        if (names.length < 1 || names.length > 3) {
-            throw new IllegalArgumentException("labels: " + names.length + "; give one, two or three");
-        }
-        this.limit = limit;
-        this.names = List.of(names);
+        rows = new Rows<>(limit, Recorder::new, names);
     }
 
     /**
@@ -56,7 +39,7 @@ public final class Labelled {
      * @return its own, or {@link #other()} where there are as many rows as may be
      */
     public Recorder row(String a) {
-        return find(a, null, null);
+        return rows.row(a);
     }
 
     /**
@@ -67,7 +50,7 @@ public final class Labelled {
      * @return its own, or {@link #other()} where there are as many rows as may be
      */
     public Recorder row(String a, String b) {
-        return find(a, b, null);
+        return rows.row(a, b);
     }
 
     /**
@@ -79,7 +62,17 @@ public final class Labelled {
      * @return its own, or {@link #other()} where there are as many rows as may be
      */
     public Recorder row(String a, String b, String c) {
-        return find(a, b, c);
+        return rows.row(a, b, c);
+    }
+
+    /**
+     * The recorder of any number of labels: see {@link Rows#rowOf(String[])}.
+     *
+     * @param values in the order of the names, in an array that the caller may use again
+     * @return its own, or {@link #other()} where there are as many rows as may be
+     */
+    public Recorder rowOf(String[] values) {
+        return rows.rowOf(values);
     }
 
     /**
@@ -88,7 +81,7 @@ public final class Labelled {
      * @return in order
      */
     public List<String> names() {
-        return names;
+        return rows.names();
     }
 
     /**
@@ -97,7 +90,7 @@ public final class Labelled {
      * @return always the same
      */
     public Recorder other() {
-        return other;
+        return rows.other();
     }
 
     /**
@@ -106,71 +99,10 @@ public final class Labelled {
      * @return a copy, in the order in which they came
      */
     public List<Row> rows() {
-        synchronized (rows) {
-            return List.copyOf(rows);
-        }
+        return rows.rows().stream().map(row -> new Row(row.values(), row.series())).toList();
     }
 
-    private Recorder find(String a, String b, String c) {
-        // Read first: a table that is read after it was said to be full has all rows.
-        boolean wasFull = isFull;
-        Place[] table = this.table;
-        Place place = table[indexOf(table, a, b, c)];
-        return place != null ? place.row.recorder : wasFull ? other : add(a, b, c);
-    }
-
-    /** Where the row stands, or the free place where it would. */
-    private static int indexOf(Place[] table, String a, String b, String c) {
-        int mask = table.length - 1;
-        int hash = (hash(a) * 31 + hash(b)) * 31 + hash(c);
-        int at = (hash ^ hash >>> 16) & mask;
-        while (table[at] != null && !table[at].is(a, b, c)) {
-            at = (at + 1) & mask;
-        }
-        return at;
-    }
-
-    private static int hash(String value) {
-        return value == null ? 0 : value.hashCode();
-    }
-
-    private Recorder add(String a, String b, String c) {
-        synchronized (rows) {
-            Place known = table[indexOf(table, a, b, c)];
-            if (known != null) {
-                return known.row.recorder;
-            }
-            if (rows.size() >= limit) {
-                isFull = true;
-                return other;
-            }
-            List<String> values = Stream.of(text(a), text(b), text(c)).limit(names.size()).toList();
-            Place added = new Place(text(a), text(b), text(c), new Row(values, new Recorder()));
-            Place[] wider = new Place[Math.max(8, Integer.highestOneBit(8 * (rows.size() + 1)))];
-            for (Place place : table) {
-                if (place != null) {
-                    wider[indexOf(wider, place.a, place.b, place.c)] = place;
-                }
-            }
-            wider[indexOf(wider, a, b, c)] = added;
-            rows.add(added.row);
-            table = wider;
-            return added.row.recorder;
-        }
-    }
-
-    private static String text(String value) {
-        return Objects.requireNonNullElse(value, "");
-    }
-
-    /** A row with its labels where comparing finds them soonest. */
-    private record Place(String a, String b, String c, Row row) {
-        boolean is(String a, String b, String c) {
-            return same(a, this.a) && same(b, this.b) && same(c, this.c);
-        }
-
-        private static boolean same(String value, String known) {
-            return value == known || known.equals(text(value));
-        }
+    Rows<Recorder> asRows() {
+        return rows;
     }
 }

@@ -42,6 +42,10 @@ public final class Recorder {
     private final Object reading = new Object();
 
     private final Tally total = new Tally();
+
+    /** What was handed out last, and is again while nothing is new. */
+    private Durations known = Durations.NONE;
+
     private long late;
 
     /** Without a name: who makes it knows what it is of. */
@@ -198,6 +202,7 @@ public final class Recorder {
             List<Cell> live = new ArrayList<>();
             List<Cell> ended = new ArrayList<>();
             sort(live, ended);
+            long before = total.takes;
             for (Cell cell : ended) {
                 cell.takeLast(total);
             }
@@ -206,7 +211,10 @@ public final class Recorder {
                     late++;
                 }
             }
-            return new Durations(total.copy());
+            if (total.takes != before) {
+                known = new Durations(total.copy());
+            }
+            return known;
         }
     }
 

@@ -9,6 +9,9 @@ final class Tally {
 
     long[] counts = {};
 
+    /** Of all buckets. */
+    long count;
+
     /** The sum is of 128 bits: what many threads wait together may pass 292 years. */
     long sumHigh;
 
@@ -18,14 +21,57 @@ final class Tally {
     long outOfRange;
     long unusable;
 
-    /** Adds what stands in {@code slots} of {@code page} and did not yet in {@code taken}, or all where that is null. */
-    void add(Page page, long[] slots, long[] taken) {
-        for (int at = Page.BUCKETS; at < slots.length; at++) {
-            long count = slots[at] - (taken == null ? 0 : taken[at]);
-            if (count != 0) {
-                addAt(page.first + at - Page.BUCKETS, count);
+    /** How often something was taken from a page. */
+    long takes;
+
+    /** Adds all that stands in a page. */
+    void add(Page page) {
+        long[] slots = page.slots;
+        int low = Page.BUCKETS;
+        int high = slots.length;
+        while (low < high && slots[low] == 0) {
+            low++;
+        }
+        while (low < high && slots[high - 1] == 0) {
+            high--;
+        }
+        if (low < high) {
+            int to = page.first - Page.BUCKETS;
+            cover(to + low, to + high);
+            for (int at = low; at < high; at++) {
+                counts[to + at - first] += slots[at];
+                count += slots[at];
             }
         }
+        addHead(slots, null);
+    }
+
+    /**
+     * Adds what stands in {@code slots} and did not yet in {@code taken}, where it does from then on.
+     *
+     * @param slots those of {@code page}, or a copy that may be longer
+     */
+    void add(Page page, long[] slots, long[] taken) {
+        int end = page.slots.length;
+        int at = Page.BUCKETS;
+        // Few buckets have changed: the others are skipped as fast as a machine compares.
+        int same = Arrays.mismatch(slots, at, end, taken, at, end);
+        while (same >= 0) {
+            at += same;
+            int index = page.first + at - Page.BUCKETS;
+            cover(index, index + 1);
+            counts[index - first] += slots[at] - taken[at];
+            count += slots[at] - taken[at];
+            taken[at] = slots[at];
+            at++;
+            same = Arrays.mismatch(slots, at, end, taken, at, end);
+        }
+        addHead(slots, taken);
+        System.arraycopy(slots, 0, taken, 0, Page.BUCKETS);
+    }
+
+    private void addHead(long[] slots, long[] taken) {
+        takes++;
         addSum(0, slots[Page.SUM] - (taken == null ? 0 : taken[Page.SUM]));
         outOfRange += slots[Page.OUT_OF_RANGE] - (taken == null ? 0 : taken[Page.OUT_OF_RANGE]);
         unusable += slots[Page.UNUSABLE] - (taken == null ? 0 : taken[Page.UNUSABLE]);
@@ -35,11 +81,16 @@ final class Tally {
 
     /** Adds {@code sign} times all of {@code other}; of the least and the longest only what adding tells. */
     void add(Tally other, int sign) {
-        for (int i = 0; i < other.counts.length; i++) {
-            if (other.counts[i] != 0) {
-                addAt(other.first + i, sign * other.counts[i]);
+        if (counts.length == 0 && sign > 0) {
+            first = other.first;
+            counts = other.counts.clone();
+        } else if (other.counts.length > 0) {
+            cover(other.first, other.first + other.counts.length);
+            for (int i = 0; i < other.counts.length; i++) {
+                counts[other.first + i - first] += sign * other.counts[i];
             }
         }
+        count += sign * other.count;
         if (sign > 0) {
             addSum(other.sumHigh, other.sumLow);
         } else {
@@ -67,19 +118,17 @@ final class Tally {
         sumLow = sum;
     }
 
-    /** Adds to the count of a bucket, and makes a place for it where there is none. */
-    private void addAt(int index, long count) {
+    /** Makes places for the buckets from {@code from} to before {@code to}, where there are none. */
+    private void cover(int from, int to) {
         if (counts.length == 0) {
-            first = index;
-            counts = new long[1];
-        } else if (index < first) {
-            long[] wider = new long[counts.length + first - index];
-            System.arraycopy(counts, 0, wider, first - index, counts.length);
+            first = from;
+            counts = new long[to - from];
+        } else if (from < first || to > first + counts.length) {
+            int least = Math.min(from, first);
+            long[] wider = new long[Math.max(to, first + counts.length) - least];
+            System.arraycopy(counts, 0, wider, first - least, counts.length);
             counts = wider;
-            first = index;
-        } else if (index >= first + counts.length) {
-            counts = Arrays.copyOf(counts, index + 1 - first);
+            first = least;
         }
-        counts[index - first] += count;
     }
 }

@@ -150,6 +150,11 @@ class DurationsTest {
         assertEquals(-1, powers.offset());
         assertEquals("[1, 2, 1]", Arrays.toString(powers.counts()));
         ExponentialBuckets finest = recorder.total().exponential(5);
+        for (int scale = 5; scale >= -4; scale--) {
+            ExponentialBuckets coarser = recorder.total().exponential(scale);
+            assertEquals(coarser.offset(), finest.toScale(scale).offset());
+            assertArrayEquals(coarser.counts(), finest.toScale(scale).counts());
+        }
         assertEquals(-1, finest.offset());
         assertEquals(34, finest.counts().length);
     }

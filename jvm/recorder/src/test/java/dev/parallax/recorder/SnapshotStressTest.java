@@ -1,6 +1,7 @@
 package dev.parallax.recorder;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -38,6 +39,22 @@ class SnapshotStressTest {
         }
         assertTrue(readings > 1);
         assertEquals((long) WRITERS * RECORDS, recorder.total().count());
+    }
+
+    /** If this fails, a scrape of thousands of series that rest copies them all. */
+    @Test
+    void whatDidNotChangeIsNotCopiedAgain() {
+        Recorder recorder = new Recorder();
+        recorder.record(1_000);
+        Durations before = recorder.total();
+        assertSame(before, recorder.total());
+        recorder.record(-1);
+        assertEquals(1, recorder.total().unusable());
+        recorder.record(1_000);
+        recorder.record(1_000_000_000);
+        assertEquals(3, recorder.total().count());
+        assertEquals(1_000_002_000, recorder.total().sumNs());
+        assertEquals(1, before.count());
     }
 
     /** Of many lengths, with pages that grow while they are read, and with what is no duration. */

@@ -1,0 +1,247 @@
+package dev.parallax.opentelemetry;
+
+import dev.parallax.recorder.Amounts;
+import dev.parallax.recorder.Catalog;
+import dev.parallax.recorder.Distribution;
+import dev.parallax.recorder.Durations;
+import dev.parallax.recorder.ExponentialBuckets;
+import dev.parallax.recorder.Family;
+import dev.parallax.recorder.Kind;
+import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.common.AttributesBuilder;
+import io.opentelemetry.sdk.common.Clock;
+import io.opentelemetry.sdk.metrics.data.AggregationTemporality;
+import io.opentelemetry.sdk.metrics.data.DoublePointData;
+import io.opentelemetry.sdk.metrics.data.ExponentialHistogramBuckets;
+import io.opentelemetry.sdk.metrics.data.ExponentialHistogramData;
+import io.opentelemetry.sdk.metrics.data.ExponentialHistogramPointData;
+import io.opentelemetry.sdk.metrics.data.GaugeData;
+import io.opentelemetry.sdk.metrics.data.MetricData;
+import io.opentelemetry.sdk.metrics.data.MetricDataType;
+import io.opentelemetry.sdk.metrics.data.SumData;
+import io.opentelemetry.sdk.metrics.export.MetricProducer;
+import io.opentelemetry.sdk.resources.Resource;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The series of a {@link Catalog} among what OpenTelemetry's SDK exports.
+ *
+ * <pre>{@code
+ * SdkMeterProvider.builder().registerMetricProducer(CatalogProducer.cumulative(catalog)).registerMetricReader(reader).build();
+ * }</pre>
+ *
+ * <p>Durations and amounts are exponential histograms: our buckets folded without loss, at the finest scale up to 5 that
+ * needs no more than 160 of them, which is what the SDK allows its own. Names, units and labels are those of the catalog;
+ * of labels that the conventions have as numbers, numbers.
+ *
+ * <p>Cost: nothing where something is recorded. A collection reads each series once.
+ */
+public final class CatalogProducer implements MetricProducer {
+    /** As many as the SDK's own histograms have at most. */
+    private static final int BUCKETS_MAX = 160;
+
+    private static final ExponentialHistogramBuckets NONE = ExponentialHistogramBuckets.create(0, 0, List.of());
+
+    /** Attributes of semantic conventions whose value is a number. */
+    private static final Set<String> NUMBERS = Set.of(
+            "client.port",
+            "destination.port",
+            "http.request.resend_count",
+            "http.response.status_code",
+            "network.local.port",
+            "network.peer.port",
+            "server.port",
+            "source.port");
+
+    private final Catalog catalog;
+    private final AggregationTemporality temporality;
+
+    /** With delta: what was told, and when. */
+    private Map<Series, Family.Point> told = new HashMap<>();
+
+    private long toldAtNs;
+
+    private record Series(String name, Map<String, String> labels) {}
+
+    private CatalogProducer(Catalog catalog, AggregationTemporality temporality) {
+        this.catalog = catalog;
+        this.temporality = temporality;
+    }
+
+    /**
+     * Tells totals. For any number of readers.
+     *
+     * @param catalog to be shown
+     * @return to be registered
+     */
+    public static CatalogProducer cumulative(Catalog catalog) {
+        return new CatalogProducer(catalog, AggregationTemporality.CUMULATIVE);
+    }
+
+    /**
+     * Tells what is new since it was last asked, of all but what goes up and down. For one reader: the SDK does not say who
+     * asks. Keeps what it told of each series.
+     *
+     * @param catalog to be shown
+     * @return to be registered
+     */
+    public static CatalogProducer delta(Catalog catalog) {
+        return new CatalogProducer(catalog, AggregationTemporality.DELTA);
+    }
+
+    @Override
+    public Collection<MetricData> produce(Resource resource) {
+        if (temporality == AggregationTemporality.CUMULATIVE) {
+            List<Family> families = catalog.read();
+            return metrics(resource, families, Clock.getDefault().now());
+        }
+        synchronized (this) {
+            Map<Series, Family.Point> now = new HashMap<>();
+            List<Family> intervals = new ArrayList<>();
+            for (Family family : catalog.read()) {
+                intervals.add(isDelta(family.kind()) ? interval(family, now) : family);
+            }
+            long nowNs = Clock.getDefault().now();
+            List<MetricData> metrics = metrics(resource, intervals, nowNs);
+            told = now;
+            toldAtNs = nowNs;
+            return metrics;
+        }
+    }
+
+    private static boolean isDelta(Kind kind) {
+        return kind != Kind.UP_DOWN && kind != Kind.GAUGE;
+    }
+
+    /** What came since the last time; the totals go to {@code now}. */
+    private Family interval(Family family, Map<Series, Family.Point> now) {
+        List<Family.Point> points = new ArrayList<>();
+        for (Family.Point point : family.points()) {
+            Series series = new Series(family.name(), point.labels());
+            now.put(series, point);
+            points.add(since(point, told.get(series)));
+        }
+        return new Family(
+                family.name(), family.unit(), family.help(), family.kind(), family.sinceEpochMs(), points);
+    }
+
+    /** A series that was forgotten and came again counts from zero. */
+    private static Family.Point since(Family.Point point, Family.Point before) {
+        if (point instanceof Family.Value value) {
+            double earlier = before instanceof Family.Value told ? told.value() : 0;
+            return value.value() < earlier ? value : new Family.Value(value.labels(), value.value() - earlier);
+        }
+        Distribution total = ((Family.Spread) point).distribution();
+        Distribution interval = total;
+        Distribution earlier = before instanceof Family.Spread told ? told.distribution() : null;
+        if (total instanceof Durations durations && earlier instanceof Durations told) {
+            interval = durations.since(told);
+        } else if (total instanceof Amounts amounts && earlier instanceof Amounts told) {
+            interval = amounts.since(told);
+        }
+        ExponentialBuckets counts = interval.exponential(0);
+        boolean isRestart = counts.zeroCount() < 0 || Arrays.stream(counts.counts()).anyMatch(count -> count < 0);
+        return new Family.Spread(point.labels(), isRestart ? total : interval);
+    }
+
+    private List<MetricData> metrics(Resource resource, List<Family> families, long nowNs) {
+        List<MetricData> metrics = new ArrayList<>();
+        for (Family family : families) {
+            if (!family.points().isEmpty()) {
+                metrics.add(metric(resource, family, nowNs));
+            }
+        }
+        return metrics;
+    }
+
+    private MetricData metric(Resource resource, Family family, long nowNs) {
+        long sinceNs = TimeUnit.MILLISECONDS.toNanos(family.sinceEpochMs());
+        long startNs = Math.min(nowNs, isDelta(family.kind()) ? Math.max(toldAtNs, sinceNs) : sinceNs);
+        return switch (family.kind()) {
+            case DURATIONS, AMOUNTS -> {
+                List<ExponentialHistogramPointData> points = new ArrayList<>();
+                for (Family.Point point : family.points()) {
+                    Distribution spread = ((Family.Spread) point).distribution();
+                    points.add(histogram(spread, attributes(point), startNs, nowNs));
+                }
+                ExponentialHistogramData data = ExponentialHistogramData.create(temporality, points);
+                yield new Metric(resource, family, MetricDataType.EXPONENTIAL_HISTOGRAM, data);
+            }
+            case COUNTER -> {
+                SumData<DoublePointData> sums = SumData.createDoubleSumData(true, temporality, values(family, startNs, nowNs));
+                yield new Metric(resource, family, MetricDataType.DOUBLE_SUM, sums);
+            }
+            case UP_DOWN -> {
+                SumData<DoublePointData> sums = SumData.createDoubleSumData(
+                        false, AggregationTemporality.CUMULATIVE, values(family, startNs, nowNs));
+                yield new Metric(resource, family, MetricDataType.DOUBLE_SUM, sums);
+            }
+            case GAUGE -> {
+                GaugeData<DoublePointData> gauges = GaugeData.createDoubleGaugeData(values(family, startNs, nowNs));
+                yield new Metric(resource, family, MetricDataType.DOUBLE_GAUGE, gauges);
+            }
+        };
+    }
+
+    private static List<DoublePointData> values(Family family, long startNs, long nowNs) {
+        List<DoublePointData> points = new ArrayList<>();
+        for (Family.Point point : family.points()) {
+            double value = ((Family.Value) point).value();
+            points.add(DoublePointData.create(startNs, nowNs, attributes(point), value, List.of()));
+        }
+        return points;
+    }
+
+    private static ExponentialHistogramPointData histogram(
+            Distribution spread, Attributes attributes, long startNs, long nowNs) {
+        ExponentialBuckets buckets = spread.exponential(Durations.FINEST_SCALE);
+        while (buckets.counts().length > BUCKETS_MAX) {
+            buckets = buckets.toScale(buckets.scale() - 1);
+        }
+        List<Long> counts = new ArrayList<>(buckets.counts().length);
+        for (long count : buckets.counts()) {
+            counts.add(count);
+        }
+        OptionalDouble min = spread.min();
+        OptionalDouble max = spread.max();
+        return ExponentialHistogramPointData.create(
+                buckets.scale(),
+                spread.sum(),
+                buckets.zeroCount(),
+                min.isPresent(),
+                min.orElse(0),
+                max.isPresent(),
+                max.orElse(0),
+                ExponentialHistogramBuckets.create(buckets.scale(), buckets.offset(), counts),
+                NONE,
+                startNs,
+                nowNs,
+                attributes,
+                List.of());
+    }
+
+    /** An empty label is none. */
+    private static Attributes attributes(Family.Point point) {
+        AttributesBuilder attributes = Attributes.builder();
+        point.labels().forEach((name, value) -> {
+            if (NUMBERS.contains(name) && isNumber(value)) {
+                attributes.put(name, Long.parseLong(value));
+            } else if (!value.isEmpty()) {
+                attributes.put(name, value);
+            }
+        });
+        return attributes.build();
+    }
+
+    private static boolean isNumber(String value) {
+        return !value.isEmpty() && value.length() < 10 && value.chars().allMatch(c -> c >= '0' && c <= '9');
+    }
+}

@@ -1,0 +1,6 @@
+/**
+ * What is recorded, for Prometheus.
+ *
+ * <p>Start with {@code CatalogCollector}.
+ */
+package dev.parallax.prometheus;

@@ -1,0 +1,363 @@
+package dev.parallax.recorder;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.DoubleSupplier;
+import java.util.function.Function;
+import java.util.function.Supplier;
+
+/**
+ * An application's series by name: what a bridge to another tool shows there.
+ *
+ * <pre>{@code
+ * Catalog catalog = new Catalog();
+ * Labelled requests = catalog.durations(
+ *         Description.of("http.server.request.duration", "From the request's head to the response's end.")
+ *                 .with("server.address", "shop"),
+ *         1000, "http.request.method", "http.response.status_code");
+ * requests.row("GET", "200").record(startNs, endNs);
+ * }</pre>
+ *
+ * <p>Some labels are bound at the start, in the description; the others are known only after the event, and make a row each.
+ * The same name and bound labels a second time is the same series, for whoever asks. A name has one kind and one unit: asking
+ * for it as another one is refused with an {@link IllegalArgumentException} that says so.
+ *
+ * <p>A series that is there already, of a client's or a pool's own, can be shown as well. Where several are shown with the
+ * same labels, what they tell is added up; of gauges, which cannot be, the first is told.
+ *
+ * <p>Cost: recording costs what it costs without a catalog, which is not asked. {@link #read()} is for scraping; it stops no
+ * writer and loses nothing.
+ */
+public final class Catalog {
+    /** Guards what is below. Held for moments only, and never while a series is read. */
+    private final Object lock = new Object();
+
+    private final Map<String, Group> groups = new LinkedHashMap<>();
+
+    /** Without a series. */
+    public Catalog() {}
+
+    /** All of one name. */
+    private static final class Group {
+        private final Description first;
+        private final Kind kind;
+        private final long sinceEpochMs = System.currentTimeMillis();
+        private final Map<Map<String, String>, List<Source>> sources = new LinkedHashMap<>();
+
+        Group(Description first, Kind kind) {
+            this.first = first;
+            this.kind = kind;
+        }
+    }
+
+    /**
+     * Durations with labels that are all bound.
+     *
+     * @param description its unit is the second
+     * @return the same for each who asks
+     */
+    public Recorder durations(Description description) {
+        return series(Kind.DURATIONS, description, Recorder.class, List.of(), Recorder::new, Source::of);
+    }
+
+    /**
+     * Durations with labels that are known only after the event.
+     *
+     * @param description its unit is the second
+     * @param limit how many combinations there may be
+     * @param labels their names
+     * @return the same for each who asks
+     */
+    public Labelled durations(Description description, int limit, String... labels) {
+        Supplier<Labelled> maker = () -> new Labelled(limit, labels);
+        return series(Kind.DURATIONS, description, Labelled.class, List.of(labels), maker, Catalog::source);
+    }
+
+    /**
+     * Shows durations that are there already.
+     *
+     * @param description its unit is the second
+     * @param recorder whose they are
+     * @return until when it is shown
+     */
+    public Registration durations(Description description, Recorder recorder) {
+        return show(Kind.DURATIONS, description, Source.of(description.labels(), recorder));
+    }
+
+    /**
+     * Shows durations that are there already.
+     *
+     * @param description its unit is the second
+     * @param labelled whose they are
+     * @return until when it is shown
+     */
+    public Registration durations(Description description, Labelled labelled) {
+        return show(Kind.DURATIONS, description, source(description.labels(), labelled));
+    }
+
+    /**
+     * Amounts with labels that are all bound.
+     *
+     * @param description with their unit
+     * @return the same for each who asks
+     */
+    public AmountRecorder amounts(Description description) {
+        return series(Kind.AMOUNTS, description, AmountRecorder.class, List.of(), AmountRecorder::new, Source::of);
+    }
+
+    /**
+     * Amounts with labels that are known only after the event.
+     *
+     * @param description with their unit
+     * @param limit how many combinations there may be
+     * @param labels their names
+     * @return the same for each who asks
+     */
+    public Rows<AmountRecorder> amounts(Description description, int limit, String... labels) {
+        return rows(Kind.AMOUNTS, description, limit, labels, AmountRecorder::new, AmountRecorder::total);
+    }
+
+    /**
+     * Shows amounts that are there already.
+     *
+     * @param description with their unit
+     * @param recorder whose they are
+     * @return until when it is shown
+     */
+    public Registration amounts(Description description, AmountRecorder recorder) {
+        return show(Kind.AMOUNTS, description, Source.of(description.labels(), recorder));
+    }
+
+    /**
+     * A counter with labels that are all bound.
+     *
+     * @param description with its unit
+     * @return the same for each who asks
+     */
+    public Counter counter(Description description) {
+        return series(Kind.COUNTER, description, Counter.class, List.of(), Counter::new, Source::of);
+    }
+
+    /**
+     * Counters with labels that are known only after the event.
+     *
+     * @param description with their unit
+     * @param limit how many combinations there may be
+     * @param labels their names
+     * @return the same for each who asks
+     */
+    public Rows<Counter> counters(Description description, int limit, String... labels) {
+        return rows(Kind.COUNTER, description, limit, labels, Counter::new, Counter::total);
+    }
+
+    /**
+     * Shows what only grows and is counted elsewhere.
+     *
+     * @param description with its unit
+     * @param count is asked at each reading; where it throws or is no number, the series is absent
+     * @return until when it is shown
+     */
+    public Registration counter(Description description, DoubleSupplier count) {
+        return show(Kind.COUNTER, description, Source.of(description.labels(), count));
+    }
+
+    /**
+     * How many there are of what comes and goes, with labels that are all bound.
+     *
+     * @param description with its unit
+     * @return the same for each who asks
+     */
+    public UpDownCounter upDown(Description description) {
+        return series(Kind.UP_DOWN, description, UpDownCounter.class, List.of(), UpDownCounter::new, Source::of);
+    }
+
+    /**
+     * How many there are of what comes and goes, with labels that are known only when it does.
+     *
+     * @param description with its unit
+     * @param limit how many combinations there may be
+     * @param labels their names
+     * @return the same for each who asks
+     */
+    public Rows<UpDownCounter> upDowns(Description description, int limit, String... labels) {
+        return rows(Kind.UP_DOWN, description, limit, labels, UpDownCounter::new, UpDownCounter::now);
+    }
+
+    /**
+     * Shows how many there are of what comes and goes and is counted elsewhere.
+     *
+     * @param description with its unit
+     * @param count is asked at each reading; where it throws or is no number, the series is absent
+     * @return until when it is shown
+     */
+    public Registration upDown(Description description, DoubleSupplier count) {
+        return show(Kind.UP_DOWN, description, Source.of(description.labels(), count));
+    }
+
+    /**
+     * Shows a value that is known elsewhere.
+     *
+     * @param description with its unit
+     * @param value is asked at each reading; where it throws or is no number, the series is absent
+     * @return until when it is shown
+     */
+    public Registration gauge(Description description, DoubleSupplier value) {
+        return show(Kind.GAUGE, description, Source.of(description.labels(), value));
+    }
+
+    /**
+     * Forgets the series of these labels. Who holds one may go on recording in it; who asks for it again gets another.
+     *
+     * @param name of the series
+     * @param labels that were bound
+     * @return whether there was one
+     */
+    public boolean remove(String name, Map<String, String> labels) {
+        synchronized (lock) {
+            Group group = groups.get(name);
+            boolean isKnown = group != null && group.sources.remove(labels) != null;
+            dropEmpty(name, group);
+            return isKnown;
+        }
+    }
+
+    /**
+     * All series as of now, each read after the other. A record that races with this is in it or in the next one.
+     *
+     * @return by name, in the order in which they came
+     */
+    public List<Family> read() {
+        List<Group> named;
+        List<List<Source>> sources = new ArrayList<>();
+        synchronized (lock) {
+            named = List.copyOf(groups.values());
+            for (Group group : named) {
+                List<Source> all = new ArrayList<>();
+                group.sources.values().forEach(all::addAll);
+                sources.add(all);
+            }
+        }
+        List<Family> families = new ArrayList<>();
+        for (int n = 0; n < named.size(); n++) {
+            Group group = named.get(n);
+            Points points = new Points(group.kind);
+            sources.get(n).forEach(source -> source.read(points));
+            Description first = group.first;
+            families.add(new Family(
+                    first.name(), first.unit(), first.help(), group.kind, group.sinceEpochMs, points.list()));
+        }
+        return families;
+    }
+
+    private static Source source(Map<String, String> labels, Labelled labelled) {
+        return Source.of(labels, labelled, labelled.asRows(), Recorder::total);
+    }
+
+    /** Makes a source of what records. */
+    private interface Reading<T> {
+        Source of(Map<String, String> labels, T series);
+    }
+
+    private <T> Rows<T> rows(
+            Kind kind,
+            Description description,
+            int limit,
+            String[] labels,
+            Supplier<T> maker,
+            Function<T, Object> reading) {
+        @SuppressWarnings("unchecked")
+        Class<Rows<T>> type = (Class<Rows<T>>) (Class<?>) Rows.class;
+        return series(
+                kind,
+                description,
+                type,
+                List.of(labels),
+                () -> new Rows<>(limit, maker, labels),
+                (bound, rows) -> Source.of(bound, rows, rows, reading));
+    }
+
+    private <T> T series(
+            Kind kind,
+            Description description,
+            Class<T> type,
+            List<String> eventLabels,
+            Supplier<T> maker,
+            Reading<T> reading) {
+        for (String label : eventLabels) {
+            if (description.labels().containsKey(label)) {
+                throw new IllegalArgumentException(
+                        description.name() + ": the label " + label + " is bound already; leave it out of one of the two");
+            }
+        }
+        synchronized (lock) {
+            List<Source> known = known(kind, description);
+            for (Source source : known) {
+                if (type.isInstance(source.series) && source.eventLabels.equals(eventLabels)) {
+                    return type.cast(source.series);
+                }
+            }
+            if (!known.isEmpty() && !known.get(0).eventLabels.equals(eventLabels)) {
+                throw new IllegalArgumentException(
+                        description.name() + " has the labels " + known.get(0).eventLabels + ", not " + eventLabels
+                                + "; give it the same, or bind another label");
+            }
+            T made = maker.get();
+            add(kind, description, reading.of(description.labels(), made));
+            return made;
+        }
+    }
+
+    private Registration show(Kind kind, Description description, Source source) {
+        synchronized (lock) {
+            if (known(kind, description).stream().noneMatch(known -> known.series == source.series)) {
+                add(kind, description, source);
+            }
+        }
+        return () -> forget(description, source.series);
+    }
+
+    private void forget(Description description, Object series) {
+        synchronized (lock) {
+            Group group = groups.get(description.name());
+            List<Source> sources = group == null ? null : group.sources.get(description.labels());
+            if (sources != null && sources.removeIf(known -> known.series == series) && sources.isEmpty()) {
+                group.sources.remove(description.labels());
+                dropEmpty(description.name(), group);
+            }
+        }
+    }
+
+    /** A name that nothing is left of may come back as another kind. */
+    private void dropEmpty(String name, Group group) {
+        if (group != null && group.sources.isEmpty()) {
+            groups.remove(name);
+        }
+    }
+
+    /** What there is of this name and these labels; throws where the name is of something else. */
+    private List<Source> known(Kind kind, Description description) {
+        if (kind == Kind.DURATIONS && !description.unit().equals("s")) {
+            throw new IllegalArgumentException(
+                    description.name() + " is in \"" + description.unit() + "\"; durations are in \"s\"");
+        }
+        Group group = groups.get(description.name());
+        if (group == null) {
+            return List.of();
+        }
+        if (group.kind != kind || !group.first.unit().equals(description.unit())) {
+            throw new IllegalArgumentException(
+                    description.name() + " is " + group.kind + " in \"" + group.first.unit() + "\" already, not " + kind
+                            + " in \"" + description.unit() + "\"; give it another name");
+        }
+        return group.sources.getOrDefault(description.labels(), List.of());
+    }
+
+    private void add(Kind kind, Description description, Source source) {
+        groups.computeIfAbsent(description.name(), name -> new Group(description, kind))
+                .sources
+                .computeIfAbsent(description.labels(), labels -> new ArrayList<>())
+                .add(source);
+    }
+}

@@ -1,0 +1,191 @@
+package dev.parallax.recorder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class CatalogTest {
+    private static final Description DURATION = Description.of("http.server.request.duration", "How long.");
+    private static final Description BYTES = Description.of("http.server.response.body.size", "By", "How large.");
+    private static final Description COUNT = Description.of("messages", "{message}", "How many.");
+
+    private final Catalog catalog = new Catalog();
+
+    @Test
+    void aNameAndItsBoundLabelsAreOneSeriesForWhoeverAsks() {
+        Recorder bound = catalog.durations(DURATION.with("port", "80").with("address", "a"));
+        assertSame(bound, catalog.durations(DURATION.with(Map.of("address", "a", "port", "80"))));
+        Labelled labelled = catalog.durations(DURATION.with("port", "81"), 10, "method");
+        assertSame(labelled, catalog.durations(DURATION.with("port", "81"), 20, "method"));
+        Counter counter = catalog.counter(COUNT);
+        assertSame(counter, catalog.counter(COUNT));
+        bound.record(2_000);
+        labelled.row("GET").record(3_000);
+        counter.add(3);
+        counter.add(1.5);
+        counter.add(-7);
+        counter.add(Double.NaN);
+        counter.add(Double.POSITIVE_INFINITY);
+        assertEquals(2, points("http.server.request.duration").size());
+        assertEquals(Map.of("port", "81", "method", "GET"), points("http.server.request.duration").get(1).labels());
+        assertEquals(List.of(new Family.Value(Map.of(), 4.5)), points("messages"));
+    }
+
+    @Test
+    void aNameHasOneKindAndOneUnitAndTheRefusalSaysWhich() {
+        catalog.durations(DURATION);
+        String message = refusal(() -> catalog.counter(DURATION.with("a", "b")));
+        assertEquals(
+                "http.server.request.duration is DURATIONS in \"s\" already, not COUNTER in \"s\"; give it another name",
+                message);
+        catalog.counter(COUNT);
+        assertTrue(refusal(() -> catalog.counter(Description.of("messages", "By", ""))).contains("{message}"));
+        assertTrue(refusal(() -> catalog.durations(BYTES)).contains("durations are in \"s\""));
+        assertTrue(refusal(() -> catalog.durations(DURATION, 10, "method")).contains("has the labels [], not [method]"));
+        assertTrue(refusal(() -> catalog.counters(COUNT.with("a", ""), 10, "a")).contains("bound already"));
+        assertTrue(refusal(() -> catalog.counters(COUNT.with("b", ""), 10)).contains("give one or more"));
+        assertEquals(2, catalog.read().size());
+        assertEquals(1, points("messages").size(), "what was refused leaves nothing behind");
+    }
+
+    @Test
+    void whatIsNullCountsAsEmpty() {
+        catalog.counter(new Description("messages", null, null, new HashMap<>()).with("queue", null));
+        assertEquals(Map.of("queue", ""), points("messages").get(0).labels());
+        assertEquals("", catalog.read().get(0).unit());
+    }
+
+    @Test
+    void whatIsBeyondTheLimitIsOneRowAndShownOnlyWhenThereIsSome() {
+        Rows<Counter> rows = catalog.counters(COUNT, 1, "queue", "kind");
+        rows.row("q", "k").increment();
+        assertEquals(List.of(new Family.Value(Map.of("queue", "q", "kind", "k"), 1)), points("messages"));
+        rows.row("r", "k").increment();
+        assertEquals(new Family.Value(Map.of("queue", "_OTHER", "kind", "_OTHER"), 1), points("messages").get(1));
+    }
+
+    @Test
+    void whatSeveralShowUnderTheSameLabelsIsAddedUpUntilTheyAreClosed() {
+        Recorder mine = new Recorder();
+        Recorder yours = new Recorder();
+        mine.record(1_000);
+        yours.record(3_000);
+        Registration first = catalog.durations(DURATION, mine);
+        catalog.durations(DURATION, mine);
+        catalog.durations(DURATION, yours);
+        Durations both = (Durations) ((Family.Spread) points(DURATION.name()).get(0)).distribution();
+        assertEquals(2, both.count());
+        assertEquals(4_000, both.sumNs());
+        first.close();
+        first.close();
+        assertEquals(1, ((Family.Spread) points(DURATION.name()).get(0)).distribution().count());
+        assertTrue(catalog.remove(DURATION.name(), Map.of()));
+        assertFalse(catalog.remove(DURATION.name(), Map.of()));
+        assertTrue(catalog.read().isEmpty());
+        catalog.counter(DURATION);
+    }
+
+    /** Absent is not zero, and one that throws takes nothing from the others. */
+    @Test
+    void aGaugeThatCannotTellIsAbsent() {
+        Description pool = Description.of("pool.share", "1", "");
+        catalog.gauge(pool.with("pool", "a"), () -> Double.NaN);
+        catalog.gauge(pool.with("pool", "b"), () -> {
+            throw new IllegalStateException("closed");
+        });
+        catalog.gauge(pool.with("pool", "c"), () -> 0.5);
+        catalog.upDown(COUNT, () -> 2);
+        catalog.upDown(COUNT).add(3);
+        // What cannot be added up is not: the first is told.
+        catalog.gauge(pool.with("pool", "c"), () -> 0.25);
+        assertEquals(List.of(new Family.Value(Map.of("pool", "c"), 0.5)), points("pool.share"));
+        assertEquals(List.of(new Family.Value(Map.of(), 5)), points("messages"));
+    }
+
+    /** If this fails, a server shows minus one request in progress. */
+    @Test
+    void requestsInProgressAreNeverLessThanThereAreAndExactInTheEnd() throws InterruptedException {
+        UpDownCounter active = catalog.upDown(COUNT);
+        active.increment();
+        List<Thread> threads = new ArrayList<>();
+        for (int n = 0; n < 3; n++) {
+            Thread thread = new Thread(() -> {
+                for (int i = 0; i < 500_000; i++) {
+                    active.increment();
+                    active.decrement();
+                }
+            });
+            threads.add(thread);
+            thread.start();
+        }
+        while (threads.stream().anyMatch(Thread::isAlive)) {
+            double now = ((Family.Value) points("messages").get(0)).value();
+            assertTrue(now >= 1, () -> "" + now);
+        }
+        assertEquals(1, active.now());
+    }
+
+    @Test
+    void everyReadingIsOneThatWasAndTheLastHasAll() throws InterruptedException {
+        Labelled durations = catalog.durations(DURATION, 100, "a", "b", "c", "d");
+        Rows<Counter> counters = catalog.counters(COUNT, 100, "a");
+        Rows<AmountRecorder> amounts = catalog.amounts(BYTES, 5, "a");
+        int records = 300_000;
+        List<Thread> threads = new ArrayList<>();
+        for (int n = 0; n < 3; n++) {
+            Thread thread = new Thread(() -> {
+                String[] values = {"x", "y", "z", null};
+                for (int i = 0; i < records; i++) {
+                    values[3] = Integer.toString(i % 10);
+                    durations.rowOf(values).record(1_234);
+                    counters.row(values[3]).increment();
+                    amounts.row(values[3]).record(10_000L);
+                }
+            });
+            threads.add(thread);
+            thread.start();
+        }
+        double last = 0;
+        while (threads.stream().anyMatch(Thread::isAlive)) {
+            double sum = 0;
+            for (Family family : catalog.read()) {
+                for (Family.Point point : family.points()) {
+                    if (point instanceof Family.Value value) {
+                        sum += value.value();
+                    } else if (((Family.Spread) point).distribution() instanceof Durations spread) {
+                        assertEquals(spread.count() * 1_234, spread.sumNs());
+                    } else {
+                        Distribution spread = ((Family.Spread) point).distribution();
+                        assertEquals(spread.count() * 10_000.0, spread.sum());
+                    }
+                }
+            }
+            assertTrue(sum >= last);
+            last = sum;
+        }
+        assertEquals(3 * records, count(DURATION.name()));
+        assertEquals(3 * records, count(BYTES.name()));
+        assertEquals(6, points(BYTES.name()).size());
+        assertEquals(3.0 * records, points("messages").stream().mapToDouble(p -> ((Family.Value) p).value()).sum());
+    }
+
+    private long count(String name) {
+        return points(name).stream().mapToLong(p -> ((Family.Spread) p).distribution().count()).sum();
+    }
+
+    private List<Family.Point> points(String name) {
+        return catalog.read().stream().filter(f -> f.name().equals(name)).findAny().orElseThrow().points();
+    }
+
+    private static String refusal(Runnable refused) {
+        return assertThrows(IllegalArgumentException.class, refused::run).getMessage();
+    }
+}

@@ -1,0 +1,91 @@
+package dev.parallax.recorder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class RowsTest {
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    @Test
+    void sevenLabelsTellRowsApartByEachOfThem() {
+        Rows<Counter> rows = new Rows<>(100, Counter::new, "a", "b", "c", "d", "e", "f", "g");
+        String[] values = {"1", "2", "3", "4", "5", "6", "7"};
+        Counter first = rows.rowOf(values);
+        for (int n = 0; n < values.length; n++) {
+            String before = values[n];
+            values[n] = "x";
+            Counter another = rows.rowOf(values);
+            assertNotSame(first, another);
+            // The array is the caller's: a row does not change with it.
+            assertSame(another, rows.rowOf(values.clone()));
+            values[n] = before;
+        }
+        assertSame(first, rows.rowOf(new String[] {new String("1"), "2", "3", "4", "5", "6", "7"}));
+        assertEquals(8, rows.rows().size());
+        assertEquals(List.of("1", "2", "3", "4", "5", "6", "7"), rows.rows().get(0).values());
+    }
+
+    @Test
+    void allFormsOfALookUpFindTheSameRow() {
+        Rows<Counter> rows = new Rows<>(100, Counter::new, "a", "b", "c", "d", "e");
+        Counter two = rows.row("1", "2");
+        assertSame(two, rows.row("1", "2", null));
+        assertSame(two, rows.rowOf(new String[] {"1", "2"}));
+        assertSame(two, rows.rowOf(new String[] {"1", "2", "", null, ""}));
+        Counter last = rows.rowOf(new String[] {"1", "2", "", "", "5"});
+        assertNotSame(two, last);
+        assertSame(two, rows.row("1", "2", ""));
+        assertEquals(2, rows.rows().size());
+        Rows<Counter> one = new Rows<>(100, Counter::new, "a");
+        assertSame(one.row("1"), one.row("1", "too many"));
+        assertSame(one.row("1"), one.rowOf(new String[] {"1", "too many"}));
+        assertEquals(1, one.rows().size());
+    }
+
+    @Test
+    void whatIsBeyondTheLimitIsCountedTogether() {
+        Rows<Counter> rows = new Rows<>(3, Counter::new, "a", "b", "c", "d");
+        String[] values = new String[4];
+        for (int i = 0; i < 10; i++) {
+            values[3] = "" + i;
+            rows.rowOf(values).increment();
+        }
+        assertEquals(3, rows.rows().size());
+        assertEquals(7, rows.other().total());
+    }
+
+    @Test
+    void aLabelHasOneName() {
+        assertThrows(IllegalArgumentException.class, () -> new Rows<>(3, Counter::new));
+        assertThrows(IllegalArgumentException.class, () -> new Rows<>(3, Counter::new, "a", "b", "a"));
+    }
+
+    /** If this fails, each request of a server feeds its collector. */
+    @Test
+    void aLookUpOfWhatWasSeenBeforeTakesNoMemory() {
+        Rows<Counter> rows = new Rows<>(4, Counter::new, "a", "b", "c", "d", "e");
+        Labelled labelled = new Labelled(4, "a", "b", "c");
+        String[] values = new String[5];
+        String[] texts = {"GET", "POST", "/items", "/orders", "200", "500", "beyond", "the", "limit"};
+        long least = Long.MAX_VALUE;
+        // The best of several: compilation of what runs here counts for this thread as well.
+        for (int round = 0; round < 20; round++) {
+            long before = THREADS.getCurrentThreadAllocatedBytes();
+            for (int i = 0; i < 10_000; i++) {
+                values[0] = texts[i % texts.length];
+                values[4] = texts[i % 3];
+                rows.rowOf(values).increment();
+                labelled.row(values[0], values[4], null).record(1_000 + i);
+            }
+            least = Math.min(least, THREADS.getCurrentThreadAllocatedBytes() - before);
+        }
+        assertEquals(0, least);
+    }
+}

@@ -1,0 +1,75 @@
+package dev.parallax.springboot;
+
+import com.zaxxer.hikari.HikariDataSource;
+import dev.parallax.hikaricp.MeasuredDataSource;
+import dev.parallax.hikaricp.MeasuredPool;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.Map;
+import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.config.DestructionAwareBeanPostProcessor;
+
+/**
+ * Data sources of HikariCP. One whose pool has not started is replaced by a {@link MeasuredDataSource} of the same
+ * configuration, which starts when the first would have. A pool that runs, and a kind of the application's own, stays what
+ * it is behind a proxy of its class.
+ */
+final class DataSources extends MeasuringPostProcessor implements DestructionAwareBeanPostProcessor {
+    private final ObjectProvider<MeasuredPools> pools;
+    private final ConfigurableListableBeanFactory beans;
+
+    /** By the bean that Spring made, which is the one that it is going to close. */
+    private final Map<Object, MeasuredDataSource> replacements = Collections.synchronizedMap(new IdentityHashMap<>());
+
+    DataSources(ObjectProvider<MeasuredPools> pools, ConfigurableListableBeanFactory beans) {
+        this.pools = pools;
+        this.beans = beans;
+    }
+
+    @Override
+    Object measured(Object bean, String name) {
+        if (!(bean instanceof HikariDataSource source) || source.isClosed() || isOneOfMany(name)) {
+            return bean;
+        }
+        if (bean instanceof MeasuredDataSource measured) {
+            pools.getObject().add(name, source.getPoolName(), measured.metrics());
+            return bean;
+        }
+        if (source.getClass() == HikariDataSource.class && source.getHikariPoolMXBean() == null) {
+            MeasuredDataSource measured = new MeasuredDataSource();
+            source.copyStateTo(measured);
+            pools.getObject().add(name, source.getPoolName(), measured.metrics());
+            replacements.put(source, measured);
+            return measured;
+        }
+        MeasuredPool measured = new MeasuredPool(source);
+        Object proxy = PoolProxy.of(source, measured);
+        pools.getObject().add(name, source.getPoolName(), measured.metrics());
+        return proxy;
+    }
+
+    /** A prototype: nobody would ever take it from the list of those that are measured. */
+    private boolean isOneOfMany(String name) {
+        return beans.containsBeanDefinition(name) && beans.getMergedBeanDefinition(name).isPrototype();
+    }
+
+    @Override
+    public boolean requiresDestruction(Object bean) {
+        return replacements.containsKey(bean);
+    }
+
+    @Override
+    public void postProcessBeforeDestruction(Object bean, String name) {
+        MeasuredDataSource measured = replacements.remove(bean);
+        if (measured != null && !isKeptOpen(name)) {
+            measured.close();
+        }
+    }
+
+    /** {@code @Bean(destroyMethod = "")}: then Spring would not close the one that it made either. */
+    private boolean isKeptOpen(String name) {
+        return beans.containsBeanDefinition(name)
+                && "".equals(beans.getMergedBeanDefinition(name).getDestroyMethodName());
+    }
+}

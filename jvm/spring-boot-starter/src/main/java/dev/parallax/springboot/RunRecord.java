@@ -1,0 +1,197 @@
+package dev.parallax.springboot;
+
+import dev.parallax.recorder.Catalog;
+import dev.parallax.recorder.Durations;
+import dev.parallax.recorder.Family;
+import dev.parallax.recorder.JvmFacts;
+import dev.parallax.recorder.RecordFolder;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.springframework.context.SmartLifecycle;
+
+/**
+ * Writes the durations of a catalog as a run record, an interval after the other, from the application's start to its stop.
+ * Each start makes a folder of its own, named by its time and process, within the one that is given. Counts and gauges are
+ * not in it.
+ *
+ * <p>Cost: a thread that wakes once an interval and reads all series. A folder that cannot be written is told once.
+ */
+final class RunRecord implements SmartLifecycle, Runnable {
+    private static final DateTimeFormatter STAMP = DateTimeFormatter.ofPattern("yyyyMMdd-HHmmss-SSS").withZone(ZoneOffset.UTC);
+
+    /** Of a folder's 256; a catalog that grows without an end has labels that should not be. */
+    private static final int LOGS_MAX = 200;
+
+    /** Of a log's name, that a number may be added to. */
+    private static final int NAME_MAX = 90;
+
+    private final Catalog catalog;
+    private final Path parent;
+    private final Duration interval;
+
+    /** By the log's name, what it is of: grows, and is written anew at the end. */
+    private final Map<String, String> series = new ConcurrentSkipListMap<>();
+
+    private final Map<String, String> names = new HashMap<>();
+    private Map<String, Durations> before = Map.of();
+    private RecordFolder folder;
+    private long zeroNs;
+    private long lastNs;
+    private boolean hasFailed;
+    private boolean isFull;
+    private CountDownLatch end;
+    private volatile Thread thread;
+
+    RunRecord(Catalog catalog, Path parent, Duration interval) {
+        this.catalog = catalog;
+        this.parent = parent;
+        this.interval = interval;
+    }
+
+    @Override
+    public synchronized void start() {
+        if (thread != null) {
+            return;
+        }
+        try {
+            JvmFacts facts = JvmFacts.ofThisJvm(series);
+            String name = "jvm-" + STAMP.format(facts.zero()) + "-" + ProcessHandle.current().pid();
+            before = read();
+            folder = new RecordFolder(parent.resolve(name), facts);
+            zeroNs = facts.zeroMonotonicNs();
+            lastNs = 0;
+            end = new CountDownLatch(1);
+            Thread started = new Thread(this, "parallax-record");
+            started.setDaemon(true);
+            started.start();
+            thread = started;
+        } catch (IOException | RuntimeException e) {
+            MeasuringPostProcessor.warn("no run record in " + parent, e);
+        }
+    }
+
+    @Override
+    public void run() {
+        try {
+            while (!end.await(interval.toMillis(), TimeUnit.MILLISECONDS)) {
+                write();
+            }
+        } catch (InterruptedException e) {
+            // Nobody does that; if somebody did, what is written so far is a record.
+        }
+    }
+
+    private synchronized void write() {
+        try {
+            long nowNs = System.nanoTime() - zeroNs;
+            Map<String, Durations> now = read();
+            Map<String, Durations> logs = new LinkedHashMap<>();
+            now.forEach((name, durations) -> logs.put(name, since(durations, before.get(name))));
+            folder.append(lastNs, nowNs - lastNs, logs);
+            before = now;
+            lastNs = nowNs;
+        } catch (IOException | RuntimeException e) {
+            // What could not be written now is within the next interval.
+            if (!hasFailed) {
+                MeasuringPostProcessor.warn("an interval of the run record in " + parent + " is not written", e);
+            }
+            hasFailed = true;
+        }
+    }
+
+    private static Durations since(Durations now, Durations before) {
+        // Fewer than before: another series has taken the name, as that of a pool that was made anew.
+        return before == null || now.count() < before.count() ? now : now.since(before);
+    }
+
+    private Map<String, Durations> read() {
+        Map<String, Durations> logs = new LinkedHashMap<>();
+        for (Family family : catalog.read()) {
+            for (Family.Point point : family.points()) {
+                if (point instanceof Family.Spread spread && spread.distribution() instanceof Durations durations) {
+                    String name = name(family, spread.labels());
+                    if (name != null) {
+                        logs.put(name, durations);
+                    }
+                }
+            }
+        }
+        return logs;
+    }
+
+    /** The log of a series; null where there are too many. */
+    private String name(Family family, Map<String, String> labels) {
+        String what = family.name() + labels;
+        String known = names.get(what);
+        if (known != null) {
+            return known;
+        }
+        if (names.size() >= LOGS_MAX) {
+            if (!isFull) {
+                MeasuringPostProcessor.warn("the run record in " + parent, "has " + LOGS_MAX + " logs, and no more");
+            }
+            isFull = true;
+            return null;
+        }
+        StringBuilder words = new StringBuilder(family.name());
+        labels.values().stream().filter(value -> !value.isEmpty()).forEach(value -> words.append('-').append(value));
+        String name = words.toString().replaceAll("[^a-zA-Z0-9_.-]", "_");
+        name = name.substring(0, Math.min(name.length(), NAME_MAX));
+        if (!Character.isLetter(name.charAt(0))) {
+            name = "x" + name.substring(1);
+        }
+        String free = name;
+        for (int n = 2; series.containsKey(free) || free.endsWith(".hlog"); n++) {
+            free = name + "-" + n;
+        }
+        names.put(what, free);
+        series.put(free, what + ": " + family.help());
+        return free;
+    }
+
+    @Override
+    public void stop() {
+        Thread stopped = thread;
+        if (stopped == null) {
+            return;
+        }
+        thread = null;
+        // Neither by an interrupt nor with one pending: it would close the files that are written to.
+        boolean isInterrupted = Thread.interrupted();
+        end.countDown();
+        try {
+            stopped.join();
+        } catch (InterruptedException e) {
+            isInterrupted = true;
+        }
+        write();
+        try (RecordFolder done = folder) {
+            done.finish(lastNs);
+        } catch (IOException | RuntimeException e) {
+            MeasuringPostProcessor.warn("the run record in " + parent + " is not finished", e);
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    public boolean isRunning() {
+        return thread != null;
+    }
+
+    /** The first to start and the last to stop. */
+    @Override
+    public int getPhase() {
+        return Integer.MIN_VALUE;
+    }
+}

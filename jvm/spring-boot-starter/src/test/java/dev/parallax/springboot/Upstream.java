@@ -1,0 +1,73 @@
+package dev.parallax.springboot;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/** A real server on loopback that waits so many milliseconds before it answers: {@code /head=100,size=10}. */
+final class Upstream implements AutoCloseable {
+    static {
+        // Or the second write of an answer waits for the 40 ms of the client's delayed acknowledgement.
+        System.setProperty("sun.net.httpserver.nodelay", "true");
+    }
+
+    private final ExecutorService threads = Executors.newCachedThreadPool();
+    private final HttpServer server;
+    private final String scheme;
+
+    Upstream() throws IOException {
+        this(HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0), "http");
+    }
+
+    Upstream(HttpServer server, String scheme) {
+        this.server = server;
+        this.scheme = scheme;
+        server.setExecutor(threads);
+        server.createContext("/", this::answer);
+        server.start();
+    }
+
+    int port() {
+        return server.getAddress().getPort();
+    }
+
+    String url(String what) {
+        return scheme + "://localhost:" + port() + "/" + what;
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+        threads.shutdownNow();
+    }
+
+    private void answer(HttpExchange exchange) throws IOException {
+        String path = exchange.getRequestURI().getPath();
+        exchange.getRequestBody().readAllBytes();
+        try (exchange) {
+            Thread.sleep(number(path, "head", 0));
+            byte[] answer = "x".repeat(number(path, "size", 2)).getBytes();
+            exchange.getResponseHeaders().add("Content-Type", "text/plain");
+            exchange.sendResponseHeaders(200, answer.length);
+            try (OutputStream body = exchange.getResponseBody()) {
+                body.write(answer);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static int number(String path, String name, int otherwise) {
+        for (String part : path.substring(1).split(",")) {
+            if (part.startsWith(name + "=")) {
+                return Integer.parseInt(part.substring(name.length() + 1));
+            }
+        }
+        return otherwise;
+    }
+}

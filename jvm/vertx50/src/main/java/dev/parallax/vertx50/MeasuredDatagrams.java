@@ -1,0 +1,35 @@
+package dev.parallax.vertx50;
+
+import dev.parallax.vertx.Datagrams;
+import dev.parallax.vertx.SeriesOptions;
+import io.vertx.core.net.SocketAddress;
+import io.vertx.core.spi.metrics.DatagramSocketMetrics;
+
+/** A socket for datagrams. */
+final class MeasuredDatagrams implements DatagramSocketMetrics {
+    private final Datagrams datagrams;
+
+    MeasuredDatagrams(SeriesOptions options) {
+        datagrams = new Datagrams(options);
+    }
+
+    @Override
+    public void listening(String name, SocketAddress local) {
+        datagrams.listens(Addresses.text(local, name));
+    }
+
+    @Override
+    public void bytesRead(Void socket, SocketAddress remote, long bytes) {
+        datagrams.read(bytes);
+    }
+
+    @Override
+    public void bytesWritten(Void socket, SocketAddress remote, long bytes) {
+        datagrams.written(bytes);
+    }
+
+    @Override
+    public void exceptionOccurred(Void socket, SocketAddress remote, Throwable thrown) {
+        datagrams.failed(thrown);
+    }
+}
