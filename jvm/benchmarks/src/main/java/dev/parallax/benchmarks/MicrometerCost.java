@@ -16,7 +16,10 @@ import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
-/** The same code of an application, on Micrometer's registry for Prometheus and on ours, all threads on one meter. */
+/**
+ * The same code of an application, on Micrometer's registry for Prometheus and on ours, all threads on one meter. Run by
+ * {@code java -jar benchmarks.jar MicrometerCost}.
+ */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class MicrometerCost {

@@ -33,7 +33,8 @@ import org.openjdk.jmh.annotations.State;
 
 /**
  * What it costs to read 10,000 series of durations, each of which has a new record since it was last read: the catalog alone,
- * what a bridge makes of it, the bytes of a scrape, and Micrometer's own registry with as many timers.
+ * what a bridge makes of it, the bytes of a scrape, and Micrometer's own registry with as many timers. Run by {@code java
+ * -cp benchmarks.jar org.openjdk.jmh.Main ScrapeCost}.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.MILLISECONDS)

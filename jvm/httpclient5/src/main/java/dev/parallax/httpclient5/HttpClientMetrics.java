@@ -171,14 +171,12 @@ public final class HttpClientMetrics {
      * @return until when it is shown
      */
     public Registration showIn(Catalog catalog, Map<String, String> labels) {
-        Showing showing = new Showing(catalog, labels);
         // Names that the catalog has for something else are refused here, not when a request finds a new server.
-        try {
-            showing.show(other);
-        } finally {
-            showing.close();
+        try (Showing trial = new Showing(catalog, labels)) {
+            trial.showPools();
+            trial.show(other);
         }
-        showing = new Showing(catalog, labels);
+        Showing showing = new Showing(catalog, labels);
         showing.showPools();
         // From here on a new server is shown by who adds it; what is shown twice is there once.
         showings.add(showing);

@@ -130,7 +130,7 @@ public final class CatalogCollector implements MultiCollector {
         for (Family family : catalog.read()) {
             try {
                 Unit unit = Names.unit(family.unit(), family.kind());
-                String name = Names.metric(family.name(), unit);
+                String name = Names.metric(family.name(), unit, family.kind());
                 if (!family.points().isEmpty() && claim(claims, family, name)) {
                     String help = family.help().isBlank() ? null : family.help();
                     snapshots.add(snapshot(family, new MetricMetadata(name, help, unit)));

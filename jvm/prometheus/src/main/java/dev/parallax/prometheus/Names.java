@@ -37,9 +37,12 @@ final class Names {
 
     private Names() {}
 
-    /** Without the suffixes of a kind, which the client adds. */
-    static String metric(String name, Unit unit) {
-        return PrometheusNaming.sanitizeMetricName(legacy(name, ":"), unit);
+    /** Without the suffixes of a kind where the client adds them. A gauge has none to add: its name is its own. */
+    static String metric(String name, Unit unit, Kind kind) {
+        String plain = legacy(name, ":");
+        return kind == Kind.GAUGE || kind == Kind.UP_DOWN
+                ? PrometheusNaming.normalizeMetricName(plain, unit)
+                : PrometheusNaming.sanitizeMetricName(plain, unit);
     }
 
     /** Null where a series has none that a name would tell. */

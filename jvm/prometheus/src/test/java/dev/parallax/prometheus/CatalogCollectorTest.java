@@ -45,6 +45,8 @@ class CatalogCollectorTest {
         catalog.counter(Description.of("db.client.connection.timeouts", "{timeout}", "")).add(3);
         catalog.counter(Description.of("messages.total", "", "")).increment();
         catalog.upDown(Description.of("http.server.active_requests", "{request}", "").with("le", "x").with("e", "")).add(2);
+        catalog.gauge(Description.of("jvm.memory.total", "By", ""), () -> 4);
+        catalog.gauge(Description.of("build.info", "", ""), () -> 1);
         catalog.gauge(Description.of("jvm.cpu.utilization", "1", ""), () -> 0.25);
         catalog.gauge(Description.of("net.speed", "MBy/s", ""), () -> 7);
         catalog.counter(Description.of("net.io", "By", ""), () -> 9);
@@ -55,6 +57,8 @@ class CatalogCollectorTest {
         assertEquals(3, text.get("db_client_connection_timeouts_total"));
         assertEquals(1, text.get("messages_total"));
         assertEquals(2, text.get("http_server_active_requests{exported_le=\"x\"}"));
+        assertEquals(4, text.get("jvm_memory_total_bytes"));
+        assertEquals(1, text.get("build_info"));
         assertEquals(0.25, text.get("jvm_cpu_utilization_ratio"));
         assertEquals(7, text.get("net_speed_megabytes_per_second"));
         assertEquals(9, text.get("net_io_bytes_total"));
@@ -70,6 +74,7 @@ class CatalogCollectorTest {
         catalog.counter(Description.of("a_b", "", "")).add(2);
         catalog.durations(Description.of("c", "")).record(1);
         catalog.gauge(Description.of("c_seconds_count", "", ""), () -> 5);
+        catalog.gauge(Description.of("a.b.total", "", ""), () -> 5);
         catalog.upDown(Description.of("d", "", "").with("x.y", "1")).add(1);
         catalog.upDown(Description.of("d", "", "").with("x_y", "1")).add(2);
         catalog.upDown(Description.of("d", "", "").with("x.y", "1").with("x_y", "2")).add(3);

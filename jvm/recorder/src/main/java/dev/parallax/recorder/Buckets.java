@@ -178,7 +178,10 @@ final class Buckets {
 
         private Known() {}
 
-        /** How many boundaries from that of 1 on lie below {@code value}, less one; {@code mantissas} are those of a power of two. */
+        /**
+         * How many boundaries from that of 1 on lie below {@code value}, less one; {@code mantissas} are those of a power of
+         * two.
+         */
         private static int last(long value, long[] mantissas) {
             int exponent = 63 - Long.numberOfLeadingZeros(value);
             long mantissa = value << (63 - exponent);

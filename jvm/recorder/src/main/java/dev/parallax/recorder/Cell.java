@@ -166,6 +166,11 @@ final class Cell {
         CLAIMED.setRelease(this, false);
     }
 
+    /** Whether there is something to take. What comes meanwhile is for the next time. */
+    boolean hasNew() {
+        return PAGE.getAcquire(this) != known || taken[Page.VERSION] != known.version();
+    }
+
     /**
      * Adds to {@code into} what was recorded since the last time. The caller is the only reader.
      *

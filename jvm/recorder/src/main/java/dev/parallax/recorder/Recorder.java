@@ -41,9 +41,9 @@ public final class Recorder {
     /** Guards what is below, which is the readers'. */
     private final Object reading = new Object();
 
-    private final Tally total = new Tally();
+    private Tally total = new Tally();
 
-    /** What was handed out last, and is again while nothing is new. */
+    /** The total as it was handed out, and is again while nothing is new; null while it is being made. */
     private Durations known = Durations.NONE;
 
     private long late;
@@ -202,7 +202,12 @@ public final class Recorder {
             List<Cell> live = new ArrayList<>();
             List<Cell> ended = new ArrayList<>();
             sort(live, ended);
-            long before = total.takes;
+            if (known != null && ended.isEmpty() && live.stream().noneMatch(Cell::hasNew)) {
+                return known;
+            }
+            // Who has the last one keeps it as it was.
+            total = total.copy();
+            known = null;
             for (Cell cell : ended) {
                 cell.takeLast(total);
             }
@@ -211,9 +216,7 @@ public final class Recorder {
                     late++;
                 }
             }
-            if (total.takes != before) {
-                known = new Durations(total.copy());
-            }
+            known = new Durations(total);
             return known;
         }
     }

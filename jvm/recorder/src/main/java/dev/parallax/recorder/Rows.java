@@ -23,7 +23,11 @@ public final class Rows<T> {
     /** What a combination of labels can be told apart by without a loop; as many have fields of their own. */
     private static final int SPREAD = 3;
 
-    /** Open addressing, at most a quarter full; replaced as a whole. */
+    /**
+     * Open addressing, at most a quarter full; replaced as a whole when it would be more. Its places are written in order
+     * under a lock and read without one: who does not see a new one takes the lock and finds it. All of a place is final,
+     * so who sees one sees all of it (JLS 17.5).
+     */
     private volatile Place<T>[] table = places(8);
 
     /** No row is added from here on. */
@@ -194,17 +198,23 @@ public final class Rows<T> {
                 return other;
             }
             Place<T> added = new Place<>(values, maker.get());
-            Place<T>[] wider = places(Math.max(8, Integer.highestOneBit(8 * (rows.size() + 1))));
-            for (Place<T> place : table) {
-                if (place != null) {
-                    wider[indexOf(wider, place.values, values.length)] = place;
-                }
+            if (4 * (rows.size() + 1) > table.length) {
+                table = wider(table);
             }
-            wider[indexOf(wider, values, values.length)] = added;
+            table[indexOf(table, values, values.length)] = added;
             rows.add(new Row<>(List.of(values), added.series));
-            table = wider;
             return added.series;
         }
+    }
+
+    private static <T> Place<T>[] wider(Place<T>[] table) {
+        Place<T>[] wider = places(2 * table.length);
+        for (Place<T> place : table) {
+            if (place != null) {
+                wider[indexOf(wider, place.values, place.values.length)] = place;
+            }
+        }
+        return wider;
     }
 
     private static String text(String value) {

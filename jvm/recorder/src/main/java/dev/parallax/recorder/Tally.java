@@ -21,9 +21,6 @@ final class Tally {
     long outOfRange;
     long unusable;
 
-    /** How often something was taken from a page. */
-    long takes;
-
     /** Adds all that stands in a page. */
     void add(Page page) {
         long[] slots = page.slots;
@@ -71,7 +68,6 @@ final class Tally {
     }
 
     private void addHead(long[] slots, long[] taken) {
-        takes++;
         addSum(0, slots[Page.SUM] - (taken == null ? 0 : taken[Page.SUM]));
         outOfRange += slots[Page.OUT_OF_RANGE] - (taken == null ? 0 : taken[Page.OUT_OF_RANGE]);
         unusable += slots[Page.UNUSABLE] - (taken == null ? 0 : taken[Page.UNUSABLE]);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -59,6 +60,36 @@ class RowsTest {
         }
         assertEquals(3, rows.rows().size());
         assertEquals(7, rows.other().total());
+    }
+
+    /** Threads that find the same new labels at once count in one row. */
+    @Test
+    void rowsThatComeWhileOthersAreFoundAreFoundByAll() throws InterruptedException {
+        int labels = 20_000;
+        Rows<Counter> rows = new Rows<>(labels, Counter::new, "a", "b", "c", "d");
+        List<Thread> threads = new ArrayList<>();
+        for (int n = 0; n < 3; n++) {
+            Thread thread = new Thread(() -> {
+                String[] values = {"x", "y", "z", null};
+                for (int i = 0; i < labels; i++) {
+                    values[3] = Integer.toString(i);
+                    rows.rowOf(values).increment();
+                    values[3] = Integer.toString(i / 2);
+                    rows.rowOf(values).increment();
+                }
+            });
+            threads.add(thread);
+            thread.start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertEquals(labels, rows.rows().size());
+        for (int i = 0; i < labels; i++) {
+            String[] values = {"x", "y", "z", Integer.toString(i)};
+            assertEquals(i < labels / 2 ? 9 : 3, rows.rowOf(values).total());
+        }
+        assertEquals(0, rows.other().total());
     }
 
     @Test
