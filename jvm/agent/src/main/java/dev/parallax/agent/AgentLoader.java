@@ -56,6 +56,10 @@ public final class AgentLoader extends ClassLoader {
 
     @Override
     protected Class<?> findClass(String name) throws ClassNotFoundException {
+        if (name.equals(AgentLoader.class.getName())) {
+            // What it loads may name it.
+            return AgentLoader.class;
+        }
         byte[] code = code(name);
         if (code == null) {
             throw new ClassNotFoundException(name);

@@ -14,6 +14,9 @@ import java.util.StringJoiner;
  * @param detail what the flight recorder says of it; empty when nothing
  */
 public record Hiccup(boolean isVirtual, long beginNs, long lengthNs, Map<Cause, Long> parts, String detail) {
+    /** What rounds to nothing is not printed. */
+    private static final long LEAST_NS = 50_000;
+
     /**
      * For people.
      *
@@ -22,6 +25,7 @@ public record Hiccup(boolean isVirtual, long beginNs, long lengthNs, Map<Cause, 
     public String line() {
         StringJoiner causes = new StringJoiner(", ");
         parts.entrySet().stream()
+                .filter(part -> part.getValue() >= LEAST_NS)
                 .sorted((a, b) -> Long.compare(b.getValue(), a.getValue()))
                 .forEach(part -> causes.add(part.getKey().title() + " " + ms(part.getValue())));
         return (isVirtual ? "virtual threads' hiccup of " : "hiccup of ") + ms(lengthNs) + ": " + causes

@@ -96,7 +96,7 @@ final class Verdicts {
 
     private Map<Cause, Long> ofPlatform(Raw raw) {
         Division division = new Division(raw.lengthNs());
-        division.take(Cause.SAFEPOINT, raw.safepointNs());
+        division.take(Cause.SAFEPOINT, safepointNs(raw));
         long ready = Math.min(raw.runQueueNs().orElse(0), division.leftNs);
         long throttled = Math.min(raw.throttledNs().orElse(0), ready);
         division.take(Cause.THROTTLED, throttled);
@@ -110,10 +110,15 @@ final class Verdicts {
         return division.end(Cause.UNEXPLAINED);
     }
 
+    /** Either is exact; the counters may lack the end of a pause, and the flight recorder may not be there. */
+    private long safepointNs(Raw raw) {
+        return Math.max(raw.safepointNs(), pauses.coveredNs(raw.beginNs(), raw.endNs()));
+    }
+
     /** What held the platform's thread up at the same time held this one up; the rest is the carriers'. */
     private Map<Cause, Long> ofVirtual(Raw raw) {
         Division division = new Division(raw.lengthNs());
-        division.take(Cause.SAFEPOINT, raw.safepointNs());
+        division.take(Cause.SAFEPOINT, safepointNs(raw));
         List<Raw> others;
         synchronized (pending) {
             others = List.copyOf(recent);

@@ -35,7 +35,8 @@ final class Running {
     static Running begin(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
         PauseClock clock = PauseClock.open(instrumentation);
         if (!clock.way().isExact()) {
-            Say.line("pauses are told by " + clock.way() + ", which lacks " + clock.way().lacks());
+            Say.line("pauses are told by " + clock.way() + ", which lacks " + clock.way().lacks() + "; "
+                    + String.join("; ", clock.notUsed()));
         }
         Running running = new Running(options, clock);
         running.sources.add(Weaving.begin(loader, instrumentation, options.libraries()));
