@@ -8,6 +8,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /** A program of these tests in a JVM of its own, with the agent as it is shipped. */
 final class AgentJvm {
@@ -45,14 +47,20 @@ final class AgentJvm {
 
     /** All of ours is left out: an application has none of it. */
     static String applicationPath() {
-        List<String> path = new ArrayList<>();
-        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
-            boolean isOurs = entry.contains("parallax-") || entry.matches(".*/jvm/[a-z0-9]+/target/.*");
-            if (!isOurs) {
-                path.add(entry);
-            }
-        }
-        return String.join(File.pathSeparator, path);
+        return path("parallax-|/jvm/[a-z0-9]+/target/|byte-buddy");
+    }
+
+    /** Of an application that has our modules, but the agent. */
+    static String measuredPath() {
+        return path("parallax-agent|/jvm/agent/target/|byte-buddy");
+    }
+
+    private static String path(String without) {
+        Pattern leftOut = Pattern.compile(without);
+        return Pattern.compile(File.pathSeparator, Pattern.LITERAL)
+                .splitAsStream(System.getProperty("java.class.path"))
+                .filter(entry -> !leftOut.matcher(entry).find())
+                .collect(Collectors.joining(File.pathSeparator));
     }
 
     AgentJvm under(String... command) {

@@ -19,7 +19,7 @@ import org.apache.hc.core5.http.io.entity.EntityUtils;
 
 /**
  * An application: a pool of two, four callers at once. Arguments: the kind of client, the server's URL, how often a builder
- * builds before it builds the one that is used.
+ * builds before it builds the one that is used, the URL of a server that is only there to load the client's classes.
  */
 public final class HttpApplication {
     private static final int CALLERS = 4;
@@ -31,22 +31,24 @@ public final class HttpApplication {
         if (arguments[0].equals("classic")) {
             HttpClientBuilder builder = HttpClientBuilder.create()
                     .setConnectionManager(PoolingHttpClientConnectionManagerBuilder.create()
-                            .setMaxConnTotal(2)
+                            .setMaxConnTotal(4)
                             .setMaxConnPerRoute(2)
                             .build());
             for (int n = 0; n < builds; n++) {
                 builder.build();
             }
             try (CloseableHttpClient client = builder.build()) {
-                atOnce(() -> client.execute(new HttpGet(arguments[1]), response -> {
-                    EntityUtils.consume(response.getEntity());
-                    return response.getCode();
-                }));
+                for (String url : new String[] {arguments[3], arguments[1]}) {
+                    atOnce(() -> client.execute(new HttpGet(url), response -> {
+                        EntityUtils.consume(response.getEntity());
+                        return response.getCode();
+                    }));
+                }
             }
         } else {
             HttpAsyncClientBuilder builder = HttpAsyncClientBuilder.create()
                     .setConnectionManager(PoolingAsyncClientConnectionManagerBuilder.create()
-                            .setMaxConnTotal(2)
+                            .setMaxConnTotal(4)
                             .setMaxConnPerRoute(2)
                             .build());
             for (int n = 0; n < builds; n++) {
@@ -54,8 +56,10 @@ public final class HttpApplication {
             }
             try (CloseableHttpAsyncClient client = builder.build()) {
                 client.start();
-                SimpleHttpRequest request = SimpleRequestBuilder.get(arguments[1]).build();
-                atOnce(() -> client.execute(request, null).get().getCode());
+                for (String url : new String[] {arguments[3], arguments[1]}) {
+                    SimpleHttpRequest request = SimpleRequestBuilder.get(url).build();
+                    atOnce(() -> client.execute(request, null).get().getCode());
+                }
             }
         }
     }

@@ -28,7 +28,11 @@ final class Upstream implements AutoCloseable {
     }
 
     String url() {
-        return "http://localhost:" + server.getAddress().getPort() + "/";
+        return "http://localhost:" + port() + "/";
+    }
+
+    int port() {
+        return server.getAddress().getPort();
     }
 
     @Override

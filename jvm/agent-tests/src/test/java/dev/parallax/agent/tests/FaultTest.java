@@ -1,0 +1,189 @@
+package dev.parallax.agent.tests;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Something known happens, and the hiccups say what. If one of these fails, somebody looks for a cause in the wrong place.
+ *
+ * <p>This host has others to run, which is told as their doing and is none of the fault: so of all hiccup time 95 % has to
+ * have a cause, and of the fault's own time 95 % the right one.
+ */
+class FaultTest {
+    private static final double SHARE = 0.95;
+    private static final long STOP_MS = 300;
+    private static final int STOPS = 4;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void aCollectionIsASafepoint() throws Exception {
+        AgentJvm.Ended ended = run(jvm("-XX:+UseSerialGC", "-Xmx512m"), "", "collect");
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        double truth = ended.number("collections");
+        // Of each, the time before the next look was due is no hiccup: a millisecond of some hundred.
+        assertTrue(parts.getOrDefault("safepoint", 0.0) >= SHARE * truth - 10, truth + " ms, told " + parts);
+    }
+
+    @Test
+    void aStoppedProcessIsStopped() throws Exception {
+        AgentJvm jvm = jvm("-Xmx64m").start(options(""), FaultApplication.class, "wait", "4000");
+        jvm.until("ready");
+        double leastMs = 0;
+        for (int n = 0; n < STOPS; n++) {
+            signal("STOP", jvm.pid());
+            long stoppedNs = System.nanoTime();
+            Thread.sleep(STOP_MS);
+            leastMs += (System.nanoTime() - stoppedNs) / 1e6;
+            signal("CONT", jvm.pid());
+            Thread.sleep(STOP_MS);
+        }
+        jvm.end();
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        assertTrue(parts.getOrDefault("stopped", 0.0) >= SHARE * leastMs, leastMs + " ms, told " + parts);
+    }
+
+    @Test
+    void othersOnTheSameCpuAreTheRunQueue() throws Exception {
+        List<Process> hogs = new ArrayList<>();
+        try {
+            for (int i = 0; i < 6; i++) {
+                hogs.add(new ProcessBuilder("taskset", "-c", "0", "sh", "-c", "while :; do :; done").start());
+            }
+            run(jvm("-Xmx64m", "-XX:+UseSerialGC").under("taskset", "-c", "0", "nice", "-n", "5"), "", "burn", "2000");
+        } finally {
+            hogs.forEach(Process::destroyForcibly);
+        }
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        double all = sum(parts);
+        // The hypervisor takes CPUs from all, the hogs included; what it took is told by it.
+        double others = parts.getOrDefault("run_queue", 0.0) + parts.getOrDefault("stolen", 0.0);
+        assertTrue(all > 200 && others >= SHARE * (all - parts.getOrDefault("safepoint", 0.0)), parts.toString());
+        assertTrue(parts.getOrDefault("run_queue", 0.0) >= 0.5 * all, parts.toString());
+    }
+
+    @Test
+    void aQuotaIsThrottling() throws Exception {
+        try (Quota quota = new Quota(20)) {
+            long beforeNs = quota.throttledNs();
+            run(jvm("-Xmx64m", "-XX:+UseSerialGC").under(quota.command()), "", "burn", "2000");
+            double throttledMs = (quota.throttledNs() - beforeNs) / 1e6;
+            TreeMap<String, Double> parts = parts("jvm.hiccup");
+            explained(parts);
+            // One CPU's quota runs out at a time or both do, so the sum over CPUs is from one to two times the wait.
+            double told = parts.getOrDefault("throttled", 0.0);
+            assertTrue(told >= 0.45 * throttledMs && told <= throttledMs * 1.01, throttledMs + " ms, told " + parts);
+            assertTrue(told >= 0.7 * sum(parts), parts.toString());
+        }
+    }
+
+    /** The collector cannot keep up, so who wants memory waits for it; the meter does, too. */
+    @Test
+    void aWaitForMemoryIsAnAllocation() throws Exception {
+        run(jvm("-XX:+UseZGC", "-Xmx48m"), "", "fill", "3000");
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        assertTrue(parts.getOrDefault("allocation", 0.0) > 0, parts.toString());
+    }
+
+    @Test
+    void virtualThreadsThatKeepTheirCarriersArePinned() throws Exception {
+        if (Runtime.version().feature() < 21) {
+            run(jvm(), "", "wait", "300");
+            assertTrue(Logs.sums(folder.resolve("record"), "jvm.canary").isEmpty(), "there are no virtual threads");
+            return;
+        }
+        AgentJvm.Ended ended = run(
+                jvm("-Djdk.virtualThreadScheduler.parallelism=2", "-Djdk.virtualThreadScheduler.maxPoolSize=2"), "", "pin");
+        TreeMap<String, Double> parts = parts("jvm.canary");
+        double truth = ended.number("pinned");
+        // Both have to be there, and the second comes a little later.
+        assertTrue(parts.getOrDefault("pinned", 0.0) >= SHARE * truth - 25, truth + " ms, told " + parts);
+    }
+
+    private AgentJvm jvm(String... options) {
+        return new AgentJvm(folder).with(options);
+    }
+
+    private String options(String more) {
+        return "log=off,out=" + folder.resolve("record") + more;
+    }
+
+    private AgentJvm.Ended run(AgentJvm jvm, String more, String... arguments) throws Exception {
+        return jvm.run(options(more), FaultApplication.class, arguments);
+    }
+
+    private TreeMap<String, Double> parts(String series) throws IOException {
+        return Logs.sums(folder.resolve("record"), series + ".part-");
+    }
+
+    private static double sum(Map<String, Double> parts) {
+        return parts.values().stream().mapToDouble(ms -> ms).sum();
+    }
+
+    private static void explained(TreeMap<String, Double> parts) {
+        double unexplained = parts.getOrDefault("unexplained", 0.0);
+        assertTrue(unexplained <= (1 - SHARE) * sum(parts), "unexplained is too much of " + parts);
+    }
+
+    private static void signal(String name, long pid) throws Exception {
+        if (new ProcessBuilder("kill", "-" + name, Long.toString(pid)).start().waitFor() != 0) {
+            throw new AssertionError("cannot send SIG" + name);
+        }
+    }
+
+    /** A control group with a quota, of either version. */
+    private static final class Quota implements AutoCloseable {
+        private static final int PERIOD_US = 100_000;
+
+        private final boolean isFirst = Files.isDirectory(Path.of("/sys/fs/cgroup/cpu"));
+        private final Path group = Path.of("/sys/fs/cgroup", isFirst ? "cpu" : "", "parallax-agent-test-"
+                + ProcessHandle.current().pid());
+
+        Quota(int percent) throws IOException {
+            Files.createDirectory(group);
+            int us = PERIOD_US * percent / 100;
+            if (isFirst) {
+                Files.writeString(group.resolve("cpu.cfs_period_us"), Integer.toString(PERIOD_US));
+                Files.writeString(group.resolve("cpu.cfs_quota_us"), Integer.toString(us));
+            } else {
+                Files.writeString(group.resolve("cpu.max"), us + " " + PERIOD_US);
+            }
+        }
+
+        String[] command() {
+            return new String[] {"sh", "-c", "echo $$ > " + group.resolve("cgroup.procs") + " && exec \"$@\"", "sh"};
+        }
+
+        long throttledNs() throws IOException {
+            for (String line : Files.readAllLines(group.resolve("cpu.stat"))) {
+                String[] words = line.split(" ");
+                if (words[0].equals("throttled_time")) {
+                    return Long.parseLong(words[1]);
+                }
+                if (words[0].equals("throttled_usec")) {
+                    return Long.parseLong(words[1]) * 1_000;
+                }
+            }
+            throw new AssertionError("the group counts no throttling");
+        }
+
+        @Override
+        public void close() throws IOException {
+            Files.delete(group);
+        }
+    }
+}
