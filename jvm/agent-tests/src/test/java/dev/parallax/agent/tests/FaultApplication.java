@@ -88,6 +88,8 @@ public final class FaultApplication {
         }
         threads.forEach(FaultApplication::join);
         System.out.println("pinned=" + (System.nanoTime() - begunNs) / 1_000_000);
+        // The flight recorder tells of it within two seconds; what an application does in its last ones, nobody hears.
+        Thread.sleep(2_500);
     }
 
     private static void join(Thread thread) {

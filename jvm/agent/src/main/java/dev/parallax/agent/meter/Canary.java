@@ -48,8 +48,10 @@ final class Canary implements Runnable {
 
     @Override
     public void run() {
-        Ticks ticks = new Ticks(apartNs);
+        // As the meter does: to load what a look needs is no hiccup.
+        new Ticks(1).take(System.nanoTime() + 1, new Recorder());
         PauseReading before = pauses.read();
+        Ticks ticks = new Ticks(apartNs);
         while (!isOver) {
             long dueNs = ticks.dueNs();
             long awakeNs = ticks.await();
@@ -59,6 +61,7 @@ final class Canary implements Runnable {
                         true,
                         dueNs,
                         awakeNs,
+                        0,
                         0,
                         Booked.since(before, pauses).pausedNs(),
                         OptionalLong.empty(),

@@ -12,6 +12,8 @@ public enum Cause {
     THROTTLED,
     /** The thread was ready and others had the CPUs. */
     RUN_QUEUE,
+    /** A timer is late by itself, by some tens of microseconds: as much as when there is no hiccup. */
+    TIMER,
     /** The process was stopped by a signal, until it was sent SIGCONT. */
     STOPPED,
     /** The hypervisor gave the CPU to others. */

@@ -28,6 +28,11 @@ final class Meter implements Runnable {
 
     private static final long HOST_NS = 200_000_000;
 
+    /** Linux lets timers slack by 50 us, and a thread needs as much to wake. */
+    private static final long USUAL_MOST_NS = 200_000;
+
+    private static final int USUAL_OF = 64;
+
     private final long apartNs;
     private final PauseClock pauses;
     private final Consumer<Raw> hiccups;
@@ -37,6 +42,9 @@ final class Meter implements Runnable {
     private volatile byte[] probe;
 
     private volatile boolean isOver;
+
+    /** How late a look is where nothing is wrong: the mean of the last ones. */
+    private long usualNs = USUAL_MOST_NS / 2;
 
     Meter(long apartNs, PauseClock pauses, Consumer<Raw> hiccups) {
         this.apartNs = apartNs;
@@ -94,6 +102,7 @@ final class Meter implements Runnable {
     public void run() {
         try (ThreadAccounts accounts = ThreadAccounts.open()) {
             Before before = new Before(accounts);
+            warmUp(before);
             Ticks ticks = new Ticks(apartNs);
             while (!isOver) {
                 long dueNs = ticks.dueNs();
@@ -107,12 +116,24 @@ final class Meter implements Runnable {
                     // What it took to find out is no hiccup.
                     ticks.begin();
                 } else {
+                    usualNs += (Math.min(endNs - dueNs, USUAL_MOST_NS) - usualNs) / USUAL_OF;
                     before.read(endNs);
                 }
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Loads what a look and a hiccup need, or the first ones would be late for that, by tens of milliseconds. */
+    private void warmUp(Before before) {
+        Recorder unused = new Recorder();
+        Ticks ticks = new Ticks(1);
+        ticks.await();
+        ticks.take(System.nanoTime(), unused);
+        explain(before, 0, 0, Meter.LEAST_NS);
+        before.readAll(System.nanoTime());
+        before.read(System.nanoTime() + HOST_NS + 1);
     }
 
     private Raw explain(Before before, long dueNs, long awakeNs, long endNs) {
@@ -122,6 +143,7 @@ final class Meter implements Runnable {
                 dueNs,
                 endNs,
                 endNs - awakeNs,
+                usualNs,
                 paused.pausedNs(),
                 difference(before.accounts.runQueueNs(), before.runQueueNs),
                 difference(before.accounts.throttledNs(), before.throttledNs),

@@ -9,6 +9,7 @@ import java.util.OptionalLong;
  * @param beginNs when a look was due, of {@link System#nanoTime()}
  * @param endNs when the thread was back, and had its memory
  * @param allocationNs how much of it was the wait for memory, safepoints within included
+ * @param timerNs how late looks were of late where there was no hiccup
  * @param safepointNs how long all threads were stopped since the look before
  * @param runQueueNs how long the thread was ready and had no CPU since the look before
  * @param throttledNs how long the control group was out of quota, summed over CPUs
@@ -19,6 +20,7 @@ record Raw(
         long beginNs,
         long endNs,
         long allocationNs,
+        long timerNs,
         long safepointNs,
         OptionalLong runQueueNs,
         OptionalLong throttledNs,

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 
 /**
  * Divides hiccups among their causes. The surest evidence takes first, and each takes from what is left: the JVM's own
- * counter of safepoints, the kernel's account of the thread, the stamps around the wait for memory, SIGCONT, the idle JVM,
+ * counter of safepoints, the kernel's account of the thread, the timer's usual lateness, the stamps around the wait for memory, SIGCONT, the idle JVM,
  * the hypervisor's account, which is coarse and of all CPUs. What nobody takes is unexplained.
  */
 final class Verdicts {
@@ -101,6 +101,7 @@ final class Verdicts {
         long throttled = Math.min(raw.throttledNs().orElse(0), ready);
         division.take(Cause.THROTTLED, throttled);
         division.take(Cause.RUN_QUEUE, ready - throttled);
+        division.take(Cause.TIMER, raw.timerNs());
         division.take(Cause.ALLOCATION, raw.allocationNs());
         if (continues.heard(raw.beginNs(), raw.endNs() + AFTER_NS)) {
             division.take(Cause.STOPPED, division.leftNs);
