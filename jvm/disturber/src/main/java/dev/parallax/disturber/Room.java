@@ -18,6 +18,12 @@ final class Room {
 
     private static final long LOOK_NS = 20_000_000;
 
+    /** Those whose every collection is of the whole heap, with all threads stopped: what is left then lives. */
+    private static final Set<String> WHOLE = Set.of("MarkSweepCompact", "PS MarkSweep", "G1 Old Generation");
+
+    /** Others leave garbage, and count what was allocated meanwhile: only when so many in a row say so does it live. */
+    private static final int IN_A_ROW = 8;
+
     private final long maxBytes = Runtime.getRuntime().maxMemory();
     private final Set<String> heapPools = new HashSet<>();
     private final List<GarbageCollectorMXBean> collectors =
@@ -25,6 +31,7 @@ final class Room {
     private long lookedNs = System.nanoTime() - LOOK_NS;
     private long judgedEndMs = -1;
     private boolean isTight;
+    private int inARow;
 
     Room() {
         for (MemoryPoolMXBean pool : ManagementFactory.getMemoryPoolMXBeans()) {
@@ -43,8 +50,9 @@ final class Room {
         long nowNs = System.nanoTime();
         if (nowNs - lookedNs >= LOOK_NS) {
             lookedNs = nowNs;
-            isTight = look();
-            return isTight;
+            boolean isNew = look();
+            isTight = isNew || inARow > 0 && isTight;
+            return isNew;
         }
         return false;
     }
@@ -54,17 +62,18 @@ final class Room {
         return !isTight;
     }
 
-    /** Some collectors count what they have not looked at as living, so this errs on the safe side. */
     private boolean look() {
         GcInfo last = null;
+        boolean isWhole = false;
         for (GarbageCollectorMXBean collector : collectors) {
             GcInfo info = collector.getLastGcInfo();
             if (info != null && (last == null || info.getEndTime() > last.getEndTime())) {
                 last = info;
+                isWhole = WHOLE.contains(collector.getName());
             }
         }
         if (last == null || last.getEndTime() == judgedEndMs) {
-            return last != null && isTight;
+            return false;
         }
         judgedEndMs = last.getEndTime();
         long used = 0;
@@ -73,6 +82,7 @@ final class Room {
                 used += pool.getValue().getUsed();
             }
         }
-        return used > TIGHT * maxBytes;
+        inARow = used > TIGHT * maxBytes ? inARow + 1 : 0;
+        return inARow >= (isWhole ? 1 : IN_A_ROW);
     }
 }

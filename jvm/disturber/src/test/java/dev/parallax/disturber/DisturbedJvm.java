@@ -31,7 +31,7 @@ public final class DisturbedJvm {
         long idle = events(mode, clock) - before;
         Disturbance disturbance = Disturbance.start(
                 new Plan(mode, rate, share, Duration.ZERO, length), clock, (atNs, text) -> System.err.println(text));
-        long[] half = allocatedAndLive(length.toMillis(), livedBefore);
+        long[] half = allocatedAndLive(disturbance, length.toMillis(), livedBefore);
         if (!disturbance.await(60_000)) {
             throw new IllegalStateException("does not end");
         }
@@ -62,8 +62,12 @@ public final class DisturbedJvm {
     }
 
     /** While it goes on: what its thread allocates a second, by the JVM's account, and what lives of arrays of bytes. */
-    private static long[] allocatedAndLive(long lengthMs, long livedBefore) throws Exception {
+    private static long[] allocatedAndLive(Disturbance disturbance, long lengthMs, long livedBefore) throws Exception {
         ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
+        // It begins when the flight recorder has started.
+        while (disturbance.outcome().bytes() == 0 && !disturbance.await(1)) {
+            Thread.onSpinWait();
+        }
         Thread.sleep(lengthMs / 5);
         long id = disturber();
         if (id < 0) {
