@@ -68,14 +68,14 @@ public final class DisturbedJvm {
         while (disturbance.outcome().bytes() == 0 && !disturbance.await(1)) {
             Thread.onSpinWait();
         }
-        Thread.sleep(lengthMs / 5);
+        Thread.sleep(lengthMs / 6);
         long id = disturber();
         if (id < 0) {
             return new long[2];
         }
         long firstNs = System.nanoTime();
         long first = threads.getThreadAllocatedBytes(id);
-        Thread.sleep(lengthMs / 2);
+        Thread.sleep(lengthMs / 3);
         long secondNs = System.nanoTime();
         long second = threads.getThreadAllocatedBytes(id);
         long live = liveArrayBytes() - livedBefore;

@@ -28,20 +28,16 @@ public final class FaultApplication {
         System.out.println("ms=" + (System.nanoTime() - begunNs) / 1_000_000);
     }
 
-    /** Full collections of a heap that is full of small objects. Prints how long they took, as the caller sees it. */
+    /** Full collections of a heap that is full of small objects. */
     private static void collect() {
         List<Object[]> live = new ArrayList<>();
         for (int i = 0; i < 1_000_000; i++) {
             live.add(new Object[] {i, live.isEmpty() ? null : live.get(ThreadLocalRandom.current().nextInt(live.size()))});
         }
         sink = live;
-        long tookNs = 0;
         for (int n = 0; n < TIMES; n++) {
-            long begunNs = System.nanoTime();
             System.gc();
-            tookNs += System.nanoTime() - begunNs;
         }
-        System.out.println("collections=" + tookNs / 1_000_000);
     }
 
     private static void burn(long ms) {
@@ -81,13 +77,11 @@ public final class FaultApplication {
 
     /** A class initializer has a frame of the JVM's own below it, which keeps a virtual thread on its carrier. */
     private static void pin() throws Exception {
-        long begunNs = System.nanoTime();
         List<Thread> threads = new ArrayList<>();
         for (Runnable one : List.<Runnable>of(() -> First.touch(), () -> Second.touch())) {
             threads.add((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, one));
         }
         threads.forEach(FaultApplication::join);
-        System.out.println("pinned=" + (System.nanoTime() - begunNs) / 1_000_000);
         // The flight recorder tells of it within two seconds; what an application does in its last ones, nobody hears.
         Thread.sleep(2_500);
     }

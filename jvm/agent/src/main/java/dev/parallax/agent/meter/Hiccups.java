@@ -30,6 +30,7 @@ public final class Hiccups implements Source {
     private final Recorder pauseLengths = new Recorder();
     private final Spans pauses = new Spans();
     private final Spans pinned = new Spans();
+    private final Spans stalls = new Spans();
 
     /**
      * What is wanted.
@@ -44,7 +45,7 @@ public final class Hiccups implements Source {
     private Hiccups(Wish wish, AgentLoader agent, PauseClock clock, Consumer<Hiccup> listener) {
         Spans control = new Spans();
         verdicts = new Verdicts(
-                wish.withCauses ? RECORDER_NS : ALONE_NS, Continues.listen(), pauses, pinned, control, listener);
+                wish.withCauses ? RECORDER_NS : ALONE_NS, Continues.listen(), new Verdicts.Told(pauses, pinned, stalls, control), listener);
         meter = new Meter(wish.apartNs, clock, verdicts::add);
         startThread(meter, Meter.THREAD);
         startThread(() -> judge(wish.withCauses), "parallax-verdicts");
@@ -87,6 +88,8 @@ public final class Hiccups implements Source {
                 public void stall(ThreadStall stall) {
                     if (stall.kind() == ThreadStall.Kind.PINNED) {
                         pinned.add(stall.beginNs(), stall.beginNs() + stall.totalNs(), "");
+                    } else if (stall.thread().equals(Meter.THREAD)) {
+                        stalls.add(stall.beginNs(), stall.beginNs() + stall.totalNs(), "");
                     }
                 }
             });

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 
 /**
  * Divides hiccups among their causes. The surest evidence takes first, and each takes from what is left: the JVM's own
- * counter of safepoints, the kernel's account of the thread, the timer's usual lateness, the stamps around the wait for memory, SIGCONT, the idle JVM,
+ * counter of safepoints, SIGCONT, the kernel's account of the thread, the timer's usual lateness, the stamps around the wait for memory, the idle JVM,
  * the hypervisor's account, which is coarse and of all CPUs. What nobody takes is unexplained.
  */
 final class Verdicts {
@@ -25,9 +25,7 @@ final class Verdicts {
 
     private final long waitNs;
     private final Continues continues;
-    private final Spans pauses;
-    private final Spans pinned;
-    private final Spans control;
+    private final Told told;
     private final Consumer<Hiccup> listener;
     private final Deque<Raw> pending = new ArrayDeque<>();
     /** Of the platform's thread, judged or not: what held up a virtual one. Guarded by {@link #pending}. */
@@ -35,13 +33,21 @@ final class Verdicts {
     private final Map<Cause, Recorder> parts = new EnumMap<>(Cause.class);
     private final Map<Cause, Recorder> virtualParts = new EnumMap<>(Cause.class);
 
+    /**
+     * What comes late.
+     *
+     * @param pauses of the JVM
+     * @param pinned when a virtual thread kept its carrier
+     * @param stalls when the meter waited for memory
+     * @param control the idle JVM's hiccups
+     */
+    record Told(Spans pauses, Spans pinned, Spans stalls, Spans control) {}
+
     /** @param waitNs until all that comes late has come: the flight recorder's events do within two seconds */
-    Verdicts(long waitNs, Continues continues, Spans pauses, Spans pinned, Spans control, Consumer<Hiccup> listener) {
+    Verdicts(long waitNs, Continues continues, Told told, Consumer<Hiccup> listener) {
         this.waitNs = waitNs;
         this.continues = continues;
-        this.pauses = pauses;
-        this.pinned = pinned;
-        this.control = control;
+        this.told = told;
         this.listener = listener;
         for (Cause cause : Cause.values()) {
             parts.put(cause, new Recorder());
@@ -87,7 +93,7 @@ final class Verdicts {
     private void judge(Raw raw) {
         Map<Cause, Long> causes = raw.isVirtual() ? ofVirtual(raw) : ofPlatform(raw);
         causes.forEach((cause, ns) -> parts(raw.isVirtual()).get(cause).record(ns));
-        String detail = pauses.within(raw.beginNs(), raw.endNs()).stream()
+        String detail = told.pauses.within(raw.beginNs(), raw.endNs()).stream()
                 .map(Spans.Span::text)
                 .limit(4)
                 .collect(Collectors.joining("; "));
@@ -97,23 +103,26 @@ final class Verdicts {
     private Map<Cause, Long> ofPlatform(Raw raw) {
         Division division = new Division(raw.lengthNs());
         division.take(Cause.SAFEPOINT, safepointNs(raw));
+        // Before the run queue: Linux 6.18 at times counts a thread that was stopped as one that waits for a CPU.
+        if (continues.heard(raw.beginNs(), raw.endNs() + AFTER_NS)) {
+            division.take(Cause.STOPPED, division.leftNs);
+        }
         long ready = Math.min(raw.runQueueNs().orElse(0), division.leftNs);
         long throttled = Math.min(raw.throttledNs().orElse(0), ready);
         division.take(Cause.THROTTLED, throttled);
         division.take(Cause.RUN_QUEUE, ready - throttled);
         division.take(Cause.TIMER, raw.timerNs());
-        division.take(Cause.ALLOCATION, raw.allocationNs());
-        if (continues.heard(raw.beginNs(), raw.endNs() + AFTER_NS)) {
-            division.take(Cause.STOPPED, division.leftNs);
-        }
+        // It asks for memory elsewhere, too, where there are no stamps around.
+        long stalledNs = told.stalls.coveredNs(raw.beginNs(), raw.endNs());
+        division.take(Cause.ALLOCATION, Math.max(raw.allocationNs(), stalledNs));
         division.take(Cause.STOLEN, raw.stolenNs().orElse(0));
-        division.take(Cause.HOST, control.coveredNs(raw.beginNs(), raw.endNs()));
+        division.take(Cause.HOST, told.control.coveredNs(raw.beginNs(), raw.endNs()));
         return division.end(Cause.UNEXPLAINED);
     }
 
     /** Either is exact; the counters may lack the end of a pause, and the flight recorder may not be there. */
     private long safepointNs(Raw raw) {
-        return Math.max(raw.safepointNs(), pauses.coveredNs(raw.beginNs(), raw.endNs()));
+        return Math.max(raw.safepointNs(), told.pauses.coveredNs(raw.beginNs(), raw.endNs()));
     }
 
     /** What held the platform's thread up at the same time held this one up; the rest is the carriers'. */
@@ -134,7 +143,7 @@ final class Verdicts {
                 });
             }
         }
-        division.take(Cause.PINNED, pinned.coveredNs(raw.beginNs(), raw.endNs()));
+        division.take(Cause.PINNED, told.pinned.coveredNs(raw.beginNs(), raw.endNs()));
         return division.end(Cause.CARRIERS);
     }
 
