@@ -11,8 +11,8 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
- * Divides hiccups among their causes. The surest evidence takes first, and each takes from what is left: the JVM's own
- * counter of safepoints, SIGCONT, the kernel's account of the thread, the timer's usual lateness, the stamps around the wait for memory, the idle JVM,
+ * Divides hiccups among their causes. The surest evidence takes first, and each takes from what is left: SIGCONT, the JVM's own
+ * counter of safepoints, the kernel's account of the thread, the timer's usual lateness, the stamps around the wait for memory, the idle JVM,
  * the hypervisor's account, which is coarse and of all CPUs. What nobody takes is unexplained.
  */
 final class Verdicts {
@@ -102,11 +102,11 @@ final class Verdicts {
 
     private Map<Cause, Long> ofPlatform(Raw raw) {
         Division division = new Division(raw.lengthNs());
-        division.take(Cause.SAFEPOINT, safepointNs(raw));
-        // Before the run queue: Linux 6.18 at times counts a thread that was stopped as one that waits for a CPU.
+        // First: a safepoint that is stopped half way lasts as long, and Linux 6.18 at times counts a stop as a run queue.
         if (continues.heard(raw.beginNs(), raw.endNs() + AFTER_NS)) {
             division.take(Cause.STOPPED, division.leftNs);
         }
+        division.take(Cause.SAFEPOINT, safepointNs(raw));
         long ready = Math.min(raw.runQueueNs().orElse(0), division.leftNs);
         long throttled = Math.min(raw.throttledNs().orElse(0), ready);
         division.take(Cause.THROTTLED, throttled);
