@@ -59,13 +59,13 @@ final class Borrow {
         this.hasStarted = hasStarted;
     }
 
-    private static Borrow begin(boolean isSuspendable, BooleanSupplier hasStarted) {
+    static Borrow begin(boolean isSuspendable, BooleanSupplier hasStarted) {
         Borrow begun = new Borrow(isSuspendable, hasStarted);
         NOW.set(begun);
         return begun;
     }
 
-    private static void end() {
+    static void end() {
         NOW.set(null);
     }
 

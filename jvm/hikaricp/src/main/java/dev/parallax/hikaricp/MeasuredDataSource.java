@@ -121,7 +121,8 @@ public class MeasuredDataSource extends HikariDataSource {
     private synchronized void prepare() {
         if (tracker == null) {
             validate();
-            Tracker ours = new Tracker(metrics, factoryOf(this, super.getMetricsTrackerFactory()));
+            Tracker ours = new Tracker(
+                    metrics, factoryOf(this, super.getMetricsTrackerFactory()), LentConnection::isBack);
             if (getMetricRegistry() != null) {
                 super.setMetricRegistry(null);
             }
@@ -177,7 +178,10 @@ public class MeasuredDataSource extends HikariDataSource {
             configuration.validate();
             configuration.copyStateTo(this);
             PoolMetrics metrics = new PoolMetrics(() -> source == null ? null : source.getHikariPoolMXBean());
-            tracker = new Tracker(metrics, factoryOf(configuration, configuration.getMetricsTrackerFactory()));
+            tracker = new Tracker(
+                    metrics,
+                    factoryOf(configuration, configuration.getMetricsTrackerFactory()),
+                    LentConnection::isBack);
             if (getMetricRegistry() != null) {
                 setMetricRegistry(null);
             }

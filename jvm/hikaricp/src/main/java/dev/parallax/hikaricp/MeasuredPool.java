@@ -29,7 +29,7 @@ public final class MeasuredPool {
         this.pool = pool;
         metrics = new PoolMetrics(pool::getHikariPoolMXBean);
         boolean isFree = pool.getMetricsTrackerFactory() == null && pool.getMetricRegistry() == null;
-        tracker = isFree ? new Tracker(metrics, null) : null;
+        tracker = isFree ? new Tracker(metrics, null, LentConnection::isBack) : null;
         if (isFree) {
             pool.setMetricsTrackerFactory(tracker);
         }

@@ -3,21 +3,27 @@ package dev.parallax.hikaricp;
 import com.zaxxer.hikari.metrics.IMetricsTracker;
 import com.zaxxer.hikari.metrics.MetricsTrackerFactory;
 import com.zaxxer.hikari.metrics.PoolStats;
+import java.util.function.BooleanSupplier;
 
 /** The pool's one place for a tracker: hears when a connection is lent and is back, and hands on to who was there. */
 final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
     private static final IMetricsTracker NOBODY = new IMetricsTracker() {};
 
     private final PoolMetrics metrics;
+    private final BooleanSupplier isUseSeen;
     private volatile MetricsTrackerFactory factory;
     private volatile IMetricsTracker other = NOBODY;
     private String poolName;
     private PoolStats stats;
 
-    /** @param factory the application's own; null where there is none */
-    Tracker(PoolMetrics metrics, MetricsTrackerFactory factory) {
+    /**
+     * @param factory the application's own; null where there is none
+     * @param isUseSeen whether the use that this thread ends is known
+     */
+    Tracker(PoolMetrics metrics, MetricsTrackerFactory factory, BooleanSupplier isUseSeen) {
         this.metrics = metrics;
         this.factory = factory;
+        this.isUseSeen = isUseSeen;
     }
 
     PoolMetrics metrics() {
@@ -65,7 +71,7 @@ final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
 
     @Override
     public void recordConnectionUsageMillis(long ms) {
-        if (!LentConnection.isBack()) {
+        if (!isUseSeen.getAsBoolean()) {
             metrics.countUnseenUse();
         }
         other.recordConnectionUsageMillis(ms);

@@ -3,6 +3,7 @@ package dev.parallax.httpclient5;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Registration;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -51,7 +52,9 @@ public final class HttpClientMetrics {
 
     private final ConcurrentMap<HttpHost, ServerMetrics> servers = new ConcurrentHashMap<>();
     private final ServerMetrics other = new ServerMetrics("_OTHER", -1);
-    private final List<ConnPoolControl<HttpRoute>> pools = new CopyOnWriteArrayList<>();
+    /** Weakly: an application that makes clients without end must not have its pools kept by us. */
+    private final List<WeakReference<ConnPoolControl<HttpRoute>>> pools = new CopyOnWriteArrayList<>();
+
     private final List<Showing> showings = new CopyOnWriteArrayList<>();
     private volatile boolean isOtherUsed;
 
@@ -152,11 +155,16 @@ public final class HttpClientMetrics {
      *
      * <p>Takes each pool's lock: for scraping.
      *
-     * @return leased, pending, available and limit, one for each manager
+     * @return leased, pending, available and limit, one for each manager that is still in use
      */
     public List<PoolStats> pools() {
         List<PoolStats> stats = new ArrayList<>();
-        pools.forEach(pool -> stats.add(pool.getTotalStats()));
+        for (WeakReference<ConnPoolControl<HttpRoute>> reference : pools) {
+            ConnPoolControl<HttpRoute> pool = reference.get();
+            if (pool != null) {
+                stats.add(pool.getTotalStats());
+            }
+        }
         return stats;
     }
 
@@ -260,9 +268,13 @@ public final class HttpClientMetrics {
     /** A manager that two clients share is counted once. */
     @SuppressWarnings("unchecked")
     private void watch(Object manager) {
-        if (manager instanceof ConnPoolControl<?> pool && pools.stream().noneMatch(known -> known == pool)) {
+        pools.removeIf(known -> known.refersTo(null));
+        if (manager instanceof ConnPoolControl<?>) {
             // By what the manager is: those of connections are by route.
-            pools.add((ConnPoolControl<HttpRoute>) pool);
+            ConnPoolControl<HttpRoute> pool = (ConnPoolControl<HttpRoute>) manager;
+            if (pools.stream().noneMatch(known -> known.refersTo(pool))) {
+                pools.add(new WeakReference<>(pool));
+            }
         }
     }
 }

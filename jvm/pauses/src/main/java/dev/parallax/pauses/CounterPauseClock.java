@@ -29,9 +29,19 @@ final class CounterPauseClock implements PauseClock {
             throw new Unavailable("the performance data of this JVM " + e.getMessage());
         }
         final OptionalLong frequency = data.find("sun.os.hrt.frequency");
-        if (frequency.isEmpty() || frequency.getAsLong() != TICKS_PER_SECOND) {
+        final boolean isNs = frequency.isPresent() ? frequency.getAsLong() == TICKS_PER_SECOND : isNsBySystem();
+        if (!isNs) {
             throw new Unavailable("the performance data of this JVM does not count in nanoseconds");
         }
+    }
+
+    /**
+     * The JVM tells the length of a tick only when it is up, which is after an agent's {@code premain}. On these two
+     * systems it is a nanosecond (JDK 17 to 25, {@code os::elapsed_frequency}).
+     */
+    private static boolean isNsBySystem() {
+        final String system = System.getProperty("os.name", "");
+        return system.startsWith("Linux") || system.startsWith("Mac");
     }
 
     /**

@@ -52,6 +52,15 @@ public final class Platform {
         return new PlatformReading(throttledNs, runQueue, stolenNs, List.copyOf(missing));
     }
 
+    /** Where throttling is counted; null where it is not known. */
+    Path throttlingFile() {
+        try {
+            return groupDirectory().resolve("cpu.stat");
+        } catch (final IOException | RuntimeException absent) {
+            return null;
+        }
+    }
+
     private interface Reader {
         long read() throws IOException;
     }

@@ -1,0 +1,134 @@
+package dev.parallax.agent.tests;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/** A program of these tests in a JVM of its own, with the agent as it is shipped. */
+final class AgentJvm {
+    private static final Path AGENT = Path.of(System.getProperty("agent.jar")).normalize();
+    private static final long LONGEST_S = 120;
+
+    private final Path folder;
+    private final List<String> before = new ArrayList<>();
+    private final List<String> options = new ArrayList<>();
+    private String classPath = applicationPath();
+    private Process process;
+
+    /** What is left of one that has ended. */
+    record Ended(int status, List<String> out, String err) {
+        /** The value of a line {@code name=value} that the program printed. */
+        long number(String name) {
+            return out.stream()
+                    .filter(line -> line.startsWith(name + "="))
+                    .map(line -> Long.parseLong(line.substring(name.length() + 1)))
+                    .findFirst()
+                    .orElseThrow(() -> new AssertionError("no " + name + " in " + out + err));
+        }
+    }
+
+    AgentJvm(Path folder) {
+        this.folder = folder;
+    }
+
+    static Path agent() {
+        if (!Files.exists(AGENT)) {
+            throw new AssertionError(AGENT + " is not there: run `mvn package` first");
+        }
+        return AGENT;
+    }
+
+    /** All of ours is left out: an application has none of it. */
+    static String applicationPath() {
+        return path("parallax-|/jvm/[a-z0-9]+/target/|byte-buddy");
+    }
+
+    /** Of an application that has our modules, but the agent. */
+    static String measuredPath() {
+        return path("parallax-agent|/jvm/agent/target/|byte-buddy");
+    }
+
+    private static String path(String without) {
+        Pattern leftOut = Pattern.compile(without);
+        return Pattern.compile(File.pathSeparator, Pattern.LITERAL)
+                .splitAsStream(System.getProperty("java.class.path"))
+                .filter(entry -> !leftOut.matcher(entry).find())
+                .collect(Collectors.joining(File.pathSeparator));
+    }
+
+    AgentJvm under(String... command) {
+        before.addAll(Arrays.asList(command));
+        return this;
+    }
+
+    AgentJvm with(String... jvmOptions) {
+        options.addAll(Arrays.asList(jvmOptions));
+        return this;
+    }
+
+    AgentJvm classPath(String path) {
+        classPath = path;
+        return this;
+    }
+
+    AgentJvm start(String agentOptions, Class<?> program, String... arguments) throws IOException {
+        List<String> command = new ArrayList<>(before);
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(options);
+        if (agentOptions != null) {
+            command.add("-javaagent:" + agent() + "=" + agentOptions);
+        }
+        command.addAll(List.of("-cp", classPath, program.getName()));
+        command.addAll(Arrays.asList(arguments));
+        process = new ProcessBuilder(command)
+                .redirectOutput(folder.resolve("out").toFile())
+                .redirectError(folder.resolve("err").toFile())
+                .start();
+        return this;
+    }
+
+    long pid() {
+        return process.pid();
+    }
+
+    /** Waits until the program has printed such a line. */
+    void until(String line) throws IOException, InterruptedException {
+        long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_S);
+        while (!Files.readAllLines(folder.resolve("out")).contains(line)) {
+            if (System.nanoTime() - endNs > 0 || !process.isAlive()) {
+                throw new AssertionError("no line '" + line + "': " + Files.readString(folder.resolve("err")));
+            }
+            Thread.sleep(10);
+        }
+    }
+
+    Ended end() throws IOException, InterruptedException {
+        try {
+            if (!process.waitFor(LONGEST_S, TimeUnit.SECONDS)) {
+                throw new AssertionError("does not end: " + Files.readString(folder.resolve("err")));
+            }
+        } finally {
+            process.destroyForcibly();
+        }
+        return new Ended(
+                process.exitValue(),
+                Files.readAllLines(folder.resolve("out")),
+                Files.readString(folder.resolve("err")));
+    }
+
+    /** Of one that ends well. */
+    Ended run(String agentOptions, Class<?> program, String... arguments) throws IOException, InterruptedException {
+        Ended ended = start(agentOptions, program, arguments).end();
+        if (ended.status != 0) {
+            throw new AssertionError(program + " failed: " + ended);
+        }
+        return ended;
+    }
+}

@@ -1,0 +1,120 @@
+package dev.parallax.agent.tests;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** An application to which something happens, or that brings it on itself: what, is its argument. */
+public final class FaultApplication {
+    private static final int TIMES = 5;
+    private static final long QUIET_MS = 1_500;
+
+    private static volatile Object sink;
+
+    private FaultApplication() {}
+
+    public static void main(String[] arguments) throws Exception {
+        Thread.sleep(QUIET_MS);
+        System.out.println("ready");
+        long begunNs = System.nanoTime();
+        switch (arguments[0]) {
+            case "collect" -> collect();
+            case "burn" -> burn(Long.parseLong(arguments[1]));
+            case "wait" -> Thread.sleep(Long.parseLong(arguments[1]));
+            case "fill" -> fill(Long.parseLong(arguments[1]));
+            case "pin" -> pin();
+            default -> throw new IllegalArgumentException(arguments[0]);
+        }
+        System.out.println("ms=" + (System.nanoTime() - begunNs) / 1_000_000);
+    }
+
+    /** Full collections of a heap that is full of small objects. */
+    private static void collect() {
+        List<Object[]> live = new ArrayList<>();
+        for (int i = 0; i < 1_000_000; i++) {
+            live.add(new Object[] {i, live.isEmpty() ? null : live.get(ThreadLocalRandom.current().nextInt(live.size()))});
+        }
+        sink = live;
+        for (int n = 0; n < TIMES; n++) {
+            System.gc();
+        }
+    }
+
+    private static void burn(long ms) {
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            Thread thread = new Thread(() -> {
+                long endNs = System.nanoTime() + ms * 1_000_000;
+                long x = 1;
+                while (System.nanoTime() - endNs < 0) {
+                    x = x * 31 + 7;
+                }
+                sink = x;
+            });
+            thread.start();
+            threads.add(thread);
+        }
+        threads.forEach(FaultApplication::join);
+    }
+
+    /** More than a small heap can hold beside what lives in it, from several threads. */
+    private static void fill(long ms) {
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            Thread thread = new Thread(() -> {
+                byte[][] live = new byte[300][];
+                long endNs = System.nanoTime() + ms * 1_000_000;
+                for (int n = 0; System.nanoTime() - endNs < 0; n++) {
+                    live[n % live.length] = new byte[32 << 10];
+                }
+                sink = live;
+            });
+            thread.start();
+            threads.add(thread);
+        }
+        threads.forEach(FaultApplication::join);
+    }
+
+    /** A class initializer has a frame of the JVM's own below it, which keeps a virtual thread on its carrier. */
+    private static void pin() throws Exception {
+        List<Thread> threads = new ArrayList<>();
+        for (Runnable one : List.<Runnable>of(() -> First.touch(), () -> Second.touch())) {
+            threads.add((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, one));
+        }
+        threads.forEach(FaultApplication::join);
+        // The flight recorder tells of it within two seconds; what an application does in its last ones, nobody hears.
+        Thread.sleep(2_500);
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static void sleep() {
+        try {
+            Thread.sleep(500);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static final class First {
+        static {
+            sleep();
+        }
+
+        static void touch() {}
+    }
+
+    private static final class Second {
+        static {
+            sleep();
+        }
+
+        static void touch() {}
+    }
+}

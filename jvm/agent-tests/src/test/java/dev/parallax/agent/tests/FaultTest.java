@@ -1,0 +1,214 @@
+package dev.parallax.agent.tests;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * Something known happens, and the hiccups say what. If one of these fails, somebody looks for a cause in the wrong place.
+ *
+ * <p>This host has others to run, which is told as their doing and is none of the fault: so of all hiccup time 95 % has to
+ * have a cause, and of the fault's own time 95 % the right one.
+ */
+class FaultTest {
+    private static final double SHARE = 0.95;
+    private static final long STOP_MS = 300;
+    private static final int STOPS = 4;
+    private static final long LONG_PAUSE_NS = 20_000_000;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void aCollectionIsASafepoint() throws Exception {
+        Path log = folder.resolve("safepoints");
+        run(jvm("-XX:+UseSerialGC", "-Xmx512m", "-Xlog:safepoint:file=" + log), ",control=on", "collect");
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        double truth = 0;
+        for (String line : Files.readAllLines(log)) {
+            Matcher total = Pattern.compile("Total: +([0-9]+) ns").matcher(line);
+            if (total.find() && Long.parseLong(total.group(1)) >= LONG_PAUSE_NS) {
+                // The time before the next look was due is no hiccup.
+                truth += Long.parseLong(total.group(1)) / 1e6 - 1;
+            }
+        }
+        assertTrue(truth > 0 && parts.getOrDefault("safepoint", 0.0) >= SHARE * truth, truth + " ms, told " + parts);
+    }
+
+    @Test
+    void aStoppedProcessIsStopped() throws Exception {
+        AgentJvm jvm = jvm("-Xmx64m").start(options(",control=on"), FaultApplication.class, "wait", "4000");
+        jvm.until("ready");
+        double leastMs = 0;
+        for (int n = 0; n < STOPS; n++) {
+            signal("STOP", jvm.pid());
+            long stoppedNs = System.nanoTime();
+            Thread.sleep(STOP_MS);
+            leastMs += (System.nanoTime() - stoppedNs) / 1e6;
+            signal("CONT", jvm.pid());
+            Thread.sleep(STOP_MS);
+        }
+        jvm.end();
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        assertTrue(parts.getOrDefault("stopped", 0.0) >= SHARE * leastMs, leastMs + " ms, told " + parts);
+    }
+
+    @Test
+    void othersOnTheSameCpuAreTheRunQueue() throws Exception {
+        List<Process> hogs = new ArrayList<>();
+        try {
+            for (int i = 0; i < 4; i++) {
+                hogs.add(new ProcessBuilder("taskset", "-c", "0", "sh", "-c", "while :; do :; done").start());
+            }
+            run(jvm("-Xmx256m", "-Xmn128m", "-XX:+UseSerialGC").under("taskset", "-c", "0"), "", "burn", "2000");
+        } finally {
+            hogs.forEach(Process::destroyForcibly);
+        }
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        double all = sum(parts);
+        // The hypervisor takes CPUs from all, the hogs included; what it took is told by it.
+        double notTheirs = parts.getOrDefault("safepoint", 0.0) + parts.getOrDefault("timer", 0.0);
+        double others = parts.getOrDefault("run_queue", 0.0) + parts.getOrDefault("stolen", 0.0);
+        assertTrue(all > 200 && others >= SHARE * (all - notTheirs), parts.toString());
+        assertTrue(parts.getOrDefault("run_queue", 0.0) >= 0.5 * all, parts.toString());
+    }
+
+    @Test
+    void aQuotaIsThrottling() throws Exception {
+        try (Quota quota = new Quota(20)) {
+            long beforeNs = quota.throttledNs();
+            run(jvm("-Xmx64m", "-XX:+UseSerialGC").under(quota.command()), "", "burn", "2000");
+            double throttledMs = (quota.throttledNs() - beforeNs) / 1e6;
+            TreeMap<String, Double> parts = parts("jvm.hiccup");
+            explained(parts);
+            double told = parts.getOrDefault("throttled", 0.0);
+            // The kernel's sum is over CPUs and has the JVM's own start in it, before there was a meter.
+            assertTrue(told <= throttledMs * 1.01, throttledMs + " ms, told " + parts);
+            // Where two threads share what a period gives, they wait for each other as well.
+            assertTrue(told >= 0.85 * (sum(parts) - parts.getOrDefault("safepoint", 0.0)), parts.toString());
+        }
+    }
+
+    /** The collector cannot keep up, so who wants memory waits for it; the meter does, too. */
+    @Test
+    void aWaitForMemoryIsAnAllocation() throws Exception {
+        run(jvm("-XX:+UseZGC", "-Xmx48m"), ",control=on", "fill", "3000");
+        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        explained(parts);
+        assertTrue(parts.getOrDefault("allocation", 0.0) > 0, parts.toString());
+    }
+
+    @Test
+    void virtualThreadsThatKeepTheirCarriersArePinned() throws Exception {
+        if (Runtime.version().feature() < 21) {
+            run(jvm(), "", "wait", "300");
+            assertTrue(Logs.sums(folder.resolve("record"), "jvm.canary").isEmpty(), "there are no virtual threads");
+            return;
+        }
+        run(
+                jvm("-Djdk.virtualThreadScheduler.parallelism=2", "-Djdk.virtualThreadScheduler.maxPoolSize=2"), "", "pin");
+        // The longest of its hiccups is the fault; what the JVM or the host had stopped meanwhile was not the carriers'.
+        double longest = 0;
+        String text = "";
+        for (String line : Files.readAllLines(folder.resolve("record/events.ndjson"))) {
+            double ms = value(line, "virtual threads' hiccup of ");
+            if (ms > longest) {
+                longest = ms;
+                text = line;
+            }
+        }
+        assertTrue(longest > 250 && value(text, "pinned ") > 0, text);
+        assertTrue(value(text, "carriers ") <= (1 - SHARE) * longest, text);
+    }
+
+    private static double value(String line, String name) {
+        Matcher number = Pattern.compile(Pattern.quote(name) + "([0-9.]+) ms").matcher(line);
+        return number.find() ? Double.parseDouble(number.group(1)) : 0;
+    }
+
+    private AgentJvm jvm(String... options) {
+        return new AgentJvm(folder).with(options);
+    }
+
+    private String options(String more) {
+        return "log=off,out=" + folder.resolve("record") + more;
+    }
+
+    private AgentJvm.Ended run(AgentJvm jvm, String more, String... arguments) throws Exception {
+        return jvm.run(options(more), FaultApplication.class, arguments);
+    }
+
+    private TreeMap<String, Double> parts(String series) throws IOException {
+        return Logs.sums(folder.resolve("record"), series + ".part-");
+    }
+
+    private static double sum(Map<String, Double> parts) {
+        return parts.values().stream().mapToDouble(ms -> ms).sum();
+    }
+
+    private static void explained(TreeMap<String, Double> parts) {
+        double unexplained = parts.getOrDefault("unexplained", 0.0);
+        assertTrue(unexplained <= (1 - SHARE) * sum(parts), "unexplained is too much of " + parts);
+    }
+
+    private static void signal(String name, long pid) throws Exception {
+        if (new ProcessBuilder("kill", "-" + name, Long.toString(pid)).start().waitFor() != 0) {
+            throw new AssertionError("cannot send SIG" + name);
+        }
+    }
+
+    /** A control group with a quota, of either version. */
+    private static final class Quota implements AutoCloseable {
+        private static final int PERIOD_US = 100_000;
+
+        private final boolean isFirst = Files.isDirectory(Path.of("/sys/fs/cgroup/cpu"));
+        private final Path group = Path.of("/sys/fs/cgroup", isFirst ? "cpu" : "", "parallax-agent-test-"
+                + ProcessHandle.current().pid());
+
+        Quota(int percent) throws IOException {
+            Files.createDirectory(group);
+            int us = PERIOD_US * percent / 100;
+            if (isFirst) {
+                Files.writeString(group.resolve("cpu.cfs_period_us"), Integer.toString(PERIOD_US));
+                Files.writeString(group.resolve("cpu.cfs_quota_us"), Integer.toString(us));
+            } else {
+                Files.writeString(group.resolve("cpu.max"), us + " " + PERIOD_US);
+            }
+        }
+
+        String[] command() {
+            return new String[] {"sh", "-c", "echo $$ > " + group.resolve("cgroup.procs") + " && exec \"$@\"", "sh"};
+        }
+
+        long throttledNs() throws IOException {
+            for (String line : Files.readAllLines(group.resolve("cpu.stat"))) {
+                String[] words = line.split(" ");
+                if (words[0].equals("throttled_time")) {
+                    return Long.parseLong(words[1]);
+                }
+                if (words[0].equals("throttled_usec")) {
+                    return Long.parseLong(words[1]) * 1_000;
+                }
+            }
+            throw new AssertionError("the group counts no throttling");
+        }
+
+        @Override
+        public void close() throws IOException {
+            Files.delete(group);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package dev.parallax.agent.instrument;
+
+import dev.parallax.agent.AgentLoader;
+import dev.parallax.agent.Relay;
+import dev.parallax.agent.report.Reader;
+import dev.parallax.agent.report.Source;
+import dev.parallax.agent.run.Say;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/**
+ * Finds the hook of a woven class. A hook lives as long as the class loader that it was made for: it hangs on a class of
+ * that loader, and from here it is referred to weakly, so an application that is undeployed takes its hooks along.
+ */
+public final class Hooks extends Relay implements Source {
+    private static final Point[] POINTS = Point.values();
+
+    private final AgentLoader agent;
+    private final boolean[] hasFailed = new boolean[POINTS.length];
+    private final List<WeakReference<Hook>> known = new CopyOnWriteArrayList<>();
+
+    /** By the library's first class, of which there is one in each loader that has the library. */
+    private final ClassValue<Hook> byAnchor = new ClassValue<>() {
+        @Override
+        protected Hook computeValue(Class<?> anchor) {
+            return make(anchor);
+        }
+    };
+
+    private final ClassValue<Hook> byWoven = new ClassValue<>() {
+        @Override
+        protected Hook computeValue(Class<?> woven) {
+            return byAnchor.get(anchor(woven));
+        }
+    };
+
+    Hooks(AgentLoader agent) {
+        this.agent = agent;
+    }
+
+    @Override
+    public Object entered(int point, Class<?> woven, Object self, Object argument) {
+        if (hasFailed[point]) {
+            return null;
+        }
+        try {
+            return byWoven.get(woven).entered(POINTS[point], self, argument);
+        } catch (Exception e) {
+            failed(point, e);
+            return null;
+        }
+    }
+
+    @Override
+    public void left(int point, Class<?> woven, Object begun, Throwable thrown) {
+        try {
+            byWoven.get(woven).left(POINTS[point], begun, thrown);
+        } catch (Exception e) {
+            failed(point, e);
+        }
+    }
+
+    /** A race says it twice at worst. */
+    @Override
+    public void failed(int point, Throwable thrown) {
+        if (!hasFailed[point]) {
+            hasFailed[point] = true;
+            Say.line("no more of " + POINTS[point] + ": " + thrown);
+        }
+    }
+
+    /** Of all hooks that still live. */
+    @Override
+    public void read(Reader reader) {
+        parts().forEach(hook -> hook.read(reader));
+    }
+
+    @Override
+    public List<Source> parts() {
+        known.removeIf(hook -> hook.refersTo(null));
+        List<Source> alive = new ArrayList<>();
+        for (WeakReference<Hook> reference : known) {
+            Hook hook = reference.get();
+            if (hook != null) {
+                alive.add(hook);
+            }
+        }
+        return alive;
+    }
+
+    private Hook make(Class<?> anchor) {
+        Library library = libraryOf(anchor);
+        try {
+            Bridge bridge = new Bridge(agent, anchor.getClassLoader(), library);
+            Hook hook = (Hook) Class.forName(library.hook, true, bridge).getDeclaredConstructor().newInstance();
+            known.add(new WeakReference<>(hook));
+            return hook;
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Class<?> anchor(Class<?> woven) {
+        try {
+            return Class.forName(libraryOf(woven).anchor, false, woven.getClassLoader());
+        } catch (ClassNotFoundException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static Library libraryOf(Class<?> woven) {
+        for (Library library : Library.values()) {
+            if (woven.getName().startsWith(library.prefix)) {
+                return library;
+            }
+        }
+        throw new IllegalArgumentException(woven + " is of no library that is woven");
+    }
+}

@@ -1,0 +1,118 @@
+package dev.parallax.agent.instrument;
+
+import dev.parallax.agent.AgentLoader;
+import dev.parallax.agent.Dispatch;
+import dev.parallax.agent.run.Say;
+import java.lang.instrument.ClassFileTransformer;
+import java.lang.instrument.Instrumentation;
+import java.lang.instrument.UnmodifiableClassException;
+import java.security.ProtectionDomain;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Stream;
+import net.bytebuddy.ByteBuddy;
+import net.bytebuddy.asm.Advice;
+import net.bytebuddy.description.type.TypeDescription;
+import net.bytebuddy.dynamic.ClassFileLocator;
+import net.bytebuddy.dynamic.DynamicType;
+import net.bytebuddy.dynamic.scaffold.TypeValidation;
+import net.bytebuddy.matcher.ElementMatchers;
+import net.bytebuddy.pool.TypePool;
+
+/**
+ * Changes, once {@link Door} is open, the code of the few classes that {@link Point} names when they are loaded, or at once where they already are.
+ * A class of another name costs the look-up of its name, and nothing of the byte-code library is loaded before a class is
+ * to be changed. What cannot be changed stays as it is, and one line says so.
+ */
+public final class Weaving implements ClassFileTransformer {
+    /** By the class's name with slashes. */
+    private final Map<String, List<Point>> points = new HashMap<>();
+
+    private final AgentLoader agent;
+
+    private Weaving(AgentLoader agent, Set<Library> libraries) {
+        this.agent = agent;
+        for (Point point : Point.values()) {
+            if (libraries.contains(point.library())) {
+                points.merge(point.className.replace('.', '/'), List.of(point), (some, more) -> Stream.concat(
+                                some.stream(), more.stream())
+                        .toList());
+            }
+        }
+    }
+
+    /**
+     * Begins.
+     *
+     * @param agent the agent's loader
+     * @param instrumentation the JVM's
+     * @param libraries which ones to look into
+     * @return what was found
+     */
+    public static Hooks begin(AgentLoader agent, Instrumentation instrumentation, Set<Library> libraries) {
+        Weaving weaving = new Weaving(agent, libraries);
+        Hooks hooks = new Hooks(agent);
+        if (!libraries.isEmpty()) {
+            Dispatch.connect(hooks);
+            boolean canRetransform = instrumentation.isRetransformClassesSupported();
+            instrumentation.addTransformer(weaving, canRetransform);
+            if (canRetransform) {
+                weaving.weaveLoaded(instrumentation);
+            }
+        }
+        return hooks;
+    }
+
+    private void weaveLoaded(Instrumentation instrumentation) {
+        for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
+            if (points.containsKey(loaded.getName().replace('.', '/'))) {
+                try {
+                    instrumentation.retransformClasses(loaded);
+                } catch (UnmodifiableClassException | RuntimeException | LinkageError e) {
+                    Say.line(loaded.getName() + " is not watched: " + e);
+                }
+            }
+        }
+    }
+
+    @Override
+    public byte[] transform(
+            ClassLoader loader, String name, Class<?> redefined, ProtectionDomain domain, byte[] code) {
+        List<Point> here = name == null || loader == null ? null : points.get(name);
+        if (here == null) {
+            return null;
+        }
+        try {
+            return weave(loader, name.replace('/', '.'), code, here);
+        } catch (Throwable e) {
+            Say.line(name.replace('/', '.') + " is not watched: " + e);
+            return null;
+        }
+    }
+
+    private byte[] weave(ClassLoader loader, String name, byte[] code, List<Point> here) {
+        ClassFileLocator found = new ClassFileLocator.Compound(
+                ClassFileLocator.Simple.of(name, code), ClassFileLocator.ForClassLoader.of(loader));
+        ClassFileLocator ours = ClassFileLocator.ForClassLoader.of(agent);
+        TypeDescription type = TypePool.Default.of(found).describe(name).resolve();
+        DynamicType.Builder<?> builder =
+                new ByteBuddy().with(TypeValidation.DISABLED).redefine(type, found);
+        for (Point point : here) {
+            boolean isThere = type.getDeclaredMethods().stream()
+                    .anyMatch(method -> method.getName().equals(point.method)
+                            && method.getParameters().size() == point.parameters);
+            if (!isThere) {
+                Say.line(name + " has no " + point.method + " as we know it: not watched");
+                continue;
+            }
+            Advice advice = Advice.withCustomMapping()
+                    .bind(Shape.Place.class, point.ordinal())
+                    .to(point.shape.advice, ours);
+            builder = builder.visit(advice.on(
+                    ElementMatchers.named(point.method).and(ElementMatchers.takesArguments(point.parameters))));
+        }
+        return builder.make().getBytes();
+    }
+}

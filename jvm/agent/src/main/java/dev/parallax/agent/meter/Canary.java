@@ -1,0 +1,75 @@
+package dev.parallax.agent.meter;
+
+import dev.parallax.pauses.PauseClock;
+import dev.parallax.pauses.PauseReading;
+import dev.parallax.recorder.Recorder;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Consumer;
+
+/** A virtual thread that looks at the clock as {@link Meter} does: what it is late beyond that is its carriers'. */
+final class Canary implements Runnable {
+    private final long apartNs;
+    private final PauseClock pauses;
+    private final Consumer<Raw> hiccups;
+    private final Recorder lateness = new Recorder();
+    private volatile boolean isOver;
+
+    private Canary(long apartNs, PauseClock pauses, Consumer<Raw> hiccups) {
+        this.apartNs = apartNs;
+        this.pauses = pauses;
+        this.hiccups = hiccups;
+    }
+
+    /** Starts one; none where the JVM has no virtual threads. */
+    static Optional<Canary> start(long apartNs, PauseClock pauses, Consumer<Raw> hiccups) {
+        Canary canary = new Canary(apartNs, pauses, hiccups);
+        try {
+            // Since JDK 21; as a preview before that it throws.
+            MethodHandle start = MethodHandles.publicLookup()
+                    .findStatic(Thread.class, "startVirtualThread", MethodType.methodType(Thread.class, Runnable.class));
+            start.invoke((Runnable) canary);
+            return Optional.of(canary);
+        } catch (Throwable absent) {
+            return Optional.empty();
+        }
+    }
+
+    Recorder lateness() {
+        return lateness;
+    }
+
+    void end() {
+        isOver = true;
+    }
+
+    @Override
+    public void run() {
+        // As the meter does: to load what a look needs is no hiccup.
+        new Ticks(1).take(System.nanoTime() + 1, new Recorder());
+        PauseReading before = pauses.read();
+        Ticks ticks = new Ticks(apartNs);
+        while (!isOver) {
+            long dueNs = ticks.dueNs();
+            long awakeNs = ticks.await();
+            ticks.take(awakeNs, lateness);
+            if (awakeNs - dueNs >= Meter.LEAST_NS) {
+                hiccups.accept(new Raw(
+                        true,
+                        dueNs,
+                        awakeNs,
+                        0,
+                        0,
+                        Booked.since(before, pauses).pausedNs(),
+                        OptionalLong.empty(),
+                        OptionalLong.empty(),
+                        OptionalLong.empty()));
+                ticks.begin();
+            }
+            before = pauses.read();
+        }
+    }
+}

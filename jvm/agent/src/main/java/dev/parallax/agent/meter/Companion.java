@@ -1,0 +1,109 @@
+package dev.parallax.agent.meter;
+
+import dev.parallax.agent.AgentLoader;
+import dev.parallax.agent.run.Say;
+import dev.parallax.recorder.Recorder;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * An idle JVM beside this one that looks at the clock as well. Both read the same clock, that of the host's boot, so what
+ * both miss at once is the host's. It ends with this JVM, however that ends: its standard input does.
+ */
+final class Companion implements Runnable {
+    private final Process process;
+    private final Spans spans;
+    private final Recorder hiccups = new Recorder();
+
+    private Companion(Process process, Spans spans) {
+        this.process = process;
+        this.spans = spans;
+    }
+
+    static Optional<Companion> start(AgentLoader agent, long apartNs, Spans spans) {
+        Path java = Path.of(System.getProperty("java.home"), "bin", "java");
+        List<String> command = List.of(
+                java.toString(), "-Xms8m", "-Xmx8m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+                "-cp", agent.file().getPath(), "dev.parallax.agent.Agent", "companion", Long.toString(apartNs));
+        try {
+            ProcessBuilder builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
+            // They may name this very agent, and each companion would have one of its own.
+            builder.environment().remove("JAVA_TOOL_OPTIONS");
+            builder.environment().remove("JDK_JAVA_OPTIONS");
+            builder.environment().remove("_JAVA_OPTIONS");
+            builder.directory(new File(System.getProperty("java.home")));
+            Companion companion = new Companion(builder.start(), spans);
+            Thread thread = new Thread(companion, "parallax-control");
+            thread.setDaemon(true);
+            thread.start();
+            return Optional.of(companion);
+        } catch (IOException | RuntimeException e) {
+            Say.line("no control process: " + e.getMessage());
+            return Optional.empty();
+        }
+    }
+
+    Recorder hiccups() {
+        return hiccups;
+    }
+
+    void end() {
+        process.destroy();
+    }
+
+    @Override
+    public void run() {
+        try (BufferedReader lines =
+                new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.US_ASCII))) {
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                String[] words = line.split(" ");
+                long beginNs = Long.parseLong(words[0]);
+                long lengthNs = Long.parseLong(words[1]);
+                spans.add(beginNs, beginNs + lengthNs, "");
+                hiccups.record(lengthNs);
+            }
+        } catch (IOException | RuntimeException e) {
+            Say.line("the control process is not heard any more: " + e.getMessage());
+        }
+    }
+
+    /**
+     * The other side.
+     *
+     * @param apartNs how often it is to look
+     */
+    static void look(long apartNs) {
+        Thread end = new Thread(
+                () -> {
+                    try {
+                        while (System.in.read() >= 0) {
+                            Thread.onSpinWait();
+                        }
+                    } catch (IOException e) {
+                        // As good as an end.
+                    }
+                    Runtime.getRuntime().halt(0);
+                },
+                "parallax-end");
+        end.setDaemon(true);
+        end.start();
+        PrintStream out = new PrintStream(System.out, true, StandardCharsets.US_ASCII);
+        Recorder all = new Recorder();
+        Ticks ticks = new Ticks(apartNs);
+        while (!out.checkError()) {
+            long dueNs = ticks.dueNs();
+            long awakeNs = ticks.await();
+            ticks.take(awakeNs, all);
+            if (awakeNs - dueNs >= Meter.LEAST_NS) {
+                out.println(dueNs + " " + (awakeNs - dueNs));
+            }
+        }
+    }
+}

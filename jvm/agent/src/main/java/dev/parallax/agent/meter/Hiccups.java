@@ -1,0 +1,156 @@
+package dev.parallax.agent.meter;
+
+import dev.parallax.agent.AgentLoader;
+import dev.parallax.agent.report.Reader;
+import dev.parallax.agent.report.Series;
+import dev.parallax.agent.report.Source;
+import dev.parallax.agent.run.Say;
+import dev.parallax.pauses.Pause;
+import dev.parallax.pauses.PauseClock;
+import dev.parallax.pauses.PauseStream;
+import dev.parallax.pauses.ThreadStall;
+import dev.parallax.recorder.Recorder;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.Consumer;
+
+/** The meters of this JVM, what they know, and what came of it. */
+public final class Hiccups implements Source {
+    /** The flight recorder tells of a second when it is over, and may take another one. */
+    private static final long RECORDER_NS = 2_500_000_000L;
+
+    private static final long ALONE_NS = 300_000_000;
+    private static final long LOOK_MS = 200;
+
+    private final Verdicts verdicts;
+    private final Meter meter;
+    private final Optional<Canary> canary;
+    private final Optional<Companion> companion;
+    private final Recorder pauseLengths = new Recorder();
+    private final Spans pauses = new Spans();
+    private final Spans pinned = new Spans();
+    private final Spans stalls = new Spans();
+
+    /**
+     * What is wanted.
+     *
+     * @param apartNs how often the meters look
+     * @param withCanary whether a virtual thread does as well
+     * @param withCauses whether the flight recorder is asked
+     * @param withControl whether an idle JVM is started
+     */
+    public record Wish(long apartNs, boolean withCanary, boolean withCauses, boolean withControl) {}
+
+    private Hiccups(Wish wish, AgentLoader agent, PauseClock clock, Consumer<Hiccup> listener) {
+        Spans control = new Spans();
+        verdicts = new Verdicts(
+                wish.withCauses ? RECORDER_NS : ALONE_NS, Continues.listen(), new Verdicts.Told(pauses, pinned, stalls, control), listener);
+        meter = new Meter(wish.apartNs, clock, verdicts::add);
+        startThread(meter, Meter.THREAD);
+        startThread(() -> judge(wish.withCauses), "parallax-verdicts");
+        canary = wish.withCanary ? Canary.start(wish.apartNs, clock, verdicts::add) : Optional.empty();
+        companion = wish.withControl ? Companion.start(agent, wish.apartNs, control) : Optional.empty();
+    }
+
+    /**
+     * Starts the meters. Never throws for want of something: what is not to be had is left out, with a line.
+     *
+     * @param wish what is wanted
+     * @param agent the agent's loader
+     * @param clock of this JVM's pauses
+     * @param listener is told each hiccup of a millisecond or more, by a thread of ours, some seconds late
+     * @return what is measured
+     */
+    public static Hiccups start(Wish wish, AgentLoader agent, PauseClock clock, Consumer<Hiccup> listener) {
+        return new Hiccups(wish, agent, clock, listener);
+    }
+
+    /**
+     * What the control process does.
+     *
+     * @param apartNs how often it looks
+     */
+    public static void companion(long apartNs) {
+        Companion.look(apartNs);
+    }
+
+    private void startStream() {
+        try {
+            PauseStream.start(new PauseStream.Listener() {
+                @Override
+                public void pause(Pause pause) {
+                    pauseLengths.record(pause.totalNs());
+                    pauses.add(pause.beginNs(), pause.endNs(), text(pause));
+                }
+
+                @Override
+                public void stall(ThreadStall stall) {
+                    if (stall.kind() == ThreadStall.Kind.PINNED) {
+                        pinned.add(stall.beginNs(), stall.beginNs() + stall.totalNs(), "");
+                    } else if (stall.thread().equals(Meter.THREAD)) {
+                        stalls.add(stall.beginNs(), stall.beginNs() + stall.totalNs(), "");
+                    }
+                }
+            });
+        } catch (PauseClock.Unavailable | LinkageError e) {
+            Say.line("causes of pauses are not told: " + e.getMessage());
+        }
+    }
+
+    private static String text(Pause pause) {
+        String what = pause.operation().isEmpty() ? "safepoint" : pause.operation();
+        String of = pause.collection().map(collection -> ", " + collection).orElse("");
+        String last = pause.lastToStop().map(thread -> ", last to stop: " + thread).orElse("");
+        return String.format(
+                Locale.ROOT, "%s %.1f ms, %.1f of it to stop%s%s",
+                what, pause.totalNs() / 1e6, pause.syncNs() / 1e6, of, last);
+    }
+
+    /** The recorder takes half a second to start, which the application must not wait for. */
+    private void judge(boolean withCauses) {
+        if (withCauses) {
+            startStream();
+        }
+        while (true) {
+            try {
+                Thread.sleep(LOOK_MS);
+                verdicts.judge(false);
+            } catch (InterruptedException e) {
+                return;
+            } catch (RuntimeException e) {
+                Say.line("a hiccup is not told: " + e);
+            }
+        }
+    }
+
+    private static void startThread(Runnable what, String name) {
+        Thread thread = new Thread(what, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Judges what is left, with what is known now, and ends what must not outlive this JVM. */
+    public void finish() {
+        meter.end();
+        canary.ifPresent(Canary::end);
+        verdicts.judge(true);
+        companion.ifPresent(Companion::end);
+    }
+
+    @Override
+    public void read(Reader reader) {
+        reader.durations(Series.HICCUP, "", meter.lateness().total());
+        read(reader, Series.HICCUP_PART, verdicts.parts(false));
+        canary.ifPresent(bird -> {
+            reader.durations(Series.CANARY, "", bird.lateness().total());
+            read(reader, Series.CANARY_PART, verdicts.parts(true));
+        });
+        companion.ifPresent(other -> reader.durations(Series.CONTROL, "", other.hiccups().total()));
+        reader.durations(Series.PAUSE, "", pauseLengths.total());
+    }
+
+    private static void read(Reader reader, Series series, Map<Cause, Recorder> parts) {
+        parts.forEach((cause, part) -> reader.durations(series, cause.title(), part.total()));
+    }
+}

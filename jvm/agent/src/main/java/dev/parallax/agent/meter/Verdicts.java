@@ -1,0 +1,172 @@
+package dev.parallax.agent.meter;
+
+import dev.parallax.recorder.Recorder;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.stream.Collectors;
+
+/**
+ * Divides hiccups among their causes. The surest evidence takes first, and each takes from what is left: SIGCONT, the JVM's own
+ * counter of safepoints, the kernel's account of the thread, the timer's usual lateness, the stamps around the wait for memory, the idle JVM,
+ * the hypervisor's account, which is coarse and of all CPUs. What nobody takes is unexplained.
+ */
+final class Verdicts {
+    /** So soon a signal is heard after a stop, and a line of the control process. */
+    private static final long AFTER_NS = 100_000_000;
+
+    private static final long KEPT_NS = 30_000_000_000L;
+
+    private static final int PENDING_MAX = 10_000;
+
+    private final long waitNs;
+    private final Continues continues;
+    private final Told told;
+    private final Consumer<Hiccup> listener;
+    private final Deque<Raw> pending = new ArrayDeque<>();
+    /** Of the platform's thread, judged or not: what held up a virtual one. Guarded by {@link #pending}. */
+    private final Deque<Raw> recent = new ArrayDeque<>();
+    private final Map<Cause, Recorder> parts = new EnumMap<>(Cause.class);
+    private final Map<Cause, Recorder> virtualParts = new EnumMap<>(Cause.class);
+
+    /**
+     * What comes late.
+     *
+     * @param pauses of the JVM
+     * @param pinned when a virtual thread kept its carrier
+     * @param stalls when the meter waited for memory
+     * @param control the idle JVM's hiccups
+     */
+    record Told(Spans pauses, Spans pinned, Spans stalls, Spans control) {}
+
+    /** @param waitNs until all that comes late has come: the flight recorder's events do within two seconds */
+    Verdicts(long waitNs, Continues continues, Told told, Consumer<Hiccup> listener) {
+        this.waitNs = waitNs;
+        this.continues = continues;
+        this.told = told;
+        this.listener = listener;
+        for (Cause cause : Cause.values()) {
+            parts.put(cause, new Recorder());
+            virtualParts.put(cause, new Recorder());
+        }
+    }
+
+    Map<Cause, Recorder> parts(boolean isVirtual) {
+        return isVirtual ? virtualParts : parts;
+    }
+
+    /** Called by the meters. Moments only: the lock is held by who takes from here for no longer. */
+    void add(Raw raw) {
+        synchronized (pending) {
+            if (pending.size() < PENDING_MAX) {
+                pending.add(raw);
+            }
+            if (!raw.isVirtual()) {
+                recent.add(raw);
+            }
+            while (!recent.isEmpty() && raw.endNs() - recent.peek().endNs() > KEPT_NS) {
+                recent.poll();
+            }
+        }
+    }
+
+    /**
+     * Judges those for which all is known.
+     *
+     * @param isLast all that there are, with what is known
+     */
+    synchronized void judge(boolean isLast) {
+        long nowNs = System.nanoTime();
+        List<Raw> ripe = new ArrayList<>();
+        synchronized (pending) {
+            while (!pending.isEmpty() && (isLast || nowNs - pending.peek().endNs() > waitNs)) {
+                ripe.add(pending.poll());
+            }
+        }
+        ripe.forEach(this::judge);
+    }
+
+    private void judge(Raw raw) {
+        Map<Cause, Long> causes = raw.isVirtual() ? ofVirtual(raw) : ofPlatform(raw);
+        causes.forEach((cause, ns) -> parts(raw.isVirtual()).get(cause).record(ns));
+        String detail = told.pauses.within(raw.beginNs(), raw.endNs()).stream()
+                .map(Spans.Span::text)
+                .limit(4)
+                .collect(Collectors.joining("; "));
+        listener.accept(new Hiccup(raw.isVirtual(), raw.beginNs(), raw.lengthNs(), causes, detail));
+    }
+
+    private Map<Cause, Long> ofPlatform(Raw raw) {
+        Division division = new Division(raw.lengthNs());
+        // First: a safepoint that is stopped half way lasts as long, and Linux 6.18 at times counts a stop as a run queue.
+        if (continues.heard(raw.beginNs(), raw.endNs() + AFTER_NS)) {
+            division.take(Cause.STOPPED, division.leftNs);
+        }
+        division.take(Cause.SAFEPOINT, safepointNs(raw));
+        long ready = Math.min(raw.runQueueNs().orElse(0), division.leftNs);
+        long throttled = Math.min(raw.throttledNs().orElse(0), ready);
+        division.take(Cause.THROTTLED, throttled);
+        division.take(Cause.RUN_QUEUE, ready - throttled);
+        division.take(Cause.TIMER, raw.timerNs());
+        // It asks for memory elsewhere, too, where there are no stamps around.
+        long stalledNs = told.stalls.coveredNs(raw.beginNs(), raw.endNs());
+        division.take(Cause.ALLOCATION, Math.max(raw.allocationNs(), stalledNs));
+        division.take(Cause.STOLEN, raw.stolenNs().orElse(0));
+        division.take(Cause.HOST, told.control.coveredNs(raw.beginNs(), raw.endNs()));
+        return division.end(Cause.UNEXPLAINED);
+    }
+
+    /** Either is exact; the counters may lack the end of a pause, and the flight recorder may not be there. */
+    private long safepointNs(Raw raw) {
+        return Math.max(raw.safepointNs(), told.pauses.coveredNs(raw.beginNs(), raw.endNs()));
+    }
+
+    /** What held the platform's thread up at the same time held this one up; the rest is the carriers'. */
+    private Map<Cause, Long> ofVirtual(Raw raw) {
+        Division division = new Division(raw.lengthNs());
+        division.take(Cause.SAFEPOINT, safepointNs(raw));
+        List<Raw> others;
+        synchronized (pending) {
+            others = List.copyOf(recent);
+        }
+        for (Raw other : others) {
+            long commonNs = raw.overlapNs(other.beginNs(), other.endNs());
+            if (commonNs > 0) {
+                ofPlatform(other).forEach((cause, ns) -> {
+                    if (cause != Cause.SAFEPOINT) {
+                        division.take(cause, (long) ((double) ns * commonNs / other.lengthNs()));
+                    }
+                });
+            }
+        }
+        division.take(Cause.PINNED, told.pinned.coveredNs(raw.beginNs(), raw.endNs()));
+        return division.end(Cause.CARRIERS);
+    }
+
+    /** What is given away of a hiccup, and what is left of it. */
+    private static final class Division {
+        private final Map<Cause, Long> parts = new EnumMap<>(Cause.class);
+        private long leftNs;
+
+        Division(long lengthNs) {
+            leftNs = lengthNs;
+        }
+
+        void take(Cause cause, long ns) {
+            long taken = Math.min(ns, leftNs);
+            if (taken > 0) {
+                parts.merge(cause, taken, Long::sum);
+                leftNs -= taken;
+            }
+        }
+
+        Map<Cause, Long> end(Cause rest) {
+            take(rest, leftNs);
+            return parts;
+        }
+    }
+}

@@ -1,0 +1,188 @@
+package dev.parallax.agent.report;
+
+import dev.parallax.agent.run.Say;
+import dev.parallax.recorder.Durations;
+import dev.parallax.recorder.JvmFacts;
+import dev.parallax.recorder.RecordFolder;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Writes the record: a thread that wakes once an interval, and a last time at the end. */
+public final class Recording implements Runnable {
+    /** Below what a record may have, and above what an application has of servers and pools. */
+    private static final int LOGS_MAX = 200;
+
+    /** Between two intervals; beyond, events are counted and not kept. */
+    private static final int EVENTS_MAX = 10_000;
+
+    private final List<Source> sources;
+    private final long intervalNs;
+    private final Map<String, String> meanings = new ConcurrentSkipListMap<>();
+    private final JvmFacts facts;
+    private final RecordFolder folder;
+    private final Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
+    private final Set<String> logs = new HashSet<>();
+    private final ConcurrentLinkedQueue<Event> events = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger eventCount = new AtomicInteger();
+    private final Set<String> said = new HashSet<>();
+    private long intervalBegunNs;
+    private boolean isFinished;
+
+    private record Event(long atNs, String kind, String text) {}
+
+    private Recording(List<Source> sources, Path path, Duration interval) throws IOException {
+        this.sources = sources;
+        this.intervalNs = interval.toNanos();
+        this.facts = JvmFacts.ofThisJvm(meanings);
+        this.folder = new RecordFolder(path, facts);
+        this.intervalBegunNs = facts.zeroMonotonicNs();
+    }
+
+    /**
+     * Begins a record.
+     *
+     * @param sources of all that is to be in it
+     * @param path the folder
+     * @param interval how long an interval is
+     * @return the record under way
+     * @throws IOException when it cannot be written
+     */
+    public static Recording start(List<Source> sources, Path path, Duration interval) throws IOException {
+        Recording recording = new Recording(List.copyOf(sources), path, interval);
+        Thread thread = new Thread(recording, "parallax-record");
+        thread.setDaemon(true);
+        thread.start();
+        return recording;
+    }
+
+    /**
+     * Adds an event with the next interval. Any thread may.
+     *
+     * @param atNs when, of {@link System#nanoTime()}
+     * @param kind one word
+     * @param text one line
+     */
+    public void event(long atNs, String kind, String text) {
+        if (eventCount.incrementAndGet() <= EVENTS_MAX) {
+            events.add(new Event(Math.max(0, atNs - facts.zeroMonotonicNs()), kind, text));
+        }
+    }
+
+    @Override
+    public void run() {
+        while (!isFinished()) {
+            try {
+                Thread.sleep(Math.max(1, intervalNs / 1_000_000));
+                write(false);
+            } catch (InterruptedException e) {
+                return;
+            } catch (Throwable e) {
+                sayOnce("the record lacks an interval: " + e);
+            }
+        }
+    }
+
+    private synchronized boolean isFinished() {
+        return isFinished;
+    }
+
+    /** Writes what is left, and ends the record. */
+    public void finish() {
+        try {
+            write(true);
+        } catch (Throwable e) {
+            Say.line("the record is not finished: " + e);
+        }
+    }
+
+    private synchronized void write(boolean isLast) throws IOException {
+        if (isFinished) {
+            return;
+        }
+        isFinished = isLast;
+        Map<Source, Map<String, Durations>> totals = new HashMap<>();
+        for (Source source : sources) {
+            for (Source part : source.parts()) {
+                totals.put(part, totals(part));
+            }
+        }
+        long nowNs = System.nanoTime();
+        Map<String, Durations> interval = new HashMap<>();
+        totals.forEach((part, logs) -> logs.forEach((log, total) -> {
+            Durations before = last.getOrDefault(part, Map.of()).getOrDefault(log, Durations.NONE);
+            boolean beganAnew = total.count() < before.count();
+            interval.merge(log, beganAnew ? total : total.since(before), Durations::plus);
+        }));
+        folder.append(intervalBegunNs - facts.zeroMonotonicNs(), nowNs - intervalBegunNs, interval);
+        last.putAll(totals);
+        intervalBegunNs = nowNs;
+        writeEvents();
+        if (isLast) {
+            folder.finish(nowNs - facts.zeroMonotonicNs());
+            folder.close();
+        }
+    }
+
+    /** Of one source. Two pools of the same name are added. */
+    private Map<String, Durations> totals(Source source) {
+        Map<String, Durations> totals = new HashMap<>();
+        source.read(new Reader() {
+            @Override
+            public void durations(Series series, String label, Durations total) {
+                String log = series.log(label);
+                if (total.count() + total.unusable() > 0 && isKept(log)) {
+                    totals.merge(log, total, Durations::plus);
+                    meanings.putIfAbsent(log, series.meaning() + (label.isEmpty() ? "" : ", of " + label));
+                }
+            }
+
+            @Override
+            public void number(Series series, String label, long value) {
+                // A record holds durations.
+            }
+        });
+        return totals;
+    }
+
+    private boolean isKept(String log) {
+        if (logs.contains(log)) {
+            return true;
+        }
+        if (logs.size() >= LOGS_MAX) {
+            sayOnce("the record has " + LOGS_MAX + " logs; there is more, which it lacks");
+            return false;
+        }
+        return logs.add(log);
+    }
+
+    private void writeEvents() throws IOException {
+        List<Event> taken = new ArrayList<>();
+        for (Event event = events.poll(); event != null; event = events.poll()) {
+            taken.add(event);
+        }
+        int lost = eventCount.getAndAdd(-eventCount.get()) - taken.size();
+        for (Event event : taken) {
+            folder.event(event.atNs, event.kind, event.text);
+        }
+        if (lost > 0) {
+            folder.event(intervalBegunNs - facts.zeroMonotonicNs(), "lost", lost + " events of the interval");
+        }
+    }
+
+    private void sayOnce(String line) {
+        if (said.add(line)) {
+            Say.line(line);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+package dev.parallax.agent.run;
+
+import dev.parallax.agent.instrument.Library;
+import dev.parallax.disturber.Mode;
+import dev.parallax.disturber.Plan;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalInt;
+import java.util.Set;
+
+/** The options as given: {@code key=value}, with commas between; a value holds no comma. */
+public final class Options {
+    private static final Duration MOST = Duration.ofHours(24);
+
+    private final Map<Option, String> given = new EnumMap<>(Option.class);
+
+    private Options() {}
+
+    /** Not to be used: says what is wrong and what to do. */
+    public static final class Bad extends Exception {
+        private static final long serialVersionUID = 1;
+
+        Bad(String why) {
+            super(why, null, false, false);
+        }
+    }
+
+    /**
+     * Reads options, and all of them: what is wrong is found here, before anything is started.
+     *
+     * @param text as it stands behind the agent's name; null and empty are none
+     * @return the options
+     * @throws Bad for one that is not known or has a value that it cannot have
+     */
+    public static Options parse(String text) throws Bad {
+        Options options = new Options();
+        for (String one : text == null || text.isBlank() ? new String[0] : text.split(",", -1)) {
+            int equals = one.indexOf('=');
+            String key = equals < 0 ? one.trim() : one.substring(0, equals).trim();
+            Option option = Arrays.stream(Option.values())
+                    .filter(known -> known.key.equals(key))
+                    .findFirst()
+                    .orElseThrow(() -> new Bad("there is no option '" + key + "'; `help` prints those there are"));
+            if (equals < 0) {
+                throw new Bad(key + " wants a value: " + key + "=" + option.values);
+            }
+            if (options.given.put(option, one.substring(equals + 1).trim()) != null) {
+                throw new Bad(key + " is given twice");
+            }
+        }
+        options.check();
+        return options;
+    }
+
+    private void check() throws Bad {
+        out();
+        interval();
+        hiccup();
+        canary();
+        causes();
+        control();
+        log();
+        endpoint();
+        libraries();
+        disturbance();
+    }
+
+    /**
+     * All of them with their meaning.
+     *
+     * @return lines
+     */
+    public static String help() {
+        StringBuilder text = new StringBuilder("-javaagent:parallax-agent.jar=key=value,key=value\n");
+        for (Option option : Option.values()) {
+            String line = option.key + "=" + option.values;
+            text.append(String.format("  %-30s %s", line, option.help));
+            text.append(option.otherwise.isEmpty() ? "\n" : " [" + option.otherwise + "]\n");
+        }
+        return text.append("  TIME is a number with us, ms, s, m or h; SIZE one with KB, MB or GB (of 1024).\n")
+                .append("  Attached to a JVM that has the agent already, disturb and its like are a command; disturb=off ends it.\n")
+                .toString();
+    }
+
+    /**
+     * What holds, defaults included.
+     *
+     * @return values by name
+     */
+    public Map<String, String> effective() {
+        Map<String, String> all = new LinkedHashMap<>();
+        for (Option option : Option.values()) {
+            all.put(option.key, text(option));
+        }
+        return all;
+    }
+
+    Optional<Path> out() throws Bad {
+        String text = text(Option.OUT);
+        if (given.containsKey(Option.OUT) && text.isEmpty()) {
+            throw bad(Option.OUT);
+        }
+        try {
+            return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
+        } catch (RuntimeException e) {
+            throw bad(Option.OUT);
+        }
+    }
+
+    Duration interval() throws Bad {
+        return time(Option.INTERVAL, Duration.ofMillis(100), Duration.ofHours(1));
+    }
+
+    Optional<Duration> hiccup() throws Bad {
+        return isOff(Option.HICCUP)
+                ? Optional.empty()
+                : Optional.of(time(Option.HICCUP, Duration.ofNanos(100_000), Duration.ofSeconds(1)));
+    }
+
+    boolean canary() throws Bad {
+        return isOn(Option.CANARY);
+    }
+
+    boolean causes() throws Bad {
+        return isOn(Option.CAUSES);
+    }
+
+    boolean control() throws Bad {
+        return isOn(Option.CONTROL);
+    }
+
+    Optional<Duration> log() throws Bad {
+        return isOff(Option.LOG) ? Optional.empty() : Optional.of(time(Option.LOG, Duration.ofMillis(1), MOST));
+    }
+
+    OptionalInt endpoint() throws Bad {
+        if (isOff(Option.ENDPOINT)) {
+            return OptionalInt.empty();
+        }
+        try {
+            int port = Integer.parseInt(text(Option.ENDPOINT));
+            if (port >= 0 && port <= 65_535) {
+                return OptionalInt.of(port);
+            }
+        } catch (NumberFormatException e) {
+            // Said below.
+        }
+        throw bad(Option.ENDPOINT);
+    }
+
+    Set<Library> libraries() throws Bad {
+        String text = text(Option.INSTRUMENT);
+        Set<Library> all = EnumSet.allOf(Library.class);
+        if (text.equals("all")) {
+            return all;
+        }
+        Set<Library> some = EnumSet.noneOf(Library.class);
+        if (!text.equals("none")) {
+            for (String name : text.split("\\+", -1)) {
+                some.add(all.stream()
+                        .filter(one -> one.option().equals(name))
+                        .findFirst()
+                        .orElseThrow(() -> bad(Option.INSTRUMENT)));
+            }
+        }
+        return some;
+    }
+
+    /** Whether the option stands there, be it {@code off}. */
+    boolean tellsOfDisturbance() {
+        return given.containsKey(Option.DISTURB);
+    }
+
+    Optional<Plan> disturbance() throws Bad {
+        long rate = size(Option.DISTURB_RATE);
+        String share = text(Option.DISTURB_SHARE);
+        if (!share.matches("[0-9]{1,2}(\\.[0-9]{1,3})?%")) {
+            throw bad(Option.DISTURB_SHARE);
+        }
+        double part = Double.parseDouble(share.substring(0, share.length() - 1)) / 100;
+        Duration after = time(Option.DISTURB_AFTER, Duration.ZERO, MOST);
+        Duration length = time(Option.DISTURB_FOR, Duration.ofMillis(100), MOST);
+        if (isOff(Option.DISTURB)) {
+            return Optional.empty();
+        }
+        Mode mode = Arrays.stream(Mode.values())
+                .filter(one -> one.option().equals(text(Option.DISTURB)))
+                .findFirst()
+                .orElseThrow(() -> bad(Option.DISTURB));
+        try {
+            return Optional.of(new Plan(mode, rate, part, after, length));
+        } catch (IllegalArgumentException e) {
+            throw new Bad(e.getMessage());
+        }
+    }
+
+    private String text(Option option) {
+        return given.getOrDefault(option, option.otherwise);
+    }
+
+    private boolean isOff(Option option) {
+        return text(option).equals("off");
+    }
+
+    private boolean isOn(Option option) throws Bad {
+        String text = text(option);
+        if (!text.equals("on") && !text.equals("off")) {
+            throw bad(option);
+        }
+        return text.equals("on");
+    }
+
+    private Duration time(Option option, Duration least, Duration most) throws Bad {
+        String text = text(option);
+        if (!text.matches("[0-9]{1,9}(us|ms|s|m|h)")) {
+            throw bad(option);
+        }
+        String unit = text.replaceFirst("[0-9]+", "");
+        long number = Long.parseLong(text.substring(0, text.length() - unit.length()));
+        Duration time =
+                switch (unit) {
+                    case "us" -> Duration.ofNanos(number * 1_000);
+                    case "ms" -> Duration.ofMillis(number);
+                    case "s" -> Duration.ofSeconds(number);
+                    case "m" -> Duration.ofMinutes(number);
+                    default -> Duration.ofHours(number);
+                };
+        if (time.compareTo(least) < 0 || time.compareTo(most) > 0) {
+            throw bad(option);
+        }
+        return time;
+    }
+
+    private long size(Option option) throws Bad {
+        String text = text(option);
+        if (!text.matches("[0-9]{1,6}(KB|MB|GB)")) {
+            throw bad(option);
+        }
+        long number = Long.parseLong(text.substring(0, text.length() - 2));
+        return number << (text.endsWith("KB") ? 10 : text.endsWith("MB") ? 20 : 30);
+    }
+
+    private Bad bad(Option option) {
+        return new Bad(option.key + "=" + text(option) + " cannot be; give " + option.key + "=" + option.values + ": "
+                + option.help);
+    }
+}

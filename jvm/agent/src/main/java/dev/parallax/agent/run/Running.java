@@ -1,0 +1,123 @@
+package dev.parallax.agent.run;
+
+import dev.parallax.agent.AgentLoader;
+import dev.parallax.agent.instrument.Weaving;
+import dev.parallax.agent.meter.Hiccup;
+import dev.parallax.agent.meter.Hiccups;
+import dev.parallax.agent.report.Endpoint;
+import dev.parallax.agent.report.Recording;
+import dev.parallax.agent.report.Source;
+import dev.parallax.disturber.Disturbance;
+import dev.parallax.disturber.Plan;
+import dev.parallax.pauses.PauseClock;
+import java.io.IOException;
+import java.lang.instrument.Instrumentation;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** The parts of an agent that runs, and how what one finds gets to the others. */
+final class Running {
+    private final PauseClock clock;
+    private final Optional<Long> logNs;
+    private final List<Source> sources = new ArrayList<>();
+    private Optional<Hiccups> hiccups = Optional.empty();
+    private volatile Optional<Recording> recording = Optional.empty();
+    private Optional<Disturbance> disturbance = Optional.empty();
+
+    private Running(Options options, PauseClock clock) throws Options.Bad {
+        this.clock = clock;
+        this.logNs = options.log().map(log -> log.toNanos());
+    }
+
+    /** Starts what the options ask for. What is not to be had is left out with a line. */
+    static Running begin(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
+        PauseClock clock = PauseClock.open(instrumentation);
+        if (!clock.way().isExact()) {
+            Say.line("pauses are told by " + clock.way() + ", which lacks " + clock.way().lacks() + "; "
+                    + String.join("; ", clock.notUsed()));
+        }
+        Running running = new Running(options, clock);
+        running.sources.add(Weaving.begin(loader, instrumentation, options.libraries()));
+        running.startMeters(options, loader);
+        running.startRecording(options);
+        running.startEndpoint(options);
+        options.disturbance().ifPresent(running::disturb);
+        Runtime.getRuntime().addShutdownHook(new Thread(running::finish, "parallax-end"));
+        return running;
+    }
+
+    private void startMeters(Options options, AgentLoader loader) throws Options.Bad {
+        if (options.hiccup().isPresent()) {
+            Hiccups.Wish wish = new Hiccups.Wish(
+                    options.hiccup().get().toNanos(), options.canary(), options.causes(), options.control());
+            hiccups = Optional.of(Hiccups.start(wish, loader, clock, this::tell));
+            sources.add(hiccups.get());
+        }
+    }
+
+    private void startRecording(Options options) throws Options.Bad {
+        if (options.out().isPresent()) {
+            try {
+                recording = Optional.of(
+                        Recording.start(sources, options.out().get(), options.interval()));
+            } catch (IOException | RuntimeException e) {
+                Say.line("no record: " + e);
+            }
+        }
+    }
+
+    private void startEndpoint(Options options) throws Options.Bad {
+        if (options.endpoint().isPresent()) {
+            try {
+                int port = Endpoint.start(sources, options.endpoint().getAsInt());
+                Say.line("http://localhost:" + port + "/");
+            } catch (IOException | RuntimeException e) {
+                Say.line("no endpoint: " + e.getMessage());
+            } catch (LinkageError e) {
+                Say.line("no endpoint: this runtime has no module jdk.httpserver");
+            }
+        }
+    }
+
+    private void tell(Hiccup hiccup) {
+        if (logNs.isPresent() && hiccup.lengthNs() >= logNs.get()) {
+            Instant begin = Instant.now().minusNanos(System.nanoTime() - hiccup.beginNs());
+            Say.line(begin + " " + hiccup.line());
+        }
+        event(hiccup.beginNs(), "hiccup", hiccup.line());
+    }
+
+    private void event(long atNs, String kind, String text) {
+        recording.ifPresent(open -> open.event(atNs, kind, text));
+    }
+
+    /** An agent that was there before is told something. */
+    synchronized void command(Options options) throws Options.Bad {
+        if (!options.tellsOfDisturbance()) {
+            Say.line("not done: it runs already; only disturb=… is a command");
+            return;
+        }
+        disturbance.ifPresent(Disturbance::stop);
+        disturbance = Optional.empty();
+        options.disturbance().ifPresent(this::disturb);
+    }
+
+    private synchronized void disturb(Plan plan) {
+        disturbance = Optional.of(Disturbance.start(plan, clock, (atNs, text) -> {
+            event(atNs, "disturbance", text);
+            Say.line(text);
+        }));
+    }
+
+    private void finish() {
+        try {
+            disturbance.ifPresent(Disturbance::stop);
+            hiccups.ifPresent(Hiccups::finish);
+            recording.ifPresent(Recording::finish);
+        } catch (Throwable e) {
+            Say.line("not all was told at the end: " + e);
+        }
+    }
+}

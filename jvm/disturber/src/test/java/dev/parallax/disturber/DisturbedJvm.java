@@ -1,0 +1,110 @@
+package dev.parallax.disturber;
+
+import com.sun.management.ThreadMXBean;
+import dev.parallax.pauses.PauseClock;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.List;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+/**
+ * A JVM that is idle for a while and then disturbed. Arguments: mode, MB a second, share in percent, length in ms. Prints
+ * what happened, by accounts that are not the disturber's where there is one.
+ */
+public final class DisturbedJvm {
+    private static final long SETTLE_MS = 50;
+    private static final long IDLE_MS = 1_000;
+
+    private DisturbedJvm() {}
+
+    public static void main(String[] arguments) throws Exception {
+        Mode mode = Mode.valueOf(arguments[0]);
+        long rate = Long.parseLong(arguments[1]) << 20;
+        double share = Double.parseDouble(arguments[2]) / 100;
+        Duration length = Duration.ofMillis(Long.parseLong(arguments[3]));
+        long livedBefore = liveArrayBytes();
+        PauseClock clock = PauseClock.open();
+        long max = Runtime.getRuntime().maxMemory();
+        long before = events(mode, clock);
+        Thread.sleep(IDLE_MS);
+        long idle = events(mode, clock) - before;
+        Disturbance disturbance = Disturbance.start(
+                new Plan(mode, rate, share, Duration.ZERO, length), clock, (atNs, text) -> System.err.println(text));
+        long[] half = allocatedAndLive(disturbance, length.toMillis(), livedBefore);
+        if (!disturbance.await(60_000)) {
+            throw new IllegalStateException("does not end");
+        }
+        Thread.sleep(SETTLE_MS);
+        Disturbance.Outcome outcome = disturbance.outcome();
+        print("idle", idle * length.toMillis() / IDLE_MS);
+        print("chosen", outcome.effect().chosen());
+        print("rate", (long) outcome.bytesPerSecond());
+        print("allocated", half[0]);
+        print("held", half[1]);
+        print("left", liveArrayBytes() - livedBefore);
+        print("max", max);
+    }
+
+    /** At least all that the mode is for, by accounts that are always there. */
+    private static long events(Mode mode, PauseClock clock) {
+        return switch (mode) {
+            case METASPACE -> ManagementFactory.getClassLoadingMXBean().getUnloadedClassCount();
+            case TIME_TO_SAFEPOINT -> clock.read().syncNs() / 1_000_000;
+            default -> ManagementFactory.getGarbageCollectorMXBeans().stream()
+                    .mapToLong(collector -> collector.getCollectionCount())
+                    .sum();
+        };
+    }
+
+    private static void print(String name, long value) {
+        System.out.println(name + "=" + value);
+    }
+
+    /** While it goes on: what its thread allocates a second, by the JVM's account, and what lives of arrays of bytes. */
+    private static long[] allocatedAndLive(Disturbance disturbance, long lengthMs, long livedBefore) throws Exception {
+        ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
+        // It begins when the flight recorder has started.
+        while (disturbance.outcome().bytes() == 0 && !disturbance.await(1)) {
+            Thread.onSpinWait();
+        }
+        Thread.sleep(lengthMs / 6);
+        long id = disturber();
+        if (id < 0) {
+            return new long[2];
+        }
+        long firstNs = System.nanoTime();
+        long first = threads.getThreadAllocatedBytes(id);
+        Thread.sleep(lengthMs / 3);
+        long secondNs = System.nanoTime();
+        long second = threads.getThreadAllocatedBytes(id);
+        long live = liveArrayBytes() - livedBefore;
+        return new long[] {(long) ((second - first) * 1e9 / (secondNs - firstNs)), live};
+    }
+
+    private static long disturber() {
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread.getName().equals("parallax-disturber")) {
+                return thread.getId();
+            }
+        }
+        return -1;
+    }
+
+    /** The JVM's own count, after a full collection that it makes for it. */
+    private static long liveArrayBytes() throws Exception {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        String histogram = (String) server.invoke(
+                new ObjectName("com.sun.management:type=DiagnosticCommand"),
+                "gcClassHistogram",
+                new Object[] {new String[0]},
+                new String[] {String[].class.getName()});
+        for (String line : histogram.lines().toList()) {
+            List<String> words = List.of(line.trim().split("\\s+"));
+            if (words.size() >= 4 && words.get(3).equals("[B")) {
+                return Long.parseLong(words.get(2));
+            }
+        }
+        throw new IllegalStateException(histogram);
+    }
+}
