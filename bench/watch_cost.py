@@ -1,28 +1,31 @@
 #!/usr/bin/env python3
 """What `parallax watch` costs the server that it watches, side by side with bpftrace doing the like.
 
-Redis GET (redis-benchmark, no pipeline) and an nginx that serves a small file (`parallax drive`, closed loop). Server
-and client are pinned to different cores. In each round the server is left alone, asked for nothing, watched, and
-traced by bpftrace, in turns; who goes first takes turns too. Two ratios to the same round's `alone`:
-  throughput      as the client says it
-  CPU a request   of the whole server, from its threads' schedstat: the observer's own process shares a core with the
-                  client on a machine with two cores and slows that, and this figure does not mind
+Redis GET (redis-benchmark, no pipeline) and an nginx that serves a small file (wrk), each under one load that goes on
+all the time, as fast as the server answers. Server and client are pinned to different cores, ahead of everything else
+there. In each round the server is left alone, asked for nothing, watched, and traced by bpftrace, in turns by chance;
+each turn is cut into windows of a tenth of a second, and of each window these are taken:
+  CPU a request   of the server's process by its own clock, over the answers that it wrote (/proc/PID/io)
+  throughput      these answers
+Whoever else uses the machine can only add to the first: the windows of the quietest tenth are compared, and the median
+is printed beside them. For the throughput likewise those of the fastest tenth.
+
 The floor is programs that do nothing at the places where those of `watch` are (crates/watch/examples): what a server
 loses to these is the kernel's price for asking, and no program can give it back. The ends are those at the end of a
 read and of a write alone, without which nothing is known of a request at all.
-In a run of its own `watch --self` reads the kernel's account of its programs: nanoseconds a request.
+In a turn of its own `watch --self` reads the kernel's account of its programs: nanoseconds a request.
 
 The bpftrace script (watch_cost.bt) does what tracing scripts for databases do: time from the return of a read to the return
 of a write as a power-of-two distribution, and who ran after the server's thread was pre-empted. That is less than
 `watch` does: no bytes, no sums that are exact, no arrival.
 
-Needs root, BTF, Redis, nginx and bpftrace. Prints one row a round and the medians; it judges nothing.
+Needs root, BTF, Redis, nginx, wrk and bpftrace. Prints a row an observer; it judges nothing.
 """
 import argparse
 import contextlib
 import json
 import os
-import re
+import random
 import shutil
 import signal
 import statistics
@@ -32,11 +35,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from processes import CLIENT_CORE, PARALLAX, drive, free_port, measured, pinned, wait_until_answers
+import processes
+from processes import CLIENT_CORE, PARALLAX, SERVER_CORE, free_port, pinned, wait_until_answers
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 PATIENCE_S = 30
+WINDOW_S = 0.1
+# An observer that has just come, or another that has just gone, is not measured.
+SETTLING_S = 0.3
 
 NGINX = """
 user root root; worker_processes 1; daemon off; pid {dir}/pid; error_log {dir}/error.log;
@@ -61,46 +68,49 @@ def stopped(process, how=signal.SIGTERM):
 
 
 @contextlib.contextmanager
+def loaded(command):
+    client = pinned(CLIENT_CORE, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(1)
+        if client.poll() is not None:
+            sys.exit(f"{' '.join(command)} ended with {client.returncode}")
+        yield
+    finally:
+        stopped(client, signal.SIGKILL)
+
+
+@contextlib.contextmanager
 def redis(args):
-    """Redis: the pids of its processes, and a function that drives it and returns requests and requests a second."""
+    """Redis under load: the pids of its processes, and how often it writes for an answer."""
     with tempfile.TemporaryDirectory() as folder:
         port = str(free_port())
         command = ["redis-server", "--port", port, "--dir", folder, "--save", "", "--appendonly", "no"]
-        server = pinned("0", command, stdout=subprocess.DEVNULL)
-
-        def load():
-            command = ["redis-benchmark", "-p", port, "-t", "get", "-c", "32", "-n", str(args.requests), "-q"]
-            text, _ = measured(command)
-            return args.requests, float(re.findall(r"([\d.]+) requests per second", text)[-1])
-
+        server = pinned(SERVER_CORE, command, stdout=subprocess.DEVNULL)
         try:
             ask = ["redis-cli", "-p", port, "ping"]
             deadline = time.monotonic() + PATIENCE_S
             while subprocess.run(ask, capture_output=True).stdout != b"PONG\n" and time.monotonic() < deadline:
                 time.sleep(0.05)
-            yield [server.pid], load
+            with loaded(["redis-benchmark", "-p", port, "-t", "get", "-c", "32", "-l", "-q"]):
+                yield [server.pid], 1
         finally:
             stopped(server)
 
 
 @contextlib.contextmanager
 def nginx(args):
+    """Likewise; the last of its processes is the one that serves. It writes the head, then the file."""
     with tempfile.TemporaryDirectory() as folder:
         port, config = free_port(), Path(folder, "nginx.conf")
         Path(folder, "small.txt").write_text("o" * 500)
         config.write_text(NGINX.format(dir=folder, port=port))
-        server = pinned("0", ["nginx", "-c", str(config)], stderr=subprocess.DEVNULL)
+        server = pinned(SERVER_CORE, ["nginx", "-c", str(config)], stderr=subprocess.DEVNULL)
         url = f"http://127.0.0.1:{port}/small.txt"
-
-        def load():
-            document, _ = drive(args.parallax, ["-c", "32", "-n", str(args.requests)], url)
-            totals = document["results"]["totals"]
-            return totals["sent"], totals["throughput_per_s"]
-
         try:
             wait_until_answers(url)
             children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-            yield [server.pid, *map(int, children)], load
+            with loaded(["wrk", "-t1", "-c32", "-d1d", url]):
+                yield [server.pid, *map(int, children)], 2
         finally:
             stopped(server)
 
@@ -177,18 +187,29 @@ def build_floor():
     subprocess.run(command, cwd=ROOT, check=True)
 
 
-def cpu_ns(pids):
-    """Run time of all threads, to their last switch or tick."""
-    tasks = [task for pid in pids for task in Path(f"/proc/{pid}/task").iterdir()]
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+def cpu_ns(pid):
+    """Of all threads of a process up to now: clock_getcpuclockid(3) by hand."""
+    return time.clock_gettime_ns((~pid << 3) | 2)
 
 
-def measure(observer, args, pids, load):
-    with observer(args, pids) as told:
-        before = cpu_ns(pids)
-        requests, rate = load()
-        used = cpu_ns(pids) - before
-    return rate, used / requests, told
+def writes(pid):
+    counts = Path(f"/proc/{pid}/io").read_text()
+    return next(int(line.split()[1]) for line in counts.splitlines() if line.startswith("syscw"))
+
+
+def windows(pid, writes_per_answer, seconds):
+    """CPU ns a request and requests a second, a pair a window."""
+    time.sleep(SETTLING_S)
+    found, end = [], time.monotonic() + seconds
+    before = time.monotonic(), cpu_ns(pid), writes(pid)
+    while time.monotonic() < end:
+        time.sleep(WINDOW_S)
+        now = time.monotonic(), cpu_ns(pid), writes(pid)
+        answers = (now[2] - before[2]) / writes_per_answer
+        if answers > 0:
+            found.append(((now[1] - before[1]) / answers, answers / (now[0] - before[0])))
+        before = now
+    return found
 
 
 OBSERVERS = {"alone": alone, "ends": ends, "floor": floor, "watch": watch, "bpftrace": bpftrace}
@@ -196,38 +217,38 @@ OBSERVERS = {"alone": alone, "ends": ends, "floor": floor, "watch": watch, "bpft
 
 def compare(name, server, args):
     observers = {key: value for key, value in OBSERVERS.items() if key != "bpftrace" or shutil.which("bpftrace")}
-    print(f"\n{name}, {args.requests} requests a run; requests a second, and ns of the server's CPU a request")
-    print("  " + "".join(f"{key:>20}" for key in observers))
-    rates, costs = {key: [] for key in observers}, {key: [] for key in observers}
-    with server(args) as (pids, load):
-        load()
-        for turn in range(args.pairs):
-            for key in observers if turn % 2 == 0 else reversed(observers):
-                rate, cost, told = measure(observers[key], args, pids, load)
-                rates[key].append(rate)
-                costs[key].append(cost)
+    found = {key: [] for key in observers}
+    with server(args) as (pids, writes_per_answer):
+        for turn in range(args.rounds):
+            for key in random.sample(list(observers), len(observers)):
+                with observers[key](args, pids) as told:
+                    found[key] += windows(pids[-1], writes_per_answer, args.seconds)
                 if key == "watch":
-                    check(told, args.requests)
-            row = "".join(f"{rates[key][-1]:12.0f} {costs[key][-1]:7.0f}" for key in observers)
-            print(f"  {row}", flush=True)
-        for key in list(observers)[1:]:
-            tell(f"{key} / alone", rates[key], rates["alone"], costs[key], costs["alone"])
-        programs(args, pids, load)
+                    check(told)
+        print(f"\n{name}, {args.rounds} turns of {args.seconds} s each, windows of {WINDOW_S} s")
+        print("                 quietest tenth          median   fastest tenth, throughput")
+        for key in observers:
+            tell(key, found[key], found["alone"])
+        programs(args, pids)
 
 
-def check(told, requests):
-    results = told["watch"]
-    if results["requests"] < requests:
-        print(f"  watch saw {results['requests']} of {requests}: {results['losses']}")
+def check(told):
+    losses = told["watch"]["losses"]
+    if any(value for value in losses.values() if isinstance(value, int)):
+        print(f"  watch lost some: {losses}")
 
 
-def tell(what, rates, rates_alone, costs, costs_alone):
-    def ratios(mine, others):
-        each = [one / other for one, other in zip(mine, others)]
-        return f"{statistics.median(each):.3f} ({min(each):.2f} to {max(each):.2f})"
+def quantile(values, share):
+    return sorted(values)[int(share * (len(values) - 1))]
 
-    more = statistics.median(one - other for one, other in zip(costs, costs_alone))
-    print(f"  {what:17} throughput {ratios(rates, rates_alone)}, CPU a request {ratios(costs, costs_alone)}, {more:+.0f} ns")
+
+def tell(key, found, found_alone):
+    costs, rates = zip(*found)
+    alone_costs, alone_rates = zip(*found_alone)
+    quiet, least = quantile(costs, 0.1), quantile(alone_costs, 0.1)
+    median, usual = statistics.median(costs), statistics.median(alone_costs)
+    rate, best = quantile(rates, 0.9), quantile(alone_rates, 0.9)
+    print(f"  {key:10} {quiet:7.0f} ns {quiet - least:+6.0f}  {median:7.0f} ns {median - usual:+6.0f}  {rate:8.0f}/s  {rate / best:.3f}", flush=True)
 
 
 def watch_itself(args, pids):
@@ -235,9 +256,10 @@ def watch_itself(args, pids):
     return watch(args, pids, ["--self"])
 
 
-def programs(args, pids, load):
+def programs(args, pids):
     """What the kernel says that the programs took."""
-    _, _, told = measure(watch_itself, args, pids, load)
+    with watch_itself(args, pids) as told:
+        time.sleep(args.seconds)
     results = told["watch"]
     rows = sorted(results.get("self_cost", []), key=lambda row: -row["ns"])
     if not rows:
@@ -253,8 +275,8 @@ def programs(args, pids, load):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--requests", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--only", choices=["redis", "nginx"])
     parser.add_argument("--parallax", default=PARALLAX)
     parser.add_argument("--watch", nargs="*", default=[], help="more options for watch, after `--watch`")
@@ -262,6 +284,7 @@ def main():
     if os.geteuid() != 0 or os.cpu_count() < 2:
         sys.exit("needs root, and two cores: one for the server, one for the client")
     build_floor()
+    processes.REALTIME = True
     for name, program, server in (("redis", "redis-server", redis), ("nginx", "nginx", nginx)):
         if args.only in (None, name):
             if not shutil.which(program):

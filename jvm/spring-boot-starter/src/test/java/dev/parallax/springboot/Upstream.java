@@ -9,7 +9,10 @@ import java.net.InetSocketAddress;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/** A real server on loopback that waits so many milliseconds before it answers: {@code /head=100,size=10}. */
+/**
+ * A real server on loopback that waits so many milliseconds before it answers: {@code /head=100,size=10}. Of {@code times=1000}
+ * it sends the same again so often, or until nobody reads it any more.
+ */
 final class Upstream implements AutoCloseable {
     static {
         // Or the second write of an answer waits for the 40 ms of the client's delayed acknowledgement.
@@ -53,9 +56,12 @@ final class Upstream implements AutoCloseable {
             Thread.sleep(number(path, "head", 0));
             byte[] answer = "x".repeat(number(path, "size", 2)).getBytes();
             exchange.getResponseHeaders().add("Content-Type", "text/plain");
-            exchange.sendResponseHeaders(200, answer.length);
+            int times = number(path, "times", 1);
+            exchange.sendResponseHeaders(200, (long) answer.length * times);
             try (OutputStream body = exchange.getResponseBody()) {
-                body.write(answer);
+                for (int n = 0; n < times; n++) {
+                    body.write(answer);
+                }
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
