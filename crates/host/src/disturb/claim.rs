@@ -27,7 +27,7 @@ impl Claim {
         match bound {
             Ok(name) => Ok(Claim { _name: name }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(DisturbError::Unwise(format!(
-                "pid {pid} is paused by another parallax already; wait until that ends, or end it"
+                "pid {pid} is being paused already, by another parallax; wait until that ends, or end it"
             ))),
             Err(source) => Err(DisturbError::System { what: format!("claim pid {pid}"), source }),
         }

@@ -32,7 +32,7 @@ fn a_process_that_is_paused_already_is_refused() {
     let first = Running::start(&line);
     let (out, error) = texts(&spawn(&line, folder.path()).wait_with_output().unwrap());
     assert_eq!(out, "");
-    assert!(error.contains("is being paused already, in the control group "), "{error}");
+    assert!(error.contains("is being paused already, by another parallax"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     kill_process(first.as_pid(), Signal::INT).unwrap();
     assert!(first.wait().success());
