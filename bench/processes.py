@@ -31,14 +31,14 @@ http {{
 """
 
 
-def pinned(core, command, **options):
-    """Starts a process on one core, or several with commas between, ahead of other work on this machine, which would change who wakes whom."""
+def pinned(core, command, priority=1, **options):
+    """Starts a process on one core, or several with commas between, ahead of other work on this machine, which would change who wakes whom. `priority` is among those that are REALTIME."""
 
     def settle():
         os.sched_setaffinity(0, {int(each) for each in core.split(",")})
         try:
             if REALTIME:
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
             os.nice(-19)
             # The kernel weighs sessions first and then the processes within one (`sched_autogroup_enabled`).
             os.setsid()

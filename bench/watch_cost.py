@@ -44,6 +44,8 @@ PATIENCE_S = 30
 WINDOW_S = 0.1
 # An observer that has just come, or another that has just gone, is not measured.
 SETTLING_S = 0.3
+# Before the client, which leaves nothing of its core to those that come after it.
+OBSERVER = 2
 
 NGINX = """
 user root root; worker_processes 1; daemon off; pid {dir}/pid; error_log {dir}/error.log;
@@ -127,7 +129,7 @@ def watch(args, pids, more=()):
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder, "watch")
         command = [args.parallax, "watch", "-p", str(pids[0]), "-o", str(record), *args.watch, *more]
-        process = pinned(CLIENT_CORE, command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = pinned(CLIENT_CORE, command, OBSERVER, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + PATIENCE_S
         while not (record / "run.json").exists():
             if process.poll() is not None or time.monotonic() > deadline:
@@ -154,7 +156,7 @@ exec bpftrace "$@"
 def bpftrace(args, pids):
     # The last is the one that serves.
     command = ["unshare", "--mount", "sh", "-c", WITH_TRACEFS, "sh", str(HERE / "watch_cost.bt"), str(pids[-1])]
-    process = pinned(CLIENT_CORE, command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = pinned(CLIENT_CORE, command, OBSERVER, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     # It says so in its BEGIN, when all is attached.
     while (line := process.stdout.readline()) != "attached\n":
         if not line:
@@ -168,7 +170,7 @@ def bpftrace(args, pids):
 @contextlib.contextmanager
 def floor(args, pids, tracepoints=()):
     command = [str(ROOT / "target/release/examples/watch_floor"), *tracepoints]
-    process = pinned(CLIENT_CORE, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = pinned(CLIENT_CORE, command, OBSERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if process.stdout.readline() != "attached\n":
         sys.exit("the floor did not begin")
     try:
