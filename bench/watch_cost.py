@@ -111,7 +111,7 @@ def nginx(args):
         try:
             wait_until_answers(url)
             children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-            with loaded(["wrk", "-t1", "-c32", "-d1d", url]):
+            with loaded(["wrk", "-t1", "-c32", "-d86400s", url]):
                 yield [server.pid, *map(int, children)], 2
         finally:
             stopped(server)
@@ -235,8 +235,9 @@ def compare(name, server, args):
 
 
 def check(told):
-    losses = told["watch"]["losses"]
-    if any(value for value in losses.values() if isinstance(value, int)):
+    # What was under way when it came is not lost by it.
+    losses = {what: lost for what, lost in told["watch"]["losses"].items() if what != "mid_connection" and lost}
+    if losses:
         print(f"  watch lost some: {losses}")
 
 
