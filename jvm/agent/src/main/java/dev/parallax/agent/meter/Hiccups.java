@@ -13,7 +13,6 @@ import dev.parallax.recorder.Recorder;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Consumer;
 
 /** The meters of this JVM, what they know, and what came of it. */
 public final class Hiccups implements Source {
@@ -23,6 +22,7 @@ public final class Hiccups implements Source {
     private static final long ALONE_NS = 300_000_000;
     private static final long LOOK_MS = 200;
 
+    private final Listener listener;
     private final Verdicts verdicts;
     private final Meter meter;
     private final Optional<Canary> canary;
@@ -42,10 +42,30 @@ public final class Hiccups implements Source {
      */
     public record Wish(long apartNs, boolean withCanary, boolean withCauses, boolean withControl) {}
 
-    private Hiccups(Wish wish, AgentLoader agent, PauseClock clock, Consumer<Hiccup> listener) {
+    /** Is told what happens, by threads of ours, some seconds late. */
+    public interface Listener {
+        /**
+         * A hiccup of a millisecond or more.
+         *
+         * @param hiccup with its causes
+         */
+        void hiccup(Hiccup hiccup);
+
+        /**
+         * A pause of the JVM.
+         *
+         * @param beginNs of {@link System#nanoTime()}
+         * @param endNs of the same clock
+         * @param cause as the JVM names it; null where it does not say
+         */
+        void pause(long beginNs, long endNs, String cause);
+    }
+
+    private Hiccups(Wish wish, AgentLoader agent, PauseClock clock, Listener listener) {
+        this.listener = listener;
         Spans control = new Spans();
         verdicts = new Verdicts(
-                wish.withCauses ? RECORDER_NS : ALONE_NS, Continues.listen(), new Verdicts.Told(pauses, pinned, stalls, control), listener);
+                wish.withCauses ? RECORDER_NS : ALONE_NS, Continues.listen(), new Verdicts.Told(pauses, pinned, stalls, control), listener::hiccup);
         meter = new Meter(wish.apartNs, clock, verdicts::add);
         startThread(meter, Meter.THREAD);
         startThread(() -> judge(wish.withCauses), "parallax-verdicts");
@@ -59,10 +79,10 @@ public final class Hiccups implements Source {
      * @param wish what is wanted
      * @param agent the agent's loader
      * @param clock of this JVM's pauses
-     * @param listener is told each hiccup of a millisecond or more, by a thread of ours, some seconds late
+     * @param listener of hiccups and pauses
      * @return what is measured
      */
-    public static Hiccups start(Wish wish, AgentLoader agent, PauseClock clock, Consumer<Hiccup> listener) {
+    public static Hiccups start(Wish wish, AgentLoader agent, PauseClock clock, Listener listener) {
         return new Hiccups(wish, agent, clock, listener);
     }
 
@@ -82,6 +102,8 @@ public final class Hiccups implements Source {
                 public void pause(Pause pause) {
                     pauseLengths.record(pause.totalNs());
                     pauses.add(pause.beginNs(), pause.endNs(), text(pause));
+                    String cause = pause.collection().orElse(pause.operation());
+                    listener.pause(pause.beginNs(), pause.endNs(), cause.isEmpty() ? null : cause);
                 }
 
                 @Override

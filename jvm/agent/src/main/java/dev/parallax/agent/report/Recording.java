@@ -39,7 +39,10 @@ public final class Recording implements Runnable {
     private long intervalBegunNs;
     private boolean isFinished;
 
-    private record Event(long atNs, String kind, String text) {}
+    private static final String PAUSE = "pause";
+
+    /** @param endNs of a pause, whose text is its cause */
+    private record Event(long atNs, long endNs, String kind, String text) {}
 
     private Recording(List<Source> sources, Path path, Duration interval) throws IOException {
         this.sources = sources;
@@ -74,8 +77,26 @@ public final class Recording implements Runnable {
      * @param text one line
      */
     public void event(long atNs, String kind, String text) {
+        add(atNs, atNs, kind, text);
+    }
+
+    /**
+     * Adds a pause with the next interval. Any thread may.
+     *
+     * @param beginNs of {@link System#nanoTime()}
+     * @param endNs of the same clock
+     * @param cause as the JVM names it; null where it does not say
+     */
+    public void pause(long beginNs, long endNs, String cause) {
+        if (endNs - beginNs >= 0 && endNs - facts.zeroMonotonicNs() > 0) {
+            add(beginNs, endNs, PAUSE, cause);
+        }
+    }
+
+    private void add(long beginNs, long endNs, String kind, String text) {
         if (eventCount.incrementAndGet() <= EVENTS_MAX) {
-            events.add(new Event(Math.max(0, atNs - facts.zeroMonotonicNs()), kind, text));
+            long zeroNs = facts.zeroMonotonicNs();
+            events.add(new Event(Math.max(0, beginNs - zeroNs), Math.max(0, endNs - zeroNs), kind, text));
         }
     }
 
@@ -173,7 +194,11 @@ public final class Recording implements Runnable {
         }
         int lost = eventCount.getAndAdd(-eventCount.get()) - taken.size();
         for (Event event : taken) {
-            folder.event(event.atNs, event.kind, event.text);
+            if (event.kind.equals(PAUSE)) {
+                folder.pause(event.atNs, event.endNs, event.text);
+            } else {
+                folder.event(event.atNs, event.kind, event.text);
+            }
         }
         if (lost > 0) {
             folder.event(intervalBegunNs - facts.zeroMonotonicNs(), "lost", lost + " events of the interval");

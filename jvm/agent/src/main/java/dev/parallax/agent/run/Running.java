@@ -52,7 +52,7 @@ final class Running {
         if (options.hiccup().isPresent()) {
             Hiccups.Wish wish = new Hiccups.Wish(
                     options.hiccup().get().toNanos(), options.canary(), options.causes(), options.control());
-            hiccups = Optional.of(Hiccups.start(wish, loader, clock, this::tell));
+            hiccups = Optional.of(Hiccups.start(wish, loader, clock, listener()));
             sources.add(hiccups.get());
         }
     }
@@ -79,6 +79,20 @@ final class Running {
                 Say.line("no endpoint: this runtime has no module jdk.httpserver");
             }
         }
+    }
+
+    private Hiccups.Listener listener() {
+        return new Hiccups.Listener() {
+            @Override
+            public void hiccup(Hiccup hiccup) {
+                tell(hiccup);
+            }
+
+            @Override
+            public void pause(long beginNs, long endNs, String cause) {
+                recording.ifPresent(open -> open.pause(beginNs, endNs, cause));
+            }
+        };
     }
 
     private void tell(Hiccup hiccup) {
