@@ -7,7 +7,10 @@ import java.util.concurrent.ThreadLocalRandom;
 /** An application to which something happens, or that brings it on itself: what, is its argument. */
 public final class FaultApplication {
     private static final int TIMES = 5;
-    private static final long BESIDE_MS = 500;
+    /** Until the meter looks, and until the flight recorder has told of what was last. */
+    private static final long BEFORE_MS = 500;
+
+    private static final long AFTER_MS = 3_000;
     private static final long QUIET_MS = 1_500;
 
     private static volatile Object sink;
@@ -31,7 +34,7 @@ public final class FaultApplication {
 
     /** Full collections of a heap that is full of small objects, all of them while the meter looks. */
     private static void collect() throws InterruptedException {
-        Thread.sleep(BESIDE_MS);
+        Thread.sleep(BEFORE_MS);
         List<Object[]> live = new ArrayList<>();
         for (int i = 0; i < 1_000_000; i++) {
             live.add(new Object[] {i, live.isEmpty() ? null : live.get(ThreadLocalRandom.current().nextInt(live.size()))});
@@ -40,7 +43,7 @@ public final class FaultApplication {
         for (int n = 0; n < TIMES; n++) {
             System.gc();
         }
-        Thread.sleep(BESIDE_MS);
+        Thread.sleep(AFTER_MS);
     }
 
     private static void burn(long ms) {
