@@ -57,6 +57,8 @@ impl Progress {
     pub fn interval(&mut self, interval: &Interval, second: &Second, document: &Document) {
         match self {
             Progress::Quiet => {}
+            // What is left of a second when a run ends may be too short for anything to have happened in it.
+            Progress::Lines if second.scheduled + second.ok + second.failed == 0 && !is_whole(second) => {}
             Progress::Lines => {
                 let _ = writeln!(io::stderr(), "{}", report::second_line(second, &document.load));
             }
@@ -70,6 +72,10 @@ impl Progress {
             live.end();
         }
     }
+}
+
+fn is_whole(second: &Second) -> bool {
+    second.length_ns >= Nanos::from_secs(1).0
 }
 
 /// The live view of one run.

@@ -529,9 +529,11 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
         if !self.stopping && self.job.controls.is_stopped() {
             self.stopping = true;
-            // Whatever was due by now stays due; nothing after it is.
-            self.demand.end_at(now);
-            self.journeys.end_at(now);
+            // Whatever was due by now stays due; nothing after it is. What it just woke for has had no chance: no
+            // signal would then be without a request that was not sent.
+            let end = if self.stalled_from.is_some() { now } else { self.woke_by.min(now) };
+            self.demand.end_at(end);
+            self.journeys.end_at(end);
             self.give_up_at = now;
         }
     }
