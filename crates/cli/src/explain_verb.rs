@@ -23,9 +23,10 @@ const MOST_REQUESTS: usize = 2_000_000;
 
 /// Say where the time of requests went, and whose fault it was.
 ///
-/// Joins the record of `drive` with those of `watch`, `cpu`, `hiccup`, `disturb` and of JVMs of the same period: each request by
-/// the two ends of its connection, its order on it and its time. Its response is divided into the client's own
-/// lateness, the pool, the network, the socket queue, and what the server did; the parts sum to it to the nanosecond.
+/// Joins the record of `drive` with those of `watch`, `cpu`, `hiccup`, `disturb` and of JVMs of the same period: each
+/// request by the two ends of its connection, its order on it and its time. Its response is divided into the client's
+/// own lateness, the pool, the network, the socket queue, and what the server did; the parts sum to it to the
+/// nanosecond.
 /// Requests one by one are needed on both sides: drive and watch with --requests all.
 ///
 /// Without a record of `watch`, server and network stay undivided.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
-use crate::stalls::{self, Stall};
+use crate::stalls::Stall;
 
 /// What a record of a JVM tells of the client's run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -122,8 +122,7 @@ fn cause(pause: &Pause) -> String {
     pause.cause.clone().unwrap_or_else(|| "what it did not name".to_owned())
 }
 
-/// How much of `from..to` a JVM's pauses cover.
+/// How much of `from..to` is covered by pauses that lie in it in part.
 pub(crate) fn overlap(pauses: &[(Stall, String)], from: u64, to: u64) -> u64 {
-    let pauses: Vec<Stall> = pauses.iter().map(|(pause, _)| *pause).collect();
-    stalls::overlap(&pauses, from, to)
+    pauses.iter().map(|(pause, _)| pause.to.min(to) - pause.from.max(from)).sum()
 }

@@ -1,7 +1,7 @@
 //! Attaches programs that do nothing where `watch` has its own, or at the tracepoints that are named alone, and says so;
 //! ends with its standard input.
 //!
-//! What a server loses beside it, no observer by tracepoints can give back: `bench/watch_cost.py` measures it.
+//! What a server loses beside it, no observer at these places can give back: `bench/watch_cost.py` measures it.
 
 use std::env;
 use std::io::{self, Read, Write};

@@ -257,6 +257,17 @@ const BETWEEN_LOOKS: Nanos = Nanos::from_micros(50);
 mod tests {
     use super::*;
 
+    /// If this fails, what a pause left behind is paused once more, and ends in the wrong group.
+    #[test]
+    fn who_is_in_a_group_that_was_made_for_a_pause_is_refused() {
+        let made = Path::new("/cg/a").join(format!("{MADE}1-2"));
+        for group in [made.as_path(), &made.join("b")] {
+            let error = refuse_made(2, group).unwrap_err().to_string();
+            assert!(error.contains("pid 2 is being paused already, in the control group /cg/a/"), "{error}");
+        }
+        refuse_made(2, Path::new("/cg/a")).unwrap();
+    }
+
     #[test]
     fn a_group_is_within_itself_and_those_above_it() {
         for (inner, outer, within) in [

@@ -23,9 +23,6 @@ pub struct JvmResults {
     pub series: BTreeMap<String, String>,
 }
 
-/// The `kind` of the events that have a [`Pause`].
-pub const PAUSE: &str = "pause";
-
 /// A stretch in which no thread of the application ran: from the wish to stop them until they ran again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
