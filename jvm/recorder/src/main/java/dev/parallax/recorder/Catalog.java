@@ -164,6 +164,20 @@ public final class Catalog {
     }
 
     /**
+     * Shows how many durations were recorded: where each event has one, it need not be counted besides.
+     *
+     * <p>As of {@link Recorder#total()}: what a thread recorded that lost its CPU within a record comes with the next reading,
+     * see {@link Recorder#late()}.
+     *
+     * @param description with its unit
+     * @param recorder whose they are; those that were no duration are counted, too
+     * @return until when it is shown
+     */
+    public Registration counter(Description description, Recorder recorder) {
+        return show(Kind.COUNTER, description, Source.countOf(description.labels(), recorder));
+    }
+
+    /**
      * How many there are of what comes and goes, with labels that are all bound.
      *
      * @param description with its unit

@@ -28,7 +28,7 @@ import java.lang.invoke.VarHandle;
  *       that lost its CPU within a record, and does not get it back in time, is left for the next interval as a whole.
  * </ul>
  */
-final class Cell {
+class Cell extends Near {
     /** Longer than this is no duration but a start that was never stamped: 13 days. Sums of a cell cannot wrap twice. */
     static final long BELIEVABLE = 1L << 50;
 
@@ -62,6 +62,9 @@ final class Cell {
      */
     Thread owner;
 
+    /** Where others than the owner record what they give to this. */
+    private final Recorder recorder;
+
     private boolean claimed;
 
     /** The writer's: the newest page, its slots, and what turns a bucket's number into its slot. */
@@ -78,11 +81,21 @@ final class Cell {
 
     private long[] taken;
 
-    Cell(Thread owner) {
+    Cell(Recorder recorder, Thread owner) {
+        this.recorder = recorder;
         this.owner = owner;
         turnTo(new Page(0, 0));
         known = page;
         taken = new long[page.slots.length];
+    }
+
+    @Override
+    public void record(long durationNs) {
+        if (owner == Thread.currentThread()) {
+            add(durationNs);
+        } else {
+            recorder.record(durationNs);
+        }
     }
 
     /** Adds one duration. The caller is the owner, or has claimed this. */

@@ -1,16 +1,16 @@
 package dev.parallax.recorder;
 
 import java.util.concurrent.atomic.DoubleAdder;
-import java.util.concurrent.atomic.LongAdder;
 
 /**
  * What only grows, counted by any number of threads.
  *
- * <p>Cost: one compare-and-set on a place that threads that meet there leave to each other, no allocation but when they do
- * so for the first time.
+ * <p>Cost: a few nanoseconds. A counter takes four bytes for each of some four to eight places a CPU, at least 16, and a
+ * thread's first count 300 bytes. Virtual threads, and a thread whose place another one has, share a sum: one compare-and-set,
+ * and memory where they meet for the first time.
  */
 public final class Counter {
-    private final LongAdder whole = new LongAdder();
+    private final Sum whole = new Sum();
     private final DoubleAdder parts = new DoubleAdder();
 
     /** At zero. */
@@ -18,7 +18,7 @@ public final class Counter {
 
     /** Counts one. */
     public void increment() {
-        whole.increment();
+        whole.add(1);
     }
 
     /**
@@ -52,6 +52,6 @@ public final class Counter {
      * @return exact up to 2^53 where only whole amounts were added
      */
     public double total() {
-        return whole.sum() + parts.sum();
+        return whole.came() + parts.sum();
     }
 }

@@ -254,6 +254,36 @@ public final class Durations implements Distribution {
         }
     }
 
+    /**
+     * How many buckets there are, of any durations.
+     *
+     * @return always the same
+     */
+    public static int buckets() {
+        return Buckets.COUNT;
+    }
+
+    /**
+     * The least value of a bucket.
+     *
+     * @param bucket from 0 up to {@link #buckets()}, which included: that one is where the last bucket ends
+     * @return nanoseconds; that of the next one where no whole number lies in it
+     */
+    public static long lowestNs(int bucket) {
+        return Buckets.lowest(bucket);
+    }
+
+    /**
+     * All buckets, the empty ones too.
+     *
+     * @return a new array of {@link #buckets()} counts
+     */
+    public long[] counts() {
+        long[] counts = new long[Buckets.COUNT];
+        System.arraycopy(tally.counts, 0, counts, tally.first, tally.counts.length);
+        return counts;
+    }
+
     /** Takes buckets. */
     @FunctionalInterface
     public interface Visitor {

@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiFunction;
 
 /**
  * Durations of one kind, recorded by any number of threads.
@@ -38,6 +39,9 @@ public final class Recorder {
 
     private int ownedCount;
 
+    /** Null until it is asked for. */
+    private volatile Near nobodys;
+
     /** Guards what is below, which is the readers'. */
     private final Object reading = new Object();
 
@@ -48,8 +52,17 @@ public final class Recorder {
 
     private long late;
 
+    /** For a thread that owns the cell, or for none. */
+    private final BiFunction<Recorder, Thread, Cell> maker;
+
     /** Without a name: who makes it knows what it is of. */
-    public Recorder() {}
+    public Recorder() {
+        this(Cell::new);
+    }
+
+    Recorder(BiFunction<Recorder, Thread, Cell> maker) {
+        this.maker = maker;
+    }
 
     /**
      * Records what began and ended.
@@ -86,11 +99,37 @@ public final class Recorder {
         }
     }
 
-    private void recordElsewhere(Thread thread, long ns) {
-        Cell cell = find(owned, thread);
-        if (cell == null && ownedCount < OWNED_MAX && !isVirtual(thread)) {
-            cell = own(thread);
+    /**
+     * This one, as the calling thread finds it.
+     *
+     * @return takes durations in nanoseconds
+     */
+    public Near near() {
+        Cell cell = findOrOwn(Thread.currentThread());
+        return cell != null ? cell : nobodys();
+    }
+
+    /** A cell that never has an owner nor a record: whoever comes to it is sent here. */
+    private Near nobodys() {
+        Near known = nobodys;
+        if (known != null) {
+            return known;
         }
+        synchronized (tables) {
+            if (nobodys == null) {
+                nobodys = maker.apply(this, null);
+            }
+            return nobodys;
+        }
+    }
+
+    private Cell findOrOwn(Thread thread) {
+        Cell cell = find(owned, thread);
+        return cell == null && ownedCount < OWNED_MAX && !isVirtual(thread) ? own(thread) : cell;
+    }
+
+    private void recordElsewhere(Thread thread, long ns) {
+        Cell cell = findOrOwn(thread);
         if (cell != null) {
             cell.add(ns);
             return;
@@ -126,7 +165,7 @@ public final class Recorder {
             if (mine != null) {
                 mine.owner = thread;
             } else if (all.size() < OWNED_MAX) {
-                mine = new Cell(thread);
+                mine = maker.apply(this, thread);
                 all.add(mine);
             }
             place(all);
@@ -159,7 +198,7 @@ public final class Recorder {
             // Those that waited here find what the first of them made: virtual threads come by the thousand.
             cell = claimOne(thread);
             if (cell == null) {
-                cell = new Cell(null);
+                cell = maker.apply(this, null);
                 cell.claim();
                 List<Cell> all = present(shared);
                 all.add(cell);
@@ -252,7 +291,7 @@ public final class Recorder {
         }
     }
 
-    private static boolean isVirtual(Thread thread) {
+    static boolean isVirtual(Thread thread) {
         try {
             return IS_VIRTUAL != null && (boolean) IS_VIRTUAL.invokeExact(thread);
         } catch (Throwable e) {

@@ -110,7 +110,7 @@ public final class Rows<T> {
         boolean wasFull = isFull;
         Place<T>[] table = this.table;
         int labels = Math.min(values.length, names.size());
-        Place<T> place = table[indexOf(table, values, labels)];
+        Place<T> place = placeOf(table, values, labels);
         return place != null ? place.series : wasFull ? other : add(values);
     }
 
@@ -147,23 +147,46 @@ public final class Rows<T> {
         // Read first: a table that is read after it was said to be full has all rows.
         boolean wasFull = isFull;
         Place<T>[] table = this.table;
-        Place<T> place = table[indexOf(table, a, b, c)];
+        Place<T> place = placeOf(table, a, b, c);
         return place != null ? place.series : wasFull ? other : add(new String[] {a, b, c});
     }
 
-    /** Where the row stands, or the free place where it would. Labels beyond the third are empty. */
-    private static <T> int indexOf(Place<T>[] table, String a, String b, String c) {
+    /**
+     * The row's place, or null where it has none yet; labels beyond the third are empty. Each place is read once: what is
+     * free now may be another's a moment later.
+     */
+    private static <T> Place<T> placeOf(Place<T>[] table, String a, String b, String c) {
         int mask = table.length - 1;
         int hash = (hash(a) * 31 + hash(b)) * 31 + hash(c);
-        int at = (hash ^ hash >>> 16) & mask;
-        while (table[at] != null && !table[at].is(a, b, c)) {
-            at = (at + 1) & mask;
+        for (int at = spread(hash); ; at++) {
+            Place<T> place = table[at & mask];
+            if (place == null || place.is(a, b, c)) {
+                return place;
+            }
         }
-        return at;
     }
 
-    private static <T> int indexOf(Place<T>[] table, String[] values, int labels) {
+    private static <T> Place<T> placeOf(Place<T>[] table, String[] values, int labels) {
         int mask = table.length - 1;
+        for (int at = spread(hash(values, labels)); ; at++) {
+            Place<T> place = table[at & mask];
+            if (place == null || place.is(values, labels)) {
+                return place;
+            }
+        }
+    }
+
+    /** Under the lock: puts a row that is not there yet where a look-up will find it. */
+    private static <T> void put(Place<T>[] table, Place<T> added) {
+        int mask = table.length - 1;
+        int at = spread(hash(added.values, added.values.length));
+        while (table[at & mask] != null) {
+            at++;
+        }
+        table[at & mask] = added;
+    }
+
+    private static int hash(String[] values, int labels) {
         int hash = 0;
         for (int n = 0; n < SPREAD; n++) {
             hash = hash * 31 + (n < labels ? hash(values[n]) : 0);
@@ -172,11 +195,11 @@ public final class Rows<T> {
             // An empty one adds nothing, so that it is the same whether it is named or left out.
             hash += hash(values[n]) * (2 * n + 1);
         }
-        int at = (hash ^ hash >>> 16) & mask;
-        while (table[at] != null && !table[at].is(values, labels)) {
-            at = (at + 1) & mask;
-        }
-        return at;
+        return hash;
+    }
+
+    private static int spread(int hash) {
+        return hash ^ hash >>> 16;
     }
 
     private static int hash(String value) {
@@ -189,7 +212,7 @@ public final class Rows<T> {
             values[n] = n < found.length ? text(found[n]) : "";
         }
         synchronized (rows) {
-            Place<T> known = table[indexOf(table, values, values.length)];
+            Place<T> known = placeOf(table, values, values.length);
             if (known != null) {
                 return known.series;
             }
@@ -201,7 +224,7 @@ public final class Rows<T> {
             if (4 * (rows.size() + 1) > table.length) {
                 table = wider(table);
             }
-            table[indexOf(table, values, values.length)] = added;
+            put(table, added);
             rows.add(new Row<>(List.of(values), added.series));
             return added.series;
         }
@@ -211,7 +234,7 @@ public final class Rows<T> {
         Place<T>[] wider = places(2 * table.length);
         for (Place<T> place : table) {
             if (place != null) {
-                wider[indexOf(wider, place.values, place.values.length)] = place;
+                put(wider, place);
             }
         }
         return wider;

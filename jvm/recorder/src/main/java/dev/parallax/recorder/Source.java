@@ -38,6 +38,13 @@ abstract class Source {
         return single(counter, into -> into.add(labels, counter.total()));
     }
 
+    static Source countOf(Map<String, String> labels, Recorder recorder) {
+        return single(recorder, into -> {
+            Durations all = recorder.total();
+            into.add(labels, (double) (all.count() + all.unusable()));
+        });
+    }
+
     static Source of(Map<String, String> labels, UpDownCounter counter) {
         return single(counter, into -> into.add(labels, counter.now()));
     }

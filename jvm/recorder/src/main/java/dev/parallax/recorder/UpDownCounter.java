@@ -1,27 +1,24 @@
 package dev.parallax.recorder;
 
-import java.util.concurrent.atomic.LongAdder;
-
 /**
  * How many there are of what comes and goes, as requests in progress.
  *
  * <p>Cost: as of a {@link Counter}.
  */
 public final class UpDownCounter {
-    private final LongAdder came = new LongAdder();
-    private final LongAdder went = new LongAdder();
+    private final Sum all = new Sum();
 
     /** At zero. */
     public UpDownCounter() {}
 
     /** One came. */
     public void increment() {
-        came.increment();
+        all.add(1);
     }
 
     /** One went. */
     public void decrement() {
-        went.increment();
+        all.add(-1);
     }
 
     /**
@@ -30,11 +27,16 @@ public final class UpDownCounter {
      * @param amount below zero: so many went
      */
     public void add(long amount) {
-        if (amount >= 0) {
-            came.add(amount);
-        } else {
-            went.add(-amount);
-        }
+        all.add(amount);
+    }
+
+    /**
+     * This one, as the calling thread finds it.
+     *
+     * @return takes how many came, or below zero went
+     */
+    public Near near() {
+        return all.near();
     }
 
     /**
@@ -44,7 +46,7 @@ public final class UpDownCounter {
      * @return exact when nobody counts meanwhile
      */
     public long now() {
-        long gone = went.sum();
-        return came.sum() - gone;
+        long gone = all.went();
+        return all.came() - gone;
     }
 }

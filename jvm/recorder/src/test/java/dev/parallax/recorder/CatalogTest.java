@@ -57,6 +57,18 @@ class CatalogTest {
     }
 
     @Test
+    void howManyDurationsThereAreIsACounterOfItsOwnName() {
+        Recorder bound = catalog.durations(DURATION);
+        catalog.counter(COUNT, bound);
+        Registration again = catalog.counter(COUNT, bound);
+        bound.record(2_000);
+        bound.record(-1);
+        assertEquals(List.of(new Family.Value(Map.of(), 2)), points("messages"));
+        again.close();
+        assertEquals(1, catalog.read().size());
+    }
+
+    @Test
     void whatIsNullCountsAsEmpty() {
         catalog.counter(new Description("messages", null, null, new HashMap<>()).with("queue", null));
         assertEquals(Map.of("queue", ""), points("messages").get(0).labels());

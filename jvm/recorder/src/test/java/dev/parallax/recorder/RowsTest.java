@@ -9,6 +9,8 @@ import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 class RowsTest {
@@ -90,6 +92,49 @@ class RowsTest {
             assertEquals(i < labels / 2 ? 9 : 3, rows.rowOf(values).total());
         }
         assertEquals(0, rows.other().total());
+    }
+
+    /**
+     * If this fails, a look-up that finds a free place and another's row there a moment later counts in that one. The other
+     * comes a little earlier each time, until it is first.
+     */
+    @Test
+    void aRowThatComesWhereAnotherWouldStandIsNotMistakenForIt() throws InterruptedException {
+        int rounds = 20_000;
+        List<Rows<Counter>> all = new ArrayList<>();
+        for (int round = 0; round < rounds; round++) {
+            all.add(new Rows<>(2, Counter::new, "a"));
+        }
+        // Their hashes are the same, so they want the same place.
+        AtomicInteger arrived = new AtomicInteger();
+        Thread early = new Thread(() -> meet(all, arrived, 0, rows -> rows.row("AaAa").increment()));
+        String[] values = {"AaBB"};
+        Thread late = new Thread(() -> meet(all, arrived, 400, rows -> rows.rowOf(values).increment()));
+        early.start();
+        late.start();
+        early.join();
+        late.join();
+        for (Rows<Counter> rows : all) {
+            assertEquals(1, rows.row("AaAa").total());
+            assertEquals(1, rows.row("AaBB").total());
+        }
+    }
+
+    private static void meet(List<Rows<Counter>> all, AtomicInteger arrived, int delays, Consumer<Rows<Counter>> then) {
+        int looks = 0;
+        for (int round = 0; round < all.size(); round++) {
+            arrived.incrementAndGet();
+            // Both at once, or it is no race; but where they have one CPU, the other has to get it.
+            while (arrived.get() < 2 * (round + 1)) {
+                if (++looks % 1000 == 0) {
+                    Thread.yield();
+                }
+            }
+            for (int delay = delays == 0 ? 0 : round % delays; delay > 0; delay--) {
+                Thread.onSpinWait();
+            }
+            then.accept(all.get(round));
+        }
     }
 
     @Test

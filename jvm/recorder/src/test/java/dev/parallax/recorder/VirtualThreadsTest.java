@@ -36,19 +36,38 @@ class VirtualThreadsTest {
         assertTrue(recorder.cells() <= 4 * Runtime.getRuntime().availableProcessors() + 4, recorder.cells() + " cells");
     }
 
+    @Test
+    void whatTheyCountTheyShare() throws Exception {
+        Counter counter = new Counter();
+        UpDownCounter upDown = new UpDownCounter();
+        ExecutorService threads = start(() -> {
+            counter.increment();
+            upDown.near().record(3);
+            Thread.yield();
+            upDown.near().record(-2);
+        });
+        assertTrue(threads.awaitTermination(60, TimeUnit.SECONDS));
+        assertEquals(THREADS, counter.total());
+        assertEquals(THREADS, upDown.now());
+    }
+
     private static ExecutorService start(Recorder recorder) throws ReflectiveOperationException {
+        return start(() -> {
+            for (int n = 0; n < RECORDS; n++) {
+                recorder.record(7);
+                if (n % 10 == 0) {
+                    // Off its carrier, and on to another one.
+                    Thread.yield();
+                }
+            }
+        });
+    }
+
+    private static ExecutorService start(Runnable task) throws ReflectiveOperationException {
         ExecutorService threads =
                 (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
         for (int i = 0; i < THREADS; i++) {
-            threads.execute(() -> {
-                for (int n = 0; n < RECORDS; n++) {
-                    recorder.record(7);
-                    if (n % 10 == 0) {
-                        // Off its carrier, and on to another one.
-                        Thread.yield();
-                    }
-                }
-            });
+            threads.execute(task);
         }
         threads.shutdown();
         return threads;

@@ -1,0 +1,148 @@
+package dev.parallax.recorder;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+class NearTest {
+    private static final int RECORDS = 200_000;
+
+    private final Recorder durations = new Recorder();
+    private final AmountRecorder amounts = new AmountRecorder();
+    private final UpDownCounter upDown = new UpDownCounter();
+
+    @Test
+    void whatIsRecordedNearIsInTheSeries() {
+        Near near = durations.near();
+        near.record(7);
+        near.record(-1);
+        durations.record(8);
+        assertEquals(2, durations.total().count());
+        assertEquals(15, durations.total().sumNs());
+        assertEquals(1, durations.total().unusable());
+
+        Near nearAmounts = amounts.near();
+        for (long amount : new long[] {0, AmountRecorder.SMALL, AmountRecorder.SMALL + 1, 1_000_000, -1}) {
+            nearAmounts.record(amount);
+        }
+        assertEquals(4, amounts.total().count());
+        assertEquals(2 * AmountRecorder.SMALL + 1_000_001, amounts.total().sum());
+        assertEquals(1, amounts.total().unusable());
+
+        Near nearCount = upDown.near();
+        nearCount.record(5);
+        nearCount.record(-2);
+        upDown.increment();
+        assertEquals(4, upDown.now());
+    }
+
+    /** If this fails, an exchange that ends on another thread spoils the counts of the one that began it. */
+    @Test
+    void threadsMayShareOne() throws Exception {
+        Near[] all = {durations.near(), amounts.near(), upDown.near()};
+        Runnable recording = () -> {
+            for (int n = 0; n < RECORDS; n++) {
+                for (Near near : all) {
+                    near.record(1);
+                }
+            }
+        };
+        List<Thread> others = List.of(new Thread(recording), new Thread(recording));
+        others.forEach(Thread::start);
+        recording.run();
+        for (Thread other : others) {
+            other.join();
+        }
+        assertEquals(3 * RECORDS, durations.total().count());
+        assertEquals(3 * RECORDS, amounts.total().count());
+        assertEquals(3 * RECORDS, upDown.now());
+    }
+
+    /** More threads than there are places, one after another and then at once: each place has one owner, and nothing is lost. */
+    @Test
+    void threadsThatComeAndGoLoseNothing() throws Exception {
+        Counter counter = new Counter();
+        int threads = 10 * Recorder.OWNED_MAX;
+        for (int n = 0; n < threads; n++) {
+            Thread one = new Thread(counter::increment);
+            one.start();
+            one.join();
+        }
+        List<Thread> all = new ArrayList<>();
+        for (int n = 0; n < threads; n++) {
+            all.add(new Thread(() -> {
+                Near near = upDown.near();
+                for (int i = 0; i < 1_000; i++) {
+                    counter.increment();
+                    near.record(1);
+                    upDown.decrement();
+                }
+            }));
+        }
+        all.forEach(Thread::start);
+        for (Thread one : all) {
+            one.join();
+        }
+        assertEquals(threads + 1_000.0 * threads, counter.total());
+        assertEquals(0, upDown.now());
+    }
+
+    /** What one thread counted up another counts down: who reads meanwhile sees no more gone than came. */
+    @Test
+    void whatWentHasCome() throws Exception {
+        AtomicInteger came = new AtomicInteger();
+        Thread up = new Thread(() -> {
+            for (int n = 0; n < RECORDS; n++) {
+                upDown.increment();
+                came.incrementAndGet();
+            }
+        });
+        Thread down = new Thread(() -> {
+            for (int n = 0; n < RECORDS; ) {
+                if (n < came.get()) {
+                    upDown.decrement();
+                    n++;
+                }
+            }
+        });
+        up.start();
+        down.start();
+        while (down.isAlive()) {
+            assertTrue(upDown.now() >= 0);
+        }
+        assertEquals(0, upDown.now());
+    }
+
+    @Test
+    void askingAgainIsTheSameAndAllocatesNothing() throws Exception {
+        Near near = durations.near();
+        assertSame(near, durations.near());
+        Near[] others = new Near[1];
+        Thread other = new Thread(() -> others[0] = durations.near());
+        other.start();
+        other.join();
+        assertNotSame(near, others[0]);
+
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long least = Long.MAX_VALUE;
+        // A collection may be among them; what the code allocates is in all.
+        for (int trial = 0; trial < 20; trial++) {
+            long before = threads.getCurrentThreadAllocatedBytes();
+            for (int n = 0; n < 1_000; n++) {
+                durations.near().record(1);
+                amounts.near().record(1);
+                upDown.near().record(1);
+            }
+            least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+        }
+        assertEquals(0, least);
+    }
+}
