@@ -101,4 +101,21 @@ public final class Corrected {
         }
         return OptionalLong.empty();
     }
+
+    /**
+     * The longest duration of the corrected in whole operations: the largest of its bucket.
+     * What is longer sums up to less than half an operation: such as the slowest ever seen, in the longest pause, which
+     * {@link #quantileNs quantileNs(1)} tells however unlikely it is that the two met.
+     *
+     * @return nanoseconds; empty when there is not half an operation.
+     */
+    public OptionalLong maxNs() {
+        final long[] whole = rounded();
+        for (int i = whole.length - 1; i >= 0; i--) {
+            if (whole[i] > 0) {
+                return OptionalLong.of(scale.lowerNs(i + 1) - 1);
+            }
+        }
+        return OptionalLong.empty();
+    }
 }

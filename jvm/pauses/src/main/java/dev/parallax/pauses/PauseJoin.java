@@ -10,16 +10,23 @@ import java.util.TreeMap;
 /**
  * Puts the flight recorder's events of one safepoint together. Reads no clock; one thread drives it.
  * <p>
- * Instants are the recorder's own. Events come in any order between two calls of {@link #takeEnded}.
+ * Instants are the recorder's own. Events come in any order between two calls of {@link #takeEnded}. Those of a safepoint
+ * come between the same two, for one thread of the JVM writes them. Those of its collection may come earlier, from a thread
+ * whose events were handed over a little later, or seconds after it: a collector that works beside the application writes
+ * of all its pauses when its collection is over.
  */
 final class PauseJoin {
     /** Far more than a second can hold; a stream that tells beginnings and no ends would fill the memory. */
     private static final int MOST_PENDING = 100_000;
 
+    /** What collectors that work beside the application stop it for; HotSpot names their operations so. */
+    private static final List<String> BESIDE = List.of("Z", "X", "Shenandoah", "G1Concurrent", "G1Pause");
+
+    private final long patienceNs;
     private final TreeMap<Long, Parts> byId = new TreeMap<>();
     private final List<Phase> phases = new ArrayList<>();
     private final List<Latency> latencies = new ArrayList<>();
-    private final Map<Integer, String> collections = new HashMap<>();
+    private final Map<Integer, Collection> collections = new HashMap<>();
     private long dropped;
 
     /** A stretch of the recorder's time. */
@@ -32,6 +39,9 @@ final class PauseJoin {
     private record Phase(Span span, int gcId, String name) {
     }
 
+    private record Collection(Span span, String name) {
+    }
+
     private record Latency(Span span, String thread) {
     }
 
@@ -41,6 +51,23 @@ final class PauseJoin {
         private Integer runningThreads;
         private Span end;
         private final List<String> operations = new ArrayList<>(1);
+
+        boolean areWhole() {
+            return begin != null && end != null;
+        }
+
+        Span whole() {
+            return new Span(begin.beginNs, end.endNs);
+        }
+
+        boolean areOfCollectorBeside() {
+            return operations.stream().anyMatch(operation -> BESIDE.stream().anyMatch(operation::startsWith));
+        }
+    }
+
+    /** A pause waits so long for its collection, and those after it wait for it. */
+    PauseJoin(final long patienceNs) {
+        this.patienceNs = patienceNs;
     }
 
     void begin(final long id, final Span span) {
@@ -65,8 +92,8 @@ final class PauseJoin {
         phases.add(new Phase(span, gcId, name));
     }
 
-    void collection(final int gcId, final String name) {
-        collections.put(gcId, name);
+    void collection(final int gcId, final Span span, final String name) {
+        collections.put(gcId, new Collection(span, name));
     }
 
     void latency(final Span span, final String thread) {
@@ -82,22 +109,32 @@ final class PauseJoin {
      * The pauses that have ended, in their order, with {@code beginNs} on the recorder's clock.
      * To be called when every event up to some instant has been told, which is when the stream flushes.
      */
-    List<Pause> takeEnded() {
+    List<Pause> takeEnded(final long nowNs) {
         final List<Pause> ended = new ArrayList<>();
         final Long last = lastEnded();
-        if (last != null) {
-            for (final Map.Entry<Long, Parts> one : byId.headMap(last, true).entrySet()) {
-                final Parts parts = one.getValue();
-                if (parts.begin == null || parts.end == null) {
-                    dropped++;
-                } else {
-                    ended.add(assemble(one.getKey(), parts));
-                }
+        while (last != null && !byId.isEmpty() && byId.firstKey() <= last) {
+            final Parts parts = byId.firstEntry().getValue();
+            if (!parts.areWhole()) {
+                dropped++;
+            } else if (waits(parts, nowNs)) {
+                break;
+            } else {
+                ended.add(assemble(byId.firstKey(), parts));
             }
-            byId.headMap(last, true).clear();
+            byId.pollFirstEntry();
         }
-        forgetWhatIsPast();
+        forgetWhatIsPast(nowNs);
         return ended;
+    }
+
+    private boolean waits(final Parts parts, final long nowNs) {
+        final Span whole = parts.whole();
+        if (nowNs - whole.endNs >= patienceNs) {
+            return false;
+        }
+        return phaseWithin(whole)
+            .map(phase -> !collections.containsKey(phase.gcId))
+            .orElse(parts.areOfCollectorBeside());
     }
 
     private Long lastEnded() {
@@ -110,7 +147,7 @@ final class PauseJoin {
     }
 
     private Pause assemble(final long id, final Parts parts) {
-        final Span whole = new Span(parts.begin.beginNs, parts.end.endNs);
+        final Span whole = parts.whole();
         final long stoppedNs = parts.synchronization == null ? parts.begin.endNs : parts.synchronization.endNs;
         return new Pause(
             id,
@@ -118,19 +155,18 @@ final class PauseJoin {
             stoppedNs - whole.beginNs,
             whole.endNs - whole.beginNs,
             String.join(" + ", parts.operations),
-            collectionWithin(whole),
+            phaseWithin(whole).map(this::text),
             Optional.ofNullable(parts.runningThreads),
             lastToStop(new Span(whole.beginNs, stoppedNs)));
     }
 
-    private Optional<String> collectionWithin(final Span whole) {
-        for (final Phase phase : phases) {
-            if (whole.holds(phase.span)) {
-                final String collection = collections.get(phase.gcId);
-                return Optional.of(collection == null ? phase.name : phase.name + ", " + collection);
-            }
-        }
-        return Optional.empty();
+    private Optional<Phase> phaseWithin(final Span whole) {
+        return phases.stream().filter(phase -> whole.holds(phase.span)).findFirst();
+    }
+
+    private String text(final Phase phase) {
+        final Collection collection = collections.get(phase.gcId);
+        return collection == null ? phase.name : phase.name + ", " + collection.name;
     }
 
     /** A thread's own time to stop begins when it was sampled and ends when it goes on, so it overlaps the way there. */
@@ -145,17 +181,21 @@ final class PauseJoin {
         return last == null ? Optional.empty() : Optional.of(last.thread);
     }
 
-    /** A pause still under way keeps what may belong to it. */
-    private void forgetWhatIsPast() {
+    /** A pause that is not told yet keeps what may belong to it, and so does one whose own events are still to come. */
+    private void forgetWhatIsPast(final long nowNs) {
         if (byId.size() > MOST_PENDING) {
             dropped += byId.size();
             byId.clear();
         }
-        if (byId.isEmpty()) {
-            phases.clear();
-            latencies.clear();
-            collections.clear();
-        }
+        final long pastNs = Math.min(nowNs - patienceNs, firstBeginNs());
+        phases.removeIf(phase -> phase.span.endNs < pastNs);
+        latencies.removeIf(latency -> latency.span.endNs < pastNs);
+        collections.values().removeIf(collection -> collection.span.endNs < pastNs);
+    }
+
+    private long firstBeginNs() {
+        return byId.values().stream()
+            .filter(parts -> parts.begin != null).mapToLong(parts -> parts.begin.beginNs).findFirst().orElse(Long.MAX_VALUE);
     }
 
     private Parts parts(final long id) {

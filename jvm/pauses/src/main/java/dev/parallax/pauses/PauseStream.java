@@ -17,19 +17,26 @@ import jdk.jfr.consumer.RecordingStream;
  * Tells the pauses of this JVM one by one with their causes, from the flight recorder.
  * <p>
  * Exact, but late: the recorder hands its events over once a second, so a pause is told up to a second after it was,
- * or when the next has passed. It costs a recording on disk and some milliseconds of CPU a second, so it says why;
+ * or when the next has passed. Which collection it belongs to the recorder says when that is over: seconds later, where a
+ * collector works beside the application. Such a pause, and those after it, wait for that as long as is asked for, by
+ * default a minute; a pause is told without its collection when that takes longer, or when the recorder lost it.
+ * <p>
+ * It costs a recording on disk and some milliseconds of CPU a second, so it says why;
  * {@link PauseClock} says how much, at once. Works with any collector of HotSpot.
  */
 public final class PauseStream implements AutoCloseable {
     /** A shorter stall of one thread disappears in the time it takes to hand it over. */
     private static final Duration LEAST_STALL = Duration.ofMillis(1);
 
+    /** Longer than most collections. */
+    private static final Duration PATIENCE = Duration.ofMinutes(1);
+
     /** The two clocks drift apart by far less than a pause's own error in this time. */
     private static final Duration PAIRING_PERIOD = Duration.ofSeconds(1);
 
     private final RecordingStream recording;
     private final Listener listener;
-    private final PauseJoin join = new PauseJoin();
+    private final PauseJoin join;
     private Optional<ClockPair.Reading> pair = Optional.empty();
     private long droppedTold;
     /** Called by the recorder's own thread: what the thread of a stream emits itself, the recorder leaves out. */
@@ -61,23 +68,36 @@ public final class PauseStream implements AutoCloseable {
         }
     }
 
-    private PauseStream(final RecordingStream recording, final Listener listener) {
+    private PauseStream(final RecordingStream recording, final Duration patience, final Listener listener) {
         this.recording = recording;
+        this.join = new PauseJoin(patience.toNanos());
         this.listener = listener;
     }
 
     /**
-     * Starts a stream.
+     * Starts a stream whose pauses wait up to a minute for their collections.
      *
      * @param listener who wants to know.
      * @return the stream, to be closed.
      * @throws PauseClock.Unavailable when this JVM has no flight recorder or it cannot record; the message says why.
      */
     public static PauseStream start(final Listener listener) throws PauseClock.Unavailable {
+        return start(PATIENCE, listener);
+    }
+
+    /**
+     * Starts a stream.
+     *
+     * @param patience how long a pause may wait for its collection: who wants to know soon may have to do without.
+     * @param listener who wants to know.
+     * @return the stream, to be closed.
+     * @throws PauseClock.Unavailable when this JVM has no flight recorder or it cannot record; the message says why.
+     */
+    public static PauseStream start(final Duration patience, final Listener listener) throws PauseClock.Unavailable {
         RecordingStream recording = null;
         try {
             recording = new RecordingStream();
-            final PauseStream stream = new PauseStream(recording, listener);
+            final PauseStream stream = new PauseStream(recording, patience, listener);
             stream.subscribe();
             stream.startThread();
             return stream;
@@ -113,7 +133,8 @@ public final class PauseStream implements AutoCloseable {
         on("jdk.GCPhasePause", Duration.ZERO,
             event -> join.phase(event.getInt("gcId"), span(event), event.getString("name")));
         on("jdk.GarbageCollection", Duration.ZERO,
-            event -> join.collection(event.getInt("gcId"), event.getString("name") + ": " + event.getString("cause")));
+            event -> join.collection(
+                event.getInt("gcId"), span(event), event.getString("name") + ": " + event.getString("cause")));
         on("jdk.SafepointLatency", LEAST_STALL, event -> join.latency(span(event), threadOf(event)));
         on("jdk.ZAllocationStall", LEAST_STALL, event -> stall(ThreadStall.Kind.ALLOCATION, event));
         on("jdk.VirtualThreadPinned", LEAST_STALL, event -> stall(ThreadStall.Kind.PINNED, event));
@@ -143,7 +164,7 @@ public final class PauseStream implements AutoCloseable {
 
     private void flush() {
         if (pair.isPresent()) {
-            join.takeEnded().forEach(this::tell);
+            join.takeEnded(System.nanoTime() - pair.get().aheadNs()).forEach(this::tell);
             if (join.dropped() > droppedTold) {
                 listener.failed((join.dropped() - droppedTold) + " pauses were told in part only, and are left out");
                 droppedTold = join.dropped();

@@ -1,5 +1,6 @@
 package dev.parallax.pauses;
 
+import java.time.Duration;
 import java.util.List;
 
 /** Adds up what {@link PauseStream} tells: exact, and a second late. */
@@ -14,7 +15,7 @@ final class RecordedPauseClock implements PauseClock, PauseStream.Listener {
 
     static RecordedPauseClock start(final List<String> notUsed) throws Unavailable {
         final RecordedPauseClock clock = new RecordedPauseClock(notUsed);
-        clock.stream = PauseStream.start(clock);
+        clock.stream = PauseStream.start(Duration.ZERO, clock);
         return clock;
     }
 

@@ -11,6 +11,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -78,6 +80,7 @@ final class CorrectionTest {
     /** If this fails, pauses look as short to callers as the recorder found them, or longer than they were. */
     @ParameterizedTest
     @MethodSource("cases")
+    @Execution(ExecutionMode.CONCURRENT)
     void high_percentiles_are_those_of_the_open_load(final Case one) {
         int missed = 0;
         final StringBuilder told = new StringBuilder();
@@ -110,6 +113,23 @@ final class CorrectionTest {
         assertNear(5 * MS + 90 * MS, corrected.quantileNs(0.99));
         assertNear(5 * MS + 50 * MS, corrected.quantileNs(0.95));
         assertNear(5 * MS, corrected.quantileNs(0.89));
+    }
+
+    /**
+     * A thousand a second in a pause of 100 ms: the last half of one waits 99.5 ms, and meets the one of 900 that took
+     * 50 ms with so small a chance that it is not in the whole ones.
+     */
+    @Test
+    void the_longest_is_one_that_an_open_load_would_have_met() {
+        final Interval interval = second(899, 5 * MS, 100 * MS);
+        interval.counts()[SCALE.bucketOf(50 * MS)]++;
+        final Corrected corrected = correct(Starts.WHEN_FREE, interval);
+        assertNear(104_500_000, corrected.maxNs());
+        assertNear(150 * MS, corrected.quantileNs(1));
+        final Interval still = second(899, 5 * MS);
+        still.counts()[SCALE.bucketOf(50 * MS)]++;
+        assertNear(50 * MS, correct(Starts.WHEN_FREE, still).maxNs());
+        assertTrue(correct(Starts.WHEN_FREE, second(0, 5 * MS)).maxNs().isEmpty());
     }
 
     /** What waited outside and was taken up after the pause is counted once: it is moved, not added to. */

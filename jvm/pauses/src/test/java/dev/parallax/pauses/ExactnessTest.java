@@ -7,12 +7,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** What the clocks show against the JVM's own log of its safepoints, in a JVM whose pauses are provoked. */
 final class ExactnessTest {
+    /** JVMs, of which one has to sample the thread that is late: now and then one samples it never. */
+    private static final int LATE_TRIALS = 5;
     private static final boolean LONG = Boolean.getBoolean("long");
     /** Tries to provoke a safepoint; five of six always do, so the long form has 1,000 pauses. */
     private static final int PROVOKED = LONG ? 1_200 : 60;
@@ -27,6 +31,7 @@ final class ExactnessTest {
 
     @ParameterizedTest
     @EnumSource(Collector.class)
+    @Execution(ExecutionMode.CONCURRENT)
     void counters_in_the_file_are_exact(final Collector collector) throws Exception {
         checkCounters(collector, PauseClock.Way.COUNTERS_FILE);
     }
@@ -34,6 +39,7 @@ final class ExactnessTest {
     /** Where the file is hidden, as people do who had stalls by it, the counters themselves are the same. */
     @ParameterizedTest
     @EnumSource(value = Collector.class, names = "G1")
+    @Execution(ExecutionMode.CONCURRENT)
     void counters_that_are_attached_are_exact(final Collector collector) throws Exception {
         checkCounters(collector, PauseClock.Way.COUNTERS_ATTACHED, "-XX:+PerfDisableSharedMem");
     }
@@ -118,7 +124,15 @@ final class ExactnessTest {
         assertEquals(toldNs, sum.after.pausedNs(), toldNs * MOST_OFF, collector + ": the clock made of the stream");
         run.shown.forEach(shown -> checkCause(shown, run.told));
         final boolean tellsWhoIsLate = Runtime.version().feature() >= 25;
-        assertEquals(tellsWhoIsLate, run.told.stream().anyMatch(one -> one.lastToStop.equals("busy")));
+        boolean isTold = tellsWhoWasLate(run);
+        for (int trial = 1; tellsWhoIsLate && !isTold && trial < LATE_TRIALS; trial++) {
+            isTold = tellsWhoWasLate(provoke(collector, PauseClock.Way.FLIGHT_RECORDER));
+        }
+        assertEquals(tellsWhoIsLate, isTold);
+    }
+
+    private static boolean tellsWhoWasLate(final Run run) {
+        return run.told.stream().anyMatch(one -> one.lastToStop.equals("busy"));
     }
 
     /** What was provoked is told within the time in which it was, and with its cause. */
@@ -127,8 +141,13 @@ final class ExactnessTest {
         switch (shown.way) {
             case "REDEFINE" -> assertTrue(
                 within.stream().anyMatch(one -> one.entry.operation().equals("RedefineClasses")), shown + ": " + within);
-            case "COLLECT" -> assertTrue(
-                within.stream().anyMatch(one -> one.collection.contains("Pause")), shown + ": " + within);
+            case "COLLECT" -> {
+                assertTrue(
+                    within.stream().anyMatch(one -> one.collection.matches(".*Pause.*, .*: System.gc\\(\\)")), shown + ": " + within);
+                assertTrue(
+                    within.stream().noneMatch(one -> one.isOfConcurrentCollector() && one.collection.equals("-")),
+                    shown + ": " + within);
+            }
             default -> { }
         }
     }
@@ -168,6 +187,10 @@ final class ExactnessTest {
                 new SafepointLog.Entry(field[5], Long.parseLong(field[3]), Long.parseLong(field[4])),
                 field[6],
                 field[7]);
+        }
+
+        boolean isOfConcurrentCollector() {
+            return entry.operation().matches("(Z|Shenandoah)[A-Z].*");
         }
 
         boolean liesWithin(final Shown shown) {

@@ -9,7 +9,8 @@ import org.junit.jupiter.api.Test;
 
 /** Events of safepoints to pauses, without a recorder. */
 final class PauseJoinTest {
-    private final PauseJoin join = new PauseJoin();
+    private static final long PATIENCE = 10_000;
+    private final PauseJoin join = new PauseJoin(PATIENCE);
 
     @Test
     void the_events_of_one_safepoint_make_one_pause() {
@@ -17,25 +18,26 @@ final class PauseJoinTest {
         join.synchronization(7, new Span(110, 130), 3);
         join.operation(7, "G1CollectForAllocation");
         join.phase(5, new Span(140, 180), "GC Pause");
-        join.collection(5, "G1New: G1 Evacuation Pause");
+        join.collection(5, new Span(90, 185), "G1New: G1 Evacuation Pause");
         join.latency(new Span(100, 120), "quick");
         join.latency(new Span(100, 129), "slow");
         join.end(7, new Span(190, 200));
         assertEquals(List.of(new Pause(7, 100, 30, 100, "G1CollectForAllocation",
-            Optional.of("GC Pause, G1New: G1 Evacuation Pause"), Optional.of(3), Optional.of("slow"))), join.takeEnded());
-        assertEquals(List.of(), join.takeEnded());
+            Optional.of("GC Pause, G1New: G1 Evacuation Pause"), Optional.of(3), Optional.of("slow"))), join.takeEnded(1_000));
+        assertEquals(List.of(), join.takeEnded(1_000));
     }
 
     @Test
     void a_pause_that_has_not_ended_waits_for_its_end() {
         join.begin(7, new Span(100, 140));
         join.phase(5, new Span(140, 180), "Pause Mark Start");
-        assertEquals(List.of(), join.takeEnded());
+        join.collection(5, new Span(90, 185), "Z: Proactive");
+        assertEquals(List.of(), join.takeEnded(50_000));
         join.end(7, new Span(190, 200));
-        final Pause pause = join.takeEnded().get(0);
+        final Pause pause = join.takeEnded(1_000).get(0);
         assertEquals(100, pause.totalNs());
         assertEquals(40, pause.syncNs());
-        assertEquals(Optional.of("Pause Mark Start"), pause.collection());
+        assertEquals(Optional.of("Pause Mark Start, Z: Proactive"), pause.collection());
     }
 
     /** If this fails, a pause that began before the stream is told with a length that it did not have. */
@@ -44,7 +46,7 @@ final class PauseJoinTest {
         join.end(6, new Span(50, 60));
         join.begin(7, new Span(100, 140));
         join.end(7, new Span(190, 200));
-        assertEquals(List.of(7L), join.takeEnded().stream().map(Pause::safepointId).toList());
+        assertEquals(List.of(7L), join.takeEnded(1_000).stream().map(Pause::safepointId).toList());
         assertEquals(1, join.dropped());
     }
 
@@ -54,6 +56,71 @@ final class PauseJoinTest {
         join.begin(7, new Span(100, 140));
         join.operation(7, "ThreadDump");
         join.end(7, new Span(190, 200));
-        assertEquals(Optional.empty(), join.takeEnded().get(0).collection());
+        assertEquals(Optional.empty(), join.takeEnded(1_000).get(0).collection());
+    }
+
+    /** As generational ZGC tells: a major collection, a minor one within, and hand-overs between all that belongs together. */
+    @Test
+    void pauses_wait_for_a_collection_that_is_told_when_it_is_over() {
+        safepoint(7, 100, "ZMarkStartYoungAndOld");
+        assertEquals(List.of(), join.takeEnded(300));
+        safepoint(8, 400, "ZMarkStartYoung");
+        safepoint(9, 600, "ThreadDump");
+        join.phase(6, inner(400), "Pause Mark Start");
+        join.collection(6, new Span(390, 700), "ZGC Minor: Allocation Rate");
+        assertEquals(List.of(), join.takeEnded(1_000), "the first is of the major collection, and comes first");
+        safepoint(10, 2_000, "ZRelocateStartOld");
+        assertEquals(List.of(), join.takeEnded(3_000));
+        join.phase(5, inner(100), "Pause Mark Start (Major)");
+        join.phase(5, inner(2_000), "Pause Relocate Start");
+        assertEquals(List.of(), join.takeEnded(4_000), "phases come before their collection");
+        join.collection(5, new Span(90, 3_900), "ZGC Major: Warmup");
+        assertEquals(
+            List.of(
+                "7 Pause Mark Start (Major), ZGC Major: Warmup", "8 Pause Mark Start, ZGC Minor: Allocation Rate", "9 -",
+                "10 Pause Relocate Start, ZGC Major: Warmup"),
+            told(5_000));
+    }
+
+    /** If this fails, events are lost that one thread of the JVM handed over a moment before another. */
+    @Test
+    void a_collection_may_be_told_before_its_pauses() {
+        join.phase(5, inner(100), "Pause Mark End");
+        join.collection(5, new Span(90, 300), "ZGC Minor: Warmup");
+        assertEquals(List.of(), join.takeEnded(400));
+        safepoint(7, 100, "ZMarkEndYoung");
+        assertEquals(List.of("7 Pause Mark End, ZGC Minor: Warmup"), told(1_400));
+    }
+
+    @Test
+    void a_pause_whose_collection_was_lost_is_told_when_patience_ends() {
+        safepoint(7, 100, "ShenandoahInitMark");
+        safepoint(8, 300, "G1PauseRemark");
+        join.phase(5, inner(300), "Pause Remark");
+        assertEquals(List.of(), told(200 + PATIENCE - 1));
+        assertEquals(List.of("7 -"), told(200 + PATIENCE));
+        assertEquals(List.of("8 Pause Remark"), told(400 + PATIENCE));
+    }
+
+    @Test
+    void what_collectors_that_stop_the_application_tell_is_not_waited_for() {
+        safepoint(7, 100, "ThreadDump");
+        safepoint(8, 300, "G1CollectForAllocation");
+        assertEquals(List.of("7 -", "8 -"), told(500));
+    }
+
+    private void safepoint(final long id, final long beginNs, final String operation) {
+        join.begin(id, new Span(beginNs, beginNs + 20));
+        join.operation(id, operation);
+        join.end(id, new Span(beginNs + 90, beginNs + 100));
+    }
+
+    private static Span inner(final long beginNs) {
+        return new Span(beginNs + 30, beginNs + 80);
+    }
+
+    private List<String> told(final long nowNs) {
+        return join.takeEnded(nowNs).stream()
+            .map(pause -> pause.safepointId() + " " + pause.collection().orElse("-")).toList();
     }
 }

@@ -127,18 +127,23 @@ public final class ProvokedJvm {
 
     /** A safepoint asked for while another thread does what has no poll within. */
     private void late(final Runnable withoutPoll) throws InterruptedException {
+        late(withoutPoll, 0);
+    }
+
+    private void late(final Runnable withoutPoll, final long afterMs) throws InterruptedException {
         isBusy = false;
         busy.put(withoutPoll);
         while (!isBusy) {
             Thread.yield();
         }
+        Thread.sleep(afterMs);
         dump();
     }
 
-    /** Long enough, and often enough, for one of them to be sampled on a host that is busy. */
+    /** Each long enough to be sampled before the safepoint is asked for: from then on the JVM samples nobody. */
     private void beLateForLong() throws InterruptedException {
         for (int n = 0; n < 10; n++) {
-            late(() -> sink = loop((int) (loopsPerNs * 200 * NS_PER_MS)));
+            late(() -> sink = loop((int) (loopsPerNs * 200 * NS_PER_MS)), 100);
         }
     }
 
