@@ -9,7 +9,7 @@ final class Borrow {
     private static final ThreadLocal<Borrow> NOW = new ThreadLocal<>();
 
     private final long askedNs = System.nanoTime();
-    private final boolean isSuspendable;
+    private boolean isSuspendable;
     private final BooleanSupplier hasStarted;
     private long startNs;
     private long gotNs;
@@ -46,10 +46,7 @@ final class Borrow {
             metrics.asksNoMore();
             end();
         }
-        boolean isTold = borrow.gotNs != 0;
-        if (!isTold) {
-            borrow.has();
-        }
+        boolean isTold = borrow.hasUnlessTold();
         metrics.lent(borrow);
         return new LentConnection(lent, metrics, borrow.gotNs(), isTold);
     }
@@ -81,10 +78,19 @@ final class Borrow {
         addTest();
     }
 
-    /** Where nobody told that a connection was acquired, it is now: the whole is wait. */
-    private void has() {
+    /**
+     * Where nobody told that a connection was acquired, it is now: all but its test is wait, and what of that was a suspension
+     * is not known. Returns whether somebody told.
+     */
+    boolean hasUnlessTold() {
+        if (gotNs != 0) {
+            return true;
+        }
         gotNs = System.nanoTime();
         startNs = askedNs;
+        isSuspendable = false;
+        addTest();
+        return false;
     }
 
     void timedOut() {

@@ -10,13 +10,27 @@ import java.util.logging.Logger;
 import javax.sql.DataSource;
 
 /** Between the pool and the driver: what making a connection takes, and testing one. */
-final class DriverSource implements DataSource {
+class DriverSource implements DataSource {
     private final DataSource to;
     private final PoolMetrics metrics;
 
-    DriverSource(DataSource to, PoolMetrics metrics) {
+    private DriverSource(DataSource to, PoolMetrics metrics) {
         this.to = to;
         this.metrics = metrics;
+    }
+
+    static DriverSource of(DataSource to, PoolMetrics metrics) {
+        return to.getClass().getName().contains("Mysql") ? new Mysql(to, metrics) : new DriverSource(to, metrics);
+    }
+
+    /**
+     * By this word in the name of its class the pool knows the data source of a driver that may not have its timeouts set by
+     * another thread.
+     */
+    private static final class Mysql extends DriverSource {
+        Mysql(DataSource to, PoolMetrics metrics) {
+            super(to, metrics);
+        }
     }
 
     @Override

@@ -35,12 +35,14 @@ final class LentConnection extends PassingConnection {
     /** Closing again, and by others at once, does what it does without us. */
     @Override
     public void close() throws SQLException {
+        // A pool that was closed meanwhile tells of nothing that comes back.
+        boolean isEnd = !isTold || !to.isClosed();
         GIVEN_BACK.set(this);
         try {
             to.close();
         } finally {
             GIVEN_BACK.set(null);
-            if (!isTold) {
+            if (isEnd) {
                 ends();
             }
         }

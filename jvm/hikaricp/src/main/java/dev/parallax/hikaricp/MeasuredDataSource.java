@@ -34,6 +34,11 @@ public class MeasuredDataSource extends HikariDataSource {
 
     private final PoolMetrics metrics;
 
+    /** What the application configured, where the pool was given ours. Null where it configured none. */
+    private volatile DataSource source;
+
+    private volatile Object registry;
+
     /** To be configured by its setters; the pool starts with the first {@link #getConnection()}. */
     public MeasuredDataSource() {
         metrics = new PoolMetrics(this::getHikariPoolMXBean);
@@ -51,7 +56,9 @@ public class MeasuredDataSource extends HikariDataSource {
     private MeasuredDataSource(Prepared prepared) {
         super(prepared);
         metrics = prepared.tracker.metrics();
-        prepared.source = this;
+        prepared.pool = this;
+        source = prepared.source;
+        registry = prepared.registry;
         tracker = prepared.tracker;
     }
 
@@ -91,9 +98,37 @@ public class MeasuredDataSource extends HikariDataSource {
     /** The application's own. */
     @Override
     public MetricsTrackerFactory getMetricsTrackerFactory() {
-        Tracker ours = tracker;
-        // While the pool starts, it is the pool that asks.
-        return ours == null || getHikariPoolMXBean() == null ? super.getMetricsTrackerFactory() : ours.factory();
+        return isPoolAsking() ? super.getMetricsTrackerFactory() : registry != null ? null : tracker.factory();
+    }
+
+    /** The application's own. */
+    @Override
+    public Object getMetricRegistry() {
+        return isPoolAsking() ? super.getMetricRegistry() : registry;
+    }
+
+    /** The application's own. */
+    @Override
+    public DataSource getDataSource() {
+        return isPoolAsking() ? super.getDataSource() : source;
+    }
+
+    /** While it starts. */
+    private boolean isPoolAsking() {
+        return tracker == null || !hasStarted();
+    }
+
+    /** The application's own: nothing of this pool is in another that is made of it. */
+    @Override
+    public void copyStateTo(HikariConfig other) {
+        super.copyStateTo(other);
+        if (tracker != null) {
+            other.setMetricsTrackerFactory(registry != null ? null : tracker.factory());
+            if (registry != null) {
+                other.setMetricRegistry(registry);
+            }
+            other.setDataSource(source);
+        }
     }
 
     @Override
@@ -114,6 +149,7 @@ public class MeasuredDataSource extends HikariDataSource {
             super.setMetricRegistry(registry);
         } else {
             setMetricsTrackerFactory(factoryOf(registry));
+            this.registry = registry;
         }
     }
 
@@ -123,7 +159,9 @@ public class MeasuredDataSource extends HikariDataSource {
             validate();
             Tracker ours = new Tracker(
                     metrics, factoryOf(this, super.getMetricsTrackerFactory()), LentConnection::isBack);
-            if (getMetricRegistry() != null) {
+            source = getDataSource();
+            registry = getMetricRegistry();
+            if (registry != null) {
                 super.setMetricRegistry(null);
             }
             super.setMetricsTrackerFactory(ours);
@@ -148,7 +186,7 @@ public class MeasuredDataSource extends HikariDataSource {
                     credentials.getUsername(),
                     credentials.getPassword());
         }
-        return source == null ? null : new DriverSource(source, metrics);
+        return source == null ? null : DriverSource.of(source, metrics);
     }
 
     private static MetricsTrackerFactory factoryOf(HikariConfig config, MetricsTrackerFactory factory) {
@@ -172,17 +210,21 @@ public class MeasuredDataSource extends HikariDataSource {
     /** A copy of a configuration with our tracker and data source in it, made before the pool's constructor reads it. */
     private static final class Prepared extends HikariConfig {
         private final Tracker tracker;
-        private volatile MeasuredDataSource source;
+        private final DataSource source;
+        private final Object registry;
+        private volatile MeasuredDataSource pool;
 
         Prepared(HikariConfig configuration) {
             configuration.validate();
             configuration.copyStateTo(this);
-            PoolMetrics metrics = new PoolMetrics(() -> source == null ? null : source.getHikariPoolMXBean());
+            source = configuration.getDataSource();
+            registry = configuration.getMetricRegistry();
+            PoolMetrics metrics = new PoolMetrics(() -> pool == null ? null : pool.getHikariPoolMXBean());
             tracker = new Tracker(
                     metrics,
                     factoryOf(configuration, configuration.getMetricsTrackerFactory()),
                     LentConnection::isBack);
-            if (getMetricRegistry() != null) {
+            if (registry != null) {
                 setMetricRegistry(null);
             }
             setMetricsTrackerFactory(tracker);

@@ -327,4 +327,10 @@ abstract class PassingConnection implements Connection {
     public boolean isWrapperFor(Class<?> a) throws SQLException {
         return a.isInstance(this) || a.isInstance(to) || to.isWrapperFor(a);
     }
+
+    /** Logs, and people who read them, know a connection by it. */
+    @Override
+    public String toString() {
+        return to.toString();
+    }
 }

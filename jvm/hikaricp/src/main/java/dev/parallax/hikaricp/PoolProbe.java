@@ -68,6 +68,8 @@ public final class PoolProbe {
             metrics.asksNoMore();
             Borrow.end();
             if (thrown == null) {
+                // A pool that ran before has its tracker already, which is not ours.
+                borrow.hasUnlessTold();
                 metrics.lent(borrow);
             } else {
                 boolean isClosed = String.valueOf(thrown.getMessage()).contains("has been closed");

@@ -11,6 +11,9 @@ final class Attempt {
     private static final int SUCCEEDED = 1;
     private static final int FAILED = 2;
 
+    /** From this status on an answer to CONNECT is not the tunnel. */
+    private static final int REFUSALS = 300;
+
     private final Call call;
     private final ServerMetrics server;
     private final AtomicInteger state = new AtomicInteger(GOES_ON);
@@ -33,6 +36,8 @@ final class Attempt {
 
     private volatile boolean isDropped;
 
+    private volatile boolean isRefused;
+
     /** Who reads the body now. */
     private volatile Thread reader;
 
@@ -50,7 +55,10 @@ final class Attempt {
      * where it goes on with the same connection.
      */
     boolean goesOn() {
-        if (isDropped) {
+        if (isDropped && isRefused) {
+            // By a proxy that wants to know who asks, and closed: it is asked on another connection.
+            isDropped = false;
+        } else if (isDropped) {
             fails(Failure.ABANDONED);
         } else if (phase == Phase.RECEIVE) {
             succeeds();
@@ -78,10 +86,26 @@ final class Attempt {
         server.pendingCount().decrement();
     }
 
+    /** Once more to a proxy that refused the tunnel and closed, it is within the connect that goes on. */
     void connects() {
         phase = Phase.CONNECT;
-        tlsNs = 0;
-        phaseNs = System.nanoTime();
+        if (!isRefused) {
+            tlsNs = 0;
+            phaseNs = System.nanoTime();
+        }
+    }
+
+    /** On the connection to a proxy: the connect goes on to the server behind it. */
+    void tunnels() {
+        phase = Phase.CONNECT;
+    }
+
+    /** By the proxy. One that refuses may be asked again, with credentials, which only the client knows. */
+    void isAnswered(int code) {
+        isRefused = code >= REFUSALS;
+        if (!isRefused) {
+            connected();
+        }
     }
 
     void connected() {
@@ -126,7 +150,7 @@ final class Attempt {
     /** The end of the message. */
     void succeeds() {
         if (phase != Phase.RECEIVE) {
-            fails(Failure.ABANDONED);
+            fails(isRefused ? Failure.CONNECT_FAILED : Failure.ABANDONED);
         } else if (state.compareAndSet(GOES_ON, SUCCEEDED)) {
             long now = System.nanoTime();
             server.heads().record(sentNs, headNs);
@@ -170,7 +194,7 @@ final class Attempt {
     /** No exception came. */
     void isLeft() {
         if (isDropped) {
-            fails(Failure.ABANDONED);
+            fails(isRefused ? Failure.CONNECT_FAILED : Failure.ABANDONED);
         }
     }
 

@@ -22,6 +22,8 @@ final class Failure {
     /** The application, or the client for it, let go of a response before its end. */
     static final String ABANDONED = "abandoned";
 
+    static final String CONNECT_FAILED = "connect_failed";
+
     private static final String POOL_CLOSED = "pool_closed";
     private static final String UNKNOWN = "unknown";
 
@@ -67,7 +69,7 @@ final class Failure {
         if (hasCause(thrown, ConnectException.class)) {
             return "connect_refused";
         }
-        return isCancel(thrown) ? CANCELLED : "connect_failed";
+        return isCancel(thrown) ? CANCELLED : CONNECT_FAILED;
     }
 
     private static String ofExchange(Phase phase, Throwable thrown) {

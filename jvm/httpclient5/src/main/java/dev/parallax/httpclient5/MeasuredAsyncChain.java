@@ -66,6 +66,8 @@ record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHa
         @Override
         public void completed() {
             call.handOver();
+            // All but what has no exchange with the server: a proxy's refusal to connect to it.
+            call.succeeds();
             call.givesBack();
             callback.completed();
         }

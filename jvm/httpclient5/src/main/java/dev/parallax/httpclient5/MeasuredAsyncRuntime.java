@@ -15,6 +15,9 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
     private final AsyncExecRuntime runtime;
     private final Call call;
 
+    /** Whether the server is behind a proxy that only passes on, so that to connect is more than one step. */
+    private volatile boolean isTunnelled;
+
     MeasuredAsyncRuntime(AsyncExecRuntime runtime, Call call) {
         this.runtime = runtime;
         this.call = call;
@@ -31,6 +34,7 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
             Object state,
             HttpClientContext context,
             FutureCallback<AsyncExecRuntime> callback) {
+        isTunnelled = route.isTunnelled();
         Attempt attempt = call.begin(route.getTargetHost());
         attempt.waits();
         Step lease = new Step(attempt, callback) {
@@ -61,7 +65,9 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
             @Override
             void succeeds() {
                 StampedTls.take(attempt);
-                attempt.connected();
+                if (!isTunnelled) {
+                    attempt.connected();
+                }
             }
 
             @Override

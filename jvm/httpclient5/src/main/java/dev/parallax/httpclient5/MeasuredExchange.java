@@ -38,7 +38,7 @@ final class MeasuredExchange implements AsyncClientExchangeHandler {
     private void sends(HttpRequest request) {
         isTunnel = Method.CONNECT.isSame(request.getMethod());
         if (isTunnel) {
-            attempt.connects();
+            attempt.tunnels();
         } else {
             attempt.sends(request.getMethod());
         }
@@ -48,7 +48,7 @@ final class MeasuredExchange implements AsyncClientExchangeHandler {
     public void consumeResponse(HttpResponse response, EntityDetails body, HttpContext context)
             throws HttpException, IOException {
         if (isTunnel) {
-            attempt.connected();
+            attempt.isAnswered(response.getCode());
         } else {
             attempt.hasHead(response.getCode(), body == null);
             if (body == null) {

@@ -24,6 +24,9 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
     private final Call call;
     private final CancellableDependency request;
 
+    /** Whether the server is behind a proxy that only passes on, so that to connect is more than one step. */
+    private boolean isTunnelled;
+
     /** @param request as the application gave it where it can be cancelled, else null */
     MeasuredRuntime(ExecRuntime runtime, Call call, CancellableDependency request) {
         this.runtime = runtime;
@@ -37,6 +40,7 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
 
     @Override
     public void acquireEndpoint(String id, HttpRoute route, Object state, HttpClientContext context) throws IOException {
+        isTunnelled = route.isTunnelled();
         Attempt attempt = call.begin(route.getTargetHost());
         attempt.waits();
         try {
@@ -66,7 +70,9 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
         } finally {
             StampedTls.expect(context, null);
         }
-        attempt.connected();
+        if (!isTunnelled) {
+            attempt.connected();
+        }
     }
 
     @Override
@@ -95,7 +101,7 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
         Attempt attempt = call.attempt();
         boolean isTunnel = Method.CONNECT.isSame(request.getMethod());
         if (isTunnel) {
-            attempt.connects();
+            attempt.tunnels();
         } else {
             attempt.sends(request.getMethod());
         }
@@ -107,7 +113,7 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
             throw thrown;
         }
         if (isTunnel) {
-            attempt.connected();
+            attempt.isAnswered(response.getCode());
         } else {
             HttpEntity body = response.getEntity();
             attempt.hasHead(response.getCode(), body == null || body.getContentLength() == 0);

@@ -44,13 +44,18 @@ import org.junit.jupiter.api.Test;
 /**
  * A pool of two, four callers at once, a server that takes its time. If this fails, the wait for a connection is told as
  * the server's time: the trap that all this is for. Two seconds are 100 ms here. Wait and request lie within the stamps of
- * who called, in each trial; half of the trials have to be within 20 ms, because a host may take the CPU away for longer
- * than that, and who falls into the trap fails all of them.
+ * who called, in each trial. A host may take the CPU away for longer than 20 ms, and then what was planted did not happen:
+ * a trial counts where the callers' own stamps are within 20 ms of it, and of those that count, 19 of 20 have to have waits
+ * and requests within 20 ms as well.
  */
 class PoolTrapTest {
     private static final int DELAY_MS = 100;
     private static final int TRIALS = 20;
-    private static final int GOOD_TRIALS = TRIALS / 2;
+    private static final int GOOD_TRIALS = 19;
+
+    /** Until as many count: a host on which four of five do not is no place to measure. */
+    private static final int TRIALS_MAX = 100;
+
     private static final double WITHIN_MS = 20;
 
     private final HttpClientMetrics metrics = new HttpClientMetrics();
@@ -196,9 +201,12 @@ class PoolTrapTest {
         ServerMetrics server = Seen.only(metrics);
         assertEquals(connections, server.connects().total().count());
         Recorder around = new Recorder();
+        int trials = 0;
+        int counted = 0;
         int good = 0;
         Durations roundsBefore = around.total();
-        for (int trial = 0; trial < TRIALS; trial++) {
+        while (counted < TRIALS && trials < TRIALS_MAX) {
+            trials++;
             Durations waitsBefore = server.waits().total();
             Durations requestsBefore = Seen.all(server.requests());
             atOnce(callers, call, around);
@@ -209,16 +217,19 @@ class PoolTrapTest {
             assertEquals(callers, waits.count());
             assertEquals(callers, requests.count());
             assertTrue(waits.sumNs() + requests.sumNs() <= rounds.sumNs(), "they are parts of what the callers saw");
-            boolean isGood = halves(waits, connections, 0, DELAY_MS)
-                    && halves(requests, connections, DELAY_MS, DELAY_MS)
-                    && halves(rounds, connections, DELAY_MS, 2 * DELAY_MS);
-            good += isGood ? 1 : 0;
+            if (halves(rounds, connections, DELAY_MS, 2 * DELAY_MS)) {
+                counted++;
+                boolean isGood = halves(waits, connections, 0, DELAY_MS)
+                        && halves(requests, connections, DELAY_MS, DELAY_MS);
+                good += isGood ? 1 : 0;
+            }
         }
-        assertTrue(good >= GOOD_TRIALS, good + " of " + TRIALS + " trials");
+        assertEquals(TRIALS, counted, "by the callers' stamps, trials of " + trials + " that were as planted");
+        assertTrue(good >= GOOD_TRIALS, good + " of " + counted + " trials that count, of " + trials);
         assertEquals(connections, upstream.connections());
         assertEquals(connections, server.connects().total().count());
-        assertEquals("{0=" + (TRIALS + 1) * callers + "}", Seen.rows(server.calls()));
-        assertEquals("{GET 200=" + (TRIALS + 1) * callers + "}", Seen.rows(server.requests()));
+        assertEquals("{0=" + (trials + 1) * callers + "}", Seen.rows(server.calls()));
+        assertEquals("{GET 200=" + (trials + 1) * callers + "}", Seen.rows(server.requests()));
         assertEquals("{}", Seen.rows(server.failures()));
         Seen.until("all connections are given back", () -> Seen.isAtRest(metrics));
     }

@@ -99,12 +99,14 @@ class ClientsTest {
                 assertTrue(first > 0 && first < 1_000_000, first + " bytes");
                 ServerMetrics server = Seen.only(service.getBean(HttpClientMetrics.class));
                 Seen.until("all is given back", () -> server.pending() == 0 && server.active() == 0);
-                cancelled = Seen.all(server.failures()).count();
-                assertEquals(tries - cancelled, Seen.all(server.requests()).count());
+                cancelled = server.failedCalls().total().count();
+                assertEquals(tries - cancelled, Seen.all(server.requests()).count(), Seen.rows(server.failures()));
             }
             ServerMetrics server = Seen.only(service.getBean(HttpClientMetrics.class));
-            assertEquals("{receive cancelled=1}", Seen.rows(server.failures()));
-            assertEquals(1, server.failedCalls().total().count());
+            // HttpClient may try the call again before it learns that nobody wants it: that attempt is cancelled, too.
+            String failures = Seen.rows(server.failures());
+            assertTrue(failures.matches("\\{((wait|connect) cancelled=1, )?receive cancelled=1(, wait cancelled=1)?}"), failures);
+            assertEquals(1, cancelled);
         }
     }
 
