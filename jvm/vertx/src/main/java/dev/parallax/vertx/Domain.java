@@ -46,6 +46,11 @@ final class Domain {
         return made(what, "", help, labels, options.catalog()::counter, Counter::new);
     }
 
+    /** How many durations there are. */
+    void count(String what, String help, Map<Label, String> labels, Recorder durations) {
+        made(what, "", help, labels, described -> options.catalog().counter(described, durations), () -> null);
+    }
+
     UpDownCounter upDown(String what, String help, Map<Label, String> labels) {
         return made(what, "", help, labels, options.catalog()::upDown, UpDownCounter::new);
     }

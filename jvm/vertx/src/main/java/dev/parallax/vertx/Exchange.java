@@ -1,11 +1,12 @@
 package dev.parallax.vertx;
 
+import dev.parallax.recorder.Near;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * One request and its response. Begun by one thread; its two ends may be told by two others at once, and whoever comes last
- * gives it back to the thread that began it, which uses it again.
+ * One request and its response. Begun by one thread; its two ends may be told by two others at once. If the thread that began
+ * it is the one that comes last, it uses it again.
  */
 public final class Exchange {
     static final int REQUEST = 1;
@@ -42,6 +43,13 @@ public final class Exchange {
     Object lastBegun;
     Object lastEnded;
     int lastCode;
+
+    /** Those series, as the threads found them that began and ended it. */
+    Near active;
+
+    Near requestBytes;
+    Near time;
+    Near responseBytes;
 
     long begunNs;
 

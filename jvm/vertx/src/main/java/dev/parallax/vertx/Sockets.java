@@ -2,22 +2,19 @@ package dev.parallax.vertx;
 
 import dev.parallax.recorder.Counter;
 import dev.parallax.recorder.UpDownCounter;
-import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
 /**
  * Connections of one server or client: TCP, and HTTP's.
  *
- * <p>Cost: nothing is allocated for a connection, but for the first of a remote address where that is a label.
+ * <p>Nothing is kept for a connection: those whose labels are the same share one {@link Socket}. Where the remote address is
+ * a label, its text is built for each connection.
  */
 public final class Sockets {
     private final Domain domain;
-    private final String peer;
-    private final String owner;
+    private final boolean isServer;
     private final boolean wantsRemote;
-    private final Map<Label, String> fixed;
     private final Bound<Socket> sockets;
     private final Bound<UpDownCounter> webSockets;
 
@@ -30,16 +27,14 @@ public final class Sockets {
      */
     public Sockets(SeriesOptions options, String domain, Map<Label, String> fixed) {
         this.domain = new Domain(options, domain);
-        boolean isServer = domain.endsWith("server");
-        peer = isServer ? "Number of opened connections to the server" : "Number of connections to the remote host currently opened";
-        owner = isServer ? "by the server" : "the remote host";
-        this.fixed = Exchanges.on(this.domain, fixed);
+        isServer = domain.endsWith("server");
+        Map<Label, String> on = Exchanges.on(this.domain, fixed);
         List<Label> remote = this.domain.on(Label.REMOTE);
         wantsRemote = !remote.isEmpty();
-        sockets = new Bound<>(options.rowsMax(), this.fixed, remote, Socket::new);
+        sockets = new Bound<>(options.rowsMax(), on, remote, Socket::new);
         webSockets = new Bound<>(
                 options.rowsMax(),
-                this.fixed,
+                on,
                 remote,
                 bound -> this.domain.upDown("active.ws.connections", "Number of websockets currently opened", bound));
     }
@@ -54,15 +49,20 @@ public final class Sockets {
 
         private Socket(Map<Label, String> bound) {
             remote = bound.get(Label.REMOTE);
-            active = domain.upDown("active.connections", peer, bound);
-            read = domain.counter("bytes.read", "Number of bytes received " + (owner.startsWith("by") ? owner : "from " + owner), bound);
-            written = domain.counter("bytes.written", "Number of bytes sent " + (owner.startsWith("by") ? owner : "to " + owner), bound);
-            Map<Label, String> labels = new EnumMap<>(Label.class);
-            labels.putAll(bound);
+            active = domain.upDown(
+                    "active.connections",
+                    isServer
+                            ? "Number of opened connections to the server"
+                            : "Number of connections to the remote host currently opened",
+                    bound);
+            read = domain.counter(
+                    "bytes.read", "Number of bytes received " + (isServer ? "by the server" : "from the remote host"), bound);
+            written = domain.counter(
+                    "bytes.written", "Number of bytes sent " + (isServer ? "by the server" : "to the remote host"), bound);
             errors = new Bound<>(
                     domain.rowsMax(),
-                    labels,
-                    new ArrayList<>(domain.on(Label.CLASS_NAME)),
+                    bound,
+                    domain.on(Label.CLASS_NAME),
                     all -> domain.counter("errors", "Number of errors", all));
         }
 

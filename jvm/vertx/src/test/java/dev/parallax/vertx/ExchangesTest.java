@@ -87,6 +87,33 @@ class ExchangesTest {
         assertNotSame(first, server.begin(null, "/", "GET", null));
     }
 
+    /** One end here and then the other elsewhere, the other way around, and both elsewhere. */
+    @Test
+    void eachEndMayBeToldElsewhere() throws Exception {
+        Exchanges server = Exchanges.ofServer(new SeriesOptions(catalog, Set.of(Label.METHOD)), Map.of());
+        Exchange one = server.begin(null, "/", "GET", null);
+        Exchange other = server.begin(null, "/", "GET", null);
+        Exchange both = server.begin(null, "/", "GET", null);
+        Exchange none = server.begin(null, "/", "GET", null);
+        server.requestEnd(one, 1);
+        server.requestEnd(none, 1);
+        assertEquals(4, total("vertx.http.server.active.requests"));
+        Thread elsewhere = new Thread(() -> {
+            server.responseEnd(one, 200, 1);
+            server.responseEnd(other, 200, 1);
+            server.requestEnd(both, 1);
+            server.responseEnd(both, 200, 1);
+            server.responseEnd(none, 200, 1);
+        });
+        elsewhere.start();
+        elsewhere.join();
+        assertEquals(1, total("vertx.http.server.active.requests"));
+        server.requestEnd(other, 1);
+        assertEquals(0, total("vertx.http.server.active.requests"));
+        assertEquals(4, total("vertx.http.server.request.bytes"));
+        assertEquals(4, total("vertx.http.server.requests"));
+    }
+
     @Test
     void anExchangeThatWasResetIsNotUsedAgain() {
         Exchanges server = Exchanges.ofServer(new SeriesOptions(catalog, Set.of(Label.METHOD)), Map.of());

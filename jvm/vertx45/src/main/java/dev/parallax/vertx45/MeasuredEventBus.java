@@ -1,60 +1,17 @@
 package dev.parallax.vertx45;
 
 import dev.parallax.vertx.EventBus;
-import io.vertx.core.eventbus.Message;
-import io.vertx.core.eventbus.ReplyFailure;
-import io.vertx.core.spi.metrics.EventBusMetrics;
+import dev.parallax.vertx.MeasuredMessages;
+import dev.parallax.vertx.SeriesOptions;
 
-/** The event bus. Handlers of Vert.x itself have no metric. */
-record MeasuredEventBus(EventBus bus) implements EventBusMetrics<EventBus.Handler> {
+/** The event bus. */
+final class MeasuredEventBus extends MeasuredMessages {
+    MeasuredEventBus(SeriesOptions options) {
+        super(options);
+    }
+
     @Override
     public EventBus.Handler handlerRegistered(String address, String replied) {
         return bus.registered(address);
-    }
-
-    @Override
-    public void handlerUnregistered(EventBus.Handler handler) {
-        if (handler != null) {
-            handler.unregistered();
-        }
-    }
-
-    @Override
-    public void messageDelivered(EventBus.Handler handler, boolean isLocal) {
-        if (handler != null) {
-            handler.delivered(isLocal);
-        }
-    }
-
-    @Override
-    public void discardMessage(EventBus.Handler handler, boolean isLocal, Message<?> message) {
-        if (handler != null) {
-            handler.discarded(isLocal);
-        }
-    }
-
-    @Override
-    public void messageSent(String address, boolean isPublished, boolean isLocal, boolean isRemote) {
-        bus.sent(address, isPublished, isLocal);
-    }
-
-    @Override
-    public void messageReceived(String address, boolean isPublished, boolean isLocal, int handlers) {
-        bus.received(address, isLocal, handlers);
-    }
-
-    @Override
-    public void messageWritten(String address, int bytes) {
-        bus.written(address, bytes);
-    }
-
-    @Override
-    public void messageRead(String address, int bytes) {
-        bus.read(address, bytes);
-    }
-
-    @Override
-    public void replyFailure(String address, ReplyFailure failure) {
-        bus.replyFailed(address, failure.name());
     }
 }

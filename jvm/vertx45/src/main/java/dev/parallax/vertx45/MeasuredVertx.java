@@ -1,8 +1,9 @@
 package dev.parallax.vertx45;
 
+import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Client;
-import dev.parallax.vertx.EventBus;
 import dev.parallax.vertx.Label;
+import dev.parallax.vertx.MeasuredDatagrams;
 import dev.parallax.vertx.Pool;
 import dev.parallax.vertx.SeriesOptions;
 import dev.parallax.vertx.Sockets;
@@ -39,7 +40,7 @@ final class MeasuredVertx implements VertxMetrics {
 
     @Override
     public EventBusMetrics<?> createEventBusMetrics() {
-        return options.isEnabled("eventbus") ? new MeasuredEventBus(new EventBus(options)) : null;
+        return options.isEnabled("eventbus") ? new MeasuredEventBus(options) : null;
     }
 
     @Override

@@ -1,9 +1,11 @@
 package dev.parallax.vertx50;
 
 import dev.parallax.recorder.UpDownCounter;
+import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Exchange;
 import dev.parallax.vertx.Exchanges;
 import dev.parallax.vertx.Label;
+import dev.parallax.vertx.MeasuredSockets;
 import dev.parallax.vertx.SeriesOptions;
 import dev.parallax.vertx.Sockets;
 import io.vertx.core.http.WebSocket;
@@ -16,7 +18,7 @@ import java.util.EnumMap;
 import java.util.Map;
 
 /** Requests of an HTTP client by server, and its connections. */
-final class MeasuredHttpClient extends MeasuredTcp implements HttpClientMetrics<Exchange, UpDownCounter, Sockets.Socket> {
+final class MeasuredHttpClient extends MeasuredSockets implements HttpClientMetrics<Exchange, UpDownCounter, Sockets.Socket> {
     private final SeriesOptions options;
     private final Map<Label, String> fixed;
 

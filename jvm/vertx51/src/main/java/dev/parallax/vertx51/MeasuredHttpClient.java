@@ -1,6 +1,7 @@
 package dev.parallax.vertx51;
 
 import dev.parallax.recorder.UpDownCounter;
+import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Exchange;
 import dev.parallax.vertx.Exchanges;
 import dev.parallax.vertx.Label;
@@ -44,7 +45,7 @@ record MeasuredHttpClient(SeriesOptions options, Map<Label, String> fixed, Socke
 
         @Override
         public void requestBegin(Exchange exchange, String uri, HttpRequest request) {
-            String version = exchanges.wants(Label.VERSION) ? Addresses.text(request.version()) : null;
+            String version = exchanges.wants(Label.VERSION) ? Texts.text(request.version()) : null;
             exchanges.begin(exchange, null, request.uri(), request.method().name(), version);
         }
 

@@ -22,10 +22,10 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
     public Exchange requestBegin(SocketAddress remote, HttpRequest request) {
         Exchanges exchanges = udp != tcp && request.version() == HttpVersion.HTTP_3 ? udp : tcp;
         return exchanges.begin(
-                exchanges.wants(Label.REMOTE) ? Addresses.named(remote) : null,
+                exchanges.wants(Label.REMOTE) ? Texts.named(remote) : null,
                 request.uri(),
                 request.method().name(),
-                exchanges.wants(Label.VERSION) ? Addresses.text(request.version()) : null);
+                exchanges.wants(Label.VERSION) ? Texts.text(request.version()) : null);
     }
 
     @Override
@@ -50,7 +50,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
 
     @Override
     public Exchange responsePushed(SocketAddress remote, HttpMethod method, String uri, HttpResponse response) {
-        return tcp.push(tcp.wants(Label.REMOTE) ? Addresses.named(remote) : null, uri, method.name(), null);
+        return tcp.push(tcp.wants(Label.REMOTE) ? Texts.named(remote) : null, uri, method.name(), null);
     }
 
     @Override
@@ -66,7 +66,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
 
     @Override
     public UpDownCounter connected(HttpRequest request) {
-        return webSockets.webSocket(webSockets.wantsRemote() ? Addresses.named(request.remoteAddress()) : null);
+        return webSockets.webSocket(webSockets.wantsRemote() ? Texts.named(request.remoteAddress()) : null);
     }
 
     @Override

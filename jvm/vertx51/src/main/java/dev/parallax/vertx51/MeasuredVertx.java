@@ -1,9 +1,10 @@
 package dev.parallax.vertx51;
 
+import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Client;
-import dev.parallax.vertx.EventBus;
 import dev.parallax.vertx.Exchanges;
 import dev.parallax.vertx.Label;
+import dev.parallax.vertx.MeasuredDatagrams;
 import dev.parallax.vertx.Pool;
 import dev.parallax.vertx.SeriesOptions;
 import dev.parallax.vertx.Sockets;
@@ -42,7 +43,7 @@ final class MeasuredVertx implements VertxMetrics {
 
     @Override
     public EventBusMetrics<?> createEventBusMetrics() {
-        return options.isEnabled("eventbus") ? new MeasuredEventBus(new EventBus(options)) : null;
+        return options.isEnabled("eventbus") ? new MeasuredEventBus(options) : null;
     }
 
     @Override

@@ -3,16 +3,19 @@ package dev.parallax.vertx;
 import com.sun.management.ThreadMXBean;
 import dev.parallax.recorder.Catalog;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.vertx.core.Handler;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxBuilder;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.http.HttpServer;
 import io.vertx.core.http.HttpServerOptions;
+import io.vertx.core.http.HttpServerRequest;
 import io.vertx.core.metrics.MetricsOptions;
 import io.vertx.core.spi.VertxMetricsFactory;
 import io.vertx.core.spi.metrics.HttpServerMetrics;
 import io.vertx.core.spi.metrics.TCPMetrics;
 import io.vertx.core.spi.metrics.VertxMetrics;
+import io.vertx.core.spi.observability.HttpResponse;
 import io.vertx.micrometer.MicrometerMetricsFactory;
 import io.vertx.micrometer.MicrometerMetricsOptions;
 import java.io.BufferedReader;
@@ -23,25 +26,34 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A server of one event loop for {@link PlaintextCost}: measured by nobody, by an SPI without a body, by
- * vertx-micrometer-metrics, or by us. Prints its port, and for each line that it reads the CPU time and the allocated bytes
- * of its event loop.
+ * A server of one event loop for {@link ServerCost}: measured by nobody, by an SPI without a body, by one that reads the
+ * clock, by one that takes a known time, by vertx-micrometer-metrics, or by us. Prints its port, and for each line that it
+ * reads the CPU time and the allocated bytes of its event loop, in ns and bytes, and how many requests that has answered.
  */
-final class PlaintextServer {
-    private PlaintextServer() {}
+final class CostServer {
+    /** What a request takes more where that is planted. */
+    static final long PLANTED_NS = 300;
 
+    private CostServer() {}
+
+    /** @param arguments the arm; the page; the port of PostgreSQL */
     public static void main(String[] arguments) throws Exception {
         Vertx vertx = builder(arguments[0]).build();
+        Handler<HttpServerRequest> page = arguments[1].equals("fortunes")
+                ? new Fortunes(vertx, Integer.parseInt(arguments[2]))
+                : request -> request.response()
+                        .putHeader("Server", "planted")
+                        .putHeader("Content-Type", "text/plain")
+                        .end("Hello, World!");
         AtomicLong loop = new AtomicLong();
+        AtomicLong asked = new AtomicLong();
         HttpServer server = vertx.createHttpServer(new HttpServerOptions())
                 .requestHandler(request -> {
-                    if (loop.get() == 0) {
+                    if (loop.getPlain() == 0) {
                         loop.set(Thread.currentThread().getId());
                     }
-                    request.response()
-                            .putHeader("Server", "planted")
-                            .putHeader("Content-Type", "text/plain")
-                            .end("Hello, World!");
+                    asked.lazySet(asked.getPlain() + 1);
+                    page.handle(request);
                 })
                 .listen(0, "localhost")
                 .toCompletionStage()
@@ -53,7 +65,7 @@ final class PlaintextServer {
         while (lines.readLine() != null) {
             long thread = loop.get();
             System.out.println((thread > 0 ? threads.getThreadCpuTime(thread) : 0) + " "
-                    + (thread > 0 ? threads.getThreadAllocatedBytes(thread) : 0));
+                    + (thread > 0 ? threads.getThreadAllocatedBytes(thread) : 0) + " " + asked.get());
         }
         System.exit(0);
     }
@@ -62,7 +74,9 @@ final class PlaintextServer {
         VertxOptions options = new VertxOptions().setEventLoopPoolSize(1);
         VertxMetricsFactory factory = switch (arm) {
             case "off" -> null;
-            case "no-op" -> nothing -> noOp();
+            case "no-op" -> nothing -> noOp(new NoServer());
+            case "clock" -> nothing -> noOp(new ClockedServer());
+            case "planted" -> nothing -> noOp(new SlowServer());
             case "theirs" -> new MicrometerMetricsFactory(new SimpleMeterRegistry());
             default -> (VertxMetricsFactory) Class.forName(System.getProperty("parallax.vertx.package") + ".ParallaxMetricsFactory")
                     .getConstructor(Catalog.class)
@@ -76,20 +90,46 @@ final class PlaintextServer {
     }
 
     /** Its methods are called, and do nothing. */
-    private static VertxMetrics noOp() {
+    private static VertxMetrics noOp(Object server) {
         return (VertxMetrics) Proxy.newProxyInstance(
                 VertxMetrics.class.getClassLoader(),
                 new Class<?>[] {VertxMetrics.class},
                 (proxy, method, arguments) -> switch (method.getName()) {
                     case "isMetricsEnabled" -> true;
-                    case "createHttpServerMetrics" -> new NoServer();
+                    case "createHttpServerMetrics" -> server;
                     case "createTcpServerMetrics" -> new NoTransport();
                     default -> null;
                 });
     }
 
     @SuppressWarnings("rawtypes")
-    private static final class NoServer implements HttpServerMetrics {}
+    private static class NoServer implements HttpServerMetrics {}
+
+    /** Reads the clock twice, as whatever tells how long a request took has to. */
+    private static final class ClockedServer extends NoServer {
+        private long sumNs;
+
+        @Override
+        public void responseBegin(Object exchange, HttpResponse response) {
+            sumNs -= System.nanoTime();
+        }
+
+        @Override
+        public void responseEnd(Object exchange, HttpResponse response, long bytes) {
+            sumNs += System.nanoTime();
+        }
+    }
+
+    /** Takes {@link #PLANTED_NS} for a request, and less than two readings of the clock more. */
+    private static final class SlowServer extends NoServer {
+        @Override
+        public void responseEnd(Object exchange, HttpResponse response, long bytes) {
+            long endNs = System.nanoTime() + PLANTED_NS;
+            while (System.nanoTime() < endNs) {
+                // The load is CPU time.
+            }
+        }
+    }
 
     @SuppressWarnings({"rawtypes", "removal"})
     private static final class NoTransport implements TCPMetrics {}

@@ -1,28 +1,17 @@
 package dev.parallax.vertx51;
 
+import dev.parallax.vertx.Addresses;
 import io.vertx.core.http.HttpVersion;
 import io.vertx.core.net.SocketAddress;
 
-/** Addresses and versions as labels' values. */
-final class Addresses {
-    private Addresses() {}
-
-    /** @param name in place of the host's; may be null */
-    static String text(SocketAddress address, String name) {
-        if (address == null) {
-            return "?";
-        }
-        if (name == null) {
-            return address.toString();
-        }
-        int port = address.port();
-        return (port >= 0 ? SocketAddress.inetSocketAddress(port, name) : SocketAddress.domainSocketAddress(name)).toString();
-    }
+/** What only this version has as labels' values. */
+final class Texts {
+    private Texts() {}
 
     /** By the host's name, where there is one. */
     static String named(SocketAddress address) {
         String name = address.hostName();
-        return text(address, name == null ? "_" : name);
+        return Addresses.text(address, name == null ? "_" : name);
     }
 
     /** Null where there is none. */

@@ -1,15 +1,18 @@
-package dev.parallax.vertx50;
+package dev.parallax.vertx;
 
-import dev.parallax.vertx.Datagrams;
-import dev.parallax.vertx.SeriesOptions;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.core.spi.metrics.DatagramSocketMetrics;
 
-/** A socket for datagrams. */
-final class MeasuredDatagrams implements DatagramSocketMetrics {
+/** A socket for datagrams, in any version of Vert.x. */
+public final class MeasuredDatagrams implements DatagramSocketMetrics {
     private final Datagrams datagrams;
 
-    MeasuredDatagrams(SeriesOptions options) {
+    /**
+     * Of one socket.
+     *
+     * @param options as of all
+     */
+    public MeasuredDatagrams(SeriesOptions options) {
         datagrams = new Datagrams(options);
     }
 

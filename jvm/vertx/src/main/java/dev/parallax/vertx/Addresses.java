@@ -1,13 +1,19 @@
-package dev.parallax.vertx50;
+package dev.parallax.vertx;
 
 import io.vertx.core.net.SocketAddress;
 
 /** Addresses as labels' values. */
-final class Addresses {
+public final class Addresses {
     private Addresses() {}
 
-    /** @param name in place of the host's; may be null */
-    static String text(SocketAddress address, String name) {
+    /**
+     * As it is shown.
+     *
+     * @param address {@code ?} where it is null
+     * @param name in place of the host's; may be null
+     * @return host and port, or the path of a socket
+     */
+    public static String text(SocketAddress address, String name) {
         if (address == null) {
             return "?";
         }

@@ -1,0 +1,158 @@
+package dev.parallax.vertx;
+
+import java.io.File;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Random;
+import java.util.function.DoubleBinaryOperator;
+import java.util.function.ToDoubleFunction;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What being measured costs an HTTP server: CPU time of its event loop by request. Not run with the tests: {@code mvn -pl
+ * vertx,vertx45 -am test -Dtest=ServerCost}, or {@code -Dtest=ServerCost#fortunes}. {@code parallax drive} is the load.
+ *
+ * <p>All arms of a fork live at the same time, each a server and a load that goes on and on; but all loads except one are
+ * stopped, and which one that is changes each fifth of a second, in an order by chance. So what else the host does falls on
+ * all alike. It can only add to an arm's time, though: compared are the quietest quarter of each arm's windows. A JVM compiles
+ * the same code differently each time, which no number of windows shows: of each arm there are several forks, and the range is
+ * theirs. Of six the range holds the median of all that could be with 97 %.
+ *
+ * <p>The arm {@code no-op} stands twice by default, and tells what this way of measuring makes of no difference; {@code
+ * planted} what it makes of {@link CostServer#PLANTED_NS}. {@code clock} is the least that whoever tells a time can take.
+ * {@code name=path} is ours with these classes before the others.
+ */
+class ServerCost {
+    static final String PACKAGE = System.getProperty("parallax.vertx.package");
+    static final String PARALLAX = System.getProperty("parallax.bin", "../../target/release/parallax");
+    static final String SERVER_CPU = System.getProperty("parallax.server.cpu", "0");
+    static final String LOAD_CPU = System.getProperty("parallax.load.cpu", "1");
+
+    private static final List<String> ARMS =
+            List.of(System.getProperty("parallax.arms", "off,no-op,no-op,clock,planted,ours,theirs").split(","));
+    private static final int FORKS = Integer.getInteger("parallax.forks", 6);
+    private static final int ROUNDS = Integer.getInteger("parallax.rounds", 30);
+
+    /** Of the same length, not counted: a server has then answered some hundred thousand requests. */
+    private static final int WARMING = Integer.getInteger("parallax.warming", 20);
+
+    private static final int PIPELINE = 16;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void plaintextPipelined() throws Exception {
+        compare("plaintext", PIPELINE, 0);
+    }
+
+    @Test
+    void plaintext() throws Exception {
+        compare("plaintext", 1, 0);
+    }
+
+    @Test
+    void fortunes() throws Exception {
+        // That of 5.0, with which this is compiled there, makes connections without end.
+        Assumptions.assumeFalse(PACKAGE.endsWith("51"), "there is no PostgreSQL client of Vert.x 5.1");
+        try (Postgres postgres = new Postgres()) {
+            compare("fortunes", 1, postgres.port);
+        }
+    }
+
+    /** What an arm took in one fork: ns and bytes a request. */
+    private record Taken(double cpuNs, double bytes) {
+        static Taken ofQuiet(List<CostArm.Window> windows) {
+            List<CostArm.Window> quiet = windows.stream()
+                    .sorted(Comparator.comparingDouble(CostArm.Window::cpuNsEach))
+                    .limit((windows.size() + 3) / 4)
+                    .toList();
+            return new Taken(
+                    quiet.stream().mapToDouble(CostArm.Window::cpuNsEach).average().orElseThrow(),
+                    quiet.stream().mapToDouble(CostArm.Window::bytesEach).average().orElseThrow());
+        }
+    }
+
+    private void compare(String page, int pipeline, int postgres) throws Exception {
+        List<List<Taken>> forks = new ArrayList<>();
+        for (int n = 0; n < FORKS; n++) {
+            forks.add(fork(page, pipeline, postgres, new Random(n)));
+        }
+        System.out.printf(
+                "%n%s, %s, pipeline %d, Java %s, %d forks of %d rounds: event loop's CPU, ns a request; median (least, most)%n",
+                PACKAGE, page, pipeline, System.getProperty("java.version"), FORKS, ROUNDS);
+        System.out.printf("%-10s %-20s %-20s %-20s %-24s %s%n", "", "all", "over off", "over no-op", "/ off", "bytes");
+        for (int n = 0; n < ARMS.size(); n++) {
+            int arm = n;
+            ToDoubleFunction<List<Taken>> cpu = fork -> fork.get(arm).cpuNs;
+            System.out.printf(
+                    "%-10s %-20s %-20s %-20s %-24s %s%n",
+                    name(ARMS.get(arm)),
+                    spread("%.0f", forks, cpu),
+                    spread("%+.0f", forks, over("off", cpu, (its, base) -> its - base)),
+                    spread("%+.0f", forks, over("no-op", cpu, (its, base) -> its - base)),
+                    spread("%.3f", forks, over("off", cpu, (its, base) -> its / base)),
+                    spread("%.1f", forks, fork -> fork.get(arm).bytes));
+        }
+    }
+
+    /** Of each arm what it took, with all of them in turn. */
+    private List<Taken> fork(String page, int pipeline, int postgres, Random random) throws Exception {
+        List<CostArm> arms = new ArrayList<>();
+        try {
+            for (String arm : ARMS) {
+                Path record = Files.createTempDirectory(folder, "load").resolve("record");
+                arms.add(new CostArm(name(arm), classPath(arm), page, postgres, record, pipeline));
+            }
+            for (CostArm arm : arms) {
+                arm.start();
+            }
+            List<List<CostArm.Window>> windows = new ArrayList<>();
+            arms.forEach(arm -> windows.add(new ArrayList<>()));
+            List<Integer> order = new ArrayList<>(IntStream.range(0, arms.size()).boxed().toList());
+            for (int round = -WARMING; round < ROUNDS; round++) {
+                Collections.shuffle(order, random);
+                for (int arm : order) {
+                    CostArm.Window window = arms.get(arm).window();
+                    if (round >= 0) {
+                        windows.get(arm).add(window);
+                    }
+                }
+            }
+            return windows.stream().map(Taken::ofQuiet).toList();
+        } finally {
+            for (CostArm arm : arms) {
+                arm.close();
+            }
+        }
+    }
+
+    private static String name(String arm) {
+        return arm.replaceAll("=.*", "");
+    }
+
+    private static String classPath(String arm) {
+        String ours = System.getProperty("java.class.path");
+        return arm.contains("=") ? arm.replaceAll(".*=", "") + File.pathSeparator + ours : ours;
+    }
+
+    /** Of the last arm of that name: where it stands twice, the first is told beside it. */
+    private static ToDoubleFunction<List<Taken>> over(
+            String name, ToDoubleFunction<List<Taken>> cpu, DoubleBinaryOperator compared) {
+        int base = ARMS.lastIndexOf(name);
+        return fork -> base < 0 ? Double.NaN : compared.applyAsDouble(cpu.applyAsDouble(fork), fork.get(base).cpuNs);
+    }
+
+    private static String spread(String format, List<List<Taken>> forks, ToDoubleFunction<List<Taken>> value) {
+        double[] sorted = forks.stream().mapToDouble(value).sorted().toArray();
+        double median = (sorted[sorted.length / 2] + sorted[(sorted.length - 1) / 2]) / 2;
+        return String.format(format + " (" + format + ", " + format + ")", median, sorted[0], sorted[sorted.length - 1]);
+    }
+}
