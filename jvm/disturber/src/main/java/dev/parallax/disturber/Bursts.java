@@ -1,18 +1,22 @@
 package dev.parallax.disturber;
 
-import java.util.ArrayList;
-import java.util.List;
-
-/** Garbage: nothing for a while, and then all that was due at once, beside a set that is held. */
+/**
+ * Nothing for a while, and then at once more than the heap has room for, beside a set that is held and slow to mark: the
+ * room is gone before the collector comes to the end of it.
+ */
 final class Bursts implements Press {
     private static final int CHUNK = 256 << 10;
     private static final int HEADER = 16;
-    private static final int BURSTS_A_SECOND = 2;
+    private static final int MOST_A_SECOND = 2;
+
+    /** Of what is held, by each burst: who has generations, and marks the young alone, has to mark that much all the same. */
+    private static final double RENEWED = 0.5;
 
     private final Room room;
     private final long target;
-    private final long burst;
-    private final List<byte[]> held = new ArrayList<>();
+    private final double burst;
+    private final Chain chain;
+    private long made;
 
     /** Where the compiler cannot see that nobody reads it. */
     private volatile byte[] garbage;
@@ -20,7 +24,10 @@ final class Bursts implements Press {
     Bursts(Plan plan, Room room) {
         this.room = room;
         this.target = (long) (plan.share() * room.maxBytes());
-        this.burst = plan.bytesPerSecond() / BURSTS_A_SECOND;
+        this.chain = new Chain(target);
+        double all = plan.bytesPerSecond() * (plan.length().toNanos() / 1e9);
+        double least = Math.max(plan.bytesPerSecond() / (double) MOST_A_SECOND, room.maxBytes());
+        this.burst = all / Math.max(1, Math.floor(all / least));
     }
 
     @Override
@@ -28,37 +35,40 @@ final class Bursts implements Press {
         return "allocated";
     }
 
+    /** Each burst is due in the middle of the time that it is for, so that all are over by the end. */
     @Override
-    public long leastBytes() {
-        return burst;
+    public long due(double bytes) {
+        return (long) (Math.floor(bytes / burst + 0.5) * burst);
     }
 
     @Override
     public long heldBytes() {
-        return (long) held.size() * CHUNK;
+        return chain.bytes();
     }
 
     @Override
     public long press(long bytes) {
         if (room.isTight()) {
-            held.subList(held.size() / 2, held.size()).clear();
+            chain.shrinkTo(chain.bytes() / 2);
         }
+        long most = room.hasMore() ? target : Math.min(target, chain.bytes());
         long done = 0;
         while (done < bytes) {
-            byte[] made = new byte[CHUNK - HEADER];
-            done += CHUNK;
-            if (heldBytes() + CHUNK <= target && room.hasMore()) {
-                held.add(made);
+            if (chain.bytes() + chain.stretchBytes() < most || (made + done) % burst < RENEWED * most) {
+                done += chain.grow();
+                chain.shrinkTo(most);
             } else {
-                garbage = made;
+                garbage = new byte[CHUNK - HEADER];
+                done += CHUNK;
             }
         }
+        made += done;
         return done;
     }
 
     @Override
     public void giveBack() {
-        held.clear();
+        chain.drop();
         garbage = null;
     }
 }

@@ -148,7 +148,7 @@ public final class Disturbance {
                 long atMost = Math.max(press.leastBytes(), plan.bytesPerSecond() / STEPS_A_SECOND);
                 long nowNs = begunNs;
                 while (!isStopped && nowNs - begunNs < plan.length().toNanos()) {
-                    long due = due(nowNs - begunNs) - done;
+                    long due = due(press, nowNs - begunNs) - done;
                     if (due >= press.leastBytes()) {
                         done += press.press(Math.min(due, atMost));
                     }
@@ -160,7 +160,7 @@ public final class Disturbance {
                     }
                     nowNs = System.nanoTime();
                 }
-                long rest = due(plan.length().toNanos()) - done;
+                long rest = due(press, plan.length().toNanos()) - done;
                 if (!isStopped && rest > 0 && rest <= press.leastBytes()) {
                     done += press.press(rest);
                 }
@@ -186,8 +186,8 @@ public final class Disturbance {
         }
     }
 
-    private long due(long ns) {
-        return (long) (plan.bytesPerSecond() * (ns / 1e9));
+    private long due(Press press, long ns) {
+        return press.due(plan.bytesPerSecond() * (ns / 1e9));
     }
 
     private void sleepUntil(long untilNs) {

@@ -15,6 +15,11 @@ interface Press {
         return 1;
     }
 
+    /** How much of the work has to be done by when a steady pace would have done so much. */
+    default long due(double bytes) {
+        return (long) bytes;
+    }
+
     /** How much is held now. */
     long heldBytes();
 

@@ -15,6 +15,8 @@ import javax.management.ObjectName;
 public final class DisturbedJvm {
     private static final long SETTLE_MS = 50;
     private static final long IDLE_MS = 1_000;
+    /** What the chain consists of, beside arrays of bytes. */
+    private static final String LINKS = "dev.parallax.disturber.Chain$Link";
 
     private DisturbedJvm() {}
 
@@ -23,7 +25,7 @@ public final class DisturbedJvm {
         long rate = Long.parseLong(arguments[1]) << 20;
         double share = Double.parseDouble(arguments[2]) / 100;
         Duration length = Duration.ofMillis(Long.parseLong(arguments[3]));
-        long livedBefore = liveArrayBytes();
+        long livedBefore = liveBytes();
         PauseClock clock = PauseClock.open();
         long max = Runtime.getRuntime().maxMemory();
         long before = events(mode, clock);
@@ -42,7 +44,7 @@ public final class DisturbedJvm {
         print("rate", (long) outcome.bytesPerSecond());
         print("allocated", half[0]);
         print("held", half[1]);
-        print("left", liveArrayBytes() - livedBefore);
+        print("left", liveBytes() - livedBefore);
         print("max", max);
     }
 
@@ -61,7 +63,7 @@ public final class DisturbedJvm {
         System.out.println(name + "=" + value);
     }
 
-    /** While it goes on: what its thread allocates a second, by the JVM's account, and what lives of arrays of bytes. */
+    /** While it goes on: what its thread allocates a second, by the JVM's account, and what lives of what is held. */
     private static long[] allocatedAndLive(Disturbance disturbance, long lengthMs, long livedBefore) throws Exception {
         ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
         // It begins when the flight recorder has started.
@@ -78,7 +80,7 @@ public final class DisturbedJvm {
         Thread.sleep(lengthMs / 3);
         long secondNs = System.nanoTime();
         long second = threads.getThreadAllocatedBytes(id);
-        long live = liveArrayBytes() - livedBefore;
+        long live = liveBytes() - livedBefore;
         return new long[] {(long) ((second - first) * 1e9 / (secondNs - firstNs)), live};
     }
 
@@ -92,19 +94,20 @@ public final class DisturbedJvm {
     }
 
     /** The JVM's own count, after a full collection that it makes for it. */
-    private static long liveArrayBytes() throws Exception {
+    private static long liveBytes() throws Exception {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         String histogram = (String) server.invoke(
                 new ObjectName("com.sun.management:type=DiagnosticCommand"),
                 "gcClassHistogram",
                 new Object[] {new String[0]},
                 new String[] {String[].class.getName()});
+        long bytes = 0;
         for (String line : histogram.lines().toList()) {
             List<String> words = List.of(line.trim().split("\\s+"));
-            if (words.size() >= 4 && words.get(3).equals("[B")) {
-                return Long.parseLong(words.get(2));
+            if (words.size() >= 4 && (words.get(3).equals("[B") || words.get(3).equals(LINKS))) {
+                bytes += Long.parseLong(words.get(2));
             }
         }
-        throw new IllegalStateException(histogram);
+        return bytes;
     }
 }
