@@ -6,8 +6,8 @@ import java.lang.reflect.InvocationTargetException;
 import java.net.URISyntaxException;
 
 /**
- * Where a JVM begins the agent: at its own start, when it is attached, or as a program that prints help or is another
- * JVM's idle companion.
+ * Where a JVM begins the agent: at its own start, when it is attached, or as a program that attaches it, prints
+ * help or is another JVM's idle companion.
  *
  * <p>Whatever goes wrong ends in one line on standard error; the application goes on.
  */
@@ -42,7 +42,8 @@ public final class Agent {
     /**
      * As a program.
      *
-     * @param arguments {@code help}, or what the agent itself passes to its companion
+     * @param arguments {@code attach} with a process id and options, {@code help}, or what the agent itself passes to its
+     *     companion
      */
     public static void main(String[] arguments) {
         call("program", new Class<?>[] {String[].class}, new Object[] {arguments});

@@ -49,17 +49,20 @@ public final class Dispatch {
      * @param point which place
      * @param woven whose code was changed
      * @param begun what {@link #entered} returned; nothing is done when it is null
+     * @param returned what the method returns
      * @param thrown what the method throws
+     * @return null when what the method returns is to stay, or there is nobody to ask, or it failed
      */
-    public static void left(int point, Class<?> woven, Object begun, Throwable thrown) {
+    public static Object left(int point, Class<?> woven, Object begun, Object returned, Throwable thrown) {
         Relay to = relay;
         if (to == null || begun == null) {
-            return;
+            return null;
         }
         try {
-            to.left(point, woven, begun, thrown);
+            return to.left(point, woven, begun, returned, thrown);
         } catch (Throwable failure) {
             failed(to, point, failure);
+            return null;
         }
     }
 

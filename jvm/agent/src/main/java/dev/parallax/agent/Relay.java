@@ -22,9 +22,11 @@ public abstract class Relay {
      * @param point which place it is
      * @param woven the class whose code was changed
      * @param begun what {@link #entered} returned, never null
+     * @param returned what it returns; null also when it returns nothing, or throws
      * @param thrown what it throws; null when it returns
+     * @return for the place: what is to be returned instead, null for the same
      */
-    public abstract void left(int point, Class<?> woven, Object begun, Throwable thrown);
+    public abstract Object left(int point, Class<?> woven, Object begun, Object returned, Throwable thrown);
 
     /**
      * One of the two above threw. To be said once; the application is not to know.

@@ -2,6 +2,7 @@ package dev.parallax.agent.tests;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -80,22 +81,49 @@ final class AgentJvm {
 
     AgentJvm start(String agentOptions, Class<?> program, String... arguments) throws IOException {
         List<String> command = new ArrayList<>(before);
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.add(java());
         command.addAll(options);
         if (agentOptions != null) {
             command.add("-javaagent:" + agent() + "=" + agentOptions);
         }
         command.addAll(List.of("-cp", classPath, program.getName()));
         command.addAll(Arrays.asList(arguments));
+        launch(command);
+        return this;
+    }
+
+    private static String java() {
+        return Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    }
+
+    private void launch(List<String> command) throws IOException {
         process = new ProcessBuilder(command)
                 .redirectOutput(folder.resolve("out").toFile())
                 .redirectError(folder.resolve("err").toFile())
                 .start();
-        return this;
     }
 
     long pid() {
         return process.pid();
+    }
+
+    /** To the program's standard input. */
+    void write(String line) throws IOException {
+        process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.US_ASCII));
+        process.getOutputStream().flush();
+    }
+
+    /** What it printed on standard error so far. */
+    String err() throws IOException {
+        return Files.readString(folder.resolve("err"));
+    }
+
+    /** Runs the agent's jar as a program. */
+    Ended program(String... arguments) throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of(java(), "-jar", agent().toString()));
+        command.addAll(Arrays.asList(arguments));
+        launch(command);
+        return end();
     }
 
     /** Waits until the program has printed such a line. */

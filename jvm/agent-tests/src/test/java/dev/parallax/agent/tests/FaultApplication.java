@@ -19,8 +19,9 @@ public final class FaultApplication {
 
     public static void main(String[] arguments) throws Exception {
         Thread.sleep(QUIET_MS);
-        System.out.println("ready");
         long begunNs = System.nanoTime();
+        System.out.println("ready_ns=" + begunNs);
+        System.out.println("ready");
         switch (arguments[0]) {
             case "collect" -> collect();
             case "burn" -> burn(Long.parseLong(arguments[1]));
@@ -30,6 +31,7 @@ public final class FaultApplication {
             default -> throw new IllegalArgumentException(arguments[0]);
         }
         System.out.println("ms=" + (System.nanoTime() - begunNs) / 1_000_000);
+        System.out.println("over");
     }
 
     /** Full collections of a heap that is full of small objects, all of them while the meter looks. */

@@ -25,9 +25,17 @@ class FaultTest {
     private static final double SHARE = 0.95;
     private static final long STOP_MS = 300;
     private static final int STOPS = 4;
+    private static final long HOGGED_MS = 2_000;
     private static final long LONG_PAUSE_NS = 20_000_000;
 
+    private static final Pattern HICCUP =
+            Pattern.compile("\"at_ns\":([0-9]+),\"kind\":\"hiccup\",\"text\":\"hiccup of [0-9.]+ ms: ([^\"]*)");
+    private static final Pattern PART = Pattern.compile("([a-z_]+) ([0-9.]+) ms");
+
     private static final int TRIALS = 3;
+
+    /** A host on which none of so many is left alone is no place to measure. */
+    private static final int TRIALS_MAX = 5;
 
     @TempDir
     private Path temporary;
@@ -53,26 +61,53 @@ class FaultTest {
         }
     }
 
+    /**
+     * Where others have the CPU just when the JVM stands still, both are causes of the same time and one is told: then there
+     * is another trial. That nothing of it is left out has to hold in each.
+     */
     @Test
     void aCollectionIsASafepoint() throws Exception {
-        inTrials(this::aCollectionIsASafepointOnce);
+        for (int trial = 1; ; trial++) {
+            folder = Files.createDirectory(temporary.resolve("trial" + trial));
+            Path log = folder.resolve("safepoints");
+            run(jvm("-XX:+UseSerialGC", "-Xmx512m", "-Xlog:safepoint:file=" + log), ",control=on", "collect");
+            List<Double> logged = longCollectionsMs(Files.readAllLines(log));
+            // The time before the next look was due is no hiccup.
+            double truth = logged.stream().mapToDouble(ms -> ms - 1).sum();
+            TreeMap<String, Double> parts = parts();
+            double others = parts.getOrDefault("run_queue", 0.0) + parts.getOrDefault("stolen", 0.0);
+            double told = parts.getOrDefault("safepoint", 0.0);
+            assertTrue(truth > 0 && told + others >= SHARE * truth, truth + " ms, told " + parts);
+            if (isExplained(parts) && told >= SHARE * truth) {
+                // By these `parallax explain` finds the requests that a collection held up.
+                long pauses = longCollections(Files.readAllLines(folder.resolve("record/events.ndjson")));
+                assertTrue(pauses >= logged.size(), logged + " were logged, told " + pauses);
+                return;
+            }
+            assertTrue(trial < TRIALS_MAX, "in each of " + trial + " trials others had the CPU: " + parts);
+        }
     }
 
-    private void aCollectionIsASafepointOnce() throws Exception {
-        Path log = folder.resolve("safepoints");
-        run(jvm("-XX:+UseSerialGC", "-Xmx512m", "-Xlog:safepoint:file=" + log), ",control=on", "collect");
-        TreeMap<String, Double> parts = parts("jvm.hiccup");
-        explained(parts);
-        double truth = 0;
-        for (String line : Files.readAllLines(log)) {
-            Matcher total = Pattern.compile("Total: +([0-9]+) ns").matcher(line);
-            // The agent itself stops the JVM to change classes, before there is a meter.
-            if (line.contains("Collect") && total.find() && Long.parseLong(total.group(1)) >= LONG_PAUSE_NS) {
-                // The time before the next look was due is no hiccup.
-                truth += Long.parseLong(total.group(1)) / 1e6 - 1;
-            }
-        }
-        assertTrue(truth > 0 && parts.getOrDefault("safepoint", 0.0) >= SHARE * truth, truth + " ms, told " + parts);
+    private static List<Double> longCollectionsMs(List<String> log) {
+        Pattern total = Pattern.compile("Total: +([0-9]+) ns");
+        // The agent itself stops the JVM to change classes, before there is a meter.
+        return log.stream()
+                .filter(line -> line.contains("Collect"))
+                .map(total::matcher)
+                .filter(found -> found.find() && Long.parseLong(found.group(1)) >= LONG_PAUSE_NS)
+                .map(found -> Long.parseLong(found.group(1)) / 1e6)
+                .toList();
+    }
+
+    /** Those that stand in the record as pauses, with the collector's cause. */
+    private static long longCollections(List<String> events) {
+        Pattern pause = Pattern.compile(
+                "\"pause\":\\{\"begin_ns\":([0-9]+),\"end_ns\":([0-9]+),\"cause\":\"[^\"]*(System.gc|Allocation Failure)");
+        return events.stream()
+                .map(pause::matcher)
+                .filter(found -> found.find()
+                        && Long.parseLong(found.group(2)) - Long.parseLong(found.group(1)) >= SHARE * LONG_PAUSE_NS)
+                .count();
     }
 
     @Test
@@ -93,7 +128,7 @@ class FaultTest {
             Thread.sleep(STOP_MS);
         }
         jvm.end();
-        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        TreeMap<String, Double> parts = parts();
         explained(parts);
         assertTrue(parts.getOrDefault("stopped", 0.0) >= SHARE * leastMs, leastMs + " ms, told " + parts);
     }
@@ -105,15 +140,20 @@ class FaultTest {
 
     private void othersOnTheSameCpuAreTheRunQueueOnce() throws Exception {
         List<Process> hogs = new ArrayList<>();
+        AgentJvm jvm = jvm("-Xmx256m", "-Xmn128m", "-XX:+UseSerialGC").under("taskset", "-c", "0")
+                .start(options(""), FaultApplication.class, "burn", Long.toString(HOGGED_MS));
         try {
+            // A JVM that starts waits for itself as well, for whom of its threads has no CPU: that is not what is planted.
+            jvm.until("ready");
             for (int i = 0; i < 4; i++) {
                 hogs.add(new ProcessBuilder("taskset", "-c", "0", "sh", "-c", "while :; do :; done").start());
             }
-            run(jvm("-Xmx256m", "-Xmn128m", "-XX:+UseSerialGC").under("taskset", "-c", "0"), "", "burn", "2000");
+            Thread.sleep(HOGGED_MS);
         } finally {
             hogs.forEach(Process::destroyForcibly);
+            jvm.end();
         }
-        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        TreeMap<String, Double> parts = parts();
         explained(parts);
         double all = sum(parts);
         // The hypervisor takes CPUs from all, the hogs included; what it took is told by it.
@@ -128,18 +168,24 @@ class FaultTest {
         inTrials(this::aQuotaIsThrottlingOnce);
     }
 
+    /** On one CPU, so that the kernel's sum over CPUs is the time that the group stood still, whoever else runs here. */
     private void aQuotaIsThrottlingOnce() throws Exception {
-        try (Quota quota = new Quota(20)) {
-            long beforeNs = quota.throttledNs();
-            run(jvm("-Xmx64m", "-XX:+UseSerialGC").under(quota.command()), "", "burn", "2000");
-            double throttledMs = (quota.throttledNs() - beforeNs) / 1e6;
-            TreeMap<String, Double> parts = parts("jvm.hiccup");
+        try (Quota quota = new Quota()) {
+            AgentJvm jvm = jvm("-Xmx64m", "-XX:+UseSerialGC").under(quota.command()).under("taskset", "-c", "0")
+                    .start(options(""), FaultApplication.class, "burn", Long.toString(HOGGED_MS));
+            jvm.until("ready");
+            quota.set(20);
+            jvm.until("over");
+            quota.lift();
+            double truth = quota.throttledNs() / 1e6;
+            jvm.end();
+            TreeMap<String, Double> parts = parts();
             explained(parts);
             double told = parts.getOrDefault("throttled", 0.0);
-            // The kernel's sum is over CPUs and has the JVM's own start in it, before there was a meter.
-            assertTrue(told <= throttledMs * 1.01, throttledMs + " ms, told " + parts);
-            // Where two threads share what a period gives, they wait for each other as well.
-            assertTrue(told >= 0.85 * (sum(parts) - parts.getOrDefault("safepoint", 0.0)), parts.toString());
+            // A safepoint that is throttled half way is told as one.
+            double both = told + parts.getOrDefault("safepoint", 0.0);
+            assertTrue(truth > HOGGED_MS / 2.0, truth + " ms were throttled");
+            assertTrue(told <= truth * 1.01 && both >= SHARE * truth, truth + " ms, told " + parts);
         }
     }
 
@@ -151,7 +197,7 @@ class FaultTest {
 
     private void aWaitForMemoryIsAnAllocationOnce() throws Exception {
         run(jvm("-XX:+UseZGC", "-Xmx48m"), ",control=on", "fill", "3000");
-        TreeMap<String, Double> parts = parts("jvm.hiccup");
+        TreeMap<String, Double> parts = parts();
         explained(parts);
         assertTrue(parts.getOrDefault("allocation", 0.0) > 0, parts.toString());
     }
@@ -200,8 +246,28 @@ class FaultTest {
         return jvm.run(options(more), FaultApplication.class, arguments);
     }
 
-    private TreeMap<String, Double> parts(String series) throws IOException {
-        return Logs.sums(folder.resolve("record"), series + ".part-");
+    /** Of all hiccups from when the application was ready, by cause, in milliseconds: a start has stalls of its own. */
+    private TreeMap<String, Double> parts() throws IOException {
+        String run = Files.readString(folder.resolve("record/run.json"));
+        long startedNs = number(run, "\"started_monotonic_ns\":");
+        long readyNs = number(Files.readString(folder.resolve("out")), "ready_ns=");
+        TreeMap<String, Double> parts = new TreeMap<>();
+        for (String line : Files.readAllLines(folder.resolve("record/events.ndjson"))) {
+            Matcher hiccup = HICCUP.matcher(line);
+            if (hiccup.find() && startedNs + Long.parseLong(hiccup.group(1)) >= readyNs) {
+                Matcher part = PART.matcher(hiccup.group(2));
+                while (part.find()) {
+                    parts.merge(part.group(1), Double.parseDouble(part.group(2)), Double::sum);
+                }
+            }
+        }
+        return parts;
+    }
+
+    private static long number(String text, String name) {
+        Matcher number = Pattern.compile(Pattern.quote(name) + "([0-9]+)").matcher(text);
+        assertTrue(number.find(), "no " + name + " in " + text);
+        return Long.parseLong(number.group(1));
     }
 
     private static double sum(Map<String, Double> parts) {
@@ -209,8 +275,11 @@ class FaultTest {
     }
 
     private static void explained(TreeMap<String, Double> parts) {
-        double unexplained = parts.getOrDefault("unexplained", 0.0);
-        assertTrue(unexplained <= (1 - SHARE) * sum(parts), "unexplained is too much of " + parts);
+        assertTrue(isExplained(parts), "unexplained is too much of " + parts);
+    }
+
+    private static boolean isExplained(TreeMap<String, Double> parts) {
+        return parts.getOrDefault("unexplained", 0.0) <= (1 - SHARE) * sum(parts);
     }
 
     private static void signal(String name, long pid) throws Exception {
@@ -227,12 +296,22 @@ class FaultTest {
         private final Path group = Path.of("/sys/fs/cgroup", isFirst ? "cpu" : "", "parallax-agent-test-"
                 + ProcessHandle.current().pid());
 
-        Quota(int percent) throws IOException {
+        Quota() throws IOException {
             Files.createDirectory(group);
-            int us = PERIOD_US * percent / 100;
+        }
+
+        void set(int percent) throws IOException {
+            limit(Integer.toString(PERIOD_US * percent / 100));
+        }
+
+        void lift() throws IOException {
+            limit(isFirst ? "-1" : "max");
+        }
+
+        private void limit(String us) throws IOException {
             if (isFirst) {
                 Files.writeString(group.resolve("cpu.cfs_period_us"), Integer.toString(PERIOD_US));
-                Files.writeString(group.resolve("cpu.cfs_quota_us"), Integer.toString(us));
+                Files.writeString(group.resolve("cpu.cfs_quota_us"), us);
             } else {
                 Files.writeString(group.resolve("cpu.max"), us + " " + PERIOD_US);
             }

@@ -2,7 +2,6 @@ package dev.parallax.agent.tests;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -19,7 +18,9 @@ import org.apache.hc.core5.http.io.entity.EntityUtils;
 
 /**
  * An application: a pool of two, four callers at once. Arguments: the kind of client, the server's URL, how often a builder
- * builds before it builds the one that is used, the URL of a server that is only there to load the client's classes.
+ * builds before it builds the one that is used, the URL of a server that is only there to load the client's classes. Prints
+ * of each call of the one that counts its number, which is in the request as well, and when it began and ended, in
+ * nanoseconds.
  */
 public final class HttpApplication {
     private static final int CALLERS = 4;
@@ -39,7 +40,7 @@ public final class HttpApplication {
             }
             try (CloseableHttpClient client = builder.build()) {
                 for (String url : new String[] {arguments[3], arguments[1]}) {
-                    atOnce(() -> client.execute(new HttpGet(url), response -> {
+                    atOnce(url.equals(arguments[1]), number -> client.execute(new HttpGet(url + "?" + number), response -> {
                         EntityUtils.consume(response.getEntity());
                         return response.getCode();
                     }));
@@ -57,19 +58,33 @@ public final class HttpApplication {
             try (CloseableHttpAsyncClient client = builder.build()) {
                 client.start();
                 for (String url : new String[] {arguments[3], arguments[1]}) {
-                    SimpleHttpRequest request = SimpleRequestBuilder.get(url).build();
-                    atOnce(() -> client.execute(request, null).get().getCode());
+                    atOnce(url.equals(arguments[1]), number -> {
+                        SimpleHttpRequest request = SimpleRequestBuilder.get(url + "?" + number).build();
+                        return client.execute(request, null).get().getCode();
+                    });
                 }
             }
         }
     }
 
-    private static void atOnce(Callable<Integer> call) throws Exception {
+    private interface Call {
+        int status(int number) throws Exception;
+    }
+
+    private static void atOnce(boolean counts, Call call) throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(CALLERS);
         try {
             List<Future<Integer>> all = new ArrayList<>();
             for (int i = 0; i < CALLERS; i++) {
-                all.add(threads.submit(call));
+                int number = i;
+                all.add(threads.submit(() -> {
+                    long begunNs = System.nanoTime();
+                    int status = call.status(number);
+                    if (counts) {
+                        System.out.println(number + "," + begunNs + "," + System.nanoTime());
+                    }
+                    return status;
+                }));
             }
             for (Future<Integer> one : all) {
                 if (one.get() != 200) {

@@ -33,6 +33,11 @@ final class Logs {
         return all;
     }
 
+    /** The most that a log may give for a value: of two digits, it gives the end of the bucket. */
+    static double upTo(double ms) {
+        return ms * (1 + 1.0 / 128);
+    }
+
     /** The sum of each log whose name begins so, in milliseconds, by the rest of its name. */
     static TreeMap<String, Double> sums(Path record, String name) throws IOException {
         TreeMap<String, Double> sums = new TreeMap<>();

@@ -7,57 +7,102 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * An application with a pool of two and four callers who keep a connection for a while, and with a tracker of its own that
- * comes when the pool has started. Prints what that was told.
+ * An application with a pool of two connections, and with a tracker of its own that comes when the pool has started. Prints
+ * of each use how long it was waited for, and how long it took from asking to giving back, in nanoseconds; and what the
+ * tracker was told.
  */
 public final class PoolApplication {
     static final int KEEP_MS = 300;
-    private static final int CALLERS = 4;
+    private static final int CONNECTIONS = 2;
 
     private PoolApplication() {}
 
     public static void main(String[] arguments) throws Exception {
         HikariConfig config = new HikariConfig();
         config.setJdbcUrl("jdbc:h2:mem:planted");
-        config.setMaximumPoolSize(2);
+        config.setMaximumPoolSize(CONNECTIONS);
         config.setPoolName("orders");
         try (HikariDataSource pool = new HikariDataSource(config)) {
-            try (Connection first = pool.getConnection();
-                    Connection second = pool.getConnection()) {
-                if (!first.getClass().getName().startsWith("com.zaxxer.hikari") || first == second) {
-                    throw new IllegalStateException("not the pool's own connection: " + first.getClass());
-                }
+            Use first = new Use(pool);
+            Use second = new Use(pool);
+            if (!first.lent.getClass().getName().startsWith("com.zaxxer.hikari") || first.lent == second.lent) {
+                throw new IllegalStateException("not the pool's own connection: " + first.lent.getClass());
             }
+            first.ends();
+            second.ends();
             Counting counting = new Counting();
             pool.setMetricsTrackerFactory((name, stats) -> counting);
-            ExecutorService threads = Executors.newFixedThreadPool(CALLERS);
-            List<Future<?>> all = new ArrayList<>();
-            for (int i = 0; i < CALLERS; i++) {
-                all.add(threads.submit(() -> keep(pool)));
-            }
-            for (Future<?> one : all) {
-                one.get();
-            }
-            threads.shutdown();
+            runs(pool);
             System.out.println("acquired=" + counting.acquired.get());
             System.out.println("used=" + counting.used.get());
         }
     }
 
-    private static Void keep(HikariDataSource pool) throws SQLException, InterruptedException {
-        try (Connection connection = pool.getConnection()) {
-            if (!connection.isValid(1)) {
-                throw new SQLException("dead");
-            }
-            Thread.sleep(KEEP_MS);
+    /** Two keep a connection for a while once two others wait for one, who then keep it for as long. */
+    private static void runs(HikariDataSource pool) throws Exception {
+        ExecutorService threads = Executors.newCachedThreadPool();
+        CountDownLatch lent = new CountDownLatch(CONNECTIONS);
+        List<Future<?>> all = new ArrayList<>();
+        for (int i = 0; i < CONNECTIONS; i++) {
+            all.add(threads.submit(() -> {
+                Use use = new Use(pool);
+                lent.countDown();
+                awaitWaiters(pool);
+                return keep(use);
+            }));
         }
+        lent.await();
+        for (int i = 0; i < CONNECTIONS; i++) {
+            all.add(threads.submit(() -> keep(new Use(pool))));
+        }
+        for (Future<?> one : all) {
+            one.get();
+        }
+        threads.shutdown();
+    }
+
+    private static void awaitWaiters(HikariDataSource pool) throws InterruptedException {
+        long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (pool.getHikariPoolMXBean().getThreadsAwaitingConnection() < CONNECTIONS) {
+            if (System.nanoTime() - endNs > 0) {
+                throw new IllegalStateException("nobody waits");
+            }
+            Thread.sleep(1);
+        }
+    }
+
+    private static Void keep(Use use) throws SQLException, InterruptedException {
+        if (!use.lent.isValid(1)) {
+            throw new SQLException("dead");
+        }
+        Thread.sleep(KEEP_MS);
+        use.ends();
         return null;
+    }
+
+    /** One that is lent, with the caller's own stamps. */
+    private static final class Use {
+        private final long askedNs = System.nanoTime();
+        private final Connection lent;
+        private final long gotNs;
+
+        Use(HikariDataSource pool) throws SQLException {
+            lent = pool.getConnection();
+            gotNs = System.nanoTime();
+        }
+
+        void ends() throws SQLException {
+            lent.close();
+            System.out.println("use=" + (gotNs - askedNs) + "," + (System.nanoTime() - askedNs));
+        }
     }
 
     static final class Counting implements IMetricsTracker {

@@ -10,10 +10,7 @@ import dev.parallax.hikaricp.PoolMetrics;
 import dev.parallax.hikaricp.PoolProbe;
 import dev.parallax.recorder.Durations;
 import dev.parallax.recorder.Labelled;
-import java.lang.ref.WeakReference;
 import java.sql.Connection;
-import java.util.ArrayList;
-import java.util.List;
 
 /**
  * Gives each pool a {@link PoolProbe}, unless it is one of our measured data sources already. Borrowers get the pool's own
@@ -22,21 +19,20 @@ import java.util.List;
 public final class HikariHook implements Hook {
     private static final String OURS = "dev.parallax.hikaricp.";
 
-    /** Beyond, pools that are gone are forgotten; before, what they recorded is still told. */
-    private static final int POOLS_MAX = 64;
+    private final PerPool<Watched> pools = new PerPool<>(pool -> watched((HikariPool) pool));
 
-    /** Few, and read by each borrower: replaced as a whole. */
-    private volatile Watched[] pools = {};
+    /** Those that broke: the pool lends them to nobody again. */
+    private final Moments broken = new Moments();
 
     /** By the bridge. */
     public HikariHook() {}
 
     /** @param probe null for a pool that is measured without us */
-    private record Watched(WeakReference<Object> pool, String name, PoolProbe probe) {}
+    private record Watched(String name, PoolProbe probe) {}
 
     @Override
     public Object entered(Point point, Object self, Object argument) {
-        PoolProbe probe = probe(self);
+        PoolProbe probe = pools.of(self).probe;
         if (probe == null) {
             return null;
         }
@@ -45,43 +41,27 @@ public final class HikariHook implements Hook {
             case HIKARI_BORROW -> probe.borrows(((HikariPool) self).config.isAllowPoolSuspension());
             case HIKARI_TEST -> probe.tests((Connection) argument);
             case HIKARI_CREATE -> probe.creates();
-            case HIKARI_RETURN -> probe.used((Long) argument);
+            case HIKARI_RETURN, HIKARI_BREAK -> used(probe, point, (Object[]) argument);
             default -> throw new IllegalArgumentException(point + " is not here");
         };
     }
 
+    /** One that breaks while it is given back is told of twice, and was used once. */
+    private PoolProbe.Step used(PoolProbe probe, Point point, Object[] entryAndLentNs) {
+        Object entry = entryAndLentNs[0];
+        boolean isFirst = point == Point.HIKARI_BREAK ? broken.putFirst(entry, System.nanoTime()) : broken.take(entry) == null;
+        return isFirst ? probe.used((Long) entryAndLentNs[1]) : null;
+    }
+
     @Override
-    public void left(Point point, Object begun, Throwable thrown) {
+    public Object left(Point point, Object begun, Object returned, Throwable thrown) {
         ((PoolProbe.Step) begun).ends(thrown);
+        return null;
     }
 
-    /** There is one for each pool that is used: made with the first thing that it does. */
-    private PoolProbe probe(Object pool) {
-        for (Watched watched : pools) {
-            if (watched.pool.refersTo(pool)) {
-                return watched.probe;
-            }
-        }
-        return add((HikariPool) pool);
-    }
-
-    private synchronized PoolProbe add(HikariPool pool) {
-        List<Watched> kept = new ArrayList<>();
-        for (Watched watched : pools) {
-            if (watched.pool.refersTo(pool)) {
-                return watched.probe;
-            }
-            kept.add(watched);
-        }
-        if (kept.size() >= POOLS_MAX) {
-            kept.removeIf(watched -> watched.pool.refersTo(null));
-        }
-        PoolProbe probe = isOurs(pool.config.getClass()) || isOurs(pool.config.getMetricsTrackerFactory())
-                ? null
-                : new PoolProbe(pool);
-        kept.add(new Watched(new WeakReference<>(pool), pool.config.getPoolName(), probe));
-        pools = kept.toArray(new Watched[0]);
-        return probe;
+    private static Watched watched(HikariPool pool) {
+        boolean isMeasured = isOurs(pool.config.getClass()) || isOurs(pool.config.getMetricsTrackerFactory());
+        return new Watched(pool.config.getPoolName(), isMeasured ? null : new PoolProbe(pool));
     }
 
     private static boolean isOurs(Object factory) {
@@ -99,7 +79,7 @@ public final class HikariHook implements Hook {
 
     @Override
     public void read(Reader reader) {
-        for (Watched watched : pools) {
+        for (Watched watched : pools.all()) {
             if (watched.probe != null) {
                 read(watched.name, watched.probe.metrics(), reader);
             }

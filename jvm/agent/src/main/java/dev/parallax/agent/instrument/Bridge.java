@@ -13,7 +13,6 @@ final class Bridge extends ClassLoader {
     }
 
     private static final String AGENT = "dev.parallax.";
-    private static final String HOOKS = "dev.parallax.agent.hooks.";
 
     private final AgentLoader agent;
     private final Library library;
@@ -29,7 +28,7 @@ final class Bridge extends ClassLoader {
         if (!name.startsWith(AGENT)) {
             return super.loadClass(name, resolve);
         }
-        if (!name.startsWith(HOOKS) && !name.startsWith(library.packageName)) {
+        if (!name.startsWith(Library.HOOKS) && !name.startsWith(library.packageName)) {
             return agent.loadClass(name);
         }
         synchronized (getClassLoadingLock(name)) {

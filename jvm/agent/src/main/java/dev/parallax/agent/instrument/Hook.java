@@ -20,8 +20,12 @@ public interface Hook extends Source {
      *
      * @param point of this hook
      * @param begun what was returned when it was entered
+     * @param returned by the application's method; null also when it returned nothing, or threw
      * @param thrown by the application's method; null when it returned
+     * @return what the place is to return instead; null for the same
      * @throws Exception as above
      */
-    default void left(Point point, Object begun, Throwable thrown) throws Exception {}
+    default Object left(Point point, Object begun, Object returned, Throwable thrown) throws Exception {
+        return null;
+    }
 }

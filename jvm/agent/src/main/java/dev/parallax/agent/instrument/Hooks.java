@@ -54,11 +54,12 @@ public final class Hooks extends Relay implements Source {
     }
 
     @Override
-    public void left(int point, Class<?> woven, Object begun, Throwable thrown) {
+    public Object left(int point, Class<?> woven, Object begun, Object returned, Throwable thrown) {
         try {
-            byWoven.get(woven).left(POINTS[point], begun, thrown);
+            return byWoven.get(woven).left(POINTS[point], begun, returned, thrown);
         } catch (Exception e) {
             failed(point, e);
+            return null;
         }
     }
 
@@ -91,7 +92,7 @@ public final class Hooks extends Relay implements Source {
     }
 
     private Hook make(Class<?> anchor) {
-        Library library = libraryOf(anchor);
+        Library library = Library.of(anchor.getName());
         try {
             Bridge bridge = new Bridge(agent, anchor.getClassLoader(), library);
             Hook hook = (Hook) Class.forName(library.hook, true, bridge).getDeclaredConstructor().newInstance();
@@ -104,18 +105,9 @@ public final class Hooks extends Relay implements Source {
 
     private static Class<?> anchor(Class<?> woven) {
         try {
-            return Class.forName(libraryOf(woven).anchor, false, woven.getClassLoader());
+            return Class.forName(Library.of(woven.getName()).anchor, false, woven.getClassLoader());
         } catch (ClassNotFoundException e) {
             throw new IllegalStateException(e);
         }
-    }
-
-    private static Library libraryOf(Class<?> woven) {
-        for (Library library : Library.values()) {
-            if (woven.getName().startsWith(library.prefix)) {
-                return library;
-            }
-        }
-        throw new IllegalArgumentException(woven + " is of no library that is woven");
     }
 }

@@ -15,14 +15,35 @@ public enum Library {
             "com.zaxxer.hikari.",
             "com.zaxxer.hikari.HikariConfig",
             "dev.parallax.agent.hooks.HikariHook",
-            "dev.parallax.hikaricp.");
+            "dev.parallax.hikaricp."),
+    /** The JDK's own HTTP client. */
+    JDKHTTP(
+            "jdk.internal.net.http.",
+            "jdk.internal.net.http.HttpClientImpl",
+            "dev.parallax.agent.hooks.JdkHttpHook",
+            Library.HOOKS),
+    /** The pools of Jedis, and those of Lettuce that make callers wait. */
+    COMMONSPOOL2(
+            "org.apache.commons.pool2.",
+            "org.apache.commons.pool2.ObjectPool",
+            "dev.parallax.agent.hooks.CommonsPool2Hook",
+            Library.HOOKS),
+    /** Lettuce's asynchronous pool. */
+    LETTUCE(
+            "io.lettuce.core.",
+            "io.lettuce.core.RedisURI",
+            "dev.parallax.agent.hooks.LettuceHook",
+            Library.HOOKS);
+
+    /** The package of all hooks. */
+    static final String HOOKS = "dev.parallax.agent.hooks.";
 
     /** What the names of its classes begin with. */
     final String prefix;
     /** A class of which there is one wherever there is the library. */
     final String anchor;
     final String hook;
-    /** The packages that are defined anew beside each copy of the library that an application loads. */
+    /** The packages that are defined anew, beside {@link #HOOKS}, for each copy of the library that an application loads. */
     final String packageName;
 
     Library(String prefix, String anchor, String hook, String packageName) {
@@ -30,6 +51,16 @@ public enum Library {
         this.anchor = anchor;
         this.hook = hook;
         this.packageName = packageName;
+    }
+
+    /** Which one the class of that name is of. */
+    static Library of(String className) {
+        for (Library library : values()) {
+            if (className.startsWith(library.prefix)) {
+                return library;
+            }
+        }
+        throw new IllegalArgumentException(className + " is of no library that is woven");
     }
 
     /**

@@ -6,6 +6,7 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 import net.bytebuddy.asm.Advice;
+import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.implementation.bytecode.assign.Assigner;
 
 /**
@@ -14,22 +15,40 @@ import net.bytebuddy.implementation.bytecode.assign.Assigner;
  */
 enum Shape {
     /** The object, on entering. */
-    ENTER(Enter.class),
+    ENTER(Alone.class, null),
     /** The object and the second argument, on entering. */
-    SECOND(Second.class),
-    /** The object, and what is thrown. */
-    AROUND(Around.class),
-    /** The object and the only argument, and what is thrown. */
-    TESTED(Tested.class),
+    SECOND(Second.class, null),
+    /** The object and both arguments, as an array, on entering. */
+    BOTH(Both.class, null),
+    /** The object, and what is returned or thrown. */
+    AROUND(Alone.class, Left.class),
+    /** The object and the first argument, and what is returned or thrown. */
+    FIRST(First.class, Left.class),
+    /** As {@link #FIRST}, and what is returned is replaced. */
+    PROMISED(First.class, Promised.class),
     /** The only argument is replaced. */
-    REPLACE(Replace.class),
-    /** Of Hikari's entry the pool and the moment in which it was lent. */
-    LENT(Lent.class);
+    REPLACE(Replace.class, null),
+    /** Of Hikari's entry the pool; itself and the moment in which it was lent, as an array. */
+    LENT(Lent.class, null);
 
-    final Class<?> advice;
+    private final Class<?> entering;
+    /** Null for nothing. */
+    private final Class<?> leaving;
 
-    Shape(Class<?> advice) {
-        this.advice = advice;
+    Shape(Class<?> entering, Class<?> leaving) {
+        this.entering = entering;
+        this.leaving = leaving;
+    }
+
+    /**
+     * To be woven.
+     *
+     * @param place the number of the {@link Point}
+     * @param code where that of these classes is found
+     */
+    Advice advice(int place, ClassFileLocator code) {
+        Advice.WithCustomMapping advice = Advice.withCustomMapping().bind(Place.class, place);
+        return leaving == null ? advice.to(entering, code) : advice.to(entering, leaving, code);
     }
 
     /** Stands for the number of the {@link Point}. */
@@ -37,10 +56,21 @@ enum Shape {
     @Target(ElementType.PARAMETER)
     @interface Place {}
 
-    private static final class Enter {
+    private static final class Alone {
         @Advice.OnMethodEnter
-        static void enter(@Place int point, @Advice.Origin Class<?> woven, @Advice.This Object self) {
-            Dispatch.entered(point, woven, self, null);
+        static Object enter(@Place int point, @Advice.Origin Class<?> woven, @Advice.This Object self) {
+            return Dispatch.entered(point, woven, self, null);
+        }
+    }
+
+    private static final class First {
+        @Advice.OnMethodEnter
+        static Object enter(
+                @Place int point,
+                @Advice.Origin Class<?> woven,
+                @Advice.This Object self,
+                @Advice.Argument(0) Object first) {
+            return Dispatch.entered(point, woven, self, first);
         }
     }
 
@@ -55,39 +85,15 @@ enum Shape {
         }
     }
 
-    private static final class Around {
+    private static final class Both {
         @Advice.OnMethodEnter
-        static Object enter(@Place int point, @Advice.Origin Class<?> woven, @Advice.This Object self) {
-            return Dispatch.entered(point, woven, self, null);
-        }
-
-        @Advice.OnMethodExit(onThrowable = Throwable.class)
-        static void exit(
-                @Place int point,
-                @Advice.Origin Class<?> woven,
-                @Advice.Enter Object begun,
-                @Advice.Thrown Throwable thrown) {
-            Dispatch.left(point, woven, begun, thrown);
-        }
-    }
-
-    private static final class Tested {
-        @Advice.OnMethodEnter
-        static Object enter(
+        static void enter(
                 @Place int point,
                 @Advice.Origin Class<?> woven,
                 @Advice.This Object self,
-                @Advice.Argument(0) Object tested) {
-            return Dispatch.entered(point, woven, self, tested);
-        }
-
-        @Advice.OnMethodExit(onThrowable = Throwable.class)
-        static void exit(
-                @Place int point,
-                @Advice.Origin Class<?> woven,
-                @Advice.Enter Object begun,
-                @Advice.Thrown Throwable thrown) {
-            Dispatch.left(point, woven, begun, thrown);
+                @Advice.Argument(0) Object first,
+                @Advice.Argument(1) Object second) {
+            Dispatch.entered(point, woven, self, new Object[] {first, second});
         }
     }
 
@@ -110,9 +116,37 @@ enum Shape {
         static void enter(
                 @Place int point,
                 @Advice.Origin Class<?> woven,
+                @Advice.This Object self,
                 @Advice.FieldValue("hikariPool") Object pool,
                 @Advice.FieldValue("lastBorrowed") long lentNs) {
-            Dispatch.entered(point, woven, pool, lentNs);
+            Dispatch.entered(point, woven, pool, new Object[] {self, lentNs});
+        }
+    }
+
+    private static final class Left {
+        @Advice.OnMethodExit(onThrowable = Throwable.class)
+        static void exit(
+                @Place int point,
+                @Advice.Origin Class<?> woven,
+                @Advice.Enter Object begun,
+                @Advice.Return(typing = Assigner.Typing.DYNAMIC) Object returned,
+                @Advice.Thrown Throwable thrown) {
+            Dispatch.left(point, woven, begun, returned, thrown);
+        }
+    }
+
+    private static final class Promised {
+        @Advice.OnMethodExit(onThrowable = Throwable.class)
+        static void exit(
+                @Place int point,
+                @Advice.Origin Class<?> woven,
+                @Advice.Enter Object begun,
+                @Advice.Return(readOnly = false, typing = Assigner.Typing.DYNAMIC) Object returned,
+                @Advice.Thrown Throwable thrown) {
+            Object other = Dispatch.left(point, woven, begun, returned, thrown);
+            if (other != null) {
+                returned = other;
+            }
         }
     }
 }

@@ -13,18 +13,16 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 import net.bytebuddy.ByteBuddy;
-import net.bytebuddy.asm.Advice;
 import net.bytebuddy.description.type.TypeDescription;
 import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.dynamic.DynamicType;
 import net.bytebuddy.dynamic.scaffold.TypeValidation;
-import net.bytebuddy.matcher.ElementMatchers;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Changes, once {@link Door} is open, the code of the few classes that {@link Point} names when they are loaded, or at once where they already are.
- * A class of another name costs the look-up of its name, and nothing of the byte-code library is loaded before a class is
- * to be changed. What cannot be changed stays as it is, and one line says so.
+ * Changes, once {@link Door} is open, the code of the few classes that {@link Point} names when they are loaded, or at once
+ * where they already are. A class of another name costs the look-up of its name, and nothing of the byte-code library is
+ * loaded before a class is to be changed. What cannot be changed stays as it is, and one line says so.
  */
 public final class Weaving implements ClassFileTransformer {
     /** By the class's name with slashes. */
@@ -101,17 +99,13 @@ public final class Weaving implements ClassFileTransformer {
                 new ByteBuddy().with(TypeValidation.DISABLED).redefine(type, found);
         for (Point point : here) {
             boolean isThere = type.getDeclaredMethods().stream()
-                    .anyMatch(method -> method.getName().equals(point.method)
-                            && method.getParameters().size() == point.parameters);
+                    .anyMatch(method -> point.isOf(method.getName(), method.getParameters().size()));
             if (!isThere) {
                 Say.line(name + " has no " + point.method + " as we know it: not watched");
                 continue;
             }
-            Advice advice = Advice.withCustomMapping()
-                    .bind(Shape.Place.class, point.ordinal())
-                    .to(point.shape.advice, ours);
-            builder = builder.visit(advice.on(
-                    ElementMatchers.named(point.method).and(ElementMatchers.takesArguments(point.parameters))));
+            builder = builder.visit(point.shape.advice(point.ordinal(), ours).on(
+                    method -> point.isOf(method.getName(), method.getParameters().size())));
         }
         return builder.make().getBytes();
     }

@@ -7,7 +7,6 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Optional;
-import java.util.OptionalLong;
 import java.util.function.Consumer;
 
 /** A virtual thread that looks at the clock as {@link Meter} does: what it is late beyond that is its carriers'. */
@@ -50,26 +49,23 @@ final class Canary implements Runnable {
     public void run() {
         // As the meter does: to load what a look needs is no hiccup.
         new Ticks(1).take(System.nanoTime() + 1, new Recorder());
-        PauseReading before = pauses.read();
+        Bookings bookings = new Bookings(pauses.read(), hiccups);
         Ticks ticks = new Ticks(apartNs);
         while (!isOver) {
             long dueNs = ticks.dueNs();
             long awakeNs = ticks.await();
+            PauseReading paused = pauses.read();
             ticks.take(awakeNs, lateness);
             if (awakeNs - dueNs >= Meter.LEAST_NS) {
-                hiccups.accept(new Raw(
-                        true,
-                        dueNs,
-                        awakeNs,
-                        0,
-                        0,
-                        Booked.since(before, pauses).pausedNs(),
-                        OptionalLong.empty(),
-                        OptionalLong.empty(),
-                        OptionalLong.empty()));
-                ticks.begin();
+                bookings.late(paused, hiccup(dueNs, awakeNs));
+            } else {
+                bookings.onTime(paused);
             }
-            before = pauses.read();
         }
+        bookings.end(pauses.read());
+    }
+
+    private static Raw hiccup(long dueNs, long awakeNs) {
+        return new Raw(true, dueNs, awakeNs, 0, 0, 0, 0, 0, 0);
     }
 }

@@ -10,6 +10,7 @@ import dev.parallax.pauses.PauseClock;
 import dev.parallax.pauses.PauseStream;
 import dev.parallax.pauses.ThreadStall;
 import dev.parallax.recorder.Recorder;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -19,12 +20,17 @@ public final class Hiccups implements Source {
     /** The flight recorder tells of a second when it is over, and may take another one. */
     private static final long RECORDER_NS = 2_500_000_000L;
 
+    /** A pause that is not told by then comes too late for its hiccup; a second is what is left of that. */
+    private static final Duration PATIENCE = Duration.ofSeconds(1);
+
     private static final long ALONE_NS = 300_000_000;
     private static final long LOOK_MS = 200;
+    private static final long END_MS = 100;
 
     private final Listener listener;
     private final Verdicts verdicts;
     private final Meter meter;
+    private final Thread meterThread;
     private final Optional<Canary> canary;
     private final Optional<Companion> companion;
     private final Recorder pauseLengths = new Recorder();
@@ -67,7 +73,7 @@ public final class Hiccups implements Source {
         verdicts = new Verdicts(
                 wish.withCauses ? RECORDER_NS : ALONE_NS, Continues.listen(), new Verdicts.Told(pauses, pinned, stalls, control), listener::hiccup);
         meter = new Meter(wish.apartNs, clock, verdicts::add);
-        startThread(meter, Meter.THREAD);
+        meterThread = startThread(meter, Meter.THREAD);
         startThread(() -> judge(wish.withCauses), "parallax-verdicts");
         canary = wish.withCanary ? Canary.start(wish.apartNs, clock, verdicts::add) : Optional.empty();
         companion = wish.withControl ? Companion.start(agent, wish.apartNs, control) : Optional.empty();
@@ -97,7 +103,7 @@ public final class Hiccups implements Source {
 
     private void startStream() {
         try {
-            PauseStream.start(new PauseStream.Listener() {
+            PauseStream.start(PATIENCE, new PauseStream.Listener() {
                 @Override
                 public void pause(Pause pause) {
                     pauseLengths.record(pause.totalNs());
@@ -116,7 +122,19 @@ public final class Hiccups implements Source {
                 }
             });
         } catch (PauseClock.Unavailable | LinkageError e) {
-            Say.line("causes of pauses are not told: " + e.getMessage());
+            if (!isEnding()) {
+                Say.line("causes of pauses are not told: " + e.getMessage());
+            }
+        }
+    }
+
+    /** A JVM that ends before the recorder has started loses nothing that anybody would miss. */
+    private static boolean isEnding() {
+        try {
+            Runtime.getRuntime().removeShutdownHook(new Thread());
+            return false;
+        } catch (IllegalStateException ending) {
+            return true;
         }
     }
 
@@ -146,16 +164,23 @@ public final class Hiccups implements Source {
         }
     }
 
-    private static void startThread(Runnable what, String name) {
+    private static Thread startThread(Runnable what, String name) {
         Thread thread = new Thread(what, name);
         thread.setDaemon(true);
         thread.start();
+        return thread;
     }
 
     /** Judges what is left, with what is known now, and ends what must not outlive this JVM. */
     public void finish() {
         meter.end();
         canary.ifPresent(Canary::end);
+        try {
+            // It tells a hiccup at the look after it.
+            meterThread.join(END_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         verdicts.judge(true);
         companion.ifPresent(Companion::end);
     }

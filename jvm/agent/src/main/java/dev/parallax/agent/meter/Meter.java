@@ -33,6 +33,12 @@ final class Meter implements Runnable {
 
     private static final int USUAL_OF = 64;
 
+    /** So soon that none of them sleeps. */
+    private static final long WARMING_NS = 1_000;
+
+    /** HotSpot's: 5,000 calls make a method hot, told of every 1,024 (Tier4InvocationThreshold, JDK 17 to 25). */
+    private static final int LOOKS_UNTIL_COMPILED = 6_000;
+
     private final long apartNs;
     private final PauseClock pauses;
     private final Consumer<Raw> hiccups;
@@ -60,15 +66,14 @@ final class Meter implements Runnable {
         isOver = true;
     }
 
-    /** The state of all accounts at a look. */
-    private final class Before {
-        private PauseReading paused = pauses.read();
+    /** The state of the kernel's accounts at a look. */
+    private static final class Before {
+        private final ThreadAccounts accounts;
         private OptionalLong runQueueNs;
         private OptionalLong throttledNs;
         private OptionalLong stolenNs;
         private long slowReadNs;
         private long hostReadNs;
-        private final ThreadAccounts accounts;
 
         Before(ThreadAccounts accounts) {
             this.accounts = accounts;
@@ -76,7 +81,6 @@ final class Meter implements Runnable {
         }
 
         void readAll(long nowNs) {
-            paused = pauses.read();
             runQueueNs = accounts.runQueueNs();
             throttledNs = accounts.throttledNs();
             stolenNs = accounts.stolenNs();
@@ -84,8 +88,14 @@ final class Meter implements Runnable {
             hostReadNs = nowNs;
         }
 
+        /** So much of what was read counts from now on. */
+        void leaveReady(long ns) {
+            if (runQueueNs.isPresent()) {
+                runQueueNs = OptionalLong.of(runQueueNs.getAsLong() - ns);
+            }
+        }
+
         void read(long nowNs) {
-            paused = pauses.read();
             runQueueNs = accounts.runQueueNs();
             if (nowNs - slowReadNs > SLOW_NS) {
                 throttledNs = accounts.throttledNs();
@@ -103,56 +113,76 @@ final class Meter implements Runnable {
         try (ThreadAccounts accounts = ThreadAccounts.open()) {
             Before before = new Before(accounts);
             warmUp(before);
+            Bookings bookings = new Bookings(pauses.read(), hiccups);
             Ticks ticks = new Ticks(apartNs);
             while (!isOver) {
-                long dueNs = ticks.dueNs();
-                long awakeNs = ticks.await();
-                probe = new byte[PROBE_BYTES];
-                long endNs = System.nanoTime();
-                ticks.take(endNs, lateness);
-                if (endNs - dueNs >= LEAST_NS) {
-                    hiccups.accept(explain(before, dueNs, awakeNs, endNs));
-                    before.readAll(System.nanoTime());
-                    // What it took to find out is no hiccup.
-                    ticks.begin();
-                } else {
-                    usualNs += (Math.min(endNs - dueNs, USUAL_MOST_NS) - usualNs) / USUAL_OF;
-                    before.read(endNs);
-                }
+                look(ticks, lateness, before, bookings);
             }
+            bookings.end(pauses.read());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    /** Loads what a look and a hiccup need, or the first ones would be late for that, by tens of milliseconds. */
-    private void warmUp(Before before) {
-        Recorder unused = new Recorder();
-        Ticks ticks = new Ticks(1);
-        ticks.await();
-        ticks.take(System.nanoTime(), unused);
-        explain(before, 0, 0, Meter.LEAST_NS);
-        before.readAll(System.nanoTime());
-        before.read(System.nanoTime() + HOST_NS + 1);
+    /** Waits for the next look, and sees how late it is. */
+    private void look(Ticks ticks, Recorder lateness, Before before, Bookings bookings) {
+        long dueNs = ticks.dueNs();
+        long awakeNs = ticks.await();
+        probe = new byte[PROBE_BYTES];
+        long endNs = System.nanoTime();
+        PauseReading paused = pauses.read();
+        ticks.take(endNs, lateness);
+        if (endNs - dueNs >= LEAST_NS) {
+            // To look for causes takes a tenth of the time between two looks; what it takes longer is a hiccup again.
+            bookings.late(paused, explain(before, dueNs, awakeNs, endNs));
+        } else {
+            bookings.onTime(paused);
+            usualNs += (Math.min(endNs - dueNs, USUAL_MOST_NS) - usualNs) / USUAL_OF;
+            before.read(endNs);
+        }
     }
 
+    /**
+     * Loads what a look and a hiccup need, or the first ones would be late for that, by tens of milliseconds; and looks as
+     * often as makes the JVM compile it. Where compilers have no CPU, a thread that asks for them, or counts for them, waits
+     * for a lock of theirs: a hiccup of the meter's own making, as late as the five thousandth look.
+     */
+    private void warmUp(Before before) {
+        Recorder unused = new Recorder();
+        Bookings bookings = new Bookings(PauseReading.NONE, raw -> {});
+        bookings.late(new PauseReading(1, 1, 1), explain(before, 0, 0, LEAST_NS));
+        Ticks ticks = new Ticks(WARMING_NS);
+        for (int n = 0; n < LOOKS_UNTIL_COMPILED; n++) {
+            look(ticks, unused, before, bookings);
+        }
+        usualNs = USUAL_MOST_NS / 2;
+        before.read(System.nanoTime() + HOST_NS + 1);
+        before.readAll(System.nanoTime());
+    }
+
+    /** All but the pauses, which may not be booked yet. */
     private Raw explain(Before before, long dueNs, long awakeNs, long endNs) {
-        PauseReading paused = Booked.since(before.paused, pauses);
+        OptionalLong runQueueNs = before.runQueueNs;
+        OptionalLong throttledNs = before.throttledNs;
+        OptionalLong stolenNs = before.stolenNs;
+        before.readAll(endNs);
+        long readyNs = difference(before.runQueueNs, runQueueNs);
+        long withinNs = Math.min(endNs - dueNs, readyNs);
+        // What there was more of came after this hiccup, before its account was read: it is the next one's.
+        before.leaveReady(readyNs - withinNs);
         return new Raw(
                 false,
                 dueNs,
                 endNs,
                 endNs - awakeNs,
                 usualNs,
-                paused.pausedNs(),
-                difference(before.accounts.runQueueNs(), before.runQueueNs),
-                difference(before.accounts.throttledNs(), before.throttledNs),
-                difference(before.accounts.stolenNs(), before.stolenNs));
+                0,
+                withinNs,
+                difference(before.throttledNs, throttledNs),
+                difference(before.stolenNs, stolenNs));
     }
 
-    private static OptionalLong difference(OptionalLong later, OptionalLong earlier) {
-        return later.isPresent() && earlier.isPresent()
-                ? OptionalLong.of(Math.max(0, later.getAsLong() - earlier.getAsLong()))
-                : OptionalLong.empty();
+    private static long difference(OptionalLong later, OptionalLong earlier) {
+        return later.isPresent() && earlier.isPresent() ? Math.max(0, later.getAsLong() - earlier.getAsLong()) : 0;
     }
 }

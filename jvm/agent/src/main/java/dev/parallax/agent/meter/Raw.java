@@ -1,7 +1,5 @@
 package dev.parallax.agent.meter;
 
-import java.util.OptionalLong;
-
 /**
  * A hiccup with the evidence that was there at once.
  *
@@ -10,10 +8,10 @@ import java.util.OptionalLong;
  * @param endNs when the thread was back, and had its memory
  * @param allocationNs how much of it was the wait for memory, safepoints within included
  * @param timerNs how late looks were of late where there was no hiccup
- * @param safepointNs how long all threads were stopped since the look before
- * @param runQueueNs how long the thread was ready and had no CPU since the look before
- * @param throttledNs how long the control group was out of quota, summed over CPUs
- * @param stolenNs what the hypervisor took, summed over CPUs
+ * @param safepointNs how long of it all threads were stopped
+ * @param runQueueNs how long of it the thread was ready and had no CPU; 0 where the host does not tell, as the next two
+ * @param throttledNs how long the control group was out of quota since the look before, summed over CPUs
+ * @param stolenNs what the hypervisor took since the look before, summed over CPUs
  */
 record Raw(
         boolean isVirtual,
@@ -22,11 +20,17 @@ record Raw(
         long allocationNs,
         long timerNs,
         long safepointNs,
-        OptionalLong runQueueNs,
-        OptionalLong throttledNs,
-        OptionalLong stolenNs) {
+        long runQueueNs,
+        long throttledNs,
+        long stolenNs) {
     long lengthNs() {
         return endNs - beginNs;
+    }
+
+    /** The same, with how long of it all threads were stopped. */
+    Raw withSafepointNs(long ns) {
+        return new Raw(
+                isVirtual, beginNs, endNs, allocationNs, timerNs, ns, runQueueNs, throttledNs, stolenNs);
     }
 
     /** How much of both is at the same time. */

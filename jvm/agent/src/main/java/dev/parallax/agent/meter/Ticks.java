@@ -10,11 +10,6 @@ final class Ticks {
 
     Ticks(long apartNs) {
         this.apartNs = apartNs;
-        begin();
-    }
-
-    /** The next one is due from now on: what was before is not looked at. */
-    void begin() {
         dueNs = System.nanoTime() + apartNs;
     }
 

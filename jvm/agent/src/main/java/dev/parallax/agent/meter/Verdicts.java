@@ -2,11 +2,12 @@ package dev.parallax.agent.meter;
 
 import dev.parallax.recorder.Recorder;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.EnumMap;
-import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
@@ -21,14 +22,17 @@ final class Verdicts {
 
     private static final long KEPT_NS = 30_000_000_000L;
 
-    private static final int PENDING_MAX = 10_000;
+    private static final int HANDED_MAX = 10_000;
 
     private final long waitNs;
     private final Continues continues;
     private final Told told;
     private final Consumer<Hiccup> listener;
+    /** By the meters, which must not wait for a lock: one that is held by who has no CPU would be a hiccup of its own. */
+    private final Queue<Raw> handed = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger handedCount = new AtomicInteger();
     private final Deque<Raw> pending = new ArrayDeque<>();
-    /** Of the platform's thread, judged or not: what held up a virtual one. Guarded by {@link #pending}. */
+    /** Of the platform's thread, judged or not: what held up a virtual one. */
     private final Deque<Raw> recent = new ArrayDeque<>();
     private final Map<Cause, Recorder> parts = new EnumMap<>(Cause.class);
     private final Map<Cause, Recorder> virtualParts = new EnumMap<>(Cause.class);
@@ -59,18 +63,12 @@ final class Verdicts {
         return isVirtual ? virtualParts : parts;
     }
 
-    /** Called by the meters. Moments only: the lock is held by who takes from here for no longer. */
+    /** Called by the meters. Takes no lock. */
     void add(Raw raw) {
-        synchronized (pending) {
-            if (pending.size() < PENDING_MAX) {
-                pending.add(raw);
-            }
-            if (!raw.isVirtual()) {
-                recent.add(raw);
-            }
-            while (!recent.isEmpty() && raw.endNs() - recent.peek().endNs() > KEPT_NS) {
-                recent.poll();
-            }
+        if (handedCount.incrementAndGet() <= HANDED_MAX) {
+            handed.add(raw);
+        } else {
+            handedCount.decrementAndGet();
         }
     }
 
@@ -80,14 +78,24 @@ final class Verdicts {
      * @param isLast all that there are, with what is known
      */
     synchronized void judge(boolean isLast) {
+        take();
         long nowNs = System.nanoTime();
-        List<Raw> ripe = new ArrayList<>();
-        synchronized (pending) {
-            while (!pending.isEmpty() && (isLast || nowNs - pending.peek().endNs() > waitNs)) {
-                ripe.add(pending.poll());
+        while (!pending.isEmpty() && (isLast || nowNs - pending.peek().endNs() > waitNs)) {
+            judge(pending.poll());
+        }
+    }
+
+    private void take() {
+        for (Raw raw = handed.poll(); raw != null; raw = handed.poll()) {
+            handedCount.decrementAndGet();
+            pending.add(raw);
+            if (!raw.isVirtual()) {
+                recent.add(raw);
+            }
+            while (!recent.isEmpty() && raw.endNs() - recent.peek().endNs() > KEPT_NS) {
+                recent.poll();
             }
         }
-        ripe.forEach(this::judge);
     }
 
     private void judge(Raw raw) {
@@ -107,15 +115,15 @@ final class Verdicts {
             division.take(Cause.STOPPED, division.leftNs);
         }
         division.take(Cause.SAFEPOINT, safepointNs(raw));
-        long ready = Math.min(raw.runQueueNs().orElse(0), division.leftNs);
-        long throttled = Math.min(raw.throttledNs().orElse(0), ready);
+        long ready = Math.min(raw.runQueueNs(), division.leftNs);
+        long throttled = Math.min(raw.throttledNs(), ready);
         division.take(Cause.THROTTLED, throttled);
         division.take(Cause.RUN_QUEUE, ready - throttled);
         division.take(Cause.TIMER, raw.timerNs());
         // It asks for memory elsewhere, too, where there are no stamps around.
         long stalledNs = told.stalls.coveredNs(raw.beginNs(), raw.endNs());
         division.take(Cause.ALLOCATION, Math.max(raw.allocationNs(), stalledNs));
-        division.take(Cause.STOLEN, raw.stolenNs().orElse(0));
+        division.take(Cause.STOLEN, raw.stolenNs());
         division.take(Cause.HOST, told.control.coveredNs(raw.beginNs(), raw.endNs()));
         return division.end(Cause.UNEXPLAINED);
     }
@@ -129,11 +137,7 @@ final class Verdicts {
     private Map<Cause, Long> ofVirtual(Raw raw) {
         Division division = new Division(raw.lengthNs());
         division.take(Cause.SAFEPOINT, safepointNs(raw));
-        List<Raw> others;
-        synchronized (pending) {
-            others = List.copyOf(recent);
-        }
-        for (Raw other : others) {
+        for (Raw other : recent) {
             long commonNs = raw.overlapNs(other.beginNs(), other.endNs());
             if (commonNs > 0) {
                 ofPlatform(other).forEach((cause, ns) -> {

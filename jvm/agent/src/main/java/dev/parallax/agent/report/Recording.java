@@ -7,7 +7,6 @@ import dev.parallax.recorder.RecordFolder;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -34,7 +33,10 @@ public final class Recording implements Runnable {
     private final Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
     private final Set<String> logs = new HashSet<>();
     private final ConcurrentLinkedQueue<Event> events = new ConcurrentLinkedQueue<>();
-    private final AtomicInteger eventCount = new AtomicInteger();
+    /** Places in {@link #events} that are taken, or about to be. */
+    private final AtomicInteger waiting = new AtomicInteger();
+
+    private final AtomicInteger lost = new AtomicInteger();
     private final Set<String> said = new HashSet<>();
     private long intervalBegunNs;
     private boolean isFinished;
@@ -94,7 +96,10 @@ public final class Recording implements Runnable {
     }
 
     private void add(long beginNs, long endNs, String kind, String text) {
-        if (eventCount.incrementAndGet() <= EVENTS_MAX) {
+        if (waiting.incrementAndGet() > EVENTS_MAX) {
+            waiting.decrementAndGet();
+            lost.incrementAndGet();
+        } else {
             long zeroNs = facts.zeroMonotonicNs();
             events.add(new Event(Math.max(0, beginNs - zeroNs), Math.max(0, endNs - zeroNs), kind, text));
         }
@@ -188,20 +193,22 @@ public final class Recording implements Runnable {
     }
 
     private void writeEvents() throws IOException {
-        List<Event> taken = new ArrayList<>();
-        for (Event event = events.poll(); event != null; event = events.poll()) {
-            taken.add(event);
-        }
-        int lost = eventCount.getAndAdd(-eventCount.get()) - taken.size();
-        for (Event event : taken) {
+        for (int most = waiting.get(); most > 0; most--) {
+            Event event = events.poll();
+            if (event == null) {
+                // Its place is taken, and it is about to come: with the next interval.
+                break;
+            }
+            waiting.decrementAndGet();
             if (event.kind.equals(PAUSE)) {
                 folder.pause(event.atNs, event.endNs, event.text);
             } else {
                 folder.event(event.atNs, event.kind, event.text);
             }
         }
-        if (lost > 0) {
-            folder.event(intervalBegunNs - facts.zeroMonotonicNs(), "lost", lost + " events of the interval");
+        int gone = lost.getAndSet(0);
+        if (gone > 0) {
+            folder.event(intervalBegunNs - facts.zeroMonotonicNs(), "lost", "events of the interval: " + gone);
         }
     }
 

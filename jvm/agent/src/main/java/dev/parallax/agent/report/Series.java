@@ -34,6 +34,13 @@ public enum Series {
     HTTP_PENDING("http.client.connection.pending_requests", "how many wait for a connection"),
     /** A number. */
     HTTP_ACTIVE("http.client.open_connections.active", "how many connections are lent"),
+    /** The JDK's client, which tells no more. */
+    JDK_REQUEST(
+            "http.client.request.duration",
+            "handing a request to the JDK's client until its caller had the response: waits for threads and connections,"
+                    + " redirects, and the body unless its handler streams it"),
+    /** The same without a response. */
+    JDK_FAILED("http.client.request.failed", "handing a request to the JDK's client until it failed"),
     /** To a connection. */
     DB_WAIT("db.client.connection.wait_time", "asking the pool until a connection was free, without test and suspension"),
     /** Liveness. */
@@ -44,6 +51,14 @@ public enum Series {
     DB_TIMEOUT("db.client.connection.timeouts", "waits that ended without a connection"),
     /** Otherwise in vain. */
     DB_FAILED("db.client.connection.failed", "borrowings that failed for another reason"),
+    /** To a connection, of a pool whose borrowers make connections themselves. */
+    DB_WAIT_APART(
+            "db.client.connection.wait_time",
+            "asking the pool until a connection was free, without making one, with its test where the pool tests"),
+    /** To a connection, of a pool that has nobody wait for one that is lent. */
+    DB_WAIT_MADE(
+            "db.client.connection.wait_time",
+            "asking the pool until a connection was there, which is making or testing one"),
     /** Lent. */
     DB_USE("db.client.connection.use_time", "having a connection until it was given back"),
     /** A new connection. */

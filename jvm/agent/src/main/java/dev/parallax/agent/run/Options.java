@@ -77,7 +77,8 @@ public final class Options {
      * @return lines
      */
     public static String help() {
-        StringBuilder text = new StringBuilder("-javaagent:parallax-agent.jar=key=value,key=value\n");
+        StringBuilder text = new StringBuilder("-javaagent:parallax-agent.jar=key=value,key=value\n")
+                .append("java -jar parallax-agent.jar attach PID [key=value,key=value]\n");
         for (Option option : Option.values()) {
             String line = option.key + "=" + option.values;
             text.append(String.format("  %-30s %s", line, option.help));

@@ -110,7 +110,7 @@ final class Running {
     /** An agent that was there before is told something. */
     synchronized void command(Options options) throws Options.Bad {
         if (!options.tellsOfDisturbance()) {
-            Say.line("not done: it runs already; only disturb=… is a command");
+            Say.line("not done: it runs already; only disturb=MODE is a command");
             return;
         }
         disturbance.ifPresent(Disturbance::stop);

@@ -3,10 +3,17 @@ package dev.parallax.agent.run;
 import dev.parallax.agent.AgentLoader;
 import dev.parallax.agent.instrument.Door;
 import dev.parallax.agent.meter.Hiccups;
+import java.io.File;
 import java.lang.instrument.Instrumentation;
+import java.util.List;
 
 /** Called by {@link dev.parallax.agent.Agent} with what the JVM or a shell gave it. */
 public final class Start {
+    private static final List<String> HELP = List.of("help", "--help", "-h");
+
+    /** What a program says to a command line that it does not understand. */
+    private static final int WRONG = 2;
+
     private static Running running;
 
     private Start() {}
@@ -48,8 +55,24 @@ public final class Start {
     public static void program(String[] arguments) throws Exception {
         if (arguments.length == 2 && arguments[0].equals("companion")) {
             Hiccups.companion(Long.parseLong(arguments[1]));
-        } else {
+        } else if (arguments.length >= 1 && arguments[0].equals("attach")) {
+            if (!attach(arguments)) {
+                System.exit(1);
+            }
+        } else if (arguments.length == 0 || HELP.contains(arguments[0])) {
             System.out.print(Options.help());
+        } else {
+            Say.line("there is no command '" + arguments[0] + "'; there are attach and help");
+            System.exit(WRONG);
         }
+    }
+
+    private static boolean attach(String[] arguments) {
+        if (arguments.length < 2 || arguments.length > 3) {
+            Say.line("not attached: attach PID [key=value,key=value], without spaces in between");
+            return false;
+        }
+        File jar = ((AgentLoader) Start.class.getClassLoader()).file();
+        return Attach.to(arguments[1], arguments.length == 3 ? arguments[2] : "", jar);
     }
 }

@@ -1,0 +1,144 @@
+package dev.parallax.agent.hooks;
+
+import dev.parallax.agent.instrument.Hook;
+import dev.parallax.agent.instrument.Point;
+import dev.parallax.agent.report.Reader;
+import dev.parallax.agent.report.Series;
+import dev.parallax.recorder.Labelled;
+import java.io.EOFException;
+import java.net.ConnectException;
+import java.net.SocketException;
+import java.net.URI;
+import java.net.UnknownHostException;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
+import java.nio.channels.UnresolvedAddressException;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import javax.net.ssl.SSLException;
+
+/**
+ * Times what the JDK's client does for a caller, by server, method, and status or kind of failure. The client has no place
+ * that could tell a connection's begin from a request's, so there is one figure.
+ */
+public final class JdkHttpHook implements Hook {
+    /** Servers times methods times statuses; the rest is one row. */
+    private static final int ROWS_MAX = 200;
+
+    private static final int CAUSES_MAX = 16;
+
+    private final Labelled requests = labelled("http.response.status_code");
+    private final Labelled failures = labelled("error.type");
+
+    /** By the bridge. */
+    public JdkHttpHook() {}
+
+    /** Ends once: with the client's answer, or before when its caller lets go of it. */
+    private record Sent(HttpRequest request, long begunNs, AtomicBoolean hasEnded) {}
+
+    private static Labelled labelled(String last) {
+        return new Labelled(ROWS_MAX, "server.address", "server.port", "http.request.method", last);
+    }
+
+    @Override
+    public Object entered(Point point, Object self, Object argument) {
+        return argument == null ? null : new Sent((HttpRequest) argument, System.nanoTime(), new AtomicBoolean());
+    }
+
+    /**
+     * Who does not wait is given a future that completes when it is recorded: of things to be done after the client's own,
+     * the last to be added is the first to be done, so the application's would be in the figure.
+     */
+    @Override
+    public Object left(Point point, Object begun, Object returned, Throwable thrown) {
+        Sent sent = (Sent) begun;
+        if (returned instanceof CompletableFuture<?> future) {
+            boolean isDone = future.isDone();
+            CompletableFuture<?> recorded =
+                    future.whenComplete((response, failure) -> endsQuietly(sent, response, failure));
+            if (isDone) {
+                return null;
+            }
+            recorded.whenComplete((response, failure) -> endsQuietly(sent, response, failure));
+            return recorded;
+        }
+        endsQuietly(sent, returned, thrown);
+        return null;
+    }
+
+    private void endsQuietly(Sent sent, Object response, Throwable thrown) {
+        try {
+            if (sent.hasEnded.compareAndSet(false, true)) {
+                ends(sent, response, thrown);
+            }
+        } catch (Throwable e) {
+            // It would come out of the application's future; and a request that is not as others ends nothing for them.
+        }
+    }
+
+    private void ends(Sent sent, Object response, Throwable thrown) {
+        Labelled of = thrown == null ? requests : failures;
+        String last = thrown == null ? Integer.toString(((HttpResponse<?>) response).statusCode()) : type(thrown);
+        URI uri = sent.request.uri();
+        boolean isTls = "https".equalsIgnoreCase(uri.getScheme());
+        int port = uri.getPort() >= 0 ? uri.getPort() : isTls ? 443 : 80;
+        of.rowOf(new String[] {uri.getHost(), Integer.toString(port), sent.request.method(), last})
+                .recordSince(sent.begunNs);
+    }
+
+    /** In the words of a run record's outcomes; the narrower ones first. */
+    private static String type(Throwable thrown) {
+        if (hasCause(thrown, HttpConnectTimeoutException.class)) {
+            return "connect_timeout";
+        }
+        if (hasCause(thrown, HttpTimeoutException.class)) {
+            return "request_timeout";
+        }
+        if (hasCause(thrown, UnresolvedAddressException.class) || hasCause(thrown, UnknownHostException.class)) {
+            return "resolve_failed";
+        }
+        if (hasCause(thrown, ConnectException.class)) {
+            return "connect_refused";
+        }
+        if (hasCause(thrown, SSLException.class)) {
+            return "tls_failed";
+        }
+        if (hasCause(thrown, CancellationException.class) || hasCause(thrown, InterruptedException.class)) {
+            return "cancelled";
+        }
+        if (hasCause(thrown, SocketException.class)) {
+            return "reset";
+        }
+        return hasCause(thrown, EOFException.class) ? "closed_before_response" : "unknown";
+    }
+
+    /** Bounded: a chain of causes may be a ring. */
+    private static boolean hasCause(Throwable thrown, Class<? extends Throwable> type) {
+        Throwable cause = thrown;
+        for (int depth = 0; cause != null && depth < CAUSES_MAX; depth++, cause = cause.getCause()) {
+            if (type.isInstance(cause)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public void read(Reader reader) {
+        read(Series.JDK_REQUEST, requests, reader);
+        read(Series.JDK_FAILED, failures, reader);
+    }
+
+    private static void read(Series series, Labelled labelled, Reader reader) {
+        reader.durations(series, "_OTHER", labelled.other().total());
+        for (Labelled.Row row : labelled.rows()) {
+            List<String> of = row.values();
+            reader.durations(
+                    series, of.get(0) + ":" + of.get(1) + " " + of.get(2) + " " + of.get(3), row.recorder().total());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+package dev.parallax.agent.run;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.reflect.InvocationTargetException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** Loads the agent into another JVM, one of this host and this user. */
+final class Attach {
+    /** Of the JDK, in a module that not every runtime has and that this class's loader does not see. */
+    private static final String MACHINE = "com.sun.tools.attach.VirtualMachine";
+
+    private static final String INSTEAD = "; start the application with -javaagent:parallax-agent.jar instead";
+
+    /** In a set of signals, as proc(5) has them. */
+    private static final long QUIT = 1 << 3 - 1;
+
+    private Attach() {}
+
+    /**
+     * Does it, and says what came of it.
+     *
+     * @return whether it is loaded; what it makes of the options it says in the other JVM
+     */
+    static boolean to(String pid, String options, File jar) {
+        try {
+            Options.parse(options);
+            if (!listens(pid)) {
+                Say.line("not attached to " + pid + ": there is no JVM of this number that takes agents" + INSTEAD);
+                return false;
+            }
+            load(Class.forName(MACHINE, true, ClassLoader.getSystemClassLoader()), pid, options, jar);
+            Say.line("loaded into " + pid + ", whose standard error has what it says");
+            return true;
+        } catch (Options.Bad bad) {
+            Say.line("not attached: " + bad.getMessage());
+        } catch (ClassNotFoundException e) {
+            Say.line("not attached: this runtime has no module jdk.attach; run this with the java of a JDK");
+        } catch (InvocationTargetException e) {
+            Say.line("not attached to " + pid + ": " + e.getCause().getMessage() + INSTEAD);
+        } catch (ReflectiveOperationException e) {
+            Say.line("not attached: " + e);
+        }
+        return false;
+    }
+
+    /**
+     * Whether that process is a JVM that will not end by being asked. To ask, the JDK sends SIGQUIT, whoever it is: an older
+     * one without a look at who catches it, and what is no JVM but catches it may shut down.
+     */
+    private static boolean listens(String pid) {
+        if (!pid.matches("[1-9][0-9]{0,9}")) {
+            return false;
+        }
+        Path process = Path.of("/proc", pid);
+        if (!Files.isDirectory(Path.of("/proc/self"))) {
+            return true;
+        }
+        try (Stream<String> maps = Files.lines(process.resolve("maps"))) {
+            List<String> status = Files.readAllLines(process.resolve("status"));
+            return maps.anyMatch(line -> line.contains("/libjvm.so")) && status.stream().anyMatch(Attach::catchesQuit);
+        } catch (IOException | UncheckedIOException e) {
+            return false;
+        }
+    }
+
+    private static boolean catchesQuit(String line) {
+        String name = "SigCgt:";
+        return line.startsWith(name)
+                && (Long.parseUnsignedLong(line.substring(name.length()).trim(), 16) & QUIT) != 0;
+    }
+
+    private static void load(Class<?> type, String pid, String options, File jar) throws ReflectiveOperationException {
+        Object machine = type.getMethod("attach", String.class).invoke(null, pid);
+        try {
+            type.getMethod("loadAgent", String.class, String.class).invoke(machine, jar.getAbsolutePath(), options);
+        } finally {
+            type.getMethod("detach").invoke(machine);
+        }
+    }
+}
