@@ -5,13 +5,14 @@ RUST = scripts/with-rust
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-jvm tidy
+.PHONY: help demo test bench bench-jvm soak-jvm tidy
 
 help:
 	@echo 'make demo    build Parallax and watch it take one slow answer apart'
 	@echo 'make test    all that has to pass: tidy, formatting, lints, build, tests'
 	@echo 'make bench   what the load generator itself costs, side by side with wrk'
-	@echo 'make bench-jvm   what a record inside a JVM costs, beside other recorders'
+	@echo 'make bench-jvm   what a record inside a JVM costs, and metrics a Vert.x server, beside others'
+	@echo 'make soak-jvm    the long forms of the tests under jvm/, on a quiet machine with 10 GB of memory to spare'
 	@echo 'make tidy    the rules that the compiler does not know'
 	@echo
 	@echo 'all but tidy first install what is missing (scripts/setup) and say so.'
@@ -34,6 +35,19 @@ bench-jvm:
 	@scripts/setup bench-jvm
 	mvn --batch-mode --no-transfer-progress -q -f jvm/pom.xml package -DskipTests -Dmaven.javadoc.skip=true
 	java -jar jvm/benchmarks/target/benchmarks.jar
+	$(RUST) cargo build --release --locked -p parallax
+	mvn --batch-mode --no-transfer-progress -q -f jvm/pom.xml -pl vertx45,vertx50,vertx51 -am test \
+	  -Dtest=ServerCost -Dparallax.bin=$(abspath $(TARGET))/release/parallax
+
+# `package`, for agent-tests run the agent's jar. PoolTrapTest is in other modules too, and there as ever.
+soak-jvm:
+	@scripts/setup soak-jvm
+	$(RUST) cargo build --release --locked -p parallax
+	mvn --batch-mode --no-transfer-progress -f jvm/pom.xml -pl pauses,disturber,spring-boot-starter,agent-tests -am package \
+	  -Dmaven.javadoc.skip=true \
+	  -Dtest=ExactnessTest,CorrectionTest,DisturbanceTest,PoolTrapTest,ArticleTest,LoopTest \
+	  -Dlong=true -Ddisturber.seconds=60 -Ddisturber.heap=8g -Dparallax.trap.ms=2000 -Darticle.ms=2000 \
+	  -Dloop.seconds=60 -Dparallax.bin=$(abspath $(TARGET))/release/parallax
 
 tidy:
 	@$(RUST) cargo xtask tidy

@@ -20,22 +20,26 @@ const JDKS: &str = "/usr/lib/jvm";
 /// Builds, and runs the tests of all modules on both. False when Maven found fault.
 pub fn run(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let (oldest, newest) = (jdk(OLDEST)?, jdk(NEWEST)?);
-    writeln!(out, "jvm: built and tested on Java {OLDEST}, {}", oldest.display())?;
-    if !maven(root, &oldest, "package", &oldest)? {
+    writeln!(out, "jvm: built with Java {OLDEST}, {}", oldest.display())?;
+    // Modules side by side: what is built measures nothing.
+    if !maven(root, &oldest, &["--threads", "1C", "-DskipTests", "package"])? {
         return Ok(false);
     }
-    // The same classes: nothing has changed, so nothing is compiled.
-    writeln!(out, "jvm: tested on Java {NEWEST}, {}", newest.display())?;
-    maven(root, &oldest, "test", &newest)
+    // The same classes for both: nothing has changed, so nothing is compiled. Fault on one may be fault on the other.
+    let mut passed = true;
+    for (version, java) in [(OLDEST, &oldest), (NEWEST, &newest)] {
+        writeln!(out, "jvm: tested on Java {version}, {}", java.display())?;
+        let on = format!("-Dtest.java={}", java.join("bin/java").display());
+        passed &= maven(root, &oldest, &["--fail-at-end", &on, "test"])?;
+    }
+    Ok(passed)
 }
 
-fn maven(root: &Path, built_with: &Path, phase: &str, tested_on: &Path) -> anyhow::Result<bool> {
-    let java = tested_on.join("bin/java");
+fn maven(root: &Path, built_with: &Path, arguments: &[&str]) -> anyhow::Result<bool> {
     let status = Command::new("mvn")
         .args(["--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", "-f"])
         .arg(root.join("jvm/pom.xml"))
-        .arg(format!("-Dtest.java={}", java.display()))
-        .arg(phase)
+        .args(arguments)
         .env("JAVA_HOME", built_with)
         .status()
         .context("cannot start mvn; `scripts/setup test` installs it (Debian's maven)")?;
