@@ -7,6 +7,7 @@ use units::Nanos;
 
 use crate::judge::{self, check_parts, join};
 use crate::support::client::Client;
+use crate::support::hog::Hog;
 use crate::support::planted::{Plan, Planted};
 use crate::support::quiet::{self, Verdict};
 use crate::support::tolerance::{is_close, promised};
@@ -33,6 +34,7 @@ fn a_thread_a_connection_hopping_connections_and_a_process_a_connection() {
     for model in ["threads", "pool", "processes"] {
         quiet::in_trials(|| {
             let server = Plan::of(model).start();
+            let _awake = Hog::that_keeps_awake();
             let watching = Watching::of(&server);
             let paths = ["/burn=200us,sleep=500us", "/lock=400us,burn=100us"];
             let sent = drive_at_once(&server, &paths, ROUNDS);
@@ -75,10 +77,15 @@ fn loop_waits() -> Verdict {
             && is_close(seen_wait, wait, promised(wait) + between + judge::gap(account, one))
     });
     let right = right.count();
-    // Clients that a busy host keeps from asking at once wait for nobody.
+    println!("loop: {right} of {sent}");
+    assert!(right * 20 >= sent * 19, "{right} of {sent} are right");
+    // Clients that a busy host keeps from asking at once wait for nobody: then nothing was planted.
+    let waits = joined.pairs.iter().map(|(account, _)| judge::expected(account)[Part::LoopWait as usize].0);
+    let planted = Nanos(waits.sum());
+    quiet::ensure(planted > Nanos::from_millis(30), || format!("{planted} of waiting by the account"))?;
     let waited = watched.sum(Part::LoopWait);
-    let is_right = right * 20 >= sent * 19 && waited > Nanos::from_millis(20);
-    quiet::ensure(is_right, || format!("{right} of {sent} are right, {waited} of waiting"))
+    assert!(waited > Nanos::from_millis(20), "{waited} of {planted}");
+    Ok(())
 }
 
 /// One thread reads, another works: the whole time is right, and the work is found.
@@ -103,10 +110,7 @@ fn a_request_that_is_handed_over_keeps_its_time() {
 /// whose it was is not.
 #[test]
 fn requests_by_io_uring_keep_their_time_and_all_their_work() {
-    quiet::in_trials(ring_works);
-}
-
-fn ring_works() -> Verdict {
+    let _alone = quiet::alone();
     let server = Plan::of("ring").start();
     let watching = Watching::of(&server);
     let sent = drive_at_once(&server, &["/burn=1ms"], 2 * ROUNDS);
@@ -114,11 +118,13 @@ fn ring_works() -> Verdict {
     let joined = join(&accounts, &watched.served);
     joined.check_count(sent, &watched.losses());
     let right = joined.pairs.iter().filter(|(account, one)| is_within(account, one)).count();
-    // What the loop itself takes besides is less than a tenth of the work that was planted.
-    let (worked, planted) = (watched.sum(Part::OnCpu), Nanos::from_millis(sent as u64));
+    assert!(right * 20 >= sent * 19, "{right} of {sent}");
+    // What the loop itself takes besides is less than a tenth of the work that was planted. The clock by which it was
+    // planted counts what the hypervisor took meanwhile.
+    let worked = watched.sum(Part::OnCpu) + watched.sum(Part::Stolen);
+    let planted = Nanos::from_millis(sent as u64);
     let most = Nanos(planted.0 + planted.0 / 10);
-    let is_right = right * 20 >= sent * 19 && (planted..=most).contains(&worked);
-    quiet::ensure(is_right, || format!("{right} of {sent}, {worked} for {planted}"))
+    assert!((planted..=most).contains(&worked), "{worked} for {planted}");
 }
 
 /// It begins before the server knows of it, and ends while the server writes.

@@ -29,6 +29,7 @@ fn each_part_is_what_was_planted() {
 
 fn all_kinds() -> Verdict {
     let server = Plan::of("threads").start();
+    let _awake = Hog::that_keeps_awake();
     let watching = Watching::of(&server);
     let mut client = server.new_client();
     for _ in 0..40 {
