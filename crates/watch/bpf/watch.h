@@ -30,15 +30,18 @@ enum call {
 	CALL_FILE,
 };
 
-/* Where a system call that moves bytes has them. */
+/* Where a system call that moves a socket's bytes has them. */
 enum move {
-	MOVE_UNKNOWN = 0,
+	/* It moves none. */
+	MOVE_NONE = 0,
 	/* Its second argument points to them. */
 	MOVE_BUFFER,
 	/* Its second argument points to vectors, its third says how many. */
 	MOVE_VECTORS,
 	/* Its second argument points to a message header that names vectors. */
 	MOVE_MESSAGE,
+	/* Not where its arguments say, or in several messages. */
+	MOVE_ELSEWHERE,
 };
 
 enum {
@@ -64,8 +67,7 @@ struct settings {
 	u32 capture;
 	/* The number of sched_yield. */
 	s32 yield_call;
-	/* The number of io_uring_enter. */
-	s32 ring_call;
+	u32 pad;
 };
 
 enum event_kind { EVENT_READ = 1, EVENT_WRITE, EVENT_IDLE, EVENT_CLOSED };

@@ -114,10 +114,17 @@ static __always_inline void tell_closed(struct conn *conn)
 	give(&place);
 }
 
-/* Done for a thread, not by it: it will learn of the bytes later. */
+/*
+ * Done for a thread, not by it: it will learn of the bytes later. io_uring reads in a thread of its own, or in the
+ * server's on its way out of the kernel, from whatever system call or interrupt that is.
+ */
 static __always_inline bool is_asynchronous(struct task_struct *task, struct pt_regs *regs)
 {
-	return (task->flags & PF_IO_WORKER) || CALL_NUMBER(regs) == settings.ring_call;
+	long call = CALL_NUMBER(regs);
+
+	if ((task->flags & PF_IO_WORKER) || call < 0 || call >= CALLS)
+		return true;
+	return settings.moves[call & (CALLS - 1)] == MOVE_NONE;
 }
 
 /* Tells of a read or a write; false when there is no room for it. */

@@ -125,6 +125,8 @@ pub struct Connection {
     culprit: Option<kernel::Culprit>,
     class: Option<i64>,
     pub last_seen: Nanos,
+    /// The thread that io_uring has read for since this was last written to.
+    pub asked: Option<u32>,
     /// Requests that were given up because too many waited.
     pub given_up: u64,
 }
@@ -147,6 +149,7 @@ impl Connection {
             culprit: None,
             class: None,
             last_seen: event.at,
+            asked: None,
             given_up: 0,
         }
     }

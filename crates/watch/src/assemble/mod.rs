@@ -66,7 +66,8 @@ impl Assembler {
             self.close(event, give);
             return;
         }
-        let step = self.threads.step(event);
+        let own = event.asynchronous && self.asked_of(event.socket) == Some(event.tid);
+        let step = self.threads.step(event, own);
         if let Some((_, owner)) = step.owner.and_then(|owner| self.connections.get_mut(&owner)) {
             owner.add_work(&step.worked, event.culprit);
         }
@@ -76,6 +77,11 @@ impl Assembler {
             Edge::Idle | Edge::Closed => {}
         }
     }
+
+    fn asked_of(&self, socket: u64) -> Option<u32> {
+        self.connections.get(&socket).and_then(|(_, connection)| connection.asked)
+    }
+
     fn moved(&mut self, event: &Event<'_>, step: &Step, direction: Direction, give: &mut dyn FnMut(Served)) {
         if !self.connections.contains_key(&event.socket) {
             self.open(event);
@@ -91,8 +97,19 @@ impl Assembler {
             Piece { direction, length: u64::from(event.length), captured: event.bytes, missed: event.missed };
         // What the dissector says of earlier bytes is settled by earlier marks; so the mark of this piece comes first.
         match direction {
-            Direction::FromClient => connection.add_read(event, step),
-            Direction::FromServer => connection.add_write(event, step),
+            Direction::FromClient => {
+                connection.add_read(event, step);
+                if event.asynchronous && connection.asked.is_none() {
+                    connection.asked = Some(event.tid);
+                    self.threads.asked(event.tid);
+                }
+            }
+            Direction::FromServer => {
+                connection.add_write(event, step);
+                if let Some(tid) = connection.asked.take() {
+                    self.threads.answered(tid);
+                }
+            }
         }
         dissector.handle_piece(&piece, &mut self.digests, &mut self.found);
         settle(connection, &mut self.found, &mut self.answers, give);
@@ -130,6 +147,9 @@ impl Assembler {
         settle(connection, &mut self.found, &mut self.answers, give);
         self.counts.add(dissector.counts());
         self.given_up += connection.given_up;
+        if let Some(tid) = connection.asked.take() {
+            self.threads.answered(tid);
+        }
     }
 
     /// The half that was silent for longest.
@@ -140,11 +160,15 @@ impl Assembler {
         let (_, &mut median, _) = seen.select_nth_unstable(middle);
         let counts = &mut self.counts;
         let given_up = &mut self.given_up;
+        let threads = &mut self.threads;
         self.connections.retain(|_, (dissector, connection)| {
             let stays = connection.last_seen >= median;
             if !stays {
                 counts.add(dissector.counts());
                 *given_up += connection.given_up + connection.waiting();
+                if let Some(tid) = connection.asked {
+                    threads.answered(tid);
+                }
             }
             stays
         });

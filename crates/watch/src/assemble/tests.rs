@@ -16,6 +16,8 @@ struct Server {
     woken: Vec<Option<(u64, Account)>>,
     now: u64,
     seen: Vec<u64>,
+    /// io_uring reads.
+    asynchronous: bool,
     done: Vec<Served>,
 }
 
@@ -31,6 +33,7 @@ impl Server {
             woken: vec![None; threads],
             now: 1_000,
             seen: Vec::new(),
+            asynchronous: false,
             done: Vec::new(),
         }
     }
@@ -89,7 +92,7 @@ impl Server {
             arrived: Arrived::Several(arrived),
             opened,
             missed: false,
-            asynchronous: false,
+            asynchronous: self.asynchronous,
         };
         let done = &mut self.done;
         self.assembler.take(&event, &mut |served| done.push(served));
@@ -193,6 +196,39 @@ fn a_thread_that_takes_over_gives_its_time_since_it_was_woken() {
     let served = server.finish();
     assert_eq!(parts(&served[0]), [("on_cpu", 430), ("loop_wait", 50)]);
     assert_eq!(served[0].hand_offs, 1);
+}
+
+/// If this fails, what a loop of io_uring waited for before a request came is the request's.
+#[test]
+fn what_came_before_io_uring_has_read_is_nobodys() {
+    let mut server = Server::new(1);
+    server.asynchronous = true;
+    for socket in [1, 2] {
+        server.spend(0, Part::Disk as usize, 848);
+        server.read(0, socket, GET, 1_000);
+        server.spend(0, Part::OnCpu as usize, 100);
+        server.write(0, socket, OK);
+    }
+    let served = server.finish();
+    assert_eq!(served.len(), 2);
+    assert!(served.iter().all(|one| parts(one) == [("on_cpu", 100)]), "{served:?}");
+}
+
+/// If this fails, the work for a request is nobody's when io_uring reads the next one meanwhile.
+#[test]
+fn what_io_uring_reads_while_a_thread_works_ends_nothing() {
+    let mut server = Server::new(1);
+    server.asynchronous = true;
+    server.read(0, 1, GET, 1_000);
+    server.spend(0, Part::OnCpu as usize, 60);
+    server.read(0, 2, GET, 1_000);
+    server.spend(0, Part::OnCpu as usize, 40);
+    server.write(0, 1, OK);
+    server.spend(0, Part::OnCpu as usize, 100);
+    server.write(0, 2, OK);
+    let served = server.finish();
+    assert_eq!(parts(&served[0]), [("on_cpu", 100)]);
+    assert_eq!(parts(&served[1]), [("on_cpu", 100), ("loop_wait", 40)]);
 }
 
 proptest! {

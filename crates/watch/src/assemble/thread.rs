@@ -18,8 +18,10 @@ pub struct Thread {
     owner: Option<u64>,
     last: Option<Edge>,
     at: Nanos,
-    /// What it did before io_uring read something for it: that read is no edge of its own work.
+    /// What it did before io_uring read something for it while it worked: that read is no edge of its own work.
     carried: Worked,
+    /// Connections that io_uring has read from for it and that were not written to since: their requests are its work.
+    asked: usize,
 }
 
 /// What an event means for the time before it.
@@ -46,11 +48,15 @@ impl Threads {
     /// it. The time before a write was for the connection that was written to, unless the thread had just read
     /// from another: an event loop that reads from many before it answers the first works after each read for
     /// whom it read from.
-    pub fn step(&mut self, event: &Event<'_>) -> Step {
+    ///
+    /// What io_uring reads for a thread says nothing of when the thread takes it up: while it has requests of others
+    /// (not of `own`, the one that this is of), what it did goes on to its next event.
+    pub fn step(&mut self, event: &Event<'_>, own: bool) -> Step {
         let thread = self.known.entry(event.tid).or_default();
         thread.polled += polled(event).0;
         thread.carried.add(&Worked::of(event));
-        if event.asynchronous && event.edge == Edge::Read {
+        let is_given = event.asynchronous && event.edge == Edge::Read;
+        if is_given && thread.asked > usize::from(own) {
             let worked = Worked::default();
             return Step { owner: None, worked, since: thread.at, polled: thread.polled };
         }
@@ -61,10 +67,22 @@ impl Threads {
         };
         let worked = std::mem::take(&mut thread.carried);
         let step = Step { owner, worked, since: thread.at, polled: thread.polled };
-        thread.owner = (event.edge != Edge::Idle).then_some(event.socket);
+        thread.owner = (event.edge != Edge::Idle && !is_given).then_some(event.socket);
         thread.last = Some(event.edge);
         thread.at = event.at;
         step
+    }
+
+    /// io_uring has read for a thread, from a connection that it had not read from since that was written to.
+    pub fn asked(&mut self, tid: u32) {
+        self.known.entry(tid).or_default().asked += 1;
+    }
+
+    /// A connection that io_uring had read from for a thread was written to, or is gone.
+    pub fn answered(&mut self, tid: u32) {
+        if let Some(thread) = self.known.get_mut(&tid) {
+            thread.asked = thread.asked.saturating_sub(1);
+        }
     }
 
     /// Forgets threads without an event since `before`: ended ones do not say so.

@@ -17,13 +17,15 @@ pub enum Waits {
     File = 5,
 }
 
-/// `enum move`: where the bytes lie that it moves.
+/// `enum move`: where the bytes of a socket lie that it moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Moves {
     Buffer = 1,
     Vectors = 2,
     Message = 3,
+    /// Not where its arguments say, or in several messages.
+    Elsewhere = 4,
 }
 
 const WAITS: &[(c::c_long, Waits)] = &[
@@ -93,6 +95,12 @@ const MOVES: &[(c::c_long, Moves)] = &[
     (c::SYS_writev, Moves::Vectors),
     (c::SYS_recvmsg, Moves::Message),
     (c::SYS_sendmsg, Moves::Message),
+    (c::SYS_preadv2, Moves::Vectors),
+    (c::SYS_pwritev2, Moves::Vectors),
+    (c::SYS_recvmmsg, Moves::Elsewhere),
+    (c::SYS_sendmmsg, Moves::Elsewhere),
+    (c::SYS_sendfile, Moves::Elsewhere),
+    (c::SYS_splice, Moves::Elsewhere),
 ];
 
 /// What a thread waits for that sleeps in it; 0: something else.
@@ -100,7 +108,7 @@ pub fn waits() -> [u8; CALLS] {
     table(WAITS.iter().map(|&(call, waits)| (call, waits as u8)))
 }
 
-/// Where its bytes are; 0: not in memory that its caller named.
+/// Where its bytes are; 0: it moves none, and a read or write within it is io_uring's.
 pub fn moves() -> [u8; CALLS] {
     table(MOVES.iter().map(|&(call, moves)| (call, moves as u8)))
 }

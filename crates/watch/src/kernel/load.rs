@@ -413,10 +413,9 @@ fn settings_bytes(settings: &Settings, layout: &Layout) -> Vec<u8> {
     bytes.extend_from_slice(&layout.secret.to_ne_bytes());
     bytes.extend_from_slice(&overflow_bytes.to_ne_bytes());
     bytes.extend_from_slice(&settings.capture.to_ne_bytes());
-    for call in [libc::SYS_sched_yield, libc::SYS_io_uring_enter] {
-        let call = i32::try_from(call).expect("numbers of system calls are small");
-        bytes.extend_from_slice(&call.to_ne_bytes());
-    }
+    let yield_call = i32::try_from(libc::SYS_sched_yield).expect("numbers of system calls are small");
+    bytes.extend_from_slice(&yield_call.to_ne_bytes());
+    bytes.extend_from_slice(&[0; 4]);
     debug_assert_eq!(bytes.len() % 8, 0, "as the compiler rounds the structure");
     bytes
 }
