@@ -69,7 +69,7 @@ public final class AmountRecorder {
         @Override
         public void record(long amount) {
             if (owner == Thread.currentThread() && amount >= 0 && amount <= SMALL) {
-                add(amount * Amounts.BILLION);
+                addOften(amount * Amounts.BILLION);
             } else {
                 AmountRecorder.this.record(amount);
             }

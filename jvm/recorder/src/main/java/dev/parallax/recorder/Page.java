@@ -14,14 +14,25 @@ final class Page {
     /** Odd while a record is being made. */
     static final int VERSION = 16;
 
+    /** The lower 63 bits. */
     static final int SUM = 17;
+
     static final int MIN = 18;
     static final int MAX = 19;
-    static final int OUT_OF_RANGE = 20;
-    static final int UNUSABLE = 21;
+
+    /** A value that is counted already, and how often it came again since: not counted elsewhere. -1 is none. */
+    static final int LAST = 20;
+
+    static final int REPEATS = 21;
+
+    /** Of the sum, what is above its lower 63 bits. */
+    static final int SUM_HIGH = 22;
+
+    static final int OUT_OF_RANGE = 23;
+    static final int UNUSABLE = 24;
 
     /** The count of bucket {@link #first} stands here. */
-    static final int BUCKETS = 24;
+    static final int BUCKETS = 25;
 
     private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
 
@@ -35,6 +46,7 @@ final class Page {
         this.first = first;
         slots = new long[BUCKETS + buckets];
         slots[MIN] = Long.MAX_VALUE;
+        slots[LAST] = -1;
     }
 
     /** An empty one with all buckets of {@code page}, and {@code index} with an octave to spare beyond it. */
@@ -60,19 +72,21 @@ final class Page {
     }
 
     /**
-     * Copies all slots into {@code copy}; false when a record was being made meanwhile, and then the copy is worth
-     * nothing.
+     * Copies all slots into {@code copy}; false when a record was being made meanwhile that is no repeat, and then the copy
+     * is worth nothing.
      */
     boolean copy(long[] copy) {
         long version = (long) SLOT.getAcquire(slots, VERSION);
         System.arraycopy(slots, 0, copy, 0, slots.length);
+        // Repeats come while the version stands; a plain load may tear.
+        copy[REPEATS] = (long) SLOT.getOpaque(slots, REPEATS);
         VarHandle.loadLoadFence();
         return (version & 1) == 0 && version == (long) SLOT.getOpaque(slots, VERSION);
     }
 
-    /** The version, and all that was written before it. */
-    long version() {
-        return (long) SLOT.getAcquire(slots, VERSION);
+    /** Whether a record was made since {@code copy} was. */
+    boolean isNewerThan(long[] copy) {
+        return (long) SLOT.getAcquire(slots, VERSION) != copy[VERSION] || (long) SLOT.getOpaque(slots, REPEATS) != copy[REPEATS];
     }
 
     /** Begins a record: from here to {@link #end(long[], long)} a copy is worth nothing. */
@@ -86,5 +100,31 @@ final class Page {
 
     static void end(long[] slots, long version) {
         SLOT.setRelease(slots, VERSION, version + 1);
+    }
+
+    /** Counts {@link #LAST} once more. Needs no version: a copy is a state that was with either number of repeats. */
+    static void repeat(long[] slots) {
+        SLOT.setRelease(slots, REPEATS, slots[REPEATS] + 1);
+    }
+
+    /** Counts repeats in their bucket and in the sum. Their number stays: who goes on with these slots has to clear it. */
+    static void countRepeats(long[] slots, int first) {
+        long times = slots[REPEATS];
+        if (times > 0) {
+            long value = slots[LAST];
+            slots[BUCKETS + Buckets.index(value) - first] += times;
+            long low = times * value;
+            slots[SUM_HIGH] += Math.multiplyHigh(times, value) << 1 | low >>> 63;
+            addToSum(slots, low & Long.MAX_VALUE);
+        }
+    }
+
+    static void addToSum(long[] slots, long value) {
+        long sum = slots[SUM] + value;
+        if (sum < 0) {
+            slots[SUM_HIGH]++;
+            sum &= Long.MAX_VALUE;
+        }
+        slots[SUM] = sum;
     }
 }

@@ -21,9 +21,10 @@ final class Tally {
     long outOfRange;
     long unusable;
 
-    /** Adds all that stands in a page. */
+    /** Adds all that stands in a page, which is final. */
     void add(Page page) {
         long[] slots = page.slots;
+        Page.countRepeats(slots, page.first);
         int low = Page.BUCKETS;
         int high = slots.length;
         while (low < high && slots[low] == 0) {
@@ -46,9 +47,10 @@ final class Tally {
     /**
      * Adds what stands in {@code slots} and did not yet in {@code taken}, where it does from then on.
      *
-     * @param slots those of {@code page}, or a copy that may be longer
+     * @param slots those of {@code page}, if they are final, or a copy that may be longer
      */
     void add(Page page, long[] slots, long[] taken) {
+        Page.countRepeats(slots, page.first);
         int end = page.slots.length;
         int at = Page.BUCKETS;
         // Few buckets have changed: the others are skipped as fast as a machine compares.
@@ -68,7 +70,10 @@ final class Tally {
     }
 
     private void addHead(long[] slots, long[] taken) {
-        addSum(0, slots[Page.SUM] - (taken == null ? 0 : taken[Page.SUM]));
+        long high = slots[Page.SUM_HIGH] - (taken == null ? 0 : taken[Page.SUM_HIGH]);
+        long low = slots[Page.SUM] - (taken == null ? 0 : taken[Page.SUM]);
+        addSum(high >> 1, high << 63);
+        addSum(low >> 63, low);
         outOfRange += slots[Page.OUT_OF_RANGE] - (taken == null ? 0 : taken[Page.OUT_OF_RANGE]);
         unusable += slots[Page.UNUSABLE] - (taken == null ? 0 : taken[Page.UNUSABLE]);
         min = Math.min(min, slots[Page.MIN]);

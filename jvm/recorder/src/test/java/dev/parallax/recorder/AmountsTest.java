@@ -99,6 +99,21 @@ class AmountsTest {
                 durations.total().countsUpTo(-1, 0.0049, 0.005, 0.01, 3_600, Double.POSITIVE_INFINITY));
     }
 
+    /** If this fails, five million answers of a kilobyte or two between two scrapes have lost what 64 bits do not hold. */
+    @Test
+    void sumsOfManyAreExactHoweverRarelyTheyAreRead() {
+        Near near = recorder.near();
+        int records = 6_000_000;
+        for (int n = 0; n < records; n++) {
+            recorder.record(AmountRecorder.SMALL);
+            near.record(AmountRecorder.SMALL);
+        }
+        near.record(7);
+        Amounts amounts = recorder.total();
+        assertEquals(2L * records + 1, amounts.count());
+        assertEquals(2.0 * records * AmountRecorder.SMALL + 7, amounts.sum());
+    }
+
     @Test
     void anIntervalIsTheDifferenceOfTwoTotals() {
         recorder.record(5L);

@@ -1,5 +1,6 @@
 package dev.parallax.recorder;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -9,6 +10,7 @@ import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -42,6 +44,69 @@ class NearTest {
         nearCount.record(-2);
         upDown.increment();
         assertEquals(4, upDown.now());
+    }
+
+    /** Runs of the same, of lengths by chance, with what is recorded otherwise and readings in between. */
+    @Test
+    void whatComesAgainIsCountedEachTime() {
+        SplittableRandom random = new SplittableRandom(5);
+        Near near = amounts.near();
+        AmountRecorder plain = new AmountRecorder();
+        for (int run = 0; run < 2_000; run++) {
+            long amount = random.nextBoolean() ? random.nextInt(4) : random.nextLong(2 * AmountRecorder.SMALL);
+            for (int n = random.nextInt(5); n >= 0; n--) {
+                near.record(amount);
+                plain.record(amount);
+                if (random.nextInt(8) == 0) {
+                    amounts.record(amount + 1);
+                    plain.record(amount + 1);
+                }
+                if (random.nextInt(4) == 0) {
+                    checkSame(plain.total(), amounts.total());
+                }
+            }
+        }
+        checkSame(plain.total(), amounts.total());
+    }
+
+    private static void checkSame(Amounts expected, Amounts seen) {
+        assertEquals(expected.count(), seen.count());
+        assertEquals(expected.sum(), seen.sum());
+        assertEquals(expected.min(), seen.min());
+        assertEquals(expected.max(), seen.max());
+        ExponentialBuckets buckets = expected.exponential(5);
+        assertEquals(buckets.offset(), seen.exponential(5).offset());
+        assertArrayEquals(buckets.counts(), seen.exponential(5).counts());
+    }
+
+    /** If this fails, a scrape beside a busy loop tells a sum that is not of the records it counts. */
+    @Test
+    void whoReadsWhileTheSameComesAgainSeesASumOfWhatItCounts() throws Exception {
+        long[] values = {0, 1, 1_000, AmountRecorder.SMALL};
+        Thread writer = new Thread(() -> {
+            SplittableRandom random = new SplittableRandom(6);
+            Near near = amounts.near();
+            for (int n = 0; n < 20 * RECORDS; ) {
+                long value = values[random.nextInt(values.length)];
+                for (int again = random.nextInt(100); again >= 0; again--, n++) {
+                    near.record(value);
+                }
+            }
+        });
+        writer.start();
+        int readings = 0;
+        do {
+            Amounts total = amounts.total();
+            long[] upTo = total.countsUpTo(0, 1, 1_000, AmountRecorder.SMALL);
+            double sum = 0;
+            for (int i = 1; i < values.length; i++) {
+                sum += (upTo[i] - upTo[i - 1]) * (double) values[i];
+            }
+            assertEquals(sum, total.sum());
+            readings++;
+        } while (writer.isAlive());
+        assertTrue(readings > 1);
+        assertTrue(amounts.total().count() >= 20 * RECORDS);
     }
 
     /** If this fails, an exchange that ends on another thread spoils the counts of the one that began it. */
