@@ -1,8 +1,7 @@
 package dev.parallax.recorder;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.ToLongFunction;
 
 /**
  * Two sums that any number of threads add to, what came and what went: a platform thread in a cell of its own with a load and a
@@ -15,53 +14,17 @@ import java.util.concurrent.atomic.LongAdder;
 final class Sum {
     private static final int CELLS = Integer.highestOneBit(2 * Recorder.OWNED_MAX - 1);
 
-    private final Cell[] cells = new Cell[CELLS];
+    private final SumCell[] cells = new SumCell[CELLS];
     private final LongAdder came = new LongAdder();
     private final LongAdder went = new LongAdder();
 
     /** Never has an owner nor an amount: whoever comes to it is sent to {@link #add}. */
-    private final Cell nobodys = new Cell(0);
-
-    /** What one thread adds up, between empty cache lines wherever a collection moves it. */
-    private final class Cell extends Near {
-        private static final int CAME = 16;
-        private static final int WENT = 17;
-        private static final int LENGTH = 32;
-        private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
-
-        /** Read without order: a thread compares it with itself, and only for itself it is ever stored. */
-        private Thread owner;
-
-        private final long[] slots;
-
-        Cell(int length) {
-            slots = new long[length];
-        }
-
-        @Override
-        public void record(long amount) {
-            if (owner == Thread.currentThread()) {
-                addOwn(amount);
-            } else {
-                Sum.this.add(amount);
-            }
-        }
-
-        /** With release: who sees that one went has to see that it came. */
-        void addOwn(long amount) {
-            int at = amount >= 0 ? CAME : WENT;
-            SLOT.setRelease(slots, at, slots[at] + Math.abs(amount));
-        }
-
-        long sum(int at) {
-            return (long) SLOT.getAcquire(slots, at);
-        }
-    }
+    private final SumCell nobodys = new SumCell.Apart(this);
 
     /** @param amount below zero: so many went */
     void add(long amount) {
         Thread thread = Thread.currentThread();
-        Cell cell = own(thread);
+        SumCell cell = own(thread);
         if (cell != null) {
             cell.addOwn(amount);
         } else if (amount >= 0) {
@@ -72,27 +35,27 @@ final class Sum {
     }
 
     Near near() {
-        Cell cell = own(Thread.currentThread());
+        SumCell cell = own(Thread.currentThread());
         return cell != null ? cell : nobodys;
     }
 
     /** Null where the thread is virtual, or another one has its place. */
-    private Cell own(Thread thread) {
+    private SumCell own(Thread thread) {
         int at = (int) thread.getId() & CELLS - 1;
-        Cell cell = cells[at];
+        SumCell cell = cells[at];
         if (cell != null && cell.owner == thread) {
             return cell;
         }
         return isTaken(cell) || Recorder.isVirtual(thread) ? null : take(at, thread);
     }
 
-    private Cell take(int at, Thread thread) {
+    private SumCell take(int at, Thread thread) {
         synchronized (cells) {
             if (isTaken(cells[at])) {
                 return null;
             }
             if (cells[at] == null) {
-                cells[at] = new Cell(Cell.LENGTH);
+                cells[at] = new SumCell.Apart(this);
             }
             cells[at].owner = thread;
             return cells[at];
@@ -100,7 +63,7 @@ final class Sum {
     }
 
     /** Without the lock, one that is new may seem to have no owner yet. */
-    private static boolean isTaken(Cell cell) {
+    private static boolean isTaken(SumCell cell) {
         Thread owner = cell == null ? null : cell.owner;
         return owner != null && owner.isAlive();
     }
@@ -108,12 +71,12 @@ final class Sum {
     /** All that came before this was called, and some of what comes meanwhile; never less than before. */
     long came() {
         forgetEnded();
-        return came.sum() + sum(Cell.CAME);
+        return came.sum() + sum(SumCell::came);
     }
 
     /** As {@link #came()}. */
     long went() {
-        return went.sum() + sum(Cell.WENT);
+        return went.sum() + sum(SumCell::went);
     }
 
     /**
@@ -122,7 +85,7 @@ final class Sum {
      */
     private void forgetEnded() {
         synchronized (cells) {
-            for (Cell cell : cells) {
+            for (SumCell cell : cells) {
                 if (cell != null && cell.owner != null && !cell.owner.isAlive()) {
                     cell.owner = null;
                 }
@@ -130,11 +93,11 @@ final class Sum {
         }
     }
 
-    private long sum(int at) {
+    private long sum(ToLongFunction<SumCell> part) {
         long sum = 0;
-        for (Cell cell : cells) {
+        for (SumCell cell : cells) {
             if (cell != null) {
-                sum += cell.sum(at);
+                sum += part.applyAsLong(cell);
             }
         }
         return sum;

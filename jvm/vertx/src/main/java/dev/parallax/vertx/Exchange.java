@@ -57,6 +57,10 @@ public final class Exchange {
     private int code;
 
     private final FreeExchanges home;
+
+    /** Of its home, where it is free. */
+    Exchange before;
+
     private String route;
     private int ends;
 

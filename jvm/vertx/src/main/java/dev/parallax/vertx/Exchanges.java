@@ -28,6 +28,7 @@ public final class Exchanges {
     private final Bound<Begun> begun;
     private final Bound<Ended> ended;
     private final Bound<Counter> resets;
+    private final FreeExchanges.ByThread free = new FreeExchanges.ByThread();
 
     private final int remoteAt;
     private final int pathAt;
@@ -159,7 +160,7 @@ public final class Exchanges {
      * @return to be begun
      */
     public Exchange prepare() {
-        Exchange exchange = FreeExchanges.ofThisThread().take();
+        Exchange exchange = free.ofThisThread().take();
         exchange.exchanges = this;
         return exchange;
     }
