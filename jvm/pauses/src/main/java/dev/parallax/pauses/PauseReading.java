@@ -33,15 +33,6 @@ public record PauseReading(long begun, long syncNs, long heldNs) {
     }
 
     /**
-     * {@return this, and what came after it}
-     *
-     * @param difference of a later reading to this one.
-     */
-    public PauseReading plus(final PauseReading difference) {
-        return new PauseReading(begun + difference.begun, syncNs + difference.syncNs, heldNs + difference.heldNs);
-    }
-
-    /**
      * {@return of a difference, whether a pause had begun and was not booked to its end at the later reading}
      * Certain when the earlier reading was not itself in a pause and at most one pause began; of several that began
      * in between only the last can be unbooked, which the counters do not tell.
