@@ -15,8 +15,8 @@ public abstract class Near {
     /**
      * Records in the series.
      *
-     * @param value in ns for a {@link Recorder}, an amount for an {@link AmountRecorder}; for an {@link UpDownCounter} how many
-     *     came, or below zero went. What the series takes for unusable is so here.
+     * @param value in ns for a {@link Recorder}, an amount for an {@link AmountRecorder}; for a {@link Counter} and an {@link
+     *     UpDownCounter} how many came, for the latter below zero went. What the series takes for unusable is so here.
      */
     public abstract void record(long value);
 }

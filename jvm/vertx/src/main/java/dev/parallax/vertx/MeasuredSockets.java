@@ -2,12 +2,18 @@ package dev.parallax.vertx;
 
 import io.vertx.core.net.SocketAddress;
 import io.vertx.core.spi.metrics.NetworkMetrics;
+import io.vertx.core.spi.observability.HttpRequest;
+import io.vertx.core.spi.observability.HttpResponse;
 
 /**
  * Connections of a server or client, those of HTTP too; a version's own class adds the name that this has there. A socket of
  * which nobody was told is none.
  */
 public abstract class MeasuredSockets implements NetworkMetrics<Sockets.Socket> {
+    static {
+        Inlining.allow(SocketAddress.class, HttpRequest.class, HttpResponse.class);
+    }
+
     /** Whose connections these are. */
     protected final Sockets sockets;
 

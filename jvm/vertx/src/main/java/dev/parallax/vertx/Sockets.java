@@ -1,6 +1,7 @@
 package dev.parallax.vertx;
 
 import dev.parallax.recorder.Counter;
+import dev.parallax.recorder.Near;
 import dev.parallax.recorder.UpDownCounter;
 import java.util.List;
 import java.util.Map;
@@ -8,14 +9,14 @@ import java.util.Map;
 /**
  * Connections of one server or client: TCP, and HTTP's.
  *
- * <p>Nothing is kept for a connection: those whose labels are the same share one {@link Socket}. Where the remote address is
+ * <p>Of a connection some thirty bytes are kept: those whose labels are the same share their series. Where the remote address is
  * a label, its text is built for each connection.
  */
 public final class Sockets {
     private final Domain domain;
     private final boolean isServer;
     private final boolean wantsRemote;
-    private final Bound<Socket> sockets;
+    private final Bound<Series> all;
     private final Bound<UpDownCounter> webSockets;
 
     /**
@@ -31,7 +32,7 @@ public final class Sockets {
         Map<Label, String> on = Exchanges.on(this.domain, fixed);
         List<Label> remote = this.domain.on(Label.REMOTE);
         wantsRemote = !remote.isEmpty();
-        sockets = new Bound<>(options.rowsMax(), on, remote, Socket::new);
+        all = new Bound<>(options.rowsMax(), on, remote, Series::new);
         webSockets = new Bound<>(
                 options.rowsMax(),
                 on,
@@ -39,15 +40,15 @@ public final class Sockets {
                 bound -> this.domain.upDown("active.ws.connections", "Number of websockets currently opened", bound));
     }
 
-    /** Connections whose labels are the same. */
-    public final class Socket {
+    /** The series of connections whose labels are the same. */
+    private final class Series {
         private final UpDownCounter active;
         private final Counter read;
         private final Counter written;
         private final Bound<Counter> errors;
         private final String remote;
 
-        private Socket(Map<Label, String> bound) {
+        Series(Map<Label, String> bound) {
             remote = bound.get(Label.REMOTE);
             active = domain.upDown(
                     "active.connections",
@@ -63,7 +64,21 @@ public final class Sockets {
                     domain.rowsMax(),
                     bound,
                     domain.on(Label.CLASS_NAME),
-                    all -> domain.counter("errors", "Number of errors", all));
+                    failed -> domain.counter("errors", "Number of errors", failed));
+        }
+    }
+
+    /** One connection. */
+    public static final class Socket {
+        private final Series series;
+
+        /** As the thread finds them that first told of bytes: mostly a connection has one. */
+        private Near read;
+
+        private Near written;
+
+        private Socket(Series series) {
+            this.series = series;
         }
 
         /**
@@ -72,12 +87,12 @@ public final class Sockets {
          * @return null where it is not wanted
          */
         public String remote() {
-            return remote;
+            return series.remote;
         }
 
         /** It is closed. */
         public void disconnected() {
-            active.decrement();
+            series.active.decrement();
         }
 
         /**
@@ -86,7 +101,12 @@ public final class Sockets {
          * @param bytes how many
          */
         public void read(long bytes) {
-            read.add(bytes);
+            Near near = read;
+            if (near == null) {
+                near = series.read.near();
+                read = near;
+            }
+            near.record(bytes);
         }
 
         /**
@@ -95,7 +115,12 @@ public final class Sockets {
          * @param bytes how many
          */
         public void written(long bytes) {
-            written.add(bytes);
+            Near near = written;
+            if (near == null) {
+                near = series.written.near();
+                written = near;
+            }
+            near.record(bytes);
         }
 
         /**
@@ -104,7 +129,7 @@ public final class Sockets {
          * @param thrown how
          */
         public void failed(Throwable thrown) {
-            errors.get(new String[] {thrown.getClass().getSimpleName()}).increment();
+            series.errors.get(new String[] {thrown.getClass().getSimpleName()}).increment();
         }
     }
 
@@ -124,9 +149,9 @@ public final class Sockets {
      * @return to be told what happens on it
      */
     public Socket connected(String remote) {
-        Socket socket = sockets.get(new String[] {remote});
-        socket.active.increment();
-        return socket;
+        Series series = all.get(new String[] {remote});
+        series.active.increment();
+        return new Socket(series);
     }
 
     /**

@@ -2,6 +2,7 @@ package dev.parallax.vertx50;
 
 import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Client;
+import dev.parallax.vertx.Inlining;
 import dev.parallax.vertx.Label;
 import dev.parallax.vertx.MeasuredDatagrams;
 import dev.parallax.vertx.Pool;
@@ -21,6 +22,8 @@ import io.vertx.core.spi.metrics.HttpServerMetrics;
 import io.vertx.core.spi.metrics.PoolMetrics;
 import io.vertx.core.spi.metrics.TCPMetrics;
 import io.vertx.core.spi.metrics.VertxMetrics;
+import io.vertx.core.spi.observability.HttpRequest;
+import io.vertx.core.spi.observability.HttpResponse;
 import java.util.Map;
 
 /** All that one Vert.x has measured. */
@@ -29,6 +32,7 @@ final class MeasuredVertx implements VertxMetrics {
     private final Pool.Pools pools;
 
     MeasuredVertx(SeriesOptions options) {
+        Inlining.allow(SocketAddress.class, HttpRequest.class, HttpResponse.class);
         this.options = options;
         pools = new Pool.Pools(options);
     }

@@ -3,6 +3,7 @@ package dev.parallax.vertx51;
 import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Client;
 import dev.parallax.vertx.Exchanges;
+import dev.parallax.vertx.Inlining;
 import dev.parallax.vertx.Label;
 import dev.parallax.vertx.MeasuredDatagrams;
 import dev.parallax.vertx.Pool;
@@ -23,6 +24,8 @@ import io.vertx.core.spi.metrics.HttpServerMetrics;
 import io.vertx.core.spi.metrics.PoolMetrics;
 import io.vertx.core.spi.metrics.TransportMetrics;
 import io.vertx.core.spi.metrics.VertxMetrics;
+import io.vertx.core.spi.observability.HttpRequest;
+import io.vertx.core.spi.observability.HttpResponse;
 import java.util.EnumMap;
 import java.util.Map;
 
@@ -32,6 +35,7 @@ final class MeasuredVertx implements VertxMetrics {
     private final Pool.Pools pools;
 
     MeasuredVertx(SeriesOptions options) {
+        Inlining.allow(SocketAddress.class, HttpRequest.class, HttpResponse.class);
         this.options = options;
         pools = new Pool.Pools(options);
     }
