@@ -42,7 +42,7 @@ final class Chain {
         loose = new Link[(int) Math.max(LEAST_LINKS, bytes / STRETCHES / linkBytes)];
     }
 
-    /** By the JVM's own account: how it lays out what is its own affair. */
+    /** By the JVM's own account: how it lays out what is its own affair. Where nobody keeps that account, the least it can be. */
     private long calibrate() {
         ThreadMXBean threads = ManagementFactory.getPlatformMXBean(ThreadMXBean.class);
         long id = Thread.currentThread().getId();
@@ -53,7 +53,7 @@ final class Chain {
         }
         long bytes = threads.getThreadAllocatedBytes(id) - before;
         newest = null;
-        return bytes / TO_CALIBRATE;
+        return Math.max(BALLAST, bytes / TO_CALIBRATE);
     }
 
     long bytes() {

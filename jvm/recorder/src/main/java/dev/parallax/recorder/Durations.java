@@ -49,8 +49,15 @@ public final class Durations implements Distribution {
      * @return seconds, to the 53 bits of a double
      */
     public double sumSeconds() {
-        double low = (tally.sumLow >>> 1) * 2.0 + (tally.sumLow & 1);
-        return (tally.sumHigh * 0x1p64 + low) / 1e9;
+        // By 32 bits at a time, for the quotient of two doubles is not always the whole number that it should be.
+        long whole = 0;
+        long rest = 0;
+        for (long digits : new long[] {tally.sumHigh >>> 32, tally.sumHigh, tally.sumLow >>> 32, tally.sumLow}) {
+            long with = rest << 32 | digits & 0xffff_ffffL;
+            whole = whole << 32 | with / 1_000_000_000;
+            rest = with % 1_000_000_000;
+        }
+        return whole + rest / 1e9;
     }
 
     @Override

@@ -3,7 +3,7 @@ package dev.parallax.recorder;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/** What one thread adds to a {@link Sum}: all of it in one cache line, and none of another's, wherever a collection moves it. */
+/** What one thread adds to a {@link Sum}: 24 bytes, in no cache line with another's wherever a collection moves them. */
 abstract class SumCell extends Before {
     private static final VarHandle CAME;
     private static final VarHandle WENT;

@@ -114,6 +114,21 @@ class AmountsTest {
         assertEquals(2.0 * records * AmountRecorder.SMALL + 7, amounts.sum());
     }
 
+    /** If this fails, sums above nine thousand million are a little off now and then. */
+    @Test
+    void sumsBeyondSixtyFourBitsOfBillionthsAreWhole() {
+        for (int n = 0; n < 10; n++) {
+            recorder.record(AmountRecorder.SMALL);
+        }
+        Amounts sum = recorder.total();
+        long expected = 10L * AmountRecorder.SMALL;
+        for (int n = 0; n < 30; n++) {
+            sum = sum.plus(sum).plus(recorder.total());
+            expected = 2 * expected + 10L * AmountRecorder.SMALL;
+            assertEquals(expected, sum.sum());
+        }
+    }
+
     @Test
     void anIntervalIsTheDifferenceOfTwoTotals() {
         recorder.record(5L);

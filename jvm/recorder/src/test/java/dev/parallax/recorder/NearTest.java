@@ -11,6 +11,7 @@ import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -83,30 +84,32 @@ class NearTest {
     @Test
     void whoReadsWhileTheSameComesAgainSeesASumOfWhatItCounts() throws Exception {
         long[] values = {0, 1, 1_000, AmountRecorder.SMALL};
+        AtomicBoolean isRead = new AtomicBoolean();
         Thread writer = new Thread(() -> {
             SplittableRandom random = new SplittableRandom(6);
             Near near = amounts.near();
-            for (int n = 0; n < 20 * RECORDS; ) {
+            while (!isRead.get()) {
                 long value = values[random.nextInt(values.length)];
-                for (int again = random.nextInt(100); again >= 0; again--, n++) {
+                for (int again = random.nextInt(100); again >= 0; again--) {
                     near.record(value);
                 }
             }
         });
         writer.start();
-        int readings = 0;
-        do {
-            Amounts total = amounts.total();
-            long[] upTo = total.countsUpTo(0, 1, 1_000, AmountRecorder.SMALL);
-            double sum = 0;
-            for (int i = 1; i < values.length; i++) {
-                sum += (upTo[i] - upTo[i - 1]) * (double) values[i];
+        try {
+            for (int reading = 0; reading < 1_000 || amounts.total().count() < RECORDS; reading++) {
+                Amounts total = amounts.total();
+                long[] upTo = total.countsUpTo(0, 1, 1_000, AmountRecorder.SMALL);
+                double sum = 0;
+                for (int i = 1; i < values.length; i++) {
+                    sum += (upTo[i] - upTo[i - 1]) * (double) values[i];
+                }
+                assertEquals(sum, total.sum());
             }
-            assertEquals(sum, total.sum());
-            readings++;
-        } while (writer.isAlive());
-        assertTrue(readings > 1);
-        assertTrue(amounts.total().count() >= 20 * RECORDS);
+        } finally {
+            isRead.set(true);
+        }
+        writer.join();
     }
 
     /** If this fails, an exchange that ends on another thread spoils the counts of the one that began it. */

@@ -35,9 +35,16 @@ final class FreeExchanges {
             return here != null && here.owner == thread ? here : settle(thread, here);
         }
 
+        /** Threads that have ended are not held for longer than until a new one comes. */
         private FreeExchanges settle(Thread thread, FreeExchanges here) {
             FreeExchanges its = OF_THREAD.get();
             if (here == null || !here.owner.isAlive()) {
+                for (int place = 0; place < PLACES; place++) {
+                    FreeExchanges other = places[place];
+                    if (other != null && !other.owner.isAlive()) {
+                        places[place] = null;
+                    }
+                }
                 places[(int) thread.getId() & PLACES - 1] = its;
             }
             return its;
