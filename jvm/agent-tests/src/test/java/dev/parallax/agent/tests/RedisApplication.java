@@ -17,9 +17,11 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.commons.pool2.impl.GenericObjectPool;
 import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.ConnectionFactory;
 import redis.clients.jedis.ConnectionPool;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
@@ -60,7 +62,14 @@ public final class RedisApplication {
             HostAndPort server = new HostAndPort("localhost", port);
             try (ConnectionPool own =
                     new ConnectionPool(server, DefaultJedisClientConfig.builder().build(), config())) {
-                new RedisApplication(new Pool(() -> lent(own.getResource()), own)).runs();
+                new RedisApplication(new Pool(() -> lent(own.getResource(), Connection::close), own)).runs();
+            }
+            return;
+        }
+        if (arguments[0].equals("jedis-plain")) {
+            ConnectionFactory factory = new ConnectionFactory(new HostAndPort("localhost", port));
+            try (GenericObjectPool<Connection> own = new GenericObjectPool<>(factory, config())) {
+                new RedisApplication(new Pool(() -> lent(own.borrowObject(), own::returnObject), own)).runs();
             }
             return;
         }
@@ -92,7 +101,7 @@ public final class RedisApplication {
         return config;
     }
 
-    private static Lent lent(Connection connection) {
+    private static Lent lent(Connection connection, Consumer<Connection> back) {
         return new Lent() {
             @Override
             public void set() {
@@ -102,7 +111,7 @@ public final class RedisApplication {
 
             @Override
             public void giveBack() {
-                connection.close();
+                back.accept(connection);
             }
         };
     }

@@ -25,16 +25,22 @@ class RedisTest {
 
     @Test
     void whoWaitsForAConnectionOfJedisIsToldApartFromWhoUsesOne() throws Exception {
-        checkThatWaitsAreApart("jedis");
+        checkThatWaitsAreApart("jedis", "jedis");
+    }
+
+    /** Up to version 3 Jedis has a plain pool within its own, with a factory of Jedis. */
+    @Test
+    void aPlainPoolWithAFactoryOfJedisIsToldAsJedis() throws Exception {
+        checkThatWaitsAreApart("jedis-plain", "jedis");
     }
 
     @Test
     void whoWaitsForAPooledConnectionOfLettuceIsToldApartFromWhoUsesOne() throws Exception {
-        checkThatWaitsAreApart("lettuce");
+        checkThatWaitsAreApart("lettuce", "lettuce");
     }
 
-    private void checkThatWaitsAreApart(String kind) throws Exception {
-        String pool = "-" + kind + "-orders";
+    private void checkThatWaitsAreApart(String kind, String library) throws Exception {
+        String pool = "-" + library + "-orders";
         Path record = folder.resolve("record");
         List<Use> uses = run(kind, record, 2);
         assertEquals(6, uses.size());

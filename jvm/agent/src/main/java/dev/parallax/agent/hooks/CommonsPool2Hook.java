@@ -124,11 +124,15 @@ public final class CommonsPool2Hook implements Hook {
 
     private Watched watched(GenericObjectPool<?> pool) {
         String kind = kind(pool.getClass());
+        if (kind == null) {
+            // Up to version 3 a pool of Jedis contains a plain one.
+            kind = kind(pool.getFactory().getClass());
+        }
         RedisPool figures = kind == null ? null : new RedisPool(kind + "-" + name(pool), Series.DB_WAIT_APART);
         return new Watched(figures, new WeakReference<>(pool));
     }
 
-    /** Of the library that the pool's class is of; null for one of neither. */
+    /** Of the library that the class of a pool or its factory is of; null for one of neither. */
     private static String kind(Class<?> type) {
         for (Class<?> one = type; one != null; one = one.getSuperclass()) {
             if (one.getName().startsWith("redis.clients.jedis.")) {

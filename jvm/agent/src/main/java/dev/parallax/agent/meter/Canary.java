@@ -16,6 +16,7 @@ final class Canary implements Runnable {
     private final Consumer<Raw> hiccups;
     private final Recorder lateness = new Recorder();
     private volatile boolean isOver;
+    private Thread thread;
 
     private Canary(long apartNs, PauseClock pauses, Consumer<Raw> hiccups) {
         this.apartNs = apartNs;
@@ -30,17 +31,22 @@ final class Canary implements Runnable {
             // Since JDK 21; as a preview before that it throws.
             MethodHandle start = MethodHandles.publicLookup()
                     .findStatic(Thread.class, "startVirtualThread", MethodType.methodType(Thread.class, Runnable.class));
-            start.invoke((Runnable) canary);
+            canary.thread = (Thread) start.invoke((Runnable) canary);
             return Optional.of(canary);
         } catch (Throwable absent) {
             return Optional.empty();
         }
     }
 
+    Thread thread() {
+        return thread;
+    }
+
     Recorder lateness() {
         return lateness;
     }
 
+    /** It ends as soon as its thread is unparked, and tells the hiccup that waits then. */
     void end() {
         isOver = true;
     }
@@ -50,19 +56,22 @@ final class Canary implements Runnable {
         // As the meter does: to load what a look needs is no hiccup.
         new Ticks(1).take(System.nanoTime() + 1, new Recorder());
         Bookings bookings = new Bookings(pauses.read(), hiccups);
-        Ticks ticks = new Ticks(apartNs);
+        Ticks ticks = new Ticks(apartNs, () -> isOver);
         while (!isOver) {
             long dueNs = ticks.dueNs();
             long awakeNs = ticks.await();
+            if (awakeNs - dueNs < 0) {
+                break;
+            }
             PauseReading paused = pauses.read();
             ticks.take(awakeNs, lateness);
             if (awakeNs - dueNs >= Meter.LEAST_NS) {
                 bookings.late(paused, hiccup(dueNs, awakeNs));
             } else {
-                bookings.onTime(paused);
+                bookings.onTime(paused, awakeNs);
             }
         }
-        bookings.end(pauses.read());
+        bookings.end(pauses.read(), System.nanoTime());
     }
 
     private static Raw hiccup(long dueNs, long awakeNs) {

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
 
 /** The meters of this JVM, what they know, and what came of it. */
 public final class Hiccups implements Source {
@@ -175,14 +176,20 @@ public final class Hiccups implements Source {
     public void finish() {
         meter.end();
         canary.ifPresent(Canary::end);
+        await(meterThread);
+        canary.ifPresent(bird -> await(bird.thread()));
+        verdicts.judge(true);
+        companion.ifPresent(Companion::end);
+    }
+
+    /** Each tells its last hiccup as it ends. One that has no CPU, or no carrier, is not waited for long. */
+    private static void await(Thread looking) {
+        LockSupport.unpark(looking);
         try {
-            // It tells a hiccup at the look after it.
-            meterThread.join(END_MS);
+            looking.join(END_MS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        verdicts.judge(true);
-        companion.ifPresent(Companion::end);
     }
 
     @Override

@@ -62,6 +62,7 @@ final class Meter implements Runnable {
         return lateness;
     }
 
+    /** It ends as soon as its thread is unparked, and tells the hiccup that waits then. */
     void end() {
         isOver = true;
     }
@@ -114,20 +115,23 @@ final class Meter implements Runnable {
             Before before = new Before(accounts);
             warmUp(before);
             Bookings bookings = new Bookings(pauses.read(), hiccups);
-            Ticks ticks = new Ticks(apartNs);
+            Ticks ticks = new Ticks(apartNs, () -> isOver);
             while (!isOver) {
                 look(ticks, lateness, before, bookings);
             }
-            bookings.end(pauses.read());
+            bookings.end(pauses.read(), System.nanoTime());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    /** Waits for the next look, and sees how late it is. */
+    /** Waits for the next look, and sees how late it is. Does nothing where all is over before it is due. */
     private void look(Ticks ticks, Recorder lateness, Before before, Bookings bookings) {
         long dueNs = ticks.dueNs();
         long awakeNs = ticks.await();
+        if (awakeNs - dueNs < 0) {
+            return;
+        }
         probe = new byte[PROBE_BYTES];
         long endNs = System.nanoTime();
         PauseReading paused = pauses.read();
@@ -136,7 +140,7 @@ final class Meter implements Runnable {
             // To look for causes takes a tenth of the time between two looks; what it takes longer is a hiccup again.
             bookings.late(paused, explain(before, dueNs, awakeNs, endNs));
         } else {
-            bookings.onTime(paused);
+            bookings.onTime(paused, endNs);
             usualNs += (Math.min(endNs - dueNs, USUAL_MOST_NS) - usualNs) / USUAL_OF;
             before.read(endNs);
         }

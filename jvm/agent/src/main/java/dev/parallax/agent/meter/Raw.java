@@ -8,7 +8,7 @@ package dev.parallax.agent.meter;
  * @param endNs when the thread was back, and had its memory
  * @param allocationNs how much of it was the wait for memory, safepoints within included
  * @param timerNs how late looks were of late where there was no hiccup
- * @param safepointNs how long of it all threads were stopped
+ * @param safepointNs how long of it all threads were stopped, by the JVM's counters, as {@link Bookings} divides what they grew
  * @param runQueueNs how long of it the thread was ready and had no CPU; 0 where the host does not tell, as the next two
  * @param throttledNs how long the control group was out of quota since the look before, summed over CPUs
  * @param stolenNs what the hypervisor took since the look before, summed over CPUs

@@ -2,14 +2,22 @@ package dev.parallax.agent.meter;
 
 import dev.parallax.recorder.Recorder;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /** Moments at which somebody is to look at the clock, a fixed time apart. One thread. */
 final class Ticks {
     private final long apartNs;
+    private final BooleanSupplier isOver;
     private long dueNs;
 
     Ticks(long apartNs) {
+        this(apartNs, () -> false);
+    }
+
+    /** @param isOver whether to wait no more; to be asked at once, this thread has to be unparked */
+    Ticks(long apartNs, BooleanSupplier isOver) {
         this.apartNs = apartNs;
+        this.isOver = isOver;
         dueNs = System.nanoTime() + apartNs;
     }
 
@@ -17,10 +25,10 @@ final class Ticks {
         return dueNs;
     }
 
-    /** Waits for the next one. Returns when it is, or was. */
+    /** Waits for the next one. Returns when it is, or was, and before it only where all is over. */
     long await() {
         long nowNs = System.nanoTime();
-        while (nowNs - dueNs < 0) {
+        while (nowNs - dueNs < 0 && !isOver.getAsBoolean()) {
             LockSupport.parkNanos(dueNs - nowNs);
             nowNs = System.nanoTime();
             if (Thread.interrupted() && nowNs - dueNs < 0) {

@@ -128,7 +128,10 @@ final class Verdicts {
         return division.end(Cause.UNEXPLAINED);
     }
 
-    /** Either is exact; the counters may lack the end of a pause, and the flight recorder may not be there. */
+    /**
+     * The flight recorder's spans are exact, but it may not be there, or be late; the counters lose nothing, but at two late
+     * looks in a row may give one what is the other's.
+     */
     private long safepointNs(Raw raw) {
         return Math.max(raw.safepointNs(), told.pauses.coveredNs(raw.beginNs(), raw.endNs()));
     }

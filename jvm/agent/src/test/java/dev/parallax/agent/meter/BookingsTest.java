@@ -17,7 +17,11 @@ class BookingsTest {
     private final Bookings bookings = new Bookings(START, told::add);
 
     private static Raw hiccup(long beginMs, long endMs) {
-        return new Raw(false, beginMs * MS, endMs * MS, 0, 0, 0, 0, 0, 0);
+        return hiccup(beginMs, endMs, 0);
+    }
+
+    private static Raw hiccup(long beginMs, long endMs, long runQueueMs) {
+        return new Raw(false, beginMs * MS, endMs * MS, 0, 0, 0, runQueueMs * MS, 0, 0);
     }
 
     private static PauseReading after(PauseReading before, long pauses, long ms) {
@@ -38,9 +42,9 @@ class BookingsTest {
     void aPauseThatIsBookedLateIsToldWhenItIs() {
         PauseReading begun = after(START, 1, 0);
         bookings.late(begun, hiccup(0, 10));
-        bookings.onTime(begun);
+        bookings.onTime(begun, 11 * MS);
         assertEquals(List.of(), toldMs());
-        bookings.onTime(after(START, 1, 10));
+        bookings.onTime(after(START, 1, 10), 12 * MS);
         assertEquals(List.of(10L), toldMs());
     }
 
@@ -48,8 +52,8 @@ class BookingsTest {
     void aPauseThatIsNeverBookedIsToldAllTheSame() {
         PauseReading begun = after(START, 1, 0);
         bookings.late(begun, hiccup(0, 10));
-        for (int n = 0; n < 100; n++) {
-            bookings.onTime(begun);
+        for (int ms = 11; ms < 100; ms++) {
+            bookings.onTime(begun, ms * MS);
         }
         assertEquals(List.of(0L), toldMs());
     }
@@ -60,22 +64,63 @@ class BookingsTest {
         // The second is booked when the first one's hiccup is looked into, and begins only then.
         bookings.late(after(START, 1, 0), hiccup(0, 10));
         bookings.late(after(START, 2, 10 + 200), hiccup(11, 211));
-        bookings.onTime(after(START, 2, 10 + 200));
+        bookings.onTime(after(START, 2, 10 + 200), 212 * MS);
         assertEquals(List.of(10L, 200L), toldMs());
+    }
+
+    /** If this fails, who waited for a CPU is told to have waited for the collection that came next. */
+    @Test
+    void whatHadAShortPauseHasNothingOfTheNextOne() {
+        bookings.late(after(START, 1, 1), hiccup(0, 10, 9));
+        bookings.late(after(START, 2, 1 + 10), hiccup(11, 21));
+        bookings.onTime(after(START, 2, 1 + 10), 25 * MS);
+        assertEquals(List.of(1L, 10L), toldMs());
+    }
+
+    @Test
+    void whatHadAShortPauseHasNothingOfOneThatMadeNoLookLate() {
+        bookings.late(after(START, 1, 1), hiccup(0, 10, 9));
+        bookings.onTime(after(START, 2, 1 + 1), 11 * MS);
+        assertEquals(List.of(1L), toldMs());
+    }
+
+    @Test
+    void theEndOfTheSecondPauseInAHiccupIsItsOwnIfNoOtherBegan() {
+        bookings.late(after(START, 2, 1), hiccup(0, 10));
+        bookings.late(after(START, 2, 1 + 8), hiccup(11, 21));
+        bookings.onTime(after(START, 2, 1 + 8), 25 * MS);
+        assertEquals(List.of(9L, 0L), toldMs());
+    }
+
+    /** More is booked than the time since can hold. */
+    @Test
+    void theEndOfTheSecondPauseInAHiccupIsItsOwnIfItCannotBeTheNextOnes() {
+        bookings.late(after(START, 2, 1), hiccup(0, 100, 99));
+        bookings.late(after(START, 3, 1 + 90 + 10), hiccup(101, 111));
+        bookings.onTime(after(START, 3, 1 + 90 + 10), 115 * MS);
+        assertEquals(List.of(90L, 10L), toldMs());
+    }
+
+    /** Looks may be as far apart as a second. */
+    @Test
+    void withCoarseLooksTheFirstOneAfterAHiccupDecides() {
+        bookings.late(after(START, 1, 0), hiccup(1000, 1010));
+        bookings.onTime(after(START, 1, 0), 2000 * MS);
+        assertEquals(List.of(0L), toldMs());
     }
 
     @Test
     void whatIsNoPauseHasNothingOfTheNextOne() {
         bookings.late(START, hiccup(0, 50));
         bookings.late(after(START, 1, 20), hiccup(51, 71));
-        bookings.onTime(after(START, 1, 20));
+        bookings.onTime(after(START, 1, 20), 72 * MS);
         assertEquals(List.of(0L, 20L), toldMs());
     }
 
     @Test
     void theLastOneIsToldAtTheEnd() {
         bookings.late(after(START, 1, 30), hiccup(0, 30));
-        bookings.end(after(START, 1, 30));
+        bookings.end(after(START, 1, 30), 30 * MS);
         assertEquals(List.of(30L), toldMs());
     }
 
@@ -125,7 +170,7 @@ class BookingsTest {
                 if (nowNs - dueNs >= Meter.LEAST_NS) {
                     bookings.late(reading(nowNs), new Raw(false, dueNs, nowNs, 0, 0, 0, 0, 0, 0));
                 } else {
-                    bookings.onTime(reading(nowNs));
+                    bookings.onTime(reading(nowNs), nowNs);
                 }
                 dueNs += (nowNs - dueNs) / MS * MS + MS;
                 nowNs += 50_000;
