@@ -148,7 +148,9 @@ class MeasuredDataSourceTest {
     @Test
     void theTestOfAConnectionIsNoWait() throws Exception {
         System.setProperty("com.zaxxer.hikari.aliveBypassWindowMs", "-1");
-        try (MeasuredDataSource pool = new MeasuredDataSource(config(1))) {
+        HikariConfig config = config(1);
+        config.setConnectionTimeout(PATIENCE_MS);
+        try (MeasuredDataSource pool = new MeasuredDataSource(config)) {
             pool.getConnection().close();
             driver.testMs = 40;
             for (int trial = 0; trial < TRIALS; trial++) {
