@@ -34,6 +34,9 @@ public class MeasuredDataSource extends HikariDataSource {
 
     private final PoolMetrics metrics;
 
+    /** Set on a thread that may start the pool, which asks this for its configuration then: others are the application. */
+    private final ThreadLocal<Boolean> isStarting = ThreadLocal.withInitial(() -> false);
+
     /** What the application configured, where the pool was given ours. Null where it configured none. */
     private volatile DataSource source;
 
@@ -78,7 +81,17 @@ public class MeasuredDataSource extends HikariDataSource {
             prepare();
         }
         boolean isSuspendable = hasStarted && isAllowPoolSuspension();
-        return Borrow.measured(metrics, isSuspendable, this::hasStarted, super::getConnection, this::isClosed);
+        Borrow.Loan loan = hasStarted ? super::getConnection : this::startAndBorrow;
+        return Borrow.measured(metrics, isSuspendable, this::hasStarted, loan, this::isClosed);
+    }
+
+    private Connection startAndBorrow() throws SQLException {
+        isStarting.set(true);
+        try {
+            return super.getConnection();
+        } finally {
+            isStarting.remove();
+        }
     }
 
     private boolean hasStarted() {
@@ -113,9 +126,20 @@ public class MeasuredDataSource extends HikariDataSource {
         return isPoolAsking() ? super.getDataSource() : source;
     }
 
-    /** While it starts. */
+    /** Without a tracker nothing of ours is there that could be told. */
     private boolean isPoolAsking() {
-        return tracker == null || !hasStarted();
+        return tracker == null || isStarting.get() && !hasStarted();
+    }
+
+    /** The application may set another one after a start that failed. */
+    @Override
+    public void setDataSource(DataSource source) {
+        if (tracker == null) {
+            super.setDataSource(source);
+        } else {
+            super.setDataSource(source == null ? null : DriverSource.of(source, metrics));
+            this.source = source;
+        }
     }
 
     /** The application's own: nothing of this pool is in another that is made of it. */
@@ -153,10 +177,14 @@ public class MeasuredDataSource extends HikariDataSource {
         }
     }
 
-    /** The first caller of a pool that its setters have configured. */
+    /**
+     * The first caller of a pool that its setters have configured. What may throw comes first: the next caller finds either
+     * nothing or all of it done.
+     */
     private synchronized void prepare() {
         if (tracker == null) {
             validate();
+            DataSource measured = measured(this, metrics);
             Tracker ours = new Tracker(
                     metrics, factoryOf(this, super.getMetricsTrackerFactory()), LentConnection::isBack);
             source = getDataSource();
@@ -165,7 +193,7 @@ public class MeasuredDataSource extends HikariDataSource {
                 super.setMetricRegistry(null);
             }
             super.setMetricsTrackerFactory(ours);
-            setDataSource(measured(this, metrics));
+            super.setDataSource(measured);
             tracker = ours;
         }
     }

@@ -3,6 +3,7 @@ package dev.parallax.hikaricp;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -10,9 +11,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.codahale.metrics.MetricRegistry;
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariPoolMXBean;
+import com.zaxxer.hikari.util.Credentials;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.sql.SQLTransientConnectionException;
+import java.sql.Statement;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.h2.jdbc.JdbcConnection;
@@ -148,6 +152,61 @@ class PoolBehaviourTest {
         raw(lazy);
         assertEquals(1, lazy.metrics().uses().total().count());
         lazy.close();
+    }
+
+    /** If this fails, an application whose database was down finds our objects where it put its own. */
+    @Test
+    void afterAStartThatFailedTheApplicationsObjectsAreThere() throws Exception {
+        MetricRegistry registry = new MetricRegistry();
+        PlantedDriver other = new PlantedDriver();
+        driver.isDown = true;
+        try (MeasuredDataSource lazy = new MeasuredDataSource()) {
+            lazy.setDataSource(driver);
+            lazy.setMetricRegistry(registry);
+            lazy.setPoolName("planted");
+            assertThrows(SQLException.class, lazy::getConnection);
+            assertSame(driver, lazy.getDataSource());
+            assertSame(registry, lazy.getMetricRegistry());
+            assertNull(lazy.getMetricsTrackerFactory());
+            lazy.setDataSource(other);
+            assertSame(other, lazy.getDataSource());
+            raw(lazy);
+            assertSame(other, lazy.getDataSource());
+            assertSame(registry, lazy.getMetricRegistry());
+            assertTrue(lazy.metrics().creations().total().count() >= 1);
+            assertEquals(1, lazy.metrics().uses().total().count());
+            assertEquals(1, registry.timer("planted.pool.Wait").getCount());
+        }
+    }
+
+    /** If this fails, what the first caller left half done is taken for the application's by the second. */
+    @Test
+    void credentialsThatAreNotThereAtFirstLeaveNothingBehind() throws Exception {
+        MetricRegistry registry = new MetricRegistry();
+        AtomicInteger asked = new AtomicInteger();
+        try (MeasuredDataSource lazy = new MeasuredDataSource()) {
+            lazy.setJdbcUrl("jdbc:h2:mem:");
+            lazy.setMaximumPoolSize(1);
+            lazy.setMetricRegistry(registry);
+            lazy.setPoolName("planted");
+            lazy.setCredentialsProvider(() -> {
+                if (asked.getAndIncrement() == 0) {
+                    throw new IllegalStateException("planted: no credentials yet");
+                }
+                return Credentials.of("sa", "");
+            });
+            assertThrows(IllegalStateException.class, lazy::getConnection);
+            assertSame(registry, lazy.getMetricRegistry());
+            try (Connection lent = lazy.getConnection();
+                    Statement statement = lent.createStatement()) {
+                statement.getConnection().close();
+            }
+            assertSame(registry, lazy.getMetricRegistry());
+            assertNull(lazy.getMetricsTrackerFactory());
+            assertNull(lazy.getDataSource());
+            assertEquals(1, lazy.metrics().unseenUses());
+            assertEquals(1, registry.histogram("planted.pool.Usage").getCount());
+        }
     }
 
     @Test

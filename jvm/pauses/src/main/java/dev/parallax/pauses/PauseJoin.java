@@ -16,8 +16,11 @@ import java.util.TreeMap;
  * of all its pauses when its collection is over.
  */
 final class PauseJoin {
-    /** Far more than a second can hold; a stream that tells beginnings and no ends would fill the memory. */
-    private static final int MOST_PENDING = 100_000;
+    /**
+     * Over 1,600 a second for a minute, more than a JVM stops that gets anything done. When a collection takes longer, or
+     * beginnings are told and no ends, waiting on would fill the memory.
+     */
+    static final int MOST_PENDING = 100_000;
 
     /** What collectors that work beside the application stop it for; HotSpot names their operations so. */
     private static final List<String> BESIDE = List.of("Z", "X", "Shenandoah", "G1Concurrent", "G1Pause");
@@ -110,6 +113,24 @@ final class PauseJoin {
      * To be called when every event up to some instant has been told, which is when the stream flushes.
      */
     List<Pause> takeEnded(final long nowNs) {
+        final List<Pause> ended = take(nowNs);
+        if (byId.size() > MOST_PENDING) {
+            ended.addAll(takeWhole());
+        }
+        if (byId.size() > MOST_PENDING) {
+            dropped += byId.size();
+            byId.clear();
+        }
+        forgetWhatIsPast(nowNs);
+        return ended;
+    }
+
+    /** The pauses that have ended, in their order, without the collections that were not told yet. */
+    List<Pause> takeWhole() {
+        return take(Long.MAX_VALUE);
+    }
+
+    private List<Pause> take(final long nowNs) {
         final List<Pause> ended = new ArrayList<>();
         final Long last = lastEnded();
         while (last != null && !byId.isEmpty() && byId.firstKey() <= last) {
@@ -123,7 +144,6 @@ final class PauseJoin {
             }
             byId.pollFirstEntry();
         }
-        forgetWhatIsPast(nowNs);
         return ended;
     }
 
@@ -183,10 +203,6 @@ final class PauseJoin {
 
     /** A pause that is not told yet keeps what may belong to it, and so does one whose own events are still to come. */
     private void forgetWhatIsPast(final long nowNs) {
-        if (byId.size() > MOST_PENDING) {
-            dropped += byId.size();
-            byId.clear();
-        }
         final long pastNs = Math.min(nowNs - patienceNs, firstBeginNs());
         phases.removeIf(phase -> phase.span.endNs < pastNs);
         latencies.removeIf(latency -> latency.span.endNs < pastNs);

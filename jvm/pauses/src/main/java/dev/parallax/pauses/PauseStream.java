@@ -2,9 +2,11 @@ package dev.parallax.pauses;
 
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import jdk.jfr.Event;
 import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
@@ -37,6 +39,7 @@ public final class PauseStream implements AutoCloseable {
     private final RecordingStream recording;
     private final Listener listener;
     private final PauseJoin join;
+    private final Thread thread = new Thread(this::run, "parallax-pause-stream");
     private Optional<ClockPair.Reading> pair = Optional.empty();
     private long droppedTold;
     /** Called by the recorder's own thread: what the thread of a stream emits itself, the recorder leaves out. */
@@ -111,7 +114,6 @@ public final class PauseStream implements AutoCloseable {
 
     /** Not {@code startAsync}: the thread of that is no daemon and would keep an application from ending. */
     private void startThread() {
-        final Thread thread = new Thread(this::run, "parallax-pause-stream");
         thread.setDaemon(true);
         thread.start();
     }
@@ -121,6 +123,11 @@ public final class PauseStream implements AutoCloseable {
             recording.start();
         } catch (final RuntimeException e) {
             listener.failed("the flight recorder ended: " + e);
+        }
+        try {
+            tellWith(join::takeWhole);
+        } catch (final RuntimeException e) {
+            listener.failed("the last pauses were not told: " + e);
         }
     }
 
@@ -163,8 +170,12 @@ public final class PauseStream implements AutoCloseable {
     }
 
     private void flush() {
+        tellWith(() -> join.takeEnded(System.nanoTime() - pair.orElseThrow().aheadNs()));
+    }
+
+    private void tellWith(final Supplier<List<Pause>> take) {
         if (pair.isPresent()) {
-            join.takeEnded(System.nanoTime() - pair.get().aheadNs()).forEach(this::tell);
+            take.get().forEach(this::tell);
             if (join.dropped() > droppedTold) {
                 listener.failed((join.dropped() - droppedTold) + " pauses were told in part only, and are left out");
                 droppedTold = join.dropped();
@@ -210,11 +221,22 @@ public final class PauseStream implements AutoCloseable {
         return name == null ? "" : name;
     }
 
-    /** Ends the recording. What was not told yet, up to a second, is not told any more. */
+    /**
+     * Ends the recording. Pauses that wait for their collections are told without; those of the last second, which the
+     * recorder did not hand over yet, are not told any more. When this returns the listener is not called again, unless it
+     * is the listener that closes, or the closing thread is interrupted.
+     */
     @Override
     public void close() {
         FlightRecorder.removePeriodicEvent(pairing);
         recording.close();
+        if (Thread.currentThread() != thread) {
+            try {
+                thread.join();
+            } catch (final InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     /**

@@ -109,6 +109,46 @@ final class PauseJoinTest {
         assertEquals(List.of("7 -", "8 -"), told(500));
     }
 
+    /** If this fails, closing a stream loses a minute of pauses. */
+    @Test
+    void when_nothing_more_comes_whole_pauses_are_told_without_the_collections_that_did_not() {
+        safepoint(7, 100, "ZMarkStartYoung");
+        safepoint(8, 300, "ThreadDump");
+        join.begin(9, new Span(500, 520));
+        assertEquals(List.of(), told(1_000));
+        assertEquals(List.of("7 -", "8 -"), texts(join.takeWhole()));
+        assertEquals(0, join.dropped(), "the last has not ended, which is no fault of the recorder");
+    }
+
+    /** If this fails, an application that stops often has its pauses counted and not told. */
+    @Test
+    void when_too_many_wait_whole_pauses_are_told_and_others_wait_for_their_ends() {
+        safepoint(0, 100, "ZMarkStartYoung");
+        join.begin(1, new Span(250, 260));
+        for (int id = 2; id < PauseJoin.MOST_PENDING; id++) {
+            safepoint(id, 300 + id, "ThreadDump");
+        }
+        final int open = PauseJoin.MOST_PENDING;
+        assertEquals(List.of(), told(1_000));
+        join.begin(open, new Span(200_000, 200_020));
+        assertEquals(PauseJoin.MOST_PENDING - 1, join.takeEnded(1_000).size());
+        assertEquals(1, join.dropped(), "the one whose end was not told");
+        join.end(open, new Span(200_090, 200_100));
+        assertEquals(List.of(open + " -"), told(200_200));
+    }
+
+    @Test
+    void when_too_many_are_told_in_part_only_they_are_counted_and_forgotten() {
+        for (int id = 0; id <= PauseJoin.MOST_PENDING; id++) {
+            join.begin(id, new Span(100 + id, 120 + id));
+        }
+        assertEquals(List.of(), told(1_000));
+        assertEquals(PauseJoin.MOST_PENDING + 1, join.dropped());
+        safepoint(PauseJoin.MOST_PENDING + 1, 300_000, "ThreadDump");
+        assertEquals(1, told(300_500).size());
+        assertEquals(PauseJoin.MOST_PENDING + 1, join.dropped());
+    }
+
     private void safepoint(final long id, final long beginNs, final String operation) {
         join.begin(id, new Span(beginNs, beginNs + 20));
         join.operation(id, operation);
@@ -120,7 +160,11 @@ final class PauseJoinTest {
     }
 
     private List<String> told(final long nowNs) {
-        return join.takeEnded(nowNs).stream()
+        return texts(join.takeEnded(nowNs));
+    }
+
+    private static List<String> texts(final List<Pause> pauses) {
+        return pauses.stream()
             .map(pause -> pause.safepointId() + " " + pause.collection().orElse("-")).toList();
     }
 }
