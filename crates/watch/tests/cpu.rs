@@ -25,11 +25,25 @@ struct Burner {
 
 impl Burner {
     fn start() -> Burner {
+        Burner::start_by(Command::new(Burner::path()))
+    }
+
+    /// Nobody takes its CPU: while others have it, the kernel works for the burner in between, in a mode that it does not
+    /// know of.
+    fn start_undisturbed() -> Burner {
+        let mut command = Command::new("chrt");
+        command.args(["--fifo", "1"]).arg(Burner::path());
+        Burner::start_by(command)
+    }
+
+    fn path() -> PathBuf {
         let path = std::env::current_exe().unwrap().parent().unwrap().join("../examples/burner");
-        let mut child =
-            Command::new(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap_or_else(|e| {
-                panic!("{}: {e}; `cargo build -p host --examples` makes it", path.display())
-            });
+        assert!(path.exists(), "{} is not there; `cargo build -p host --examples` makes it", path.display());
+        path
+    }
+
+    fn start_by(mut command: Command) -> Burner {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (orders, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let group = Group::around(child.id());
         let mut burner = Burner { child, orders, answers, told: [0; 3], group };
@@ -98,7 +112,7 @@ fn at_rest(clocks: &mut ThreadClocks, pid: u32) -> (Boundaries, usize) {
 }
 
 fn trial(orders: &[&str]) -> Trial {
-    let mut burner = Burner::start();
+    let mut burner = Burner::start_undisturbed();
     let pid = burner.child.id();
     let mut clocks = ThreadClocks::start(&Watched::Pids(vec![pid])).unwrap();
     let (told, ticks, booked) = (burner.told, burner.ticks(), burner.group.booked());
@@ -124,11 +138,12 @@ fn trial(orders: &[&str]) -> Trial {
 }
 
 impl Trial {
-    /// In the share of the whole. What the burner did between its two modes, and to start threads, may lie in either.
+    /// In the share of the whole. What the burner did between its two modes, and to start threads, may lie in either;
+    /// interrupts are in its own clock too, and it does not know in which mode they met it.
     fn split_is_off_by(&self) -> f64 {
         let [total, user, system] = self.truth;
-        let seen = self.seen.user.0;
-        (user.saturating_sub(seen) + seen.saturating_sub(total - system)) as f64 / total as f64
+        let (seen, interrupt) = (self.seen.user.0, self.seen.interrupt.0);
+        (user.saturating_sub(seen + interrupt) + seen.saturating_sub(total - system)) as f64 / total as f64
     }
 
     fn proc_is_off_by(&self) -> f64 {

@@ -45,10 +45,13 @@ impl Trial {
         Trial { run, truth }
     }
 
-    /// `wait` less the server's own time until its call had returned.
+    /// How far `wait` lies from the server's own time, which is known up to the length of a call: the answer left after
+    /// that had begun and before it had returned.
     fn error(&self, per_mille: u64) -> i128 {
-        let said = quantile(self.run.phase(Phase::Wait), per_mille);
-        i128::from(said.0) - i128::from(self.truth.response.at(per_mille))
+        let said = i128::from(quantile(self.run.phase(Phase::Wait), per_mille).0);
+        let [began, returned] =
+            [&self.truth.handed, &self.truth.response].map(|own| own.at(per_mille).into());
+        said - said.clamp(began, returned)
     }
 }
 
