@@ -138,12 +138,11 @@ fn trial(orders: &[&str]) -> Trial {
 }
 
 impl Trial {
-    /// In the share of the whole. What the burner did between its two modes, and to start threads, may lie in either;
-    /// interrupts are in its own clock too, and it does not know in which mode they met it.
+    /// In the share of the whole. What the burner did between its two modes, and to start threads, may lie in either.
     fn split_is_off_by(&self) -> f64 {
         let [total, user, system] = self.truth;
-        let (seen, interrupt) = (self.seen.user.0, self.seen.interrupt.0);
-        (user.saturating_sub(seen + interrupt) + seen.saturating_sub(total - system)) as f64 / total as f64
+        let seen = self.seen.user.0;
+        (user.saturating_sub(seen) + seen.saturating_sub(total - system)) as f64 / total as f64
     }
 
     fn proc_is_off_by(&self) -> f64 {
