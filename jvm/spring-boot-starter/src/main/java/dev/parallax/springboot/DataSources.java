@@ -6,6 +6,7 @@ import dev.parallax.hikaricp.MeasuredPool;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Map;
+import org.springframework.aop.scope.ScopedProxyUtils;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.beans.factory.config.DestructionAwareBeanPostProcessor;
@@ -28,10 +29,14 @@ final class DataSources extends MeasuringPostProcessor implements DestructionAwa
     }
 
     @Override
-    Object measured(Object bean, String name) {
-        if (!(bean instanceof HikariDataSource source) || source.isClosed() || isOneOfMany(name)) {
+    Object measured(Object bean, String beanName) {
+        if (!(bean instanceof HikariDataSource source) || source.isClosed() || isOneOfMany(beanName)) {
             return bean;
         }
+        // Of a scope with proxies: the name that the application gave is the proxy's.
+        String name = ScopedProxyUtils.isScopedTarget(beanName)
+                ? ScopedProxyUtils.getOriginalBeanName(beanName)
+                : beanName;
         if (bean instanceof MeasuredDataSource measured) {
             pools.getObject().add(name, source.getPoolName(), measured.metrics());
             return bean;

@@ -12,11 +12,17 @@ import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
 import dev.parallax.hikaricp.MeasuredDataSource;
 import dev.parallax.hikaricp.PoolMetrics;
+import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Durations;
+import dev.parallax.recorder.Family;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutorService;
@@ -28,10 +34,13 @@ import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.springframework.beans.factory.ObjectFactory;
+import org.springframework.beans.factory.config.CustomScopeConfigurer;
 import org.springframework.context.ConfigurableApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Scope;
+import org.springframework.context.annotation.ScopedProxyMode;
 import org.springframework.jdbc.core.JdbcTemplate;
 
 /** Data sources of every kind, each with a pool of one, of H2 with a password. */
@@ -154,6 +163,83 @@ class DataSourcesTest {
             HikariDataSource kept = new HikariDataSource();
             config("kept").copyStateTo(kept);
             return kept;
+        }
+    }
+
+    /** If this fails, each refresh of its scope holds one more pool that is closed, and shows it. */
+    @Test
+    void ofABeanThatIsMadeAnewTheLastIsShown() throws Exception {
+        Anew.made = new Refreshed();
+        try (ConfigurableApplicationContext service = Service.start(Anew.class)) {
+            Catalog catalog = service.getBean(Catalog.class);
+            for (int n = 0; n < 3; n++) {
+                HikariDataSource target = service.getBean("scopedTarget.anew", HikariDataSource.class);
+                service.getBean("anew", HikariDataSource.class).getConnection().close();
+                assertEquals(Set.of("anew"), service.getBean(MeasuredPools.class).pools().keySet());
+                assertEquals(1, uses(catalog));
+                Anew.made.refresh();
+                assertTrue(target.isClosed());
+            }
+        }
+    }
+
+    private static long uses(Catalog catalog) {
+        return catalog.read().stream()
+                .filter(family -> family.name().equals("db.client.connection.use_time"))
+                .flatMap(family -> family.points().stream())
+                .mapToLong(point -> ((Family.Spread) point).distribution().count())
+                .sum();
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Anew {
+        static Refreshed made;
+
+        @Bean
+        static CustomScopeConfigurer scopes() {
+            CustomScopeConfigurer scopes = new CustomScopeConfigurer();
+            scopes.addScope("refreshed", made);
+            return scopes;
+        }
+
+        @Bean
+        @Scope(value = "refreshed", proxyMode = ScopedProxyMode.TARGET_CLASS)
+        HikariDataSource anew() {
+            HikariDataSource anew = new HikariDataSource();
+            config("anew").copyStateTo(anew);
+            return anew;
+        }
+    }
+
+    /** Its beans live until it is refreshed, as those of Spring Cloud's scope do. */
+    private static final class Refreshed implements org.springframework.beans.factory.config.Scope {
+        private final Map<String, Object> beans = new HashMap<>();
+        private final List<Runnable> ends = new ArrayList<>();
+
+        @Override
+        public Object get(String name, ObjectFactory<?> factory) {
+            Object bean = beans.get(name);
+            if (bean == null) {
+                bean = factory.getObject();
+                beans.put(name, bean);
+            }
+            return bean;
+        }
+
+        @Override
+        public Object remove(String name) {
+            return beans.remove(name);
+        }
+
+        @Override
+        public void registerDestructionCallback(String name, Runnable end) {
+            ends.add(end);
+        }
+
+        void refresh() {
+            ends.forEach(Runnable::run);
+            ends.clear();
+            beans.clear();
         }
     }
 
