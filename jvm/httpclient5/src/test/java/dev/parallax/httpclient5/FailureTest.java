@@ -86,7 +86,7 @@ class FailureTest {
     @Test
     void aServerThatIsSilent() throws Exception {
         try (Scripted server = new Scripted("", Scripted.Then.SILENCE)) {
-            check(server.url(), "{wait request_timeout=1}");
+            check(server.url(), SOON, "{wait request_timeout=1}");
         }
     }
 
@@ -94,7 +94,8 @@ class FailureTest {
     void anAnswerThatIsNotHttp() throws Exception {
         try (Scripted server = new Scripted(OK.replace("HTTP", "QTTP") + "\r\n", Scripted.Then.SILENCE)) {
             // The classic client skips such lines, and waits for one that is.
-            check(server.url(), "{wait request_timeout=1}", "{wait protocol_error=1}");
+            checkClassic(server.url(), SOON, "{wait request_timeout=1}");
+            checkAsync(server.url(), LATE, "{wait protocol_error=1}");
         }
     }
 
@@ -122,7 +123,7 @@ class FailureTest {
     @Test
     void aBodyThatStops() throws Exception {
         try (Scripted server = new Scripted(OK + "Content-Length: 10\r\n\r\nabc", Scripted.Then.SILENCE)) {
-            check(server.url(), "{receive request_timeout=1}");
+            check(server.url(), SOON, "{receive request_timeout=1}");
         }
     }
 
@@ -130,7 +131,7 @@ class FailureTest {
     @Test
     void aPoolThatIsExhausted() throws Exception {
         try (Upstream upstream = new Upstream();
-                CloseableHttpClient client = client();
+                CloseableHttpClient client = client(config(SOON, LATE));
                 CloseableHttpAsyncClient async = asyncClient(config(SOON, LATE))) {
             HttpGet taking = new HttpGet(upstream.url("size=4"));
             client.execute(taking, response -> {
@@ -147,7 +148,7 @@ class FailureTest {
             // Of a wait that led to nothing there is no wait among those that did.
             assertEquals(1, server.waits().total().count());
 
-            Future<SimpleHttpResponse> slow = async.execute(request(upstream.url("head=500")), null);
+            Future<SimpleHttpResponse> slow = async.execute(request(upstream.url("head=1000")), null);
             Seen.until("the connection is taken", () -> !asyncMetrics.servers().isEmpty()
                     && Seen.only(asyncMetrics).active() == 1);
             failure(async.execute(request(upstream.url("")), null));
@@ -162,7 +163,7 @@ class FailureTest {
     @Test
     void aPoolThatIsClosedWhileSomeoneWaits() throws Exception {
         try (Upstream upstream = new Upstream();
-                CloseableHttpClient client = client()) {
+                CloseableHttpClient client = client(config(SOON, LATE))) {
             Thread[] waiter = new Thread[1];
             String body = upstream.url("size=100000,body=500");
             assertThrows(IOException.class, () -> client.execute(new HttpGet(body), response -> {
@@ -259,7 +260,7 @@ class FailureTest {
     @Test
     void aResponseThatIsCancelledWhileNobodyReads() throws Exception {
         try (Upstream upstream = new Upstream();
-                CloseableHttpClient client = client()) {
+                CloseableHttpClient client = client(LATE)) {
             HttpGet request = new HttpGet(upstream.url("size=4"));
             client.execute(request, response -> {
                 assertTrue(request.cancel());
@@ -288,42 +289,50 @@ class FailureTest {
         }
     }
 
+    /** What is no timeout is told however long this host takes. */
     private void check(String url, String failures) throws Exception {
-        check(url, failures, failures);
+        check(url, LATE, failures);
     }
 
-    private void check(String url, String failures, String asyncFailures) throws Exception {
-        try (CloseableHttpClient client = client();
-                CloseableHttpAsyncClient async = asyncClient()) {
+    private void check(String url, Timeout patience, String failures) throws Exception {
+        checkClassic(url, patience, failures);
+        checkAsync(url, patience, failures);
+    }
+
+    private void checkClassic(String url, Timeout patience, String failures) throws Exception {
+        try (CloseableHttpClient client = client(patience)) {
             assertThrows(IOException.class, () -> get(client, url));
-            assertEquals(failures, Seen.rows(Seen.only(metrics).failures()));
-            assertEquals("{}", Seen.rows(Seen.only(metrics).requests()));
-            assertEquals(1, Seen.only(metrics).failedCalls().total().count());
-            assertEquals("{}", Seen.rows(Seen.only(metrics).calls()));
-            failure(async.execute(request(url), null));
-            assertEquals(asyncFailures, Seen.rows(Seen.only(asyncMetrics).failures()));
-            assertEquals("{}", Seen.rows(Seen.only(asyncMetrics).requests()));
-            assertEquals(1, Seen.only(asyncMetrics).failedCalls().total().count());
+            checkFailed(Seen.only(metrics), failures);
         }
     }
 
-    private CloseableHttpClient client() {
-        return client(SOON);
+    private void checkAsync(String url, Timeout patience, String failures) throws Exception {
+        try (CloseableHttpAsyncClient async = asyncClient(patience)) {
+            failure(async.execute(request(url), null));
+            checkFailed(Seen.only(asyncMetrics), failures);
+        }
+    }
+
+    private static void checkFailed(ServerMetrics server, String failures) {
+        assertEquals(failures, Seen.rows(server.failures()));
+        assertEquals("{}", Seen.rows(server.requests()));
+        assertEquals(1, server.failedCalls().total().count());
+        assertEquals("{}", Seen.rows(server.calls()));
     }
 
     private CloseableHttpClient client(Timeout patience) {
+        return client(config(patience, patience));
+    }
+
+    private CloseableHttpClient client(RequestConfig config) {
         return metrics.install(HttpClients.custom()
                         .setConnectionManager(PoolingHttpClientConnectionManagerBuilder.create()
                                 .setMaxConnTotal(1)
                                 .setDefaultConnectionConfig(ConnectionConfig.custom().setConnectTimeout(LATE).build())
                                 .build())
-                        .setDefaultRequestConfig(config(patience, patience))
+                        .setDefaultRequestConfig(config)
                         .disableAutomaticRetries())
                 .build();
-    }
-
-    private CloseableHttpAsyncClient asyncClient() {
-        return asyncClient(SOON);
     }
 
     private CloseableHttpAsyncClient asyncClient(Timeout patience) {
