@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -196,10 +197,27 @@ class FaultTest {
     }
 
     private void aWaitForMemoryIsAnAllocationOnce() throws Exception {
-        run(jvm("-XX:+UseZGC", "-Xmx48m"), ",control=on", "fill", "3000");
+        Path log = folder.resolve("stalls");
+        run(jvm("-XX:+UseZGC", "-Xmx48m", "-Xlog:gc:file=" + log), ",control=on", "fill", "3000");
         TreeMap<String, Double> parts = parts();
         explained(parts);
-        assertTrue(parts.getOrDefault("allocation", 0.0) > 0, parts.toString());
+        double truth = meterStallsMs(Files.readAllLines(log));
+        double told = parts.getOrDefault("allocation", 0.0);
+        // What stopped the JVM, or had its CPUs, while the meter waited is a cause of the same time.
+        double others = Stream.of("safepoint", "run_queue", "stolen").mapToDouble(name -> parts.getOrDefault(name, 0.0)).sum();
+        assertTrue(truth > 0 && told + others >= SHARE * truth, truth + " ms, told " + parts);
+        assertTrue(told >= 0.5 * sum(parts), parts.toString());
+    }
+
+    /** Of the collector's own account those of the meter that are long enough to be told. */
+    private static double meterStallsMs(List<String> log) {
+        Pattern stall = Pattern.compile("Allocation Stall \\(parallax-hiccup\\) ([0-9.]+)ms");
+        return log.stream()
+                .map(stall::matcher)
+                .filter(Matcher::find)
+                .mapToDouble(found -> Double.parseDouble(found.group(1)) - 1)
+                .filter(ms -> ms > 0)
+                .sum();
     }
 
     @Test
