@@ -155,6 +155,16 @@ public final class Durations implements Distribution {
     }
 
     /**
+     * As {@link #quantile}.
+     *
+     * @param quantile which one, from 0 to 1
+     * @return nanoseconds, as of {@link #atRank}; empty where there are too few to carry it
+     */
+    public OptionalLong quantileNs(double quantile) {
+        return atRank(Rank.of(quantile, count()));
+    }
+
+    /**
      * These and those of {@code other}: counts add, nothing is averaged.
      *
      * @param other of any recorder

@@ -31,6 +31,25 @@ class DurationsTest {
         assertEquals(OptionalLong.empty(), total.atRank(0));
     }
 
+    /** The least counts as the documents have them, for the report of any other record too. */
+    @Test
+    void aQuantileIsToldWhereTheValuesCarryIt() {
+        double[] quantiles = {0.5, 0.9, 0.99, 0.999};
+        long[] least = {6, 36, 368, 3688};
+        Recorder recorder = new Recorder();
+        int next = 0;
+        for (long n = 0; next < least.length; n++) {
+            Durations total = recorder.total();
+            assertEquals(n >= least[next], total.quantileNs(quantiles[next]).isPresent(), n + " for " + quantiles[next]);
+            next += n == least[next] ? 1 : 0;
+            recorder.record(n);
+        }
+        Durations total = recorder.total();
+        assertEquals(total.atRank(3321), total.quantileNs(0.9));
+        assertEquals(total.atRank(1845).getAsLong() / 1e9, total.quantile(0.5).getAsDouble());
+        assertEquals(OptionalLong.empty(), total.quantileNs(1), "nobody knows how long the longest of all is");
+    }
+
     @Test
     void whatIsNoDurationIsCountedAndIsNowhereElse() {
         Recorder recorder = new Recorder();

@@ -9,16 +9,10 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalDouble;
 
-/**
- * Series at one moment, for people and for machines. A percentile is told where there is an interval of 95 % for it between
- * two of the values, and not where they are too few.
- */
+/** Series at one moment, for people and for machines. A percentile is left out where the values are too few for it. */
 record Snapshot(List<Family> families) {
     private static final double[] QUANTILES = {0.5, 0.9, 0.99, 0.999};
     private static final String[] NAMES = {"p50", "p90", "p99", "p99.9"};
-
-    /** Half of what an interval of 95 % leaves out. */
-    private static final double TAIL = 0.025;
 
     /** A line a series. */
     String text() {
@@ -53,7 +47,7 @@ record Snapshot(List<Family> families) {
             text.append(" mean ").append(amount(all.sum() / all.count(), unit));
         }
         for (int n = 0; n < QUANTILES.length; n++) {
-            OptionalDouble value = at(all, QUANTILES[n]);
+            OptionalDouble value = all.quantile(QUANTILES[n]);
             if (value.isPresent()) {
                 text.append(' ').append(NAMES[n]).append(' ').append(amount(value.getAsDouble(), unit));
             }
@@ -100,15 +94,9 @@ record Snapshot(List<Family> families) {
         tree.put("sum", all.sum());
         for (int n = 0; n < QUANTILES.length; n++) {
             String name = NAMES[n];
-            at(all, QUANTILES[n]).ifPresent(value -> tree.put(name, value));
+            all.quantile(QUANTILES[n]).ifPresent(value -> tree.put(name, value));
         }
         all.max().ifPresent(max -> tree.put("max", max));
         return tree;
-    }
-
-    private static OptionalDouble at(Distribution all, double quantile) {
-        long count = all.count();
-        boolean isCarried = Math.pow(quantile, count) <= TAIL && Math.pow(1 - quantile, count) <= TAIL;
-        return isCarried ? all.valueAtRank((long) Math.ceil(quantile * count)) : OptionalDouble.empty();
     }
 }
