@@ -5,12 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -53,8 +56,7 @@ class OptionsTest {
     void theEndpointAnswersLocalhostOnlyAndGetOnly() throws Exception {
         AgentJvm jvm = new AgentJvm(folder).start("log=off,endpoint=0", OptionsApplication.class, "waits");
         jvm.until("ready");
-        String err = Files.readString(folder.resolve("err"));
-        int port = Integer.parseInt(err.replaceAll("(?s).*http://localhost:([0-9]+)/.*", "$1"));
+        int port = port(jvm);
         String text = ask(port, "GET / HTTP/1.1\r\nHost: localhost:" + port);
         long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
         // Before the meter has looked there is nothing to tell.
@@ -73,6 +75,54 @@ class OptionsTest {
         assertEquals("HTTP/1.1 404", ask(port, "GET /../etc HTTP/1.1\r\nHost: localhost").substring(0, 12));
         jvm.write("end");
         assertEquals(List.of("ready", "ran"), jvm.end().out());
+    }
+
+    /** If this fails, any user of the host takes an application's descriptors, until it can open nothing any more. */
+    @Test
+    void whoeverConnectsTakesAFewDescriptorsAndKeepsNobodyOut() throws Exception {
+        AgentJvm jvm = new AgentJvm(folder).start("log=off,hiccup=off,endpoint=0", OptionsApplication.class, "waits");
+        jvm.until("ready");
+        int port = port(jvm);
+        long before = sockets(jvm.pid());
+        List<Socket> idle = new ArrayList<>();
+        try {
+            for (int i = 0; i < 200; i++) {
+                idle.add(new Socket("localhost", port));
+                if (i % 2 == 0) {
+                    idle.get(i).getOutputStream().write('G');
+                }
+                // Sixteen, and one that gives way.
+                assertTrue(sockets(jvm.pid()) <= before + 17, "after " + i);
+            }
+            String text = ask(port, "GET / HTTP/1.1\r\nHost: localhost:" + port);
+            assertEquals("HTTP/1.1 200", text.substring(0, 12));
+            assertTrue(sockets(jvm.pid()) > before, "the last ones are still there");
+        } finally {
+            for (Socket socket : idle) {
+                socket.close();
+            }
+        }
+        jvm.write("end");
+        assertEquals(List.of("ready", "ran"), jvm.end().out());
+    }
+
+    private static long sockets(long pid) throws IOException {
+        try (Stream<Path> open = Files.list(Path.of("/proc/" + pid + "/fd"))) {
+            return open.filter(OptionsTest::isSocket).count();
+        }
+    }
+
+    private static boolean isSocket(Path link) {
+        try {
+            return Files.readSymbolicLink(link).toString().startsWith("socket:");
+        } catch (IOException e) {
+            // Closed since it was listed.
+            return false;
+        }
+    }
+
+    private static int port(AgentJvm jvm) throws IOException {
+        return Integer.parseInt(jvm.err().replaceAll("(?s).*http://localhost:([0-9]+)/.*", "$1"));
     }
 
     private static String ask(int port, String head) throws Exception {

@@ -1,36 +1,51 @@
 package dev.parallax.agent.report;
 
-import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpServer;
-import dev.parallax.recorder.Durations;
+import dev.parallax.agent.run.Say;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.nio.charset.StandardCharsets;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
-import java.util.TreeMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 
 /**
  * Answers GET {@code /} with text and {@code /json} with JSON, on loopback alone, as of now.
  *
- * <p>Only requests for a name of the loopback are answered: a page that a browser of this host shows could otherwise name
- * a host of its own, let it resolve to here, and read. Whoever holds connections open holds two threads of ours, no more,
- * and none of the application.
+ * <p>Whoever is on this host may connect, and each connection is a descriptor that the application lacks. So there are
+ * {@value #CONNECTIONS} at most, each for 10 s at most, whatever is done on it; one more takes the place of the oldest, so
+ * those who connect and say nothing keep nobody out. One thread of ours has them all, and no thread of the application.
  */
-public final class Endpoint {
-    private static final int THREADS = 2;
-    private static final int BACKLOG = 8;
-    private static final double[] QUANTILES = {0.5, 0.9, 0.99, 0.999};
-    private static final List<String> HOSTS = List.of("localhost", "127.0.0.1", "[::1]");
+public final class Endpoint implements Runnable {
+    private static final int CONNECTIONS = 16;
 
-    private final List<Source> sources;
+    /** In the kernel, at no descriptor: one that finds no place there asks again after a second. */
+    private static final int BACKLOG = 64;
 
-    private Endpoint(List<Source> sources) {
-        this.sources = sources;
+    private static final Duration LONGEST = Duration.ofSeconds(10);
+
+    /** What failed once fails again at once, as for want of descriptors: not as fast as a thread can. */
+    private static final long REST_MS = 100;
+
+    private final Answers answers;
+    private final long longestNs;
+    private final ServerSocketChannel server;
+    private final Selector selector;
+
+    /** The oldest first. */
+    private final Deque<Connection> open = new ArrayDeque<>();
+
+    private boolean hasFailed;
+
+    private Endpoint(Answers answers, Duration longest, ServerSocketChannel server, Selector selector) {
+        this.answers = answers;
+        this.longestNs = longest.toNanos();
+        this.server = server;
+        this.selector = selector;
     }
 
     /**
@@ -42,146 +57,105 @@ public final class Endpoint {
      * @throws IOException when the port is taken
      */
     public static int start(List<Source> sources, int port) throws IOException {
-        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), BACKLOG);
-        Endpoint endpoint = new Endpoint(List.copyOf(sources));
-        ExecutorService threads = Executors.newFixedThreadPool(THREADS, task -> {
-            Thread thread = new Thread(task, "parallax-endpoint");
+        return start(sources, port, LONGEST);
+    }
+
+    static int start(List<Source> sources, int port, Duration longest) throws IOException {
+        ServerSocketChannel server = ServerSocketChannel.open();
+        try {
+            server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), BACKLOG);
+            server.configureBlocking(false);
+            Selector selector = Selector.open();
+            server.register(selector, SelectionKey.OP_ACCEPT);
+            Answers answers = new Answers(List.copyOf(sources));
+            Thread thread = new Thread(new Endpoint(answers, longest, server, selector), "parallax-endpoint");
             thread.setDaemon(true);
-            return thread;
-        });
-        server.setExecutor(threads);
-        server.createContext("/", endpoint::answer);
-        // The server's own thread is a daemon if the one that starts it is.
-        Thread starter = new Thread(server::start, "parallax-endpoint-start");
-        starter.setDaemon(true);
-        starter.start();
-        return server.getAddress().getPort();
+            thread.start();
+            return server.socket().getLocalPort();
+        } catch (IOException | RuntimeException e) {
+            server.close();
+            throw e;
+        }
     }
 
-    private void answer(HttpExchange exchange) throws IOException {
-        try (exchange) {
-            String path = exchange.getRequestURI().getPath();
-            if (!isLocal(exchange.getRequestHeaders().get("Host"))) {
-                send(exchange, 403, "text/plain", "this answers for localhost only\n");
-            } else if (!exchange.getRequestMethod().equals("GET")) {
-                exchange.getResponseHeaders().set("Allow", "GET");
-                send(exchange, 405, "text/plain", "GET only\n");
-            } else if ("/".equals(path)) {
-                send(exchange, 200, "text/plain; charset=utf-8", text(read()));
-            } else if ("/json".equals(path)) {
-                send(exchange, 200, "application/json", json(read()));
-            } else {
-                send(exchange, 404, "text/plain", "there are / and /json\n");
+    @Override
+    public void run() {
+        while (server.isOpen()) {
+            try {
+                turn();
+            } catch (Throwable e) {
+                sayOnce("the endpoint lacks an answer: " + e);
+                rest();
             }
         }
     }
 
-    private static boolean isLocal(List<String> hosts) {
-        if (hosts == null || hosts.size() != 1) {
-            return false;
+    /** Requests before newcomers, and one newcomer a turn: who takes a place leaves the others time to be answered. */
+    private void turn() throws IOException {
+        selector.select(this::goOn, untilNextEndMs());
+        // Whoever interrupts all threads of a group would close each channel that is used from here on.
+        Thread.interrupted();
+        while (!open.isEmpty() && open.getFirst().endNs() - System.nanoTime() <= 0) {
+            close(open.getFirst());
         }
-        String host = hosts.get(0).toLowerCase(Locale.ROOT).replaceFirst(":[0-9]{1,5}$", "");
-        return HOSTS.contains(host);
-    }
-
-    private static void send(HttpExchange exchange, int status, String type, String body) throws IOException {
-        byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
-        exchange.getResponseHeaders().set("Content-Type", type);
-        exchange.getResponseHeaders().set("Cache-Control", "no-store");
-        exchange.getResponseHeaders().set("X-Content-Type-Options", "nosniff");
-        exchange.sendResponseHeaders(status, bytes.length);
-        exchange.getResponseBody().write(bytes);
-    }
-
-    /** One at a time: two that ask at once do not walk the same recorders twice. */
-    private synchronized Now read() {
-        Now now = new Now(new TreeMap<>(), new TreeMap<>());
-        for (Source source : sources) {
-            source.read(now);
+        SocketChannel newcomer = server.accept();
+        if (newcomer != null) {
+            if (open.size() == CONNECTIONS) {
+                close(open.getFirst());
+            }
+            take(newcomer);
         }
-        return now;
     }
 
-    private record Now(Map<Key, Durations> durations, Map<Key, Long> numbers) implements Reader {
-        @Override
-        public void durations(Series series, String label, Durations total) {
-            if (total.count() > 0) {
-                durations.merge(new Key(series, label), total, Durations::plus);
+    /** 0 is without an end. */
+    private long untilNextEndMs() {
+        return open.isEmpty() ? 0 : Math.max(1, (open.getFirst().endNs() - System.nanoTime()) / 1_000_000);
+    }
+
+    private void take(SocketChannel newcomer) throws IOException {
+        Connection connection = new Connection(newcomer, System.nanoTime() + longestNs);
+        open.add(connection);
+        try {
+            newcomer.configureBlocking(false);
+            newcomer.register(selector, SelectionKey.OP_READ, connection);
+        } catch (IOException | RuntimeException e) {
+            close(connection);
+            throw e;
+        }
+    }
+
+    private void goOn(SelectionKey key) {
+        if (key.attachment() instanceof Connection connection) {
+            boolean isOver = true;
+            try {
+                isOver = connection.goOn(key, answers);
+            } catch (IOException e) {
+                // The other side is gone.
+            } finally {
+                if (isOver) {
+                    close(connection);
+                }
             }
         }
+    }
 
-        @Override
-        public void number(Series series, String label, long value) {
-            numbers.merge(new Key(series, label), value, Long::sum);
+    private void close(Connection connection) {
+        open.remove(connection);
+        connection.close();
+    }
+
+    private void sayOnce(String line) {
+        if (!hasFailed) {
+            hasFailed = true;
+            Say.line(line);
         }
     }
 
-    private record Key(Series series, String label) implements Comparable<Key> {
-        @Override
-        public int compareTo(Key other) {
-            int order = series.compareTo(other.series);
-            return order != 0 ? order : label.compareTo(other.label);
+    private static void rest() {
+        try {
+            Thread.sleep(REST_MS);
+        } catch (InterruptedException e) {
+            // Then it rested less.
         }
-    }
-
-    private static String text(Now now) {
-        StringBuilder text = new StringBuilder(String.format(
-                Locale.ROOT, "%-60s %10s %10s %10s %10s %10s %10s%n",
-                "milliseconds", "count", "p50", "p90", "p99", "p99.9", "max"));
-        now.durations.forEach((key, total) -> {
-            text.append(String.format(Locale.ROOT, "%-60s %10d", name(key), total.count()));
-            for (double quantile : QUANTILES) {
-                text.append(String.format(Locale.ROOT, " %10.3f", atNs(total, quantile) / 1e6));
-            }
-            text.append(String.format(Locale.ROOT, " %10.3f%n", total.maxNs().orElse(0) / 1e6));
-        });
-        now.numbers.forEach((key, value) -> text.append(String.format(Locale.ROOT, "%-60s %10d%n", name(key), value)));
-        return text.toString();
-    }
-
-    private static String name(Key key) {
-        return key.label.isEmpty() ? key.series.title() : key.series.title() + " " + key.label.replaceAll("\\s", "_");
-    }
-
-    private static String json(Now now) {
-        StringBuilder text = new StringBuilder("{\"series\":[");
-        String separator = "";
-        for (Map.Entry<Key, Durations> one : now.durations.entrySet()) {
-            Durations total = one.getValue();
-            text.append(separator).append(head(one.getKey()))
-                    .append(",\"count\":").append(total.count())
-                    .append(",\"sum_ns\":").append(total.sumNs());
-            for (double quantile : QUANTILES) {
-                text.append(",\"p").append(quantile * 100).append("_ns\":").append(atNs(total, quantile));
-            }
-            text.append(",\"max_ns\":").append(total.maxNs().orElse(0)).append('}');
-            separator = ",";
-        }
-        for (Map.Entry<Key, Long> one : now.numbers.entrySet()) {
-            text.append(separator).append(head(one.getKey())).append(",\"value\":").append(one.getValue()).append('}');
-            separator = ",";
-        }
-        return text.append("]}\n").toString();
-    }
-
-    private static String head(Key key) {
-        return "{\"name\":\"" + key.series.title() + "\",\"label\":\"" + quoted(key.label) + "\"";
-    }
-
-    /** Labels are of the application: a host's name, a pool's. */
-    private static String quoted(String label) {
-        StringBuilder text = new StringBuilder();
-        for (char c : label.toCharArray()) {
-            if (c == '"' || c == '\\' || c < ' ' || c > '~') {
-                text.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
-            } else {
-                text.append(c);
-            }
-        }
-        return text.toString();
-    }
-
-    private static long atNs(Durations total, double quantile) {
-        return total.atRank(Math.max(1, (long) Math.ceil(quantile * total.count()))).orElse(0);
     }
 }

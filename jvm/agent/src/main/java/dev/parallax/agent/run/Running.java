@@ -75,8 +75,6 @@ final class Running {
                 Say.line("http://localhost:" + port + "/");
             } catch (IOException | RuntimeException e) {
                 Say.line("no endpoint: " + e.getMessage());
-            } catch (LinkageError e) {
-                Say.line("no endpoint: this runtime has no module jdk.httpserver");
             }
         }
     }
