@@ -12,7 +12,7 @@ use units::Nanos;
 
 use crate::commit::{EVENTS, RUN, SERIES};
 use crate::diagnosis::Diagnosis;
-use crate::document::{Document, SCHEMA_VERSION};
+use crate::document::{Document, EffectiveOption, OptionSource, SCHEMA_VERSION};
 use crate::durations::Durations;
 use crate::fixture;
 use crate::folder::FolderWriter;
@@ -162,6 +162,12 @@ fn the_record_that_java_wrote_reads_as_java_reads_it() {
     let unusable: JvmLine = observed.lines[0].fields().unwrap();
     assert_eq!(unusable.unusable, BTreeMap::from([("response".to_owned(), 2)]));
     assert_eq!(observed.events[0].text, "what \"people\" read");
+    let option = |value: &str, source| EffectiveOption { value: value.to_owned(), source };
+    let options = [
+        ("interval".to_owned(), option("1s", OptionSource::Default)),
+        ("out".to_owned(), option("a \"record\"", OptionSource::Given)),
+    ];
+    assert_eq!(observed.document.options, options.into());
     let schema = jsonschema::validator_for(&schema_of::<Observation>("")).unwrap();
     check_schema(&schema, &serde_json::to_value(&observed.document).unwrap(), &["", "/jvm"]);
     let logs = observed.logs.iter().map(|(name, durations)| {

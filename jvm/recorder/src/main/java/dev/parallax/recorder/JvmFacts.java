@@ -26,6 +26,7 @@ import java.util.Map;
  * @param pid this process; null where that is not the host's number for it
  * @param monotonicOffsetNs how far the clock of a time namespace is ahead of the kernel's own; 0 where there is none
  * @param series what each log is of: one line by the log's name
+ * @param options all options of who makes the record, by name
  */
 public record JvmFacts(
         Instant zero,
@@ -38,15 +39,35 @@ public record JvmFacts(
         long cpus,
         Long pid,
         long monotonicOffsetNs,
-        Map<String, String> series) {
+        Map<String, String> series,
+        Map<String, EffectiveOption> options) {
 
     /**
-     * Of this JVM, with now as the record's zero.
+     * An option as it holds: a default that mattered stands in the record too.
+     *
+     * @param value as one writes it
+     * @param isGiven whether somebody wrote it; else it is the default
+     */
+    public record EffectiveOption(String value, boolean isGiven) {}
+
+    /**
+     * Of this JVM, for a record whose maker has no options.
      *
      * @param series what each log will be of: one line by the log's name
      * @return the facts
      */
     public static JvmFacts ofThisJvm(Map<String, String> series) {
+        return ofThisJvm(series, Map.of());
+    }
+
+    /**
+     * Of this JVM, with now as the record's zero.
+     *
+     * @param series what each log will be of: one line by the log's name
+     * @param options all options of who makes the record, by name
+     * @return the facts
+     */
+    public static JvmFacts ofThisJvm(Map<String, String> series, Map<String, EffectiveOption> options) {
         List<String> collectors = new ArrayList<>();
         for (GarbageCollectorMXBean collector : ManagementFactory.getGarbageCollectorMXBeans()) {
             collectors.add(collector.getName());
@@ -62,7 +83,8 @@ public record JvmFacts(
                 Runtime.getRuntime().availableProcessors(),
                 isFirstPidNamespace() ? ProcessHandle.current().pid() : null,
                 readMonotonicOffset(),
-                series);
+                series,
+                options);
     }
 
     private static String readBootId() {
@@ -103,7 +125,7 @@ public record JvmFacts(
         document.put("state", state);
         document.put("parallax_version", "0.1.0");
         document.put("command", List.of());
-        document.put("options", Map.of());
+        document.put("options", effective());
         Map<String, Object> time = new LinkedHashMap<>();
         time.put("started", zero.toString());
         time.put("started_monotonic_ns", zeroMonotonicNs);
@@ -118,6 +140,17 @@ public record JvmFacts(
         jvm.put("series", series);
         document.put("jvm", jvm);
         return document;
+    }
+
+    private Map<String, Object> effective() {
+        Map<String, Object> effective = new LinkedHashMap<>();
+        options.forEach((name, option) -> {
+            Map<String, Object> one = new LinkedHashMap<>();
+            one.put("value", option.value);
+            one.put("source", option.isGiven ? "given" : "default");
+            effective.put(name, one);
+        });
+        return effective;
     }
 
     private Map<String, Object> host() {

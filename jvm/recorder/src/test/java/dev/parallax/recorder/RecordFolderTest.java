@@ -185,7 +185,10 @@ class RecordFolderTest {
                 2,
                 4711L,
                 0,
-                new TreeMap<>(Map.of("response", "of GET /items", "wait", "for a connection")));
+                new TreeMap<>(Map.of("response", "of GET /items", "wait", "for a connection")),
+                new TreeMap<>(Map.of(
+                        "interval", new JvmFacts.EffectiveOption("1s", false),
+                        "out", new JvmFacts.EffectiveOption("a \"record\"", true))));
     }
 
     private static void check(JsonNode expected, Histogram found, String what) {

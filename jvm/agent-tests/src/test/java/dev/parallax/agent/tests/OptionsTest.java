@@ -12,6 +12,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -119,6 +121,24 @@ class OptionsTest {
             // Closed since it was listed.
             return false;
         }
+    }
+
+    /** If this fails, nobody knows later how often the meter looked, or what was measured at all. */
+    @Test
+    void theRecordHasEveryOptionAsItHeld() throws Exception {
+        Path record = folder.resolve("record");
+        new AgentJvm(folder).run("hiccup=5ms,canary=off,out=" + record, OptionsApplication.class);
+        JsonNode options = new ObjectMapper().readTree(record.resolve("run.json").toFile()).get("options");
+        Map<String, String> found = new TreeMap<>();
+        options.properties().forEach(option -> found.put(
+                option.getKey(), option.getValue().get("value").asText() + ", " + option.getValue().get("source").asText()));
+        Map<String, String> expected = new TreeMap<>(Map.of(
+                "out", record + ", given", "hiccup", "5ms, given", "canary", "off, given"));
+        Map.of("interval", "1s", "causes", "on", "control", "off", "log", "100ms", "endpoint", "off", "instrument", "all")
+                .forEach((name, value) -> expected.put(name, value + ", default"));
+        Map.of("disturb", "off", "disturb-rate", "50MB", "disturb-share", "10%", "disturb-after", "0s", "disturb-for", "60s")
+                .forEach((name, value) -> expected.put(name, value + ", default"));
+        assertEquals(expected, found);
     }
 
     private static int port(AgentJvm jvm) throws IOException {

@@ -3,6 +3,7 @@ package dev.parallax.agent.report;
 import dev.parallax.agent.run.Say;
 import dev.parallax.recorder.Durations;
 import dev.parallax.recorder.JvmFacts;
+import dev.parallax.recorder.JvmFacts.EffectiveOption;
 import dev.parallax.recorder.RecordFolder;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -46,10 +47,11 @@ public final class Recording implements Runnable {
     /** @param endNs of a pause, whose text is its cause */
     private record Event(long atNs, long endNs, String kind, String text) {}
 
-    private Recording(List<Source> sources, Path path, Duration interval) throws IOException {
+    private Recording(List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options)
+            throws IOException {
         this.sources = sources;
         this.intervalNs = interval.toNanos();
-        this.facts = JvmFacts.ofThisJvm(meanings);
+        this.facts = JvmFacts.ofThisJvm(meanings, options);
         this.folder = new RecordFolder(path, facts);
         this.intervalBegunNs = facts.zeroMonotonicNs();
     }
@@ -60,11 +62,13 @@ public final class Recording implements Runnable {
      * @param sources of all that is to be in it
      * @param path the folder
      * @param interval how long an interval is
+     * @param options all of the agent's
      * @return the record under way
      * @throws IOException when it cannot be written
      */
-    public static Recording start(List<Source> sources, Path path, Duration interval) throws IOException {
-        Recording recording = new Recording(List.copyOf(sources), path, interval);
+    public static Recording start(
+            List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options) throws IOException {
+        Recording recording = new Recording(List.copyOf(sources), path, interval, options);
         Thread thread = new Thread(recording, "parallax-record");
         thread.setDaemon(true);
         thread.start();

@@ -3,6 +3,7 @@ package dev.parallax.agent.run;
 import dev.parallax.agent.instrument.Library;
 import dev.parallax.disturber.Mode;
 import dev.parallax.disturber.Plan;
+import dev.parallax.recorder.JvmFacts.EffectiveOption;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -92,12 +93,12 @@ public final class Options {
     /**
      * What holds, defaults included.
      *
-     * @return values by name
+     * @return by name
      */
-    public Map<String, String> effective() {
-        Map<String, String> all = new LinkedHashMap<>();
+    public Map<String, EffectiveOption> effective() {
+        Map<String, EffectiveOption> all = new LinkedHashMap<>();
         for (Option option : Option.values()) {
-            all.put(option.key, text(option));
+            all.put(option.key, new EffectiveOption(text(option), given.containsKey(option)));
         }
         return all;
     }

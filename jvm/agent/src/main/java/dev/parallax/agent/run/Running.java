@@ -60,8 +60,8 @@ final class Running {
     private void startRecording(Options options) throws Options.Bad {
         if (options.out().isPresent()) {
             try {
-                recording = Optional.of(
-                        Recording.start(sources, options.out().get(), options.interval()));
+                recording = Optional.of(Recording.start(
+                        sources, options.out().get(), options.interval(), options.effective()));
             } catch (IOException | RuntimeException e) {
                 Say.line("no record: " + e);
             }
