@@ -114,6 +114,20 @@ public final class PoolProbe {
     }
 
     /**
+     * The pool lends a connection to this thread, and does not keep when.
+     *
+     * @return now, of {@link System#nanoTime()}: where the wait for it ends
+     */
+    public long lends() {
+        Borrow borrow = Borrow.now();
+        if (borrow == null) {
+            return System.nanoTime();
+        }
+        borrow.hasUnlessTold();
+        return borrow.gotNs();
+    }
+
+    /**
      * The pool has a connection back.
      *
      * @param lentNs since when it was lent, of {@link System#nanoTime()}

@@ -24,6 +24,9 @@ public final class HikariHook implements Hook {
     /** Those that broke: the pool lends them to nobody again. */
     private final Moments broken = new Moments();
 
+    /** Of those whose pool does not keep it: it started before us, and nobody asked it for statistics. */
+    private final Moments lent = new Moments();
+
     /** By the bridge. */
     public HikariHook() {}
 
@@ -41,16 +44,27 @@ public final class HikariHook implements Hook {
             case HIKARI_BORROW -> probe.borrows(((HikariPool) self).config.isAllowPoolSuspension());
             case HIKARI_TEST -> probe.tests((Connection) argument);
             case HIKARI_CREATE -> probe.creates();
+            case HIKARI_LEND -> lends(probe, (Object[]) argument);
             case HIKARI_RETURN, HIKARI_BREAK -> used(probe, point, (Object[]) argument);
             default -> throw new IllegalArgumentException(point + " is not here");
         };
+    }
+
+    private PoolProbe.Step lends(PoolProbe probe, Object[] entryAndLentNs) {
+        if ((Long) entryAndLentNs[1] == 0) {
+            lent.put(entryAndLentNs[0], probe.lends());
+        }
+        return null;
     }
 
     /** One that breaks while it is given back is told of twice, and was used once. */
     private PoolProbe.Step used(PoolProbe probe, Point point, Object[] entryAndLentNs) {
         Object entry = entryAndLentNs[0];
         boolean isFirst = point == Point.HIKARI_BREAK ? broken.putFirst(entry, System.nanoTime()) : broken.take(entry) == null;
-        return isFirst ? probe.used((Long) entryAndLentNs[1]) : null;
+        Long stampedNs = lent.take(entry);
+        Long lentNs = stampedNs == null ? (Long) entryAndLentNs[1] : stampedNs;
+        // One that nobody stamped was lent before we came.
+        return isFirst && lentNs != 0 ? probe.used(lentNs) : null;
     }
 
     @Override

@@ -30,6 +30,8 @@ public enum Point {
     HIKARI_TEST("com.zaxxer.hikari.pool.PoolBase", "isConnectionDead", 1, FIRST),
     /** A connection is made. */
     HIKARI_CREATE("com.zaxxer.hikari.pool.PoolBase", "newConnection", 1, AROUND),
+    /** A connection goes to who borrows it. */
+    HIKARI_LEND("com.zaxxer.hikari.pool.PoolEntry", "createProxyConnection", 1, LENT),
     /** A connection is given back. */
     HIKARI_RETURN("com.zaxxer.hikari.pool.PoolEntry", "recycle", 0, LENT),
     /** A connection broke in the hands of who borrowed it. If that was when he gave it back, {@link #HIKARI_RETURN} follows. */

@@ -28,7 +28,7 @@ enum Shape {
     PROMISED(First.class, Promised.class),
     /** The only argument is replaced. */
     REPLACE(Replace.class, null),
-    /** Of Hikari's entry the pool; itself and the moment in which it was lent, as an array. */
+    /** Of Hikari's entry the pool; itself and the moment in which it was lent, 0 where nobody keeps it, as an array. */
     LENT(Lent.class, null);
 
     private final Class<?> entering;
