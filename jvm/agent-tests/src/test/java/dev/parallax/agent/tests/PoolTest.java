@@ -53,6 +53,18 @@ class PoolTest {
         return ms.stream().mapToDouble(one -> one).sum();
     }
 
+    /** If this fails, what a pool had done is in the record once more when others of its name are gone. */
+    @Test
+    void poolsOfOneNameThatComeAndGoAreCountedOnce() throws Exception {
+        Path record = folder.resolve("record");
+        AgentJvm.Ended ended =
+                new AgentJvm(folder).run("log=off,interval=100ms,out=" + record, PoolsApplication.class);
+        assertEquals("", ended.err());
+        for (String series : List.of("wait_time", "use_time")) {
+            assertEquals(ended.number("borrowed"), Logs.ms(record, "db.client.connection." + series + "-main").size());
+        }
+    }
+
     /** If this fails, an application that has our modules or our starter counts everything twice. */
     @Test
     void whatMeasuresItselfIsLeftAlone() throws Exception {

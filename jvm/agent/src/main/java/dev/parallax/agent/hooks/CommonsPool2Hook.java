@@ -4,6 +4,7 @@ import dev.parallax.agent.instrument.Hook;
 import dev.parallax.agent.instrument.Point;
 import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
+import dev.parallax.agent.report.Source;
 import java.lang.ref.WeakReference;
 import java.util.NoSuchElementException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -25,7 +26,21 @@ public final class CommonsPool2Hook implements Hook {
     public CommonsPool2Hook() {}
 
     /** @param figures null for a pool that is left alone */
-    private record Watched(RedisPool figures, WeakReference<GenericObjectPool<?>> pool) {}
+    private record Watched(RedisPool figures, WeakReference<GenericObjectPool<?>> reference) implements Source {
+        @Override
+        public void read(Reader reader) {
+            if (figures == null) {
+                return;
+            }
+            figures.read(reader);
+            GenericObjectPool<?> pool = reference.get();
+            if (pool != null) {
+                reader.number(Series.DB_PENDING, figures.name(), pool.getNumWaiters());
+                reader.number(Series.DB_USED, figures.name(), pool.getNumActive());
+                reader.number(Series.DB_IDLE, figures.name(), pool.getNumIdle());
+            }
+        }
+    }
 
     private static final class Borrow {
         final RedisPool figures;
@@ -128,7 +143,8 @@ public final class CommonsPool2Hook implements Hook {
             // Up to version 3 a pool of Jedis contains a plain one.
             kind = kind(pool.getFactory().getClass());
         }
-        RedisPool figures = kind == null ? null : new RedisPool(kind + "-" + name(pool), Series.DB_WAIT_APART);
+        RedisPool figures =
+                kind == null ? null : new RedisPool(pools.label(kind + "-" + name(pool)), Series.DB_WAIT_APART);
         return new Watched(figures, new WeakReference<>(pool));
     }
 
@@ -154,16 +170,6 @@ public final class CommonsPool2Hook implements Hook {
 
     @Override
     public void read(Reader reader) {
-        for (Watched watched : pools.all()) {
-            if (watched.figures != null) {
-                watched.figures.read(reader);
-                GenericObjectPool<?> pool = watched.pool.get();
-                if (pool != null) {
-                    reader.number(Series.DB_PENDING, watched.figures.name(), pool.getNumWaiters());
-                    reader.number(Series.DB_USED, watched.figures.name(), pool.getNumActive());
-                    reader.number(Series.DB_IDLE, watched.figures.name(), pool.getNumIdle());
-                }
-            }
-        }
+        pools.read(reader);
     }
 }

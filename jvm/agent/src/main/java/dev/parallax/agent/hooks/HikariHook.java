@@ -6,6 +6,7 @@ import dev.parallax.agent.instrument.Hook;
 import dev.parallax.agent.instrument.Point;
 import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
+import dev.parallax.agent.report.Source;
 import dev.parallax.hikaricp.PoolMetrics;
 import dev.parallax.hikaricp.PoolProbe;
 import dev.parallax.recorder.Durations;
@@ -30,8 +31,15 @@ public final class HikariHook implements Hook {
     /** By the bridge. */
     public HikariHook() {}
 
-    /** @param probe null for a pool that is measured without us */
-    private record Watched(String name, PoolProbe probe) {}
+    /** @param probe null for a pool that is measured without us, whose name is of no use */
+    private record Watched(String name, PoolProbe probe) implements Source {
+        @Override
+        public void read(Reader reader) {
+            if (probe != null) {
+                HikariHook.read(name, probe.metrics(), reader);
+            }
+        }
+    }
 
     @Override
     public Object entered(Point point, Object self, Object argument) {
@@ -73,9 +81,9 @@ public final class HikariHook implements Hook {
         return null;
     }
 
-    private static Watched watched(HikariPool pool) {
+    private Watched watched(HikariPool pool) {
         boolean isMeasured = isOurs(pool.config.getClass()) || isOurs(pool.config.getMetricsTrackerFactory());
-        return new Watched(pool.config.getPoolName(), isMeasured ? null : new PoolProbe(pool));
+        return isMeasured ? new Watched(null, null) : new Watched(pools.label(pool.config.getPoolName()), new PoolProbe(pool));
     }
 
     private static boolean isOurs(Object factory) {
@@ -93,11 +101,7 @@ public final class HikariHook implements Hook {
 
     @Override
     public void read(Reader reader) {
-        for (Watched watched : pools.all()) {
-            if (watched.probe != null) {
-                read(watched.name, watched.probe.metrics(), reader);
-            }
-        }
+        pools.read(reader);
     }
 
     private static void read(String pool, PoolMetrics metrics, Reader reader) {

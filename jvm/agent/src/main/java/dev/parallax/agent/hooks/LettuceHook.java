@@ -4,6 +4,7 @@ import dev.parallax.agent.instrument.Hook;
 import dev.parallax.agent.instrument.Point;
 import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
+import dev.parallax.agent.report.Source;
 import io.lettuce.core.support.BoundedAsyncPool;
 import java.lang.ref.WeakReference;
 import java.util.concurrent.CompletableFuture;
@@ -24,12 +25,23 @@ public final class LettuceHook implements Hook {
     /** By the bridge. */
     public LettuceHook() {}
 
-    private record Watched(RedisPool figures, WeakReference<BoundedAsyncPool<?>> pool) {}
+    private record Watched(RedisPool figures, WeakReference<BoundedAsyncPool<?>> reference) implements Source {
+        @Override
+        public void read(Reader reader) {
+            figures.read(reader);
+            BoundedAsyncPool<?> pool = reference.get();
+            if (pool != null) {
+                int idle = pool.getIdle();
+                reader.number(Series.DB_USED, figures.name(), Math.max(0, pool.getObjectCount() - idle));
+                reader.number(Series.DB_IDLE, figures.name(), idle);
+            }
+        }
+    }
 
     private record Return(RedisPool figures, long lentNs) {}
 
     private Watched watched(BoundedAsyncPool<?> pool) {
-        String name = "lettuce-async-" + number.incrementAndGet();
+        String name = pools.label("lettuce-async-" + number.incrementAndGet());
         return new Watched(new RedisPool(name, Series.DB_WAIT_MADE), new WeakReference<>(pool));
     }
 
@@ -78,14 +90,6 @@ public final class LettuceHook implements Hook {
 
     @Override
     public void read(Reader reader) {
-        for (Watched watched : pools.all()) {
-            watched.figures.read(reader);
-            BoundedAsyncPool<?> pool = watched.pool.get();
-            if (pool != null) {
-                int idle = pool.getIdle();
-                reader.number(Series.DB_USED, watched.figures.name(), Math.max(0, pool.getObjectCount() - idle));
-                reader.number(Series.DB_IDLE, watched.figures.name(), idle);
-            }
-        }
+        pools.read(reader);
     }
 }

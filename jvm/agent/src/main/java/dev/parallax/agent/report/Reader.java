@@ -9,7 +9,7 @@ public interface Reader {
      *
      * @param series what they are of
      * @param label what tells them from others of the series, the same at each reading; empty where there are no others
-     * @param total all since the beginning
+     * @param total all since the beginning of the {@linkplain Source#parts() part} that hands it over; it only grows
      */
     void durations(Series series, String label, Durations total);
 

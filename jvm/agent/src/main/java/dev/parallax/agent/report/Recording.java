@@ -151,8 +151,7 @@ public final class Recording implements Runnable {
         Map<String, Durations> interval = new HashMap<>();
         totals.forEach((part, logs) -> logs.forEach((log, total) -> {
             Durations before = last.getOrDefault(part, Map.of()).getOrDefault(log, Durations.NONE);
-            boolean beganAnew = total.count() < before.count();
-            interval.merge(log, beganAnew ? total : total.since(before), Durations::plus);
+            interval.merge(log, total.since(before), Durations::plus);
         }));
         folder.append(intervalBegunNs - facts.zeroMonotonicNs(), nowNs - intervalBegunNs, interval);
         last.putAll(totals);
