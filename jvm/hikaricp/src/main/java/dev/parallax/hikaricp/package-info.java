@@ -1,5 +1,5 @@
 /**
- * Wait, use and creation of HikariCP's connections, in nanoseconds.
+ * Wait, use and creation of the connections of HikariCP, 7.0 and later, in nanoseconds.
  *
  * <p>Start with {@code MeasuredDataSource}.
  */

@@ -27,7 +27,7 @@ import org.apache.hc.core5.pool.ConnPoolControl;
 import org.apache.hc.core5.pool.PoolStats;
 
 /**
- * What clients of Apache HttpClient 5 wait for, apart from what servers take.
+ * What clients of Apache HttpClient, 5.6 and later, wait for, apart from what servers take.
  *
  * <pre>{@code
  * HttpClientMetrics metrics = new HttpClientMetrics();
@@ -67,8 +67,10 @@ public final class HttpClientMetrics {
      *
      * @param builder as the application uses it
      * @return the same
+     * @throws UnsupportedOperationException where HttpClient is older than 5.6
      */
     public HttpClientBuilder install(HttpClientBuilder builder) {
+        LeastVersion.check();
         watch(builder.getConnManager());
         return builder.addExecInterceptorFirst(HANDLER, new MeasuredChain(this));
     }
@@ -78,8 +80,10 @@ public final class HttpClientMetrics {
      *
      * @param builder as the application uses it
      * @return the same
+     * @throws UnsupportedOperationException where HttpClient is older than 5.6
      */
     public HttpAsyncClientBuilder install(HttpAsyncClientBuilder builder) {
+        LeastVersion.check();
         watch(builder.getConnManager());
         return builder.addExecInterceptorFirst(HANDLER, new MeasuredAsyncChain(this));
     }
@@ -91,6 +95,7 @@ public final class HttpClientMetrics {
      * @param client as HttpClient's own builders make them; with Java 26 and later, one that was started with {@code
      *     --enable-final-field-mutation=ALL-UNNAMED} or warns
      * @return whether it is measured: not where it is of another kind, and not where it has changed too much
+     * @throws UnsupportedOperationException where HttpClient is older than 5.6
      */
     public boolean install(CloseableHttpClient client) {
         return install(client, new MeasuredChain(this), ExecChainHandler.class);
@@ -101,12 +106,14 @@ public final class HttpClientMetrics {
      *
      * @param client as HttpClient's own builders make them
      * @return whether it is measured
+     * @throws UnsupportedOperationException where HttpClient is older than 5.6
      */
     public boolean install(CloseableHttpAsyncClient client) {
         return install(client, new MeasuredAsyncChain(this), AsyncExecChainHandler.class);
     }
 
     private <S> boolean install(Object client, S step, Class<S> type) {
+        LeastVersion.check();
         BuiltClient built = new BuiltClient(client);
         boolean isMeasured = built.prepend(step, type);
         if (isMeasured) {

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** A program of these tests in a JVM of its own, with the agent as it is shipped. */
 final class AgentJvm {
@@ -56,12 +57,23 @@ final class AgentJvm {
         return path("parallax-agent|/jvm/agent/target/|byte-buddy");
     }
 
+    /** With other versions of two libraries, in the folder of that property, in place of those there. */
+    static String withJars(String property, String path) throws IOException {
+        try (Stream<Path> jars = Files.list(Path.of(System.getProperty(property)))) {
+            return Stream.concat(jars.map(Path::toString), entries(path, "/client5/httpclient5/|/HikariCP/"))
+                    .collect(Collectors.joining(File.pathSeparator));
+        }
+    }
+
     private static String path(String without) {
+        return entries(System.getProperty("java.class.path"), without).collect(Collectors.joining(File.pathSeparator));
+    }
+
+    private static Stream<String> entries(String path, String without) {
         Pattern leftOut = Pattern.compile(without);
         return Pattern.compile(File.pathSeparator, Pattern.LITERAL)
-                .splitAsStream(System.getProperty("java.class.path"))
-                .filter(entry -> !leftOut.matcher(entry).find())
-                .collect(Collectors.joining(File.pathSeparator));
+                .splitAsStream(path)
+                .filter(entry -> !leftOut.matcher(entry).find());
     }
 
     AgentJvm under(String... command) {

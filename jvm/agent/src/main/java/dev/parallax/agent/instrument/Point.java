@@ -29,7 +29,7 @@ public enum Point {
     /** A connection that was idle is tested. */
     HIKARI_TEST("com.zaxxer.hikari.pool.PoolBase", "isConnectionDead", 1, FIRST),
     /** A connection is made. */
-    HIKARI_CREATE("com.zaxxer.hikari.pool.PoolBase", "newConnection", 1, AROUND),
+    HIKARI_CREATE("com.zaxxer.hikari.pool.PoolBase", "newConnection", Point.ANY, AROUND),
     /** A connection goes to who borrows it. */
     HIKARI_LEND("com.zaxxer.hikari.pool.PoolEntry", "createProxyConnection", 1, LENT),
     /** A connection is given back. */

@@ -7,10 +7,14 @@ import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
 import java.security.ProtectionDomain;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import net.bytebuddy.ByteBuddy;
 import net.bytebuddy.description.type.TypeDescription;
@@ -22,11 +26,14 @@ import net.bytebuddy.pool.TypePool;
 /**
  * Changes, once {@link Door} is open, the code of the few classes that {@link Point} names when they are loaded, or at once
  * where they already are. A class of another name costs the look-up of its name, and nothing of the byte-code library is
- * loaded before a class is to be changed. What cannot be changed stays as it is, and one line says so.
+ * loaded before a class is to be changed. What cannot be changed, or is of too old a version, stays as it is, and one line says so.
  */
 public final class Weaving implements ClassFileTransformer {
     /** By the class's name with slashes. */
     private final Map<String, List<Point>> points = new HashMap<>();
+
+    /** By the loader that has the library. */
+    private final Map<ClassLoader, Map<Library, Boolean>> refused = Collections.synchronizedMap(new WeakHashMap<>());
 
     private final AgentLoader agent;
 
@@ -83,11 +90,28 @@ public final class Weaving implements ClassFileTransformer {
             return null;
         }
         try {
+            if (isRefused(here.get(0).library(), loader)) {
+                return null;
+            }
             return weave(loader, name.replace('/', '.'), code, here);
         } catch (Throwable e) {
             Say.line(name.replace('/', '.') + " is not watched: " + e);
             return null;
         }
+    }
+
+    /** Asks without a lock, for a loader may load classes to answer. */
+    private boolean isRefused(Library library, ClassLoader loader) {
+        Map<Library, Boolean> known = refused.computeIfAbsent(loader, key -> new ConcurrentHashMap<>());
+        Boolean before = known.get(library);
+        if (before != null) {
+            return before;
+        }
+        Optional<String> refusal = library.refusal(loader);
+        if (known.putIfAbsent(library, refusal.isPresent()) == null) {
+            refusal.ifPresent(Say::line);
+        }
+        return refusal.isPresent();
     }
 
     private byte[] weave(ClassLoader loader, String name, byte[] code, List<Point> here) {

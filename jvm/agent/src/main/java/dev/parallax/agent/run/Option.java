@@ -11,7 +11,7 @@ enum Option {
     LOG("log", "TIME|off", "100ms", "a line on standard error for each hiccup of that length or more, with its causes"),
     ENDPOINT("endpoint", "PORT|off", "off", "answer GET / and /json on loopback; 0 takes any port and says which"),
     INSTRUMENT("instrument", "all|none|NAME+NAME", "all",
-            "pools apart from requests: httpclient5, hikaricp, jdkhttp, commonspool2, lettuce"),
+            "pools apart from requests: httpclient5 (from 5.6 on), hikaricp (from 5.0.1 on), jdkhttp, commonspool2, lettuce"),
     DISTURB("disturb", "MODE|off", "off",
             "fragmentation, humongous, allocation-stall, time-to-safepoint, metaspace, thread-stacks"),
     DISTURB_RATE("disturb-rate", "SIZE", "50MB", "how much a second"),
