@@ -9,6 +9,7 @@ import java.net.URI;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -49,18 +50,40 @@ public final class AgentEndpoint {
      * @return by the series' names
      */
     public Map<String, Long> figures(String label) {
+        Map<String, Long> figures = new TreeMap<>();
+        for (JsonNode series : read(label)) {
+            JsonNode figure = series.has("count") ? series.get("count") : series.get("value");
+            figures.put(series.get("name").asText(), figure.asLong());
+        }
+        return figures;
+    }
+
+    /**
+     * How long all durations of a series that has a label took together.
+     *
+     * @param label of a pool or a server
+     * @param name of the series
+     * @return in nanoseconds; 0 where there is none
+     */
+    public long sumNs(String label, String name) {
+        return read(label).stream()
+                .filter(series -> series.get("name").asText().equals(name))
+                .mapToLong(series -> series.get("sum_ns").asLong())
+                .sum();
+    }
+
+    private List<JsonNode> read(String label) {
         try {
-            Map<String, Long> figures = new TreeMap<>();
             URL url = URI.create("http://localhost:" + port + "/json").toURL();
+            List<JsonNode> found = new ArrayList<>();
             try (InputStream answer = url.openStream()) {
                 for (JsonNode series : new ObjectMapper().readTree(answer).get("series")) {
                     if (series.get("label").asText().equals(label)) {
-                        JsonNode figure = series.has("count") ? series.get("count") : series.get("value");
-                        figures.put(series.get("name").asText(), figure.asLong());
+                        found.add(series);
                     }
                 }
             }
-            return figures;
+            return found;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

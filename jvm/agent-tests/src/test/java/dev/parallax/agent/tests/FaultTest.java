@@ -12,6 +12,7 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,6 +33,8 @@ class FaultTest {
     private static final Pattern HICCUP =
             Pattern.compile("\"at_ns\":([0-9]+),\"kind\":\"hiccup\",\"text\":\"hiccup of [0-9.]+ ms: ([^\"]*)");
     private static final Pattern PART = Pattern.compile("([a-z_]+) ([0-9.]+) ms");
+
+    private static final boolean HAS_VIRTUAL_THREADS = Runtime.version().feature() >= 21;
 
     private static final int TRIALS = 3;
 
@@ -221,16 +224,20 @@ class FaultTest {
     }
 
     @Test
+    void whereThereAreNoVirtualThreadsNothingIsToldOfThem() throws Exception {
+        Assumptions.assumeFalse(HAS_VIRTUAL_THREADS, "this JVM has virtual threads");
+        folder = temporary;
+        run(jvm(), "", "wait", "300");
+        assertTrue(Logs.sums(folder.resolve("record"), "jvm.canary").isEmpty());
+    }
+
+    @Test
     void virtualThreadsThatKeepTheirCarriersArePinned() throws Exception {
+        Assumptions.assumeTrue(HAS_VIRTUAL_THREADS, "this JVM has no virtual threads");
         inTrials(this::virtualThreadsThatKeepTheirCarriersArePinnedOnce);
     }
 
     private void virtualThreadsThatKeepTheirCarriersArePinnedOnce() throws Exception {
-        if (Runtime.version().feature() < 21) {
-            run(jvm(), "", "wait", "300");
-            assertTrue(Logs.sums(folder.resolve("record"), "jvm.canary").isEmpty(), "there are no virtual threads");
-            return;
-        }
         run(
                 jvm("-Djdk.virtualThreadScheduler.parallelism=2", "-Djdk.virtualThreadScheduler.maxPoolSize=2"), "", "pin");
         // The longest of its hiccups is the fault; what the JVM or the host had stopped meanwhile was not the carriers'.

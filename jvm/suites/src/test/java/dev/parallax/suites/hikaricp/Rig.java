@@ -1,6 +1,7 @@
 package dev.parallax.suites.hikaricp;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.HikariDataSource;
@@ -32,6 +33,9 @@ final class Rig implements AutoCloseable {
     private final MeasuredPool attached;
     private final AtomicInteger timedOut = new AtomicInteger();
     private final AtomicInteger refused = new AtomicInteger();
+
+    /** Before the first connection is asked for. */
+    private final long begunNs = System.nanoTime();
 
     /** Of those the ones that a closed pool did not even let in, of whom the agent knows nothing. */
     private final AtomicInteger turnedAway = new AtomicInteger();
@@ -132,6 +136,17 @@ final class Rig implements AutoCloseable {
             told.remove("creations");
         }
         assertEquals(expected, told, arm + " against what the scenario did");
+        long mostNs = granted.get() * (System.nanoTime() - begunNs);
+        assertTrue(borrowedNs() <= mostNs, arm + ": " + borrowedNs() + " ns, and there were " + mostNs);
+    }
+
+    /** How long all waited for connections, and had them. */
+    private long borrowedNs() {
+        if (arm == Arm.AGENT) {
+            return Arm.ENDPOINT.sumNs(pool.getPoolName(), "db.client.connection.wait_time")
+                    + Arm.ENDPOINT.sumNs(pool.getPoolName(), "db.client.connection.use_time");
+        }
+        return metrics().waits().total().sumNs() + metrics().uses().total().sumNs();
     }
 
     /** What our instruments say. */
