@@ -43,9 +43,6 @@ class MemoryTest {
                 .findFirst()
                 .orElseThrow();
         untilThereIs("series.ndjson", "\"jvm.hiccup\":", survivedNs);
-        if (Runtime.version().feature() >= 21) {
-            untilThereIs("series.ndjson", "\"jvm.canary\":", survivedNs);
-        }
         stop();
         untilThereIs("events.ndjson", "\"text\":\"hiccup of ", survivedNs);
         jvm.write("end");
