@@ -104,7 +104,7 @@ public final class PauseStream implements AutoCloseable {
             stream.subscribe();
             stream.startThread();
             return stream;
-        } catch (final RuntimeException | LinkageError e) {
+        } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
             if (recording != null) {
                 recording.close();
             }

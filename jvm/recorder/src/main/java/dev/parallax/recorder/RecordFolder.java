@@ -66,7 +66,7 @@ public final class RecordFolder implements Closeable {
         Map<String, Long> before = lengths();
         try {
             writeInterval(startNs, lengthNs, new TreeMap<>(logs));
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException | Error e) {
             takeBack(before, e);
             throw e;
         }
@@ -156,7 +156,7 @@ public final class RecordFolder implements Closeable {
         Map<String, Long> before = lengths();
         try {
             write(files.get(EVENTS), Json.of(event) + "\n");
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException | Error e) {
             takeBack(before, e);
             throw e;
         }
@@ -220,7 +220,7 @@ public final class RecordFolder implements Closeable {
     }
 
     /** Cuts every file back to what it was; one that is new keeps its header, which commits nothing. */
-    private void takeBack(Map<String, Long> before, IOException cause) {
+    private void takeBack(Map<String, Long> before, Throwable cause) {
         for (Map.Entry<String, FileChannel> file : files.entrySet()) {
             try {
                 FileChannel channel = file.getValue();

@@ -105,6 +105,10 @@ class RecordFolderTest {
             for (String name : List.of("", "../a", "1", "a/b", "a.hlog")) {
                 assertThrows(IOException.class, () -> record.append(10, 10, Map.of("a", recorder.total(), name, recorder.total())));
             }
+            // As where memory gives out half way.
+            Map<String, Durations> broken = new TreeMap<>(Map.of("a", recorder.total()));
+            broken.put("b", null);
+            assertThrows(NullPointerException.class, () -> record.append(10, 10, broken));
             assertEquals(1, read(folder.resolve("one").resolve("a.hlog")).size());
             record.append(10, 10, Map.of("a", recorder.total(), "none", Durations.NONE));
         }

@@ -36,9 +36,17 @@ public final class Weaving implements ClassFileTransformer {
     private final Map<ClassLoader, Map<Library, Boolean>> refused = Collections.synchronizedMap(new WeakHashMap<>());
 
     private final AgentLoader agent;
+    private final Hooks hooks;
 
-    private Weaving(AgentLoader agent, Set<Library> libraries) {
+    /**
+     * Changes nothing yet.
+     *
+     * @param agent the agent's loader
+     * @param libraries which ones to look into
+     */
+    public Weaving(AgentLoader agent, Set<Library> libraries) {
         this.agent = agent;
+        this.hooks = new Hooks(agent);
         for (Point point : Point.values()) {
             if (libraries.contains(point.library())) {
                 points.merge(point.className.replace('.', '/'), List.of(point), (some, more) -> Stream.concat(
@@ -49,28 +57,45 @@ public final class Weaving implements ClassFileTransformer {
     }
 
     /**
-     * Begins.
+     * What is called from the code that is changed.
      *
-     * @param agent the agent's loader
-     * @param instrumentation the JVM's
-     * @param libraries which ones to look into
-     * @return what was found
+     * @return what is found
      */
-    public static Hooks begin(AgentLoader agent, Instrumentation instrumentation, Set<Library> libraries) {
-        Weaving weaving = new Weaving(agent, libraries);
-        Hooks hooks = new Hooks(agent);
-        if (!libraries.isEmpty()) {
-            Dispatch.connect(hooks);
-            boolean canRetransform = instrumentation.isRetransformClassesSupported();
-            instrumentation.addTransformer(weaving, canRetransform);
-            if (canRetransform) {
-                weaving.weaveLoaded(instrumentation);
-            }
-        }
+    public Hooks hooks() {
         return hooks;
     }
 
-    private void weaveLoaded(Instrumentation instrumentation) {
+    /**
+     * Begins.
+     *
+     * @param instrumentation the JVM's
+     */
+    public void begin(Instrumentation instrumentation) {
+        if (!points.isEmpty()) {
+            Dispatch.connect(hooks);
+            instrumentation.addTransformer(this, instrumentation.isRetransformClassesSupported());
+            loadAgain(instrumentation);
+        }
+    }
+
+    /**
+     * Takes it back: the code is again as it was.
+     *
+     * @param instrumentation the JVM's
+     */
+    public void end(Instrumentation instrumentation) {
+        if (!points.isEmpty()) {
+            Dispatch.connect(null);
+            instrumentation.removeTransformer(this);
+            loadAgain(instrumentation);
+        }
+    }
+
+    /** What is loaded already, with what the transformers of now make of it. */
+    private void loadAgain(Instrumentation instrumentation) {
+        if (!instrumentation.isRetransformClassesSupported()) {
+            return;
+        }
         for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
             if (points.containsKey(loaded.getName().replace('.', '/'))) {
                 try {

@@ -1,5 +1,6 @@
 package dev.parallax.agent.meter;
 
+import dev.parallax.agent.run.Threads;
 import dev.parallax.pauses.PauseClock;
 import dev.parallax.pauses.PauseReading;
 import dev.parallax.recorder.Recorder;
@@ -53,25 +54,37 @@ final class Canary implements Runnable {
 
     @Override
     public void run() {
+        Threads.join();
+        Threads.again("looks of a virtual thread are left out for a second", () -> isOver, this::lookOn);
+    }
+
+    private void lookOn() {
         // As the meter does: to load what a look needs is no hiccup.
         new Ticks(1).take(System.nanoTime() + 1, new Recorder());
         Bookings bookings = new Bookings(pauses.read(), hiccups);
         Ticks ticks = new Ticks(apartNs, () -> isOver);
-        while (!isOver) {
-            long dueNs = ticks.dueNs();
-            long awakeNs = ticks.await();
-            if (awakeNs - dueNs < 0) {
-                break;
+        try {
+            while (!isOver) {
+                look(ticks, bookings);
             }
-            PauseReading paused = pauses.read();
-            ticks.take(awakeNs, lateness);
-            if (awakeNs - dueNs >= Meter.LEAST_NS) {
-                bookings.late(paused, hiccup(dueNs, awakeNs));
-            } else {
-                bookings.onTime(paused, awakeNs);
-            }
+        } finally {
+            bookings.end(pauses.read(), System.nanoTime());
         }
-        bookings.end(pauses.read(), System.nanoTime());
+    }
+
+    private void look(Ticks ticks, Bookings bookings) {
+        long dueNs = ticks.dueNs();
+        long awakeNs = ticks.await();
+        if (awakeNs - dueNs < 0) {
+            return;
+        }
+        PauseReading paused = pauses.read();
+        ticks.take(awakeNs, lateness);
+        if (awakeNs - dueNs >= Meter.LEAST_NS) {
+            bookings.late(paused, hiccup(dueNs, awakeNs));
+        } else {
+            bookings.onTime(paused, awakeNs);
+        }
     }
 
     private static Raw hiccup(long dueNs, long awakeNs) {

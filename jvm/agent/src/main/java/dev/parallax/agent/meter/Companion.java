@@ -2,6 +2,7 @@ package dev.parallax.agent.meter;
 
 import dev.parallax.agent.AgentLoader;
 import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Threads;
 import dev.parallax.recorder.Recorder;
 import java.io.BufferedReader;
 import java.io.File;
@@ -40,13 +41,20 @@ final class Companion implements Runnable {
             builder.environment().remove("_JAVA_OPTIONS");
             builder.directory(new File(System.getProperty("java.home")));
             Companion companion = new Companion(builder.start(), spans);
-            Thread thread = new Thread(companion, "parallax-control");
-            thread.setDaemon(true);
-            thread.start();
+            companion.hear();
             return Optional.of(companion);
         } catch (IOException | RuntimeException e) {
             Say.line("no control process: " + e.getMessage());
             return Optional.empty();
+        }
+    }
+
+    private void hear() {
+        try {
+            Threads.start(this, "parallax-control");
+        } catch (Throwable e) {
+            end();
+            throw e;
         }
     }
 
@@ -69,8 +77,8 @@ final class Companion implements Runnable {
                 spans.add(beginNs, beginNs + lengthNs, "");
                 hiccups.record(lengthNs);
             }
-        } catch (IOException | RuntimeException e) {
-            Say.line("the control process is not heard any more: " + e.getMessage());
+        } catch (Throwable e) {
+            Say.once("the control process is not heard any more", e);
         }
     }
 

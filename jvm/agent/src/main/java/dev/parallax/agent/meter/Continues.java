@@ -19,6 +19,11 @@ final class Continues {
 
     private Continues() {}
 
+    /** Hears nothing. */
+    static Continues deaf() {
+        return new Continues();
+    }
+
     static Continues listen() {
         Continues continues = new Continues();
         try {
@@ -27,6 +32,19 @@ final class Continues {
             // Then a stop stays unexplained.
         }
         return continues;
+    }
+
+    /** Hears no more: who had a handler has it again. */
+    void end() {
+        try {
+            if (previous != null) {
+                Class<?> signal = Class.forName("sun.misc.Signal");
+                signal.getMethod("handle", signal, Class.forName("sun.misc.SignalHandler"))
+                        .invoke(null, signal.getConstructor(String.class).newInstance("CONT"), previous);
+            }
+        } catch (ReflectiveOperationException | RuntimeException absent) {
+            // Then it hears, and nobody asks.
+        }
     }
 
     private void install() throws ReflectiveOperationException {
@@ -48,9 +66,13 @@ final class Continues {
     }
 
     private void hear(Object signal) throws ReflectiveOperationException {
-        heardNs.add(System.nanoTime());
-        if (heardNs.size() > MOST) {
-            heardNs.poll();
+        try {
+            heardNs.add(System.nanoTime());
+            if (heardNs.size() > MOST) {
+                heardNs.poll();
+            }
+        } catch (OutOfMemoryError e) {
+            // Then this stop stays unexplained: the thread is the JVM's, and what it throws the application's.
         }
         Object other = previous;
         // The two that the JDK itself has are for "do what is usual" and "do nothing": to go on has been done.

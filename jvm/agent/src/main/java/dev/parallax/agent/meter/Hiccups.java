@@ -5,6 +5,7 @@ import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
 import dev.parallax.agent.report.Source;
 import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Threads;
 import dev.parallax.pauses.Pause;
 import dev.parallax.pauses.PauseClock;
 import dev.parallax.pauses.PauseStream;
@@ -30,14 +31,23 @@ public final class Hiccups implements Source {
 
     private final Listener listener;
     private final Verdicts verdicts;
+    private final Continues continues = Continues.listen();
     private final Meter meter;
-    private final Thread meterThread;
-    private final Optional<Canary> canary;
-    private final Optional<Companion> companion;
+    private Thread meterThread;
+    private Optional<Canary> canary = Optional.empty();
+    private Optional<Companion> companion = Optional.empty();
+    private final boolean withCauses;
+    private volatile boolean isOver;
+
+    /** Of the thread that judges. */
+    private boolean hasBegun;
+
+    private Optional<PauseStream> stream = Optional.empty();
     private final Recorder pauseLengths = new Recorder();
     private final Spans pauses = new Spans();
     private final Spans pinned = new Spans();
     private final Spans stalls = new Spans();
+    private final Spans control = new Spans();
 
     /**
      * What is wanted.
@@ -68,20 +78,24 @@ public final class Hiccups implements Source {
         void pause(long beginNs, long endNs, String cause);
     }
 
-    private Hiccups(Wish wish, AgentLoader agent, PauseClock clock, Listener listener) {
+    private Hiccups(Wish wish, PauseClock clock, Listener listener) {
         this.listener = listener;
-        Spans control = new Spans();
+        this.withCauses = wish.withCauses;
         verdicts = new Verdicts(
-                wish.withCauses ? RECORDER_NS : ALONE_NS, Continues.listen(), new Verdicts.Told(pauses, pinned, stalls, control), listener::hiccup);
+                wish.withCauses ? RECORDER_NS : ALONE_NS, continues, new Verdicts.Told(pauses, pinned, stalls, control), listener::hiccup);
         meter = new Meter(wish.apartNs, clock, verdicts::add);
-        meterThread = startThread(meter, Meter.THREAD);
-        startThread(() -> judge(wish.withCauses), "parallax-verdicts");
+    }
+
+    private void start(Wish wish, AgentLoader agent, PauseClock clock) {
+        meterThread = Threads.start(meter, Meter.THREAD);
+        Threads.start(this::judge, "parallax-verdicts");
         canary = wish.withCanary ? Canary.start(wish.apartNs, clock, verdicts::add) : Optional.empty();
         companion = wish.withControl ? Companion.start(agent, wish.apartNs, control) : Optional.empty();
     }
 
     /**
-     * Starts the meters. Never throws for want of something: what is not to be had is left out, with a line.
+     * Starts the meters. What is not to be had is left out, with a line; where there are no threads to be had, it throws,
+     * and nothing runs.
      *
      * @param wish what is wanted
      * @param agent the agent's loader
@@ -90,7 +104,14 @@ public final class Hiccups implements Source {
      * @return what is measured
      */
     public static Hiccups start(Wish wish, AgentLoader agent, PauseClock clock, Listener listener) {
-        return new Hiccups(wish, agent, clock, listener);
+        Hiccups hiccups = new Hiccups(wish, clock, listener);
+        try {
+            hiccups.start(wish, agent, clock);
+            return hiccups;
+        } catch (Throwable e) {
+            hiccups.stop();
+            throw e;
+        }
     }
 
     /**
@@ -102,9 +123,9 @@ public final class Hiccups implements Source {
         Companion.look(apartNs);
     }
 
-    private void startStream() {
+    private Optional<PauseStream> startStream() {
         try {
-            PauseStream.start(PATIENCE, new PauseStream.Listener() {
+            return Optional.of(PauseStream.start(PATIENCE, new PauseStream.Listener() {
                 @Override
                 public void pause(Pause pause) {
                     pauseLengths.record(pause.totalNs());
@@ -121,11 +142,12 @@ public final class Hiccups implements Source {
                         stalls.add(stall.beginNs(), stall.beginNs() + stall.totalNs(), "");
                     }
                 }
-            });
-        } catch (PauseClock.Unavailable | LinkageError e) {
+            }));
+        } catch (PauseClock.Unavailable | LinkageError | OutOfMemoryError e) {
             if (!isEnding()) {
                 Say.line("causes of pauses are not told: " + e.getMessage());
             }
+            return Optional.empty();
         }
     }
 
@@ -148,28 +170,33 @@ public final class Hiccups implements Source {
                 what, pause.totalNs() / 1e6, pause.syncNs() / 1e6, of, last);
     }
 
-    /** The recorder takes half a second to start, which the application must not wait for. */
-    private void judge(boolean withCauses) {
-        if (withCauses) {
-            startStream();
-        }
-        while (true) {
-            try {
-                Thread.sleep(LOOK_MS);
-                verdicts.judge(false);
-            } catch (InterruptedException e) {
-                return;
-            } catch (RuntimeException e) {
-                Say.line("a hiccup is not told: " + e);
-            }
-        }
+    private void judge() {
+        Threads.again("hiccups are not told", () -> isOver, this::judgeOnce);
+        stream.ifPresent(PauseStream::close);
     }
 
-    private static Thread startThread(Runnable what, String name) {
-        Thread thread = new Thread(what, name);
-        thread.setDaemon(true);
-        thread.start();
-        return thread;
+    /** The recorder takes half a second to start, which the application must not wait for. It is asked once. */
+    private void judgeOnce() throws InterruptedException {
+        if (!hasBegun) {
+            hasBegun = true;
+            Verdicts.warmUp();
+            stream = withCauses ? startStream() : Optional.empty();
+        }
+        Thread.sleep(LOOK_MS);
+        verdicts.judge(false);
+    }
+
+    /** Ends all of it, within a moment, and tells nothing more. Does not wait. */
+    public void stop() {
+        isOver = true;
+        continues.end();
+        meter.end();
+        LockSupport.unpark(meterThread);
+        canary.ifPresent(bird -> {
+            bird.end();
+            LockSupport.unpark(bird.thread());
+        });
+        companion.ifPresent(Companion::end);
     }
 
     /** Judges what is left, with what is known now, and ends what must not outlive this JVM. */

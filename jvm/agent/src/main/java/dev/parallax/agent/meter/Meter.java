@@ -1,11 +1,11 @@
 package dev.parallax.agent.meter;
 
+import dev.parallax.agent.run.Threads;
 import dev.parallax.pauses.PauseClock;
 import dev.parallax.pauses.PauseReading;
 import dev.parallax.pauses.ThreadAccounts;
 import dev.parallax.recorder.Recorder;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.OptionalLong;
 import java.util.function.Consumer;
 
@@ -111,17 +111,26 @@ final class Meter implements Runnable {
 
     @Override
     public void run() {
-        try (ThreadAccounts accounts = ThreadAccounts.open()) {
+        Threads.again("looks at the clock are left out for a second", () -> isOver, this::lookOn);
+    }
+
+    private void lookOn() throws IOException {
+        // Not by a resource of `try`: of two refusals, which are one and the same object, it would make a third kind of failure.
+        ThreadAccounts accounts = ThreadAccounts.open();
+        try {
             Before before = new Before(accounts);
             warmUp(before);
             Bookings bookings = new Bookings(pauses.read(), hiccups);
             Ticks ticks = new Ticks(apartNs, () -> isOver);
-            while (!isOver) {
-                look(ticks, lateness, before, bookings);
+            try {
+                while (!isOver) {
+                    look(ticks, lateness, before, bookings);
+                }
+            } finally {
+                bookings.end(pauses.read(), System.nanoTime());
             }
-            bookings.end(pauses.read(), System.nanoTime());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+        } finally {
+            accounts.close();
         }
     }
 
@@ -132,7 +141,7 @@ final class Meter implements Runnable {
         if (awakeNs - dueNs < 0) {
             return;
         }
-        probe = new byte[PROBE_BYTES];
+        OutOfMemoryError refused = askForMemory();
         long endNs = System.nanoTime();
         PauseReading paused = pauses.read();
         ticks.take(endNs, lateness);
@@ -143,6 +152,19 @@ final class Meter implements Runnable {
             bookings.onTime(paused, endNs);
             usualNs += (Math.min(endNs - dueNs, USUAL_MOST_NS) - usualNs) / USUAL_OF;
             before.read(endNs);
+        }
+        if (refused != null) {
+            throw refused;
+        }
+    }
+
+    /** Returns why there is none; null where there was. What it took to be refused is told as any other wait. */
+    private OutOfMemoryError askForMemory() {
+        try {
+            probe = new byte[PROBE_BYTES];
+            return null;
+        } catch (OutOfMemoryError refused) {
+            return refused;
         }
     }
 

@@ -63,6 +63,17 @@ final class Verdicts {
         return isVirtual ? virtualParts : parts;
     }
 
+    /** Loads and links what a verdict needs, for a first one may be due when there is no memory for that. */
+    static void warmUp() {
+        Told nothing = new Told(new Spans(), new Spans(), new Spans(), new Spans());
+        nothing.pauses.add(0, 1, "");
+        Verdicts unused = new Verdicts(0, Continues.deaf(), nothing, Hiccup::line);
+        for (boolean isVirtual : new boolean[] {false, true}) {
+            unused.add(new Raw(isVirtual, 0, Meter.LEAST_NS, 0, 1, 1, 1, 1, 1));
+        }
+        unused.judge(true);
+    }
+
     /** Called by the meters. Takes no lock. */
     void add(Raw raw) {
         if (handedCount.incrementAndGet() <= HANDED_MAX) {

@@ -1,6 +1,7 @@
 package dev.parallax.agent.report;
 
 import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Threads;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -39,8 +40,6 @@ public final class Endpoint implements Runnable {
     /** The oldest first. */
     private final Deque<Connection> open = new ArrayDeque<>();
 
-    private boolean hasFailed;
-
     private Endpoint(Answers answers, Duration longest, ServerSocketChannel server, Selector selector) {
         this.answers = answers;
         this.longestNs = longest.toNanos();
@@ -68,11 +67,9 @@ public final class Endpoint implements Runnable {
             Selector selector = Selector.open();
             server.register(selector, SelectionKey.OP_ACCEPT);
             Answers answers = new Answers(List.copyOf(sources));
-            Thread thread = new Thread(new Endpoint(answers, longest, server, selector), "parallax-endpoint");
-            thread.setDaemon(true);
-            thread.start();
+            Threads.start(new Endpoint(answers, longest, server, selector), "parallax-endpoint");
             return server.socket().getLocalPort();
-        } catch (IOException | RuntimeException e) {
+        } catch (Throwable e) {
             server.close();
             throw e;
         }
@@ -84,7 +81,7 @@ public final class Endpoint implements Runnable {
             try {
                 turn();
             } catch (Throwable e) {
-                sayOnce("the endpoint lacks an answer: " + e);
+                Say.once("the endpoint lacks an answer", e);
                 rest();
             }
         }
@@ -142,13 +139,6 @@ public final class Endpoint implements Runnable {
     private void close(Connection connection) {
         open.remove(connection);
         connection.close();
-    }
-
-    private void sayOnce(String line) {
-        if (!hasFailed) {
-            hasFailed = true;
-            Say.line(line);
-        }
     }
 
     private static void rest() {

@@ -1,6 +1,7 @@
 package dev.parallax.agent.report;
 
 import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Threads;
 import dev.parallax.recorder.Durations;
 import dev.parallax.recorder.JvmFacts;
 import dev.parallax.recorder.JvmFacts.EffectiveOption;
@@ -69,9 +70,12 @@ public final class Recording implements Runnable {
     public static Recording start(
             List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options) throws IOException {
         Recording recording = new Recording(List.copyOf(sources), path, interval, options);
-        Thread thread = new Thread(recording, "parallax-record");
-        thread.setDaemon(true);
-        thread.start();
+        try {
+            Threads.start(recording, "parallax-record");
+        } catch (Throwable e) {
+            recording.finish();
+            throw e;
+        }
         return recording;
     }
 
@@ -111,16 +115,10 @@ public final class Recording implements Runnable {
 
     @Override
     public void run() {
-        while (!isFinished()) {
-            try {
-                Thread.sleep(Math.max(1, intervalNs / 1_000_000));
-                write(false);
-            } catch (InterruptedException e) {
-                return;
-            } catch (Throwable e) {
-                sayOnce("the record lacks an interval: " + e);
-            }
-        }
+        Threads.again("the record lacks an interval", this::isFinished, () -> {
+            Thread.sleep(Math.max(1, intervalNs / 1_000_000));
+            write(false);
+        });
     }
 
     private synchronized boolean isFinished() {
@@ -132,7 +130,7 @@ public final class Recording implements Runnable {
         try {
             write(true);
         } catch (Throwable e) {
-            Say.line("the record is not finished: " + e);
+            Say.once("the record is not finished", e);
         }
     }
 

@@ -13,7 +13,9 @@ import dev.parallax.pauses.PauseClock;
 import java.io.IOException;
 import java.lang.instrument.Instrumentation;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 
@@ -22,6 +24,9 @@ final class Running {
     private final PauseClock clock;
     private final Optional<Long> logNs;
     private final List<Source> sources = new ArrayList<>();
+    /** How to end what has begun, the last first. */
+    private final Deque<Runnable> ends = new ArrayDeque<>();
+
     private Optional<Hiccups> hiccups = Optional.empty();
     private volatile Optional<Recording> recording = Optional.empty();
     private Optional<Disturbance> disturbance = Optional.empty();
@@ -31,7 +36,10 @@ final class Running {
         this.logNs = options.log().map(log -> log.toNanos());
     }
 
-    /** Starts what the options ask for. What is not to be had is left out with a line. */
+    /**
+     * Starts what the options ask for. What is not to be had is left out with a line. Where it throws, as when there are no
+     * threads to be had, nothing runs and no class is changed; a record that had begun is left, as one that has ended.
+     */
     static Running begin(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
         PauseClock clock = PauseClock.open(instrumentation);
         if (!clock.way().isExact()) {
@@ -39,13 +47,38 @@ final class Running {
                     + String.join("; ", clock.notUsed()));
         }
         Running running = new Running(options, clock);
-        running.sources.add(Weaving.begin(loader, instrumentation, options.libraries()));
-        running.startMeters(options, loader);
-        running.startRecording(options);
-        running.startEndpoint(options);
-        options.disturbance().ifPresent(running::disturb);
-        Runtime.getRuntime().addShutdownHook(new Thread(running::finish, "parallax-end"));
-        return running;
+        try {
+            running.start(options, loader, instrumentation);
+            return running;
+        } catch (Throwable e) {
+            running.takeBack();
+            throw e;
+        }
+    }
+
+    private void start(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
+        ends.push(clock::close);
+        Weaving weaving = new Weaving(loader, options.libraries());
+        sources.add(weaving.hooks());
+        startMeters(options, loader);
+        startRecording(options);
+        ends.push(() -> disturbance.ifPresent(Disturbance::stop));
+        options.disturbance().ifPresent(this::disturb);
+        ends.push(AtEnd::forget);
+        AtEnd.run(this::finish, instrumentation);
+        ends.push(() -> weaving.end(instrumentation));
+        weaving.begin(instrumentation);
+        startEndpoint(options);
+    }
+
+    private void takeBack() {
+        for (Runnable end : ends) {
+            try {
+                end.run();
+            } catch (Throwable e) {
+                Say.once("not all of a start that failed is taken back", e);
+            }
+        }
     }
 
     private void startMeters(Options options, AgentLoader loader) throws Options.Bad {
@@ -53,6 +86,7 @@ final class Running {
             Hiccups.Wish wish = new Hiccups.Wish(
                     options.hiccup().get().toNanos(), options.canary(), options.causes(), options.control());
             hiccups = Optional.of(Hiccups.start(wish, loader, clock, listener()));
+            ends.push(hiccups.get()::stop);
             sources.add(hiccups.get());
         }
     }
@@ -62,6 +96,7 @@ final class Running {
             try {
                 recording = Optional.of(Recording.start(
                         sources, options.out().get(), options.interval(), options.effective()));
+                ends.push(recording.get()::finish);
             } catch (IOException | RuntimeException e) {
                 Say.line("no record: " + e);
             }
@@ -129,7 +164,7 @@ final class Running {
             hiccups.ifPresent(Hiccups::finish);
             recording.ifPresent(Recording::finish);
         } catch (Throwable e) {
-            Say.line("not all was told at the end: " + e);
+            Say.once("not all was told at the end", e);
         }
     }
 }

@@ -15,6 +15,7 @@ public final class Start {
     private static final int WRONG = 2;
 
     private static Running running;
+    private static boolean isDoorOpen;
 
     private Start() {}
 
@@ -38,12 +39,20 @@ public final class Start {
             return;
         }
         if (running != null) {
-            running.command(options);
+            Threads.call(
+                    () -> {
+                        running.command(options);
+                        return null;
+                    },
+                    "parallax-command");
             return;
         }
         AgentLoader loader = (AgentLoader) Start.class.getClassLoader();
-        Door.open(loader, instrumentation);
-        running = Running.begin(options, loader, instrumentation);
+        if (!isDoorOpen) {
+            Door.open(loader, instrumentation);
+            isDoorOpen = true;
+        }
+        running = Threads.call(() -> Running.begin(options, loader, instrumentation), "parallax-start");
     }
 
     /**

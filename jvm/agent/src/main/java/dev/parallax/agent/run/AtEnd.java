@@ -1,0 +1,76 @@
+package dev.parallax.agent.run;
+
+import java.lang.instrument.Instrumentation;
+import java.lang.reflect.InvocationTargetException;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The last that the agent does, once the application's own shutdown hooks are over: what they still do is measured, too.
+ * Whatever it comes to, a JVM that wants to end does not wait for it for long.
+ */
+final class AtEnd {
+    /** So long a write may take: to a file system that hangs it never ends. */
+    private static final long LONGEST_S = 3;
+
+    /** Of those in which the JDK keeps what it does itself at the end, one after the other; it uses the first three. */
+    private static final int LAST_SLOT = 9;
+
+    private static boolean isRegistered;
+    private static volatile Runnable what;
+
+    private AtEnd() {}
+
+    /** @throws IllegalStateException when the JVM is about to end */
+    static synchronized void run(Runnable last, Instrumentation instrumentation) {
+        if (!isRegistered) {
+            try {
+                register(instrumentation);
+            } catch (ReflectiveOperationException | RuntimeException | LinkageError absent) {
+                // Beside the application's then, not behind them. Throws by itself where it is too late for that as well.
+                Runtime.getRuntime().addShutdownHook(new Thread(AtEnd::end, "parallax-end"));
+            }
+            isRegistered = true;
+        }
+        what = last;
+    }
+
+    private static void register(Instrumentation instrumentation) throws ReflectiveOperationException {
+        instrumentation.redefineModule(
+                Object.class.getModule(), Set.of(), Map.of("jdk.internal.access", Set.of(AtEnd.class.getModule())),
+                Map.of(), Set.of(), Map.of());
+        Object access = Class.forName("jdk.internal.access.SharedSecrets").getMethod("getJavaLangAccess").invoke(null);
+        try {
+            Class.forName("jdk.internal.access.JavaLangAccess")
+                    .getMethod("registerShutdownHook", int.class, boolean.class, Runnable.class)
+                    .invoke(access, LAST_SLOT, false, (Runnable) AtEnd::end);
+        } catch (InvocationTargetException e) {
+            // An InternalError where the place is taken.
+            throw new IllegalStateException(e.getCause());
+        }
+    }
+
+    /** What was to be done is not done. */
+    static void forget() {
+        what = null;
+    }
+
+    private static void end() {
+        Runnable last = what;
+        if (last == null) {
+            return;
+        }
+        try {
+            Thread ending = Threads.start(last, "parallax-end");
+            ending.join(TimeUnit.SECONDS.toMillis(LONGEST_S));
+            if (ending.isAlive()) {
+                Say.line("not all was written at the end: it takes longer than " + LONGEST_S + " s");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (Throwable e) {
+            Say.once("not all was told at the end", e);
+        }
+    }
+}
