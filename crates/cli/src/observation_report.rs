@@ -6,7 +6,7 @@ use std::path::Path;
 
 use record::Durations;
 use record::document::State;
-use record::observation::{CpuResults, JvmResults, ObservationBody, Observed, WatchResults};
+use record::observation::{CpuResults, ObservationBody, Observed, WatchResults};
 use report::{CpuTable, CpuUnit, Style, WatchReport};
 use units::Nanos;
 
@@ -51,7 +51,7 @@ fn text(observed: &Observed, out: &mut dyn Write, style: Style) -> io::Result<()
             )?;
             events(observed, out)
         }
-        ObservationBody::Jvm(results) => jvm(observed, results, out),
+        ObservationBody::Jvm(results) => report::jvm_text(observed, results, out, style),
         // Has a text of its own, with pictures.
         ObservationBody::Profile(_) => Ok(()),
     }
@@ -80,17 +80,6 @@ fn cpu(results: &CpuResults, out: &mut dyn Write, style: Style) -> io::Result<()
     };
     report::cpu_table(&table, out, style)?;
     report::cpu_notes(&table, out, style)
-}
-
-/// A line a log: what it is of, how many there were, their mean and the longest.
-fn jvm(observed: &Observed, results: &JvmResults, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{} {}, {}", results.vm, results.java_version, results.collectors.join(", "))?;
-    for (name, durations) in &observed.logs {
-        let (Some(mean), Some(max)) = (durations.mean(), durations.max()) else { continue };
-        let of = results.series.get(name).map_or("", String::as_str);
-        writeln!(out, "  {name}: {} of mean {mean}, at most {max}  {of}", durations.count())?;
-    }
-    events(observed, out)
 }
 
 fn events(observed: &Observed, out: &mut dyn Write) -> io::Result<()> {

@@ -14,7 +14,7 @@ use crate::document::Document;
 use crate::error::RecordError;
 use crate::interval::{Interval, Series};
 use crate::observation::disturb::Episode;
-use crate::observation::jvm::Pause;
+use crate::observation::jvm::{Hiccup, Pause};
 use crate::series::Second;
 
 /// One line of `events.ndjson`: something to draw beside the curves.
@@ -33,12 +33,15 @@ pub struct Event {
     /// When it was, where it is a pause of a JVM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
+    /// How long and why, where it is a hiccup of a JVM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hiccup: Option<Hiccup>,
 }
 
 impl Event {
     /// One that is for people alone.
     pub fn new(at_ns: u64, kind: &str, text: String) -> Event {
-        Event { at_ns, kind: kind.to_owned(), text, disturbance: None, pause: None }
+        Event { at_ns, kind: kind.to_owned(), text, disturbance: None, pause: None, hiccup: None }
     }
 }
 

@@ -35,6 +35,17 @@ pub struct Pause {
     pub cause: Option<String>,
 }
 
+/// A stretch in which a thread of the application would not have run: what its meter was late by, with the causes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hiccup {
+    /// From when the meter was due, which is when the event is.
+    pub length_ns: u64,
+    /// What of it had which cause; they sum to it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub causes_ns: BTreeMap<String, u64>,
+}
+
 /// What a JVM says of one interval, beside the frame of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
