@@ -22,12 +22,12 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>All arms of a fork live at the same time, each a server and a load that goes on and on; but all loads except one are
  * stopped, and which one that is changes each fifth of a second, in an order by chance. So what else the host does falls on
  * all alike. It can only add to an arm's time, though: compared are the quietest quarter of each arm's windows. A JVM compiles
- * the same code differently each time, which no number of windows shows: of each arm there are several forks, and the range is
- * theirs. Of six the range holds the median of all that could be with 97 %.
+ * the same code differently each time, which no number of windows shows: of each arm there are several forks, and the interval
+ * told is theirs: it holds the median of all that could be with 95 %, if there are six or more.
  *
- * <p>The arm {@code no-op} stands twice by default, and tells what this way of measuring makes of no difference; {@code
- * planted} what it makes of {@link CostServer#PLANTED_NS}. {@code clock} is the least that whoever tells a time can take.
- * {@code name=path} is ours with these classes before the others.
+ * <p>The arm {@code no-op} stands twice by default, each told over the other, which is what this way of measuring makes of no
+ * difference, and others over the mean of both; {@code planted} is what it makes of {@link CostServer#PLANTED_NS}. {@code
+ * clock} is the least that whoever tells a time can take. {@code name=path} is ours with these classes before the others.
  */
 class ServerCost {
     static final String PACKAGE = System.getProperty("parallax.vertx.package");
@@ -86,19 +86,18 @@ class ServerCost {
             forks.add(fork(page, pipeline, postgres, new Random(n)));
         }
         System.out.printf(
-                "%n%s, %s, pipeline %d, Java %s, %d forks of %d rounds: event loop's CPU, ns a request; median (least, most)%n",
+                "%n%s, %s, pipeline %d, Java %s, %d forks of %d rounds: event loop's CPU, ns a request; median (interval)%n",
                 PACKAGE, page, pipeline, System.getProperty("java.version"), FORKS, ROUNDS);
         System.out.printf("%-10s %-20s %-20s %-20s %-24s %s%n", "", "all", "over off", "over no-op", "/ off", "bytes");
         for (int n = 0; n < ARMS.size(); n++) {
             int arm = n;
-            ToDoubleFunction<List<Taken>> cpu = fork -> fork.get(arm).cpuNs;
             System.out.printf(
                     "%-10s %-20s %-20s %-20s %-24s %s%n",
                     name(ARMS.get(arm)),
-                    spread("%.0f", forks, cpu),
-                    spread("%+.0f", forks, over("off", cpu, (its, base) -> its - base)),
-                    spread("%+.0f", forks, over("no-op", cpu, (its, base) -> its - base)),
-                    spread("%.3f", forks, over("off", cpu, (its, base) -> its / base)),
+                    spread("%.0f", forks, fork -> fork.get(arm).cpuNs),
+                    spread("%+.0f", forks, over("off", arm, (its, base) -> its - base)),
+                    spread("%+.0f", forks, over("no-op", arm, (its, base) -> its - base)),
+                    spread("%.3f", forks, over("off", arm, (its, base) -> its / base)),
                     spread("%.1f", forks, fork -> fork.get(arm).bytes));
         }
     }
@@ -143,16 +142,38 @@ class ServerCost {
         return arm.contains("=") ? arm.replaceAll(".*=", "") + File.pathSeparator + ours : ours;
     }
 
-    /** Of the last arm of that name: where it stands twice, the first is told beside it. */
-    private static ToDoubleFunction<List<Taken>> over(
-            String name, ToDoubleFunction<List<Taken>> cpu, DoubleBinaryOperator compared) {
-        int base = ARMS.lastIndexOf(name);
-        return fork -> base < 0 ? Double.NaN : compared.applyAsDouble(cpu.applyAsDouble(fork), fork.get(base).cpuNs);
+    /** Over all arms of that name, this one apart: of two that are alike each is told beside the other. */
+    private static ToDoubleFunction<List<Taken>> over(String name, int arm, DoubleBinaryOperator compared) {
+        return fork -> compared.applyAsDouble(
+                fork.get(arm).cpuNs,
+                IntStream.range(0, ARMS.size())
+                        .filter(other -> other != arm && ARMS.get(other).equals(name))
+                        .mapToDouble(other -> fork.get(other).cpuNs)
+                        .average()
+                        .orElse(Double.NaN));
     }
 
     private static String spread(String format, List<List<Taken>> forks, ToDoubleFunction<List<Taken>> value) {
         double[] sorted = forks.stream().mapToDouble(value).sorted().toArray();
         double median = (sorted[sorted.length / 2] + sorted[(sorted.length - 1) / 2]) / 2;
-        return String.format(format + " (" + format + ", " + format + ")", median, sorted[0], sorted[sorted.length - 1]);
+        int outside = outside(sorted.length);
+        double least = sorted[outside];
+        double most = sorted[sorted.length - 1 - outside];
+        return String.format(format + " (" + format + ", " + format + ")", median, least, most);
+    }
+
+    /**
+     * How many of these sorted values may be left out on each side, and those left still hold the median of all that could be
+     * with 95 %, however they are distributed: order statistics by the binomial of a half. None of five or fewer, which hold
+     * it with less.
+     */
+    private static int outside(int values) {
+        double probability = Math.pow(0.5, values);
+        double tail = probability;
+        int outside = 0;
+        while (2 * (tail += probability *= (values - outside) / (outside + 1.0)) <= 0.05) {
+            outside++;
+        }
+        return outside;
     }
 }
