@@ -29,7 +29,7 @@ public abstract class Relay {
     public abstract Object left(int point, Class<?> woven, Object begun, Object returned, Throwable thrown);
 
     /**
-     * One of the two above threw. To be said once; the application is not to know.
+     * One of the two above threw. To be said once for each kind; the application is not to know.
      *
      * @param point which place it is
      * @param thrown what it was

@@ -63,19 +63,23 @@ public final class PoolProbe {
      */
     public Step borrows(boolean isSuspendable) {
         Borrow borrow = Borrow.begin(isSuspendable, () -> true);
+        Step step = thrown -> ends(borrow, thrown);
+        // Last: who has no step, be it for want of memory, has none to end, and would be waiting for ever.
         metrics.asks();
-        return thrown -> {
-            metrics.asksNoMore();
-            Borrow.end();
-            if (thrown == null) {
-                // A pool that ran before has its tracker already, which is not ours.
-                borrow.hasUnlessTold();
-                metrics.lent(borrow);
-            } else {
-                boolean isClosed = String.valueOf(thrown.getMessage()).contains("has been closed");
-                metrics.failed(borrow, thrown, isClosed);
-            }
-        };
+        return step;
+    }
+
+    private void ends(Borrow borrow, Throwable thrown) {
+        metrics.asksNoMore();
+        Borrow.end();
+        if (thrown == null) {
+            // A pool that ran before has its tracker already, which is not ours.
+            borrow.hasUnlessTold();
+            metrics.lent(borrow);
+        } else {
+            boolean isClosed = String.valueOf(thrown.getMessage()).contains("has been closed");
+            metrics.failed(borrow, thrown, isClosed);
+        }
     }
 
     /**

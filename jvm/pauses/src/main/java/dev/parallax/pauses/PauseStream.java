@@ -36,6 +36,9 @@ public final class PauseStream implements AutoCloseable {
     /** The two clocks drift apart by far less than a pause's own error in this time. */
     private static final Duration PAIRING_PERIOD = Duration.ofSeconds(1);
 
+    /** Who wants memory that is not there makes the JVM stop everybody and look for it, so not too soon again. */
+    private static final long REST_MS = 1_000;
+
     private final RecordingStream recording;
     private final Listener listener;
     private final PauseJoin join;
@@ -97,16 +100,15 @@ public final class PauseStream implements AutoCloseable {
      * @throws PauseClock.Unavailable when this JVM has no flight recorder or it cannot record; the message says why.
      */
     public static PauseStream start(final Duration patience, final Listener listener) throws PauseClock.Unavailable {
-        RecordingStream recording = null;
+        PauseStream stream = null;
         try {
-            recording = new RecordingStream();
-            final PauseStream stream = new PauseStream(recording, patience, listener);
+            stream = new PauseStream(new RecordingStream(), patience, listener);
             stream.subscribe();
             stream.startThread();
             return stream;
         } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
-            if (recording != null) {
-                recording.close();
+            if (stream != null) {
+                stream.endRecording();
             }
             throw new PauseClock.Unavailable("the flight recorder does not start: " + e);
         }
@@ -123,12 +125,40 @@ public final class PauseStream implements AutoCloseable {
             recording.start();
         } catch (final RuntimeException e) {
             listener.failed("the flight recorder ended: " + e);
+        } finally {
+            endRecordingAtLast();
         }
         try {
             tellWith(join::takeWhole);
         } catch (final RuntimeException e) {
             listener.failed("the last pauses were not told: " + e);
         }
+    }
+
+    /** Whatever ended the stream: a recording that nobody reads goes on to fill the disk. */
+    private void endRecordingAtLast() {
+        while (true) {
+            try {
+                endRecording();
+                return;
+            } catch (final OutOfMemoryError e) {
+                // As what ended it may have been. There may be memory later.
+                rest();
+            }
+        }
+    }
+
+    private static void rest() {
+        try {
+            Thread.sleep(REST_MS);
+        } catch (final InterruptedException e) {
+            // Then it rested less.
+        }
+    }
+
+    private void endRecording() {
+        FlightRecorder.removePeriodicEvent(pairing);
+        recording.close();
     }
 
     private void subscribe() {
@@ -228,8 +258,7 @@ public final class PauseStream implements AutoCloseable {
      */
     @Override
     public void close() {
-        FlightRecorder.removePeriodicEvent(pairing);
-        recording.close();
+        endRecording();
         if (Thread.currentThread() != thread) {
             try {
                 thread.join();

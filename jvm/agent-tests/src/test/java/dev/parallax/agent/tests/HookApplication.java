@@ -7,10 +7,13 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.BooleanSupplier;
 
 /**
- * An application that ends at once: with {@code asks}, and a URL, a shutdown hook of its own asks its server some times; with
- * {@code hangs} the agent's record is kept from being written for ever, as a file system that hangs does.
+ * An application that ends at once. With {@code asks}, and a URL, a shutdown hook of its own asks its server some times. With
+ * {@code hangs} the agent's record is kept from being written for ever, as a file system that hangs does, and with {@code
+ * hangs fills} its standard error is written to as long as it takes anything. With {@code interrupted} its record is kept from
+ * being written until the agent tries, and the thread that ends it is interrupted.
  */
 public final class HookApplication {
     static final int TIMES = 3;
@@ -30,8 +33,19 @@ public final class HookApplication {
                     e.printStackTrace();
                 }
             }));
+        } else if (arguments[0].equals("hangs")) {
+            hold(record(), () -> false);
+            if (arguments.length > 1) {
+                inBackground(() -> {
+                    while (true) {
+                        System.err.println("-".repeat(1_000));
+                    }
+                });
+            }
         } else {
-            hold(record());
+            hold(record(), HookApplication::isAtItsEnd);
+            Thread.currentThread().interrupt();
+            System.exit(0);
         }
     }
 
@@ -47,24 +61,34 @@ public final class HookApplication {
         return field.get(of);
     }
 
-    private static void hold(Object record) throws InterruptedException {
+    /** The agent's thread for it waits for the record. */
+    private static boolean isAtItsEnd() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .anyMatch(one -> one.getName().equals("parallax-end") && one.getState() == Thread.State.BLOCKED);
+    }
+
+    private static void hold(Object record, BooleanSupplier isEnough) throws InterruptedException {
         CountDownLatch held = new CountDownLatch(1);
-        Thread thread = new Thread(() -> {
+        inBackground(() -> {
             synchronized (record) {
                 held.countDown();
-                while (true) {
+                while (!isEnough.getAsBoolean()) {
                     sleep();
                 }
             }
         });
+        held.await();
+    }
+
+    private static void inBackground(Runnable what) {
+        Thread thread = new Thread(what);
         thread.setDaemon(true);
         thread.start();
-        held.await();
     }
 
     private static void sleep() {
         try {
-            Thread.sleep(1_000);
+            Thread.sleep(10);
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }

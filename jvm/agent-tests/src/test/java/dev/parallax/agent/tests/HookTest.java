@@ -30,11 +30,30 @@ class HookTest {
         assertEquals(true, Files.readString(record.resolve("run.json")).contains("\"finished\""));
     }
 
-    /** If this fails, a file system that hangs keeps an application from ending, for ever. */
+    /**
+     * If this fails, a file system that hangs keeps an application from ending, for ever. There are two applications at once,
+     * for each takes its time: one can be told that it hangs, and of the other standard error is full, and read by nobody.
+     */
     @Test
-    void anApplicationEndsThoughItsRecordCannotBeWritten() throws Exception {
+    void anApplicationEndsThoughItsRecordCannotBeWrittenNorAnyLine() throws Exception {
+        Path silent = Files.createDirectory(folder.resolve("silent"));
+        AgentJvm full = new AgentJvm(silent)
+                .under("sh", "-c", "mkfifo \"$0\" && exec \"$@\" 2<>\"$0\"", silent.resolve("pipe").toString())
+                .start("log=off,out=" + silent.resolve("record"), HookApplication.class, "hangs", "fills");
         Path record = folder.resolve("record");
         AgentJvm.Ended ended = new AgentJvm(folder).run("log=off,out=" + record, HookApplication.class, "hangs");
         assertEquals("parallax-agent: not all was written at the end: it takes longer than 3 s\n", ended.err());
+        assertEquals(0, full.end().status());
+    }
+
+    /** If this fails, who is interrupted and ends the JVM for that loses what came after the last interval. */
+    @Test
+    void whoEndsTheJvmThoughInterruptedWaitsForTheLastWrite() throws Exception {
+        Path record = folder.resolve("record");
+        // The flight recorder has a hook, and who waits for a hook is not interrupted any more.
+        AgentJvm.Ended ended =
+                new AgentJvm(folder).run("log=off,causes=off,out=" + record, HookApplication.class, "interrupted");
+        assertEquals("", ended.err());
+        assertEquals(true, Files.readString(record.resolve("run.json")).contains("\"finished\""));
     }
 }

@@ -65,6 +65,21 @@ class PoolTest {
         }
     }
 
+    /** If this fails, one moment without memory ends what is told of a pool, for as long as the JVM lives. */
+    @Test
+    void whatIsRefusedOnceIsToldAgainLater() throws Exception {
+        Path record = folder.resolve("record");
+        AgentJvm.Ended ended = new AgentJvm(folder).run("log=off,out=" + record, RefusedApplication.class);
+        assertEquals(
+                """
+                parallax-agent: not all of HIKARI_BORROW is told: java.lang.OutOfMemoryError: planted
+                parallax-agent: not all of HIKARI_BORROW is told: java.lang.StackOverflowError: planted
+                """,
+                ended.err());
+        assertEquals(2 * RefusedApplication.TIMES, Logs.ms(record, "db.client.connection.wait_time-orders").size());
+        assertEquals(4 * RefusedApplication.TIMES, Logs.ms(record, "db.client.connection.use_time-orders").size());
+    }
+
     /** If this fails, an application that has our modules or our starter counts everything twice. */
     @Test
     void whatMeasuresItselfIsLeftAlone() throws Exception {

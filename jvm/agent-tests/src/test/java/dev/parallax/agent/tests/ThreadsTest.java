@@ -1,10 +1,15 @@
 package dev.parallax.agent.tests;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.tools.attach.VirtualMachine;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -14,22 +19,33 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** An agent that comes where there are no threads to be had, and comes again later. */
 class ThreadsTest {
-    /** The one in which it starts, the meter's, the verdicts' and the record's. */
-    private static final int LEAST_THREADS = 4;
+    /** The one in which it starts, the meter's, the verdicts', the record's and the endpoint's. */
+    private static final int LEAST_THREADS = 5;
 
     private static final int MOST_THREADS = 20;
+
+    /** In the folder of the record. */
+    private static final String THERE_BEFORE = "there before.hlog";
 
     @TempDir
     private Path folder;
 
+    private Path record;
+    private int port;
     private AgentJvm jvm;
     private int asked;
 
-    /** If this fails, a start that failed half way leaves threads behind, or a later one tells of each request twice. */
+    /**
+     * If this fails, a start that failed half way leaves threads, a port or a record behind, or a later one tells of each
+     * request twice.
+     */
     @Test
     void aStartThatFailsLeavesNothingBehindAtWhicheverThreadItDoes() throws Exception {
         try (Group group = new Group();
                 Upstream upstream = new Upstream(0)) {
+            record = Files.createDirectory(folder.resolve("record"));
+            Files.createFile(record.resolve(THERE_BEFORE));
+            port = freePort();
             jvm = new AgentJvm(folder)
                     .under(group.command())
                     .with("-XX:+UseSerialGC", "-XX:-UseDynamicNumberOfCompilerThreads")
@@ -39,6 +55,7 @@ class ThreadsTest {
             load("nonsense=1");
             int had = 0;
             while (!hasLoaded(group, had)) {
+                assertArrayEquals(new String[] {THERE_BEFORE}, record.toFile().list());
                 untilNoThreadIsLeft();
                 had++;
                 assertTrue(had <= MOST_THREADS, jvm.err());
@@ -47,10 +64,12 @@ class ThreadsTest {
             int before = asked;
             ask();
             ask();
+            URI endpoint = URI.create("http://localhost:" + port + "/json");
+            assertTrue(new String(endpoint.toURL().openStream().readAllBytes(), UTF_8).contains("jvm.hiccup"));
             jvm.write("end");
             jvm.end();
             String log = "http.client.request.duration-localhost_" + upstream.port() + "_GET_200";
-            assertEquals(asked - before, Logs.ms(record(had), log).size(), "each once");
+            assertEquals(asked - before, Logs.ms(record, log).size(), "each once");
         }
     }
 
@@ -58,19 +77,21 @@ class ThreadsTest {
     private boolean hasLoaded(Group group, int threads) throws Exception {
         int said = said().size();
         group.most(group.now() + threads);
-        load("log=off,canary=off,causes=off,out=" + record(threads));
+        load("log=off,canary=off,causes=off,endpoint=" + port + ",out=" + record);
         group.lift();
         List<String> now = said();
-        if (now.size() == said) {
+        assertEquals(said + 1, now.size(), jvm.err());
+        if (now.get(said).equals("parallax-agent: http://localhost:" + port + "/")) {
             return true;
         }
-        assertEquals(said + 1, now.size(), jvm.err());
         assertTrue(now.get(said).startsWith("parallax-agent: off: java.lang.OutOfMemoryError: "), jvm.err());
         return false;
     }
 
-    private Path record(int threads) {
-        return folder.resolve("record" + threads);
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
     }
 
     private List<String> said() throws IOException {

@@ -6,6 +6,7 @@ import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Source;
 import dev.parallax.agent.run.Say;
 import java.lang.ref.WeakReference;
+import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -63,12 +64,16 @@ public final class Hooks extends Relay implements Source {
         }
     }
 
-    /** A race says it twice at worst. */
+    /** There is no more of it then, unless it was for want of memory or stack, which may be there the next time. */
     @Override
     public void failed(int point, Throwable thrown) {
-        if (!hasFailed[point]) {
+        String name = POINTS[point].name();
+        if (thrown instanceof VirtualMachineError) {
+            Say.once("not all of ".concat(name).concat(" is told"), thrown);
+        } else if (!hasFailed[point]) {
+            Say.line("no more of ".concat(name).concat(": ").concat(thrown.toString()));
+            // Not before, for there may be no memory for the line. A race says it twice at worst.
             hasFailed[point] = true;
-            Say.line("no more of " + POINTS[point] + ": " + thrown);
         }
     }
 
@@ -98,6 +103,11 @@ public final class Hooks extends Relay implements Source {
             Hook hook = (Hook) Class.forName(library.hook, true, bridge).getDeclaredConstructor().newInstance();
             known.add(new WeakReference<>(hook));
             return hook;
+        } catch (InvocationTargetException e) {
+            if (e.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw new IllegalStateException(e);
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException(e);
         }

@@ -72,9 +72,10 @@ public final class Weaving implements ClassFileTransformer {
      */
     public void begin(Instrumentation instrumentation) {
         if (!points.isEmpty()) {
-            Dispatch.connect(hooks);
             instrumentation.addTransformer(this, instrumentation.isRetransformClassesSupported());
             loadAgain(instrumentation);
+            // Last: where that fails, no hook has begun anything.
+            Dispatch.connect(hooks);
         }
     }
 

@@ -178,8 +178,9 @@ public final class Hiccups implements Source {
     /** The recorder takes half a second to start, which the application must not wait for. It is asked once. */
     private void judgeOnce() throws InterruptedException {
         if (!hasBegun) {
-            hasBegun = true;
             Verdicts.warmUp();
+            // Not before: for that there may be no memory.
+            hasBegun = true;
             stream = withCauses ? startStream() : Optional.empty();
         }
         Thread.sleep(LOOK_MS);

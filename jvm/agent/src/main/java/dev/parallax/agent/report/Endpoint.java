@@ -2,6 +2,7 @@ package dev.parallax.agent.report;
 
 import dev.parallax.agent.run.Say;
 import dev.parallax.agent.run.Threads;
+import java.io.Closeable;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -21,7 +22,7 @@ import java.util.List;
  * {@value #CONNECTIONS} at most, each for 10 s at most, whatever is done on it; one more takes the place of the oldest, so
  * those who connect and say nothing keep nobody out. One thread of ours has them all, and no thread of the application.
  */
-public final class Endpoint implements Runnable {
+public final class Endpoint implements Runnable, Closeable {
     private static final int CONNECTIONS = 16;
 
     /** In the kernel, at no descriptor: one that finds no place there asks again after a second. */
@@ -40,11 +41,16 @@ public final class Endpoint implements Runnable {
     /** The oldest first. */
     private final Deque<Connection> open = new ArrayDeque<>();
 
-    private Endpoint(Answers answers, Duration longest, ServerSocketChannel server, Selector selector) {
+    private Endpoint(Answers answers, Duration longest) throws IOException {
         this.answers = answers;
         this.longestNs = longest.toNanos();
-        this.server = server;
-        this.selector = selector;
+        this.server = ServerSocketChannel.open();
+        try {
+            this.selector = Selector.open();
+        } catch (Throwable e) {
+            server.close();
+            throw e;
+        }
     }
 
     /**
@@ -52,26 +58,52 @@ public final class Endpoint implements Runnable {
      *
      * @param sources of what is told
      * @param port 0 for any
-     * @return the port
+     * @return the one that answers
      * @throws IOException when the port is taken
      */
-    public static int start(List<Source> sources, int port) throws IOException {
+    public static Endpoint start(List<Source> sources, int port) throws IOException {
         return start(sources, port, LONGEST);
     }
 
-    static int start(List<Source> sources, int port, Duration longest) throws IOException {
-        ServerSocketChannel server = ServerSocketChannel.open();
+    static Endpoint start(List<Source> sources, int port, Duration longest) throws IOException {
+        Endpoint endpoint = new Endpoint(new Answers(List.copyOf(sources)), longest);
         try {
-            server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), BACKLOG);
-            server.configureBlocking(false);
-            Selector selector = Selector.open();
-            server.register(selector, SelectionKey.OP_ACCEPT);
-            Answers answers = new Answers(List.copyOf(sources));
-            Threads.start(new Endpoint(answers, longest, server, selector), "parallax-endpoint");
-            return server.socket().getLocalPort();
+            endpoint.listen(port);
+            Threads.start(endpoint, "parallax-endpoint");
+            return endpoint;
         } catch (Throwable e) {
-            server.close();
+            endpoint.close();
             throw e;
+        }
+    }
+
+    private void listen(int port) throws IOException {
+        server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), BACKLOG);
+        server.configureBlocking(false);
+        server.register(selector, SelectionKey.OP_ACCEPT);
+    }
+
+    /**
+     * Where it listens.
+     *
+     * @return the port
+     */
+    public int port() {
+        return server.socket().getLocalPort();
+    }
+
+    /**
+     * Ends it. Its port is free then; connections end a moment later.
+     *
+     * @throws IOException when it cannot be closed
+     */
+    @Override
+    public void close() throws IOException {
+        try {
+            server.close();
+        } finally {
+            // What it knows of stays open until it looks again, or is closed.
+            selector.close();
         }
     }
 
@@ -81,10 +113,13 @@ public final class Endpoint implements Runnable {
             try {
                 turn();
             } catch (Throwable e) {
-                Say.once("the endpoint lacks an answer", e);
-                rest();
+                if (server.isOpen()) {
+                    Say.once("the endpoint lacks an answer", e);
+                    rest();
+                }
             }
         }
+        open.forEach(Connection::close);
     }
 
     /** Requests before newcomers, and one newcomer a turn: who takes a place leaves the others time to be answered. */

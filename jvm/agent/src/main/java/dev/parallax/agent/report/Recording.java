@@ -58,7 +58,7 @@ public final class Recording implements Runnable {
     }
 
     /**
-     * Begins a record.
+     * Begins a record, to which nothing is added before {@link #start}.
      *
      * @param sources of all that is to be in it
      * @param path the folder
@@ -67,16 +67,14 @@ public final class Recording implements Runnable {
      * @return the record under way
      * @throws IOException when it cannot be written
      */
-    public static Recording start(
+    public static Recording begin(
             List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options) throws IOException {
-        Recording recording = new Recording(List.copyOf(sources), path, interval, options);
-        try {
-            Threads.start(recording, "parallax-record");
-        } catch (Throwable e) {
-            recording.finish();
-            throw e;
-        }
-        return recording;
+        return new Recording(List.copyOf(sources), path, interval, options);
+    }
+
+    /** Starts to add to it. */
+    public void start() {
+        Threads.start(this, "parallax-record");
     }
 
     /**

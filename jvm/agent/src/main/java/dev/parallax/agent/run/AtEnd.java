@@ -14,6 +14,9 @@ final class AtEnd {
     /** So long a write may take: to a file system that hangs it never ends. */
     private static final long LONGEST_S = 3;
 
+    /** And so long the line that says so: standard error may hang as well, or be a pipe that is full and that nobody reads. */
+    private static final long LINE_MS = 100;
+
     /** Of those in which the JDK keeps what it does itself at the end, one after the other; it uses the first three. */
     private static final int LAST_SLOT = 9;
 
@@ -62,15 +65,30 @@ final class AtEnd {
             return;
         }
         try {
-            Thread ending = Threads.start(last, "parallax-end");
-            ending.join(TimeUnit.SECONDS.toMillis(LONGEST_S));
-            if (ending.isAlive()) {
-                Say.line("not all was written at the end: it takes longer than " + LONGEST_S + " s");
+            if (!isDone(last, "parallax-end", TimeUnit.SECONDS.toNanos(LONGEST_S))) {
+                String line = "not all was written at the end: it takes longer than " + LONGEST_S + " s";
+                isDone(() -> Say.line(line), "parallax-end-line", TimeUnit.MILLISECONDS.toNanos(LINE_MS));
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
         } catch (Throwable e) {
-            Say.once("not all was told at the end", e);
+            // There is no thread to be had, nor one that could say so without danger: the record is one that was cut off.
         }
+    }
+
+    /** Whether it is, by a thread of ours, in that time. Who interrupts the thread that ends the JVM ends it no sooner. */
+    private static boolean isDone(Runnable what, String name, long longestNs) {
+        long endNs = System.nanoTime() + longestNs;
+        Thread thread = Threads.start(what, name);
+        boolean isInterrupted = false;
+        for (long leftNs = longestNs; leftNs > 0 && thread.isAlive(); leftNs = endNs - System.nanoTime()) {
+            try {
+                TimeUnit.NANOSECONDS.timedJoin(thread, leftNs);
+            } catch (InterruptedException e) {
+                isInterrupted = true;
+            }
+        }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return !thread.isAlive();
     }
 }

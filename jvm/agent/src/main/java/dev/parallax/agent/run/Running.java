@@ -25,7 +25,7 @@ final class Running {
     private final Optional<Long> logNs;
     private final List<Source> sources = new ArrayList<>();
     /** How to end what has begun, the last first. */
-    private final Deque<Runnable> ends = new ArrayDeque<>();
+    private final Deque<AutoCloseable> ends = new ArrayDeque<>();
 
     private Optional<Hiccups> hiccups = Optional.empty();
     private volatile Optional<Recording> recording = Optional.empty();
@@ -38,7 +38,7 @@ final class Running {
 
     /**
      * Starts what the options ask for. What is not to be had is left out with a line. Where it throws, as when there are no
-     * threads to be had, nothing runs and no class is changed; a record that had begun is left, as one that has ended.
+     * threads to be had, nothing runs, no class is changed, and there is no record.
      */
     static Running begin(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
         PauseClock clock = PauseClock.open(instrumentation);
@@ -66,15 +66,16 @@ final class Running {
         options.disturbance().ifPresent(this::disturb);
         ends.push(AtEnd::forget);
         AtEnd.run(this::finish, instrumentation);
+        startEndpoint(options);
+        // Last: a call that is under way has begun by the hooks of now, and must not end by those of another start.
         ends.push(() -> weaving.end(instrumentation));
         weaving.begin(instrumentation);
-        startEndpoint(options);
     }
 
     private void takeBack() {
-        for (Runnable end : ends) {
+        for (AutoCloseable end : ends) {
             try {
-                end.run();
+                end.close();
             } catch (Throwable e) {
                 Say.once("not all of a start that failed is taken back", e);
             }
@@ -94,9 +95,13 @@ final class Running {
     private void startRecording(Options options) throws Options.Bad {
         if (options.out().isPresent()) {
             try {
-                recording = Optional.of(Recording.start(
-                        sources, options.out().get(), options.interval(), options.effective()));
-                ends.push(recording.get()::finish);
+                RecordFiles files = new RecordFiles(options.out().get());
+                Recording begun = Recording.begin(
+                        sources, options.out().get(), options.interval(), options.effective());
+                ends.push(files::delete);
+                ends.push(begun::finish);
+                begun.start();
+                recording = Optional.of(begun);
             } catch (IOException | RuntimeException e) {
                 Say.line("no record: " + e);
             }
@@ -106,8 +111,9 @@ final class Running {
     private void startEndpoint(Options options) throws Options.Bad {
         if (options.endpoint().isPresent()) {
             try {
-                int port = Endpoint.start(sources, options.endpoint().getAsInt());
-                Say.line("http://localhost:" + port + "/");
+                Endpoint endpoint = Endpoint.start(sources, options.endpoint().getAsInt());
+                ends.push(endpoint);
+                Say.line("http://localhost:" + endpoint.port() + "/");
             } catch (IOException | RuntimeException e) {
                 Say.line("no endpoint: " + e.getMessage());
             }

@@ -42,7 +42,7 @@ class EndpointTest {
         for (int i = 0; i < count; i++) {
             recorder.record(1_000);
         }
-        int port = Endpoint.start(List.of(reader -> reader.durations(Series.PAUSE, "", recorder.total())), 0);
+        int port = Endpoint.start(List.of(reader -> reader.durations(Series.PAUSE, "", recorder.total())), 0).port();
         String line = ask(port, "GET / HTTP/1.1\r\n" + HOST).lines()
                 .filter(one -> one.startsWith("jvm.pause "))
                 .findFirst()
@@ -64,7 +64,7 @@ class EndpointTest {
     /** As many connections as there are places, and once more as many, none of which ends by itself within this test. */
     @Test
     void whoSaysNothingKeepsNobodyOut() throws Exception {
-        int port = Endpoint.start(List.of(), 0, HOUR);
+        int port = Endpoint.start(List.of(), 0, HOUR).port();
         List<Socket> silent = new ArrayList<>();
         try {
             for (int i = 0; i < 40; i++) {
@@ -90,7 +90,7 @@ class EndpointTest {
     @Test
     void aConnectionEndsInItsTimeWhateverComesOnIt() throws Exception {
         Duration longest = Duration.ofMillis(300);
-        int port = Endpoint.start(List.of(), 0, longest);
+        int port = Endpoint.start(List.of(), 0, longest).port();
         long beginNs = System.nanoTime();
         try (Socket socket = connect(port)) {
             socket.setSoTimeout(10);
@@ -117,7 +117,7 @@ class EndpointTest {
             for (int i = 0; i < 20_000; i++) {
                 reader.number(Series.DB_IDLE, label + i, i);
             }
-        }), 0, Duration.ofSeconds(2));
+        }), 0, Duration.ofSeconds(2)).port();
         try (Socket slow = new Socket()) {
             slow.setReceiveBufferSize(4 * 1024);
             slow.setSoTimeout(PATIENCE_MS);
@@ -130,7 +130,7 @@ class EndpointTest {
 
     @Test
     void aHeadThatIsTooLongIsRefused() throws Exception {
-        int port = Endpoint.start(List.of(), 0);
+        int port = Endpoint.start(List.of(), 0).port();
         String begin = "GET / HTTP/1.1\r\nX: ";
         String longest = begin + "x".repeat(HEAD_MAX - begin.length() - HOST.length() - 2) + "\r\n" + HOST;
         assertEquals(HEAD_MAX, longest.length());
@@ -144,7 +144,7 @@ class EndpointTest {
 
     @Test
     void whatIsNoRequestIsToldSo() throws Exception {
-        int port = Endpoint.start(List.of(), 0);
+        int port = Endpoint.start(List.of(), 0).port();
         for (String head : List.of("hello", "GET /", "GET / HTTP/2", "GET / HTTP/1.1\r\nHost", "GET / HTTP/1.1\r\nHost : localhost",
                 "GET / HTTP/1.1\r\nX: 1\nHost: localhost", "GET / HTTP/1.1\r\n Host: localhost")) {
             assertEquals("HTTP/1.1 400 Bad Request", status(ask(port, head + "\r\n\r\n")), head);
@@ -164,9 +164,24 @@ class EndpointTest {
             if (asked.getAndIncrement() == 0) {
                 throw new AssertionError("planted");
             }
-        }), 0);
+        }), 0).port();
         assertEquals("", ask(port, "GET / HTTP/1.1\r\n" + HOST));
         assertEquals("HTTP/1.1 200 OK", status(ask(port, "GET / HTTP/1.1\r\n" + HOST)));
+    }
+
+    /** If this fails, a port or a connection is kept by an endpoint that nobody has any more. */
+    @Test
+    void whatIsClosedIsGone() throws Exception {
+        Endpoint first = Endpoint.start(List.of(), 0, HOUR);
+        try (Socket silent = connect(first.port())) {
+            assertEquals("HTTP/1.1 200 OK", status(ask(first.port(), "GET / HTTP/1.1\r\n" + HOST)));
+            int port = first.port();
+            first.close();
+            try (Endpoint second = Endpoint.start(List.of(), port)) {
+                assertEquals("HTTP/1.1 200 OK", status(ask(second.port(), "GET / HTTP/1.1\r\n" + HOST)));
+            }
+            assertTrue(isClosed(silent));
+        }
     }
 
     private static Socket connect(int port) throws IOException {
