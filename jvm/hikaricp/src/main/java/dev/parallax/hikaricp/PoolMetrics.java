@@ -154,6 +154,9 @@ public final class PoolMetrics {
      * as {@code db.client.connection.timeout_time}; {@link #unseenUses()} as {@code db.client.connection.unseen_uses}; the
      * pool's own as {@code db.client.connection.count} by {@code db.client.connection.state}.
      *
+     * <p>Of a pool that takes the place of another of its name, the totals go on from those of the other if this is called
+     * before what is shown of that is closed.
+     *
      * @param catalog to show it in
      * @param poolName of the pool, as {@code getPoolName()} tells it
      * @return until when it is shown

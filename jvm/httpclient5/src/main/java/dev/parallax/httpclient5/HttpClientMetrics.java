@@ -189,7 +189,8 @@ public final class HttpClientMetrics {
         // Names that the catalog has for something else are refused here, not when a request finds a new server.
         try (Showing trial = new Showing(catalog, labels)) {
             trial.showPools();
-            trial.show(other);
+            // One that has nothing to tell: what is closed may stay told.
+            trial.show(new ServerMetrics(other.address(), other.port()));
         }
         Showing showing = new Showing(catalog, labels);
         showing.showPools();

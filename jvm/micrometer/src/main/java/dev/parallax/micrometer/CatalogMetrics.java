@@ -177,13 +177,7 @@ public final class CatalogMetrics implements MeterBinder {
             this.binding = binding;
             this.point = point;
             Distribution none = spread() instanceof Amounts ? Amounts.NONE : Durations.NONE;
-            window = new Window<>(binding.clock, DistributionStatisticConfig.DEFAULT, none, Series::since);
-        }
-
-        private static Distribution since(Distribution total, Distribution before) {
-            return total instanceof Durations durations
-                    ? durations.since((Durations) before)
-                    : ((Amounts) total).since((Amounts) before);
+            window = new Window<>(binding.clock, DistributionStatisticConfig.DEFAULT, none, Distribution::since);
         }
 
         void is(Family.Point point) {

@@ -87,6 +87,30 @@ class CatalogMetricsTest {
         assertEquals(5, registry.get("messages").functionCounter().count());
     }
 
+    /** If this fails, percentiles are told of less than no durations. */
+    @Test
+    void latelyIsAllOfASeriesThatBeganAnew() {
+        new CatalogMetrics(catalog).withPercentiles(0.9).bindTo(registry);
+        record(10, 2_000_000);
+        scrape();
+        // Each time longer than what is lately, so that it begins with what was told.
+        clock.add(Duration.ofMinutes(10));
+        scrape();
+        assertTrue(catalog.remove(DURATION.name(), Map.of()));
+        record(12, 1_000_000);
+        record(8, 3_000_000);
+        clock.add(Duration.ofMinutes(10));
+        scrape();
+        double p90 = registry.get("http.client.request.duration.percentile").timeGauge().value(TimeUnit.MILLISECONDS);
+        assertEquals(3, p90, 3.0 / 128);
+    }
+
+    private void record(int count, long ns) {
+        for (int n = 0; n < count; n++) {
+            catalog.durations(DURATION).record(ns);
+        }
+    }
+
     /** Micrometer holds what a function is of weakly. If this fails, series fall to zero with the first collection. */
     @Test
     void seriesOutliveACollection() {

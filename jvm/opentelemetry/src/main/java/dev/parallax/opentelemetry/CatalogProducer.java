@@ -1,12 +1,10 @@
 package dev.parallax.opentelemetry;
 
-import dev.parallax.recorder.Amounts;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Distribution;
 import dev.parallax.recorder.Durations;
 import dev.parallax.recorder.ExponentialBuckets;
 import dev.parallax.recorder.Family;
-import dev.parallax.recorder.Kind;
 import io.opentelemetry.api.common.Attributes;
 import io.opentelemetry.api.common.AttributesBuilder;
 import io.opentelemetry.sdk.common.Clock;
@@ -22,7 +20,6 @@ import io.opentelemetry.sdk.metrics.data.SumData;
 import io.opentelemetry.sdk.metrics.export.MetricProducer;
 import io.opentelemetry.sdk.resources.Resource;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -107,7 +104,7 @@ public final class CatalogProducer implements MetricProducer {
             Map<Series, Family.Point> now = new HashMap<>();
             List<Family> intervals = new ArrayList<>();
             for (Family family : catalog.read()) {
-                intervals.add(isDelta(family.kind()) ? interval(family, now) : family);
+                intervals.add(family.kind().onlyGrows() ? interval(family, now) : family);
             }
             long nowNs = Clock.getDefault().now();
             List<MetricData> metrics = metrics(resource, intervals, nowNs);
@@ -117,39 +114,16 @@ public final class CatalogProducer implements MetricProducer {
         }
     }
 
-    private static boolean isDelta(Kind kind) {
-        return kind != Kind.UP_DOWN && kind != Kind.GAUGE;
-    }
-
     /** What came since the last time; the totals go to {@code now}. */
     private Family interval(Family family, Map<Series, Family.Point> now) {
         List<Family.Point> points = new ArrayList<>();
         for (Family.Point point : family.points()) {
             Series series = new Series(family.name(), point.labels());
             now.put(series, point);
-            points.add(since(point, told.get(series)));
+            points.add(point.since(told.get(series)));
         }
         return new Family(
                 family.name(), family.unit(), family.help(), family.kind(), family.sinceEpochMs(), points);
-    }
-
-    /** A series that was forgotten and came again counts from zero. */
-    private static Family.Point since(Family.Point point, Family.Point before) {
-        if (point instanceof Family.Value value) {
-            double earlier = before instanceof Family.Value told ? told.value() : 0;
-            return value.value() < earlier ? value : new Family.Value(value.labels(), value.value() - earlier);
-        }
-        Distribution total = ((Family.Spread) point).distribution();
-        Distribution interval = total;
-        Distribution earlier = before instanceof Family.Spread told ? told.distribution() : null;
-        if (total instanceof Durations durations && earlier instanceof Durations told) {
-            interval = durations.since(told);
-        } else if (total instanceof Amounts amounts && earlier instanceof Amounts told) {
-            interval = amounts.since(told);
-        }
-        ExponentialBuckets counts = interval.exponential(0);
-        boolean isRestart = counts.zeroCount() < 0 || Arrays.stream(counts.counts()).anyMatch(count -> count < 0);
-        return new Family.Spread(point.labels(), isRestart ? total : interval);
     }
 
     private List<MetricData> metrics(Resource resource, List<Family> families, long nowNs) {
@@ -164,7 +138,7 @@ public final class CatalogProducer implements MetricProducer {
 
     private MetricData metric(Resource resource, Family family, long nowNs) {
         long sinceNs = TimeUnit.MILLISECONDS.toNanos(family.sinceEpochMs());
-        long startNs = Math.min(nowNs, isDelta(family.kind()) ? Math.max(toldAtNs, sinceNs) : sinceNs);
+        long startNs = Math.min(nowNs, family.kind().onlyGrows() ? Math.max(toldAtNs, sinceNs) : sinceNs);
         return switch (family.kind()) {
             case DURATIONS, AMOUNTS -> {
                 List<ExponentialHistogramPointData> points = new ArrayList<>();

@@ -157,6 +157,13 @@ class CatalogProducerTest {
         assertEquals(8, sums[2]);
         assertEquals(2, sums[0]);
         assertEquals(0.01, sums[1], 1e-12);
+        assertTrue(catalog.remove(DURATION.name(), Map.of()));
+        // Between the same two powers of two as the one before.
+        catalog.durations(DURATION).record(10_000_000);
+        catalog.durations(DURATION).record(10_000_000);
+        addInterval(sums);
+        assertEquals(4, sums[0]);
+        assertEquals(0.03, sums[1], 1e-12);
     }
 
     private static final int RECORDS = 300_000;

@@ -100,13 +100,10 @@ public final class Amounts implements Distribution {
         return new Amounts(small.plus(other.small), large.plus(other.large), parts + other.parts);
     }
 
-    /**
-     * What came since {@code earlier}.
-     *
-     * @param earlier a total of the same recorder
-     * @return the interval between the two
-     */
-    public Amounts since(Amounts earlier) {
-        return new Amounts(small.since(earlier.small), large.since(earlier.large), parts - earlier.parts);
+    @Override
+    public Amounts since(Distribution earlier) {
+        return earlier instanceof Amounts amounts && small.hasAllOf(amounts.small) && large.hasAllOf(amounts.large)
+                ? new Amounts(small.since(amounts.small), large.since(amounts.large), parts - amounts.parts)
+                : this;
     }
 }

@@ -27,6 +27,10 @@ import java.util.function.Supplier;
  * <p>A series that is there already, of a client's or a pool's own, can be shown as well. Where several are shown with the
  * same labels, what they tell is added up; of gauges, which cannot be, the first is told.
  *
+ * <p>As long as a series is shown, its totals only grow: what one had told that is closed stays told with what the others of
+ * its labels tell, and is forgotten with the last of them. So of two that follow each other, as a pool that is made anew and
+ * the one before, the later is to be shown before the earlier is closed.
+ *
  * <p>Cost: recording costs what it costs without a catalog, which is not asked. {@link #read()} is for scraping; it stops no
  * writer and loses nothing.
  */
@@ -45,10 +49,27 @@ public final class Catalog {
         private final Kind kind;
         private final long sinceEpochMs = System.currentTimeMillis();
         private final Map<Map<String, String>, List<Source>> sources = new LinkedHashMap<>();
+        private final Map<Map<String, String>, Gone> gone = new LinkedHashMap<>();
 
         Group(Description first, Kind kind) {
             this.first = first;
             this.kind = kind;
+        }
+
+        List<Source> all() {
+            List<Source> all = new ArrayList<>();
+            sources.values().forEach(all::addAll);
+            all.addAll(gone.values());
+            return all;
+        }
+
+        void keep(Map<String, String> bound, List<Family.Point> last) {
+            gone.put(bound, gone.getOrDefault(bound, Gone.NONE).plus(last, kind, bound));
+        }
+
+        boolean forget(Map<String, String> bound) {
+            gone.remove(bound);
+            return sources.remove(bound) != null;
         }
     }
 
@@ -156,7 +177,7 @@ public final class Catalog {
      * Shows what only grows and is counted elsewhere.
      *
      * @param description with its unit
-     * @param count is asked at each reading; where it throws or is no number, the series is absent
+     * @param count is asked at each reading and when it is closed; where it throws or is no number, the series is absent
      * @return until when it is shown
      */
     public Registration counter(Description description, DoubleSupplier count) {
@@ -231,8 +252,11 @@ public final class Catalog {
     public boolean remove(String name, Map<String, String> labels) {
         synchronized (lock) {
             Group group = groups.get(name);
-            boolean isKnown = group != null && group.sources.remove(labels) != null;
-            dropEmpty(name, group);
+            boolean isKnown = group != null && group.forget(labels);
+            // A name that nothing is left of may come back as another kind.
+            if (isKnown && group.sources.isEmpty()) {
+                groups.remove(name);
+            }
             return isKnown;
         }
     }
@@ -248,16 +272,14 @@ public final class Catalog {
         synchronized (lock) {
             named = List.copyOf(groups.values());
             for (Group group : named) {
-                List<Source> all = new ArrayList<>();
-                group.sources.values().forEach(all::addAll);
-                sources.add(all);
+                sources.add(group.all());
             }
         }
         List<Family> families = new ArrayList<>();
         for (int n = 0; n < named.size(); n++) {
             Group group = named.get(n);
             Points points = new Points(group.kind);
-            sources.get(n).forEach(source -> source.read(points));
+            sources.get(n).forEach(source -> source.read().forEach(points::add));
             Description first = group.first;
             families.add(new Family(
                     first.name(), first.unit(), first.help(), group.kind, group.sinceEpochMs, points.list()));
@@ -329,25 +351,35 @@ public final class Catalog {
                 add(kind, description, source);
             }
         }
-        return () -> forget(description, source.series);
+        return () -> close(kind, description, source.series);
     }
 
-    private void forget(Description description, Object series) {
+    private void close(Kind kind, Description description, Object series) {
+        Source closed;
         synchronized (lock) {
-            Group group = groups.get(description.name());
-            List<Source> sources = group == null ? null : group.sources.get(description.labels());
-            if (sources != null && sources.removeIf(known -> known.series == series) && sources.isEmpty()) {
-                group.sources.remove(description.labels());
-                dropEmpty(description.name(), group);
+            closed = shown(description).stream().filter(known -> known.series == series).findAny().orElse(null);
+        }
+        if (closed == null) {
+            return;
+        }
+        List<Family.Point> last = kind.onlyGrows() ? closed.close() : List.of();
+        synchronized (lock) {
+            List<Source> others = shown(description);
+            if (!others.contains(closed)) {
+                return;
+            }
+            others.remove(closed);
+            if (others.isEmpty()) {
+                remove(description.name(), description.labels());
+            } else if (!last.isEmpty()) {
+                groups.get(description.name()).keep(description.labels(), last);
             }
         }
     }
 
-    /** A name that nothing is left of may come back as another kind. */
-    private void dropEmpty(String name, Group group) {
-        if (group != null && group.sources.isEmpty()) {
-            groups.remove(name);
-        }
+    private List<Source> shown(Description description) {
+        Group group = groups.get(description.name());
+        return group == null ? List.of() : group.sources.getOrDefault(description.labels(), List.of());
     }
 
     /** What there is of this name and these labels; throws where the name is of something else. */
@@ -365,7 +397,7 @@ public final class Catalog {
                     description.name() + " is " + group.kind + " in \"" + group.first.unit() + "\" already, not " + kind
                             + " in \"" + description.unit() + "\"; give it another name");
         }
-        return group.sources.getOrDefault(description.labels(), List.of());
+        return shown(description);
     }
 
     private void add(Kind kind, Description description, Source source) {

@@ -61,6 +61,15 @@ public sealed interface Distribution permits Durations, Amounts {
     long[] countsUpTo(double... bounds);
 
     /**
+     * What came since {@code earlier}. Where that is no earlier total of this, for it has something that this has not, the
+     * series began anew: then all of this came since.
+     *
+     * @param earlier a total of the same series, or of one that had its name
+     * @return the interval between the two, in which nothing is below zero
+     */
+    Distribution since(Distribution earlier);
+
+    /**
      * As an exponential histogram in the series' unit.
      *
      * @param scale at most {@link Durations#FINEST_SCALE}, and at least -4

@@ -176,13 +176,16 @@ public final class Durations implements Distribution {
         return new Durations(sum);
     }
 
-    /**
-     * What came since {@code earlier}.
-     *
-     * @param earlier a total of the same recorder
-     * @return the interval between the two
-     */
-    public Durations since(Durations earlier) {
+    @Override
+    public Durations since(Distribution earlier) {
+        return earlier instanceof Durations durations && hasAllOf(durations) ? interval(durations) : this;
+    }
+
+    boolean hasAllOf(Durations earlier) {
+        return tally.hasAllOf(earlier.tally);
+    }
+
+    private Durations interval(Durations earlier) {
         Tally interval = new Tally();
         interval.add(tally, 1);
         interval.add(earlier.tally, -1);

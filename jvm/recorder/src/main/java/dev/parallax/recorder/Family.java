@@ -22,6 +22,14 @@ public record Family(String name, String unit, String help, Kind kind, long sinc
          * @return names and values, those that were bound at the start first; a value may be empty
          */
         Map<String, String> labels();
+
+        /**
+         * What came since an earlier reading, of what {@link Kind#onlyGrows()}.
+         *
+         * @param earlier of the same name and labels; null where there was none
+         * @return the interval between the two; all of this where it began anew meanwhile, see {@link Distribution#since}
+         */
+        Point since(Point earlier);
     }
 
     /**
@@ -30,7 +38,12 @@ public record Family(String name, String unit, String help, Kind kind, long sinc
      * @param labels names and values
      * @param value in the series' unit
      */
-    public record Value(Map<String, String> labels, double value) implements Point {}
+    public record Value(Map<String, String> labels, double value) implements Point {
+        @Override
+        public Value since(Point earlier) {
+            return earlier instanceof Value before && before.value <= value ? new Value(labels, value - before.value) : this;
+        }
+    }
 
     /**
      * Of durations or amounts.
@@ -38,5 +51,10 @@ public record Family(String name, String unit, String help, Kind kind, long sinc
      * @param labels names and values
      * @param distribution in seconds, or in the series' unit
      */
-    public record Spread(Map<String, String> labels, Distribution distribution) implements Point {}
+    public record Spread(Map<String, String> labels, Distribution distribution) implements Point {
+        @Override
+        public Spread since(Point earlier) {
+            return earlier instanceof Spread before ? new Spread(labels, distribution.since(before.distribution)) : this;
+        }
+    }
 }

@@ -11,5 +11,14 @@ public enum Kind {
     /** How many there are now of what can be added up over labels and processes. */
     UP_DOWN,
     /** What is now, and cannot be added up: a share, a temperature. */
-    GAUGE
+    GAUGE;
+
+    /**
+     * Whether it is of totals, so that what came between two readings can be told.
+     *
+     * @return not of what goes up and down, nor of gauges
+     */
+    public boolean onlyGrows() {
+        return this != UP_DOWN && this != GAUGE;
+    }
 }

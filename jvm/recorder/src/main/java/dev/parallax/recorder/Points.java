@@ -1,6 +1,5 @@
 package dev.parallax.recorder;
 
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -11,40 +10,49 @@ import java.util.Map;
  */
 final class Points {
     private final Kind kind;
-    private final Map<Map<String, String>, Object> values = new LinkedHashMap<>();
+    private final Map<Map<String, String>, Family.Point> points = new LinkedHashMap<>();
 
     Points(Kind kind) {
         this.kind = kind;
     }
 
-    void add(Map<String, String> labels, Object value) {
-        values.merge(labels, value, this::sum);
+    void add(Family.Point point) {
+        points.merge(point.labels(), point, this::sum);
     }
 
-    private Object sum(Object a, Object b) {
+    private Family.Point sum(Family.Point a, Family.Point b) {
         if (kind == Kind.GAUGE) {
             return a;
         }
         // A name is of one kind, so both are of one type.
-        if (a instanceof Durations durations) {
-            return durations.plus((Durations) b);
-        }
-        if (a instanceof Amounts amounts) {
-            return amounts.plus((Amounts) b);
-        }
-        return ((Number) a).doubleValue() + ((Number) b).doubleValue();
+        return a instanceof Family.Value value
+                ? new Family.Value(a.labels(), value.value() + ((Family.Value) b).value())
+                : new Family.Spread(a.labels(), sum(distribution(a), distribution(b)));
     }
 
-    static boolean isNothing(Object value) {
-        return value instanceof Distribution spread ? spread.count() == 0 : ((Number) value).doubleValue() == 0;
+    private static Distribution sum(Distribution a, Distribution b) {
+        return a instanceof Durations durations ? durations.plus((Durations) b) : ((Amounts) a).plus((Amounts) b);
+    }
+
+    private static Distribution distribution(Family.Point point) {
+        return ((Family.Spread) point).distribution();
+    }
+
+    static Family.Point relabelled(Family.Point point, Map<String, String> labels) {
+        return point instanceof Family.Value value
+                ? new Family.Value(labels, value.value())
+                : new Family.Spread(labels, distribution(point));
+    }
+
+    boolean has(Map<String, String> labels) {
+        return points.containsKey(labels);
+    }
+
+    int size() {
+        return points.size();
     }
 
     List<Family.Point> list() {
-        List<Family.Point> points = new ArrayList<>(values.size());
-        values.forEach((labels, value) -> points.add(
-                value instanceof Distribution spread
-                        ? new Family.Spread(labels, spread)
-                        : new Family.Value(labels, ((Number) value).doubleValue())));
-        return points;
+        return List.copyOf(points.values());
     }
 }

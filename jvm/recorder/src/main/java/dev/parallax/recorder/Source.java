@@ -5,9 +5,9 @@ import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Consumer;
 import java.util.function.DoubleSupplier;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /** What a catalog reads: one series, or the rows of one. */
 abstract class Source {
@@ -19,59 +19,99 @@ abstract class Source {
     /** Names of the labels that are known only after the event. */
     final List<String> eventLabels;
 
-    private Source(Object series, List<String> eventLabels) {
+    private long readings;
+
+    /** What it told when it was closed; null before. */
+    private List<Family.Point> last;
+
+    Source(Object series, List<String> eventLabels) {
         this.series = series;
         this.eventLabels = eventLabels;
     }
 
-    abstract void read(Points into);
+    /** What it has now. No lock is held: it may be the application that is asked. */
+    abstract List<Family.Point> now();
+
+    /** What it has now, or had when it was closed. */
+    final List<Family.Point> read() {
+        List<Family.Point> now = now();
+        synchronized (this) {
+            readings++;
+            return last == null ? now : last;
+        }
+    }
+
+    /** From here on nothing else is read than what this returns, and nothing later was read before. */
+    final List<Family.Point> close() {
+        while (true) {
+            long before;
+            synchronized (this) {
+                before = readings;
+            }
+            List<Family.Point> now = now();
+            synchronized (this) {
+                // Who has read meanwhile may have seen more.
+                if (last == null && readings == before) {
+                    last = now;
+                }
+                if (last != null) {
+                    return last;
+                }
+            }
+        }
+    }
 
     static Source of(Map<String, String> labels, Recorder recorder) {
-        return single(recorder, into -> into.add(labels, recorder.total()));
+        return single(recorder, labels, recorder::total);
     }
 
     static Source of(Map<String, String> labels, AmountRecorder recorder) {
-        return single(recorder, into -> into.add(labels, recorder.total()));
+        return single(recorder, labels, recorder::total);
     }
 
     static Source of(Map<String, String> labels, Counter counter) {
-        return single(counter, into -> into.add(labels, counter.total()));
+        return single(counter, labels, counter::total);
     }
 
     static Source countOf(Map<String, String> labels, Recorder recorder) {
-        return single(recorder, into -> {
+        return single(recorder, labels, () -> {
             Durations all = recorder.total();
-            into.add(labels, (double) (all.count() + all.unusable()));
+            return all.count() + all.unusable();
         });
     }
 
     static Source of(Map<String, String> labels, UpDownCounter counter) {
-        return single(counter, into -> into.add(labels, counter.now()));
+        return single(counter, labels, counter::now);
     }
 
     /** What cannot tell is absent: that is not zero, and no reason for the others to be. */
     static Source of(Map<String, String> labels, DoubleSupplier supplier) {
-        return single(supplier, into -> {
-            double value;
+        return single(supplier, labels, () -> {
             try {
-                value = supplier.getAsDouble();
+                double value = supplier.getAsDouble();
+                return Double.isNaN(value) ? null : value;
             } catch (RuntimeException | LinkageError e) {
                 // The latter of an application that was taken down around it.
-                return;
-            }
-            if (!Double.isNaN(value)) {
-                into.add(labels, value);
+                return null;
             }
         });
     }
 
-    private static Source single(Object series, Consumer<Points> reading) {
+    /** @param reading null where the series is absent */
+    private static Source single(Object series, Map<String, String> labels, Supplier<Object> reading) {
         return new Source(series, List.of()) {
             @Override
-            void read(Points into) {
-                reading.accept(into);
+            List<Family.Point> now() {
+                Object value = reading.get();
+                return value == null ? List.of() : List.of(point(labels, value));
             }
         };
+    }
+
+    private static Family.Point point(Map<String, String> labels, Object value) {
+        return value instanceof Distribution spread
+                ? new Family.Spread(labels, spread)
+                : new Family.Value(labels, ((Number) value).doubleValue());
     }
 
     /** @param reading of a row; of the "other" row it is shown only where there is something in it */
@@ -81,18 +121,20 @@ abstract class Source {
             private final List<Map<String, String>> known = new ArrayList<>();
 
             @Override
-            synchronized void read(Points into) {
+            synchronized List<Family.Point> now() {
+                List<Family.Point> points = new ArrayList<>();
                 List<Rows.Row<T>> all = rows.rows();
                 for (int n = 0; n < all.size(); n++) {
                     if (n == known.size()) {
                         known.add(labels(all.get(n).values()));
                     }
-                    into.add(known.get(n), reading.apply(all.get(n).series()));
+                    points.add(point(known.get(n), reading.apply(all.get(n).series())));
                 }
                 Object other = reading.apply(rows.other());
-                if (!Points.isNothing(other)) {
-                    into.add(labels(rows.names().stream().map(name -> OTHER).toList()), other);
+                if (!isNothing(other)) {
+                    points.add(point(labels(rows.names().stream().map(name -> OTHER).toList()), other));
                 }
+                return points;
             }
 
             private Map<String, String> labels(List<String> values) {
@@ -103,5 +145,9 @@ abstract class Source {
                 return Collections.unmodifiableMap(all);
             }
         };
+    }
+
+    private static boolean isNothing(Object value) {
+        return value instanceof Distribution spread ? spread.count() == 0 : ((Number) value).doubleValue() == 0;
     }
 }

@@ -107,6 +107,24 @@ final class Tally {
         }
     }
 
+    /** Whether this may be a later total of the same: to the last bucket nothing is less, and no bound is nearer. */
+    boolean hasAllOf(Tally earlier) {
+        for (int i = 0; i < earlier.counts.length; i++) {
+            int at = earlier.first + i - first;
+            if (earlier.counts[i] > (at >= 0 && at < counts.length ? counts[at] : 0)) {
+                return false;
+            }
+        }
+        boolean isSumLess = sumHigh == earlier.sumHigh
+                ? Long.compareUnsigned(sumLow, earlier.sumLow) < 0
+                : sumHigh < earlier.sumHigh;
+        return !isSumLess
+                && min <= earlier.min
+                && max >= earlier.max
+                && outOfRange >= earlier.outOfRange
+                && unusable >= earlier.unusable;
+    }
+
     Tally copy() {
         Tally copy = new Tally();
         copy.add(this, 1);

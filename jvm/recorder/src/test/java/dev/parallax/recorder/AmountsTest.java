@@ -142,6 +142,20 @@ class AmountsTest {
         assertEquals(4, before.plus(interval).count());
     }
 
+    /** If this fails, large amounts of an interval are of another series than its small ones. */
+    @Test
+    void whereSmallAmountsBeganAnewLargeOnesDidToo() {
+        recorder.record(5L);
+        recorder.record(5_000L);
+        AmountRecorder anew = new AmountRecorder();
+        anew.record(7L);
+        anew.record(5_000L);
+        anew.record(5_000L);
+        Amounts interval = anew.total().since(recorder.total());
+        assertEquals(3, interval.count());
+        assertEquals(10_007, interval.sum());
+    }
+
     private static OptionalDouble rounded(OptionalDouble value) {
         return OptionalDouble.of(Math.round(value.getAsDouble() * 100) / 100.0);
     }

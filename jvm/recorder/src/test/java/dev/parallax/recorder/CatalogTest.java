@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -98,11 +99,117 @@ class CatalogTest {
         assertEquals(4_000, both.sumNs());
         first.close();
         first.close();
-        assertEquals(1, ((Family.Spread) points(DURATION.name()).get(0)).distribution().count());
+        assertEquals(2, count(DURATION.name()), "what was told stays told with what the other tells");
         assertTrue(catalog.remove(DURATION.name(), Map.of()));
         assertFalse(catalog.remove(DURATION.name(), Map.of()));
         assertTrue(catalog.read().isEmpty());
         catalog.counter(DURATION);
+    }
+
+    /** If this fails, a pool that is made anew begins its series anew, and what it told before is lost. */
+    @Test
+    void whatIsShownBeforeTheOneBeforeItIsClosedGoesOnFromIt() {
+        Description failed = Description.of("failed", "How long.");
+        Description share = Description.of("share", "1", "");
+        Registration before = () -> {};
+        for (int n = 1; n <= 3; n++) {
+            Recorder recorder = new Recorder();
+            Labelled labelled = new Labelled(1, "kind");
+            AmountRecorder sizes = new AmountRecorder();
+            int pending = n;
+            List<Registration> shown = List.of(
+                    catalog.durations(DURATION, recorder),
+                    catalog.durations(failed, labelled),
+                    catalog.amounts(BYTES, sizes),
+                    catalog.counter(COUNT, () -> 5 * pending),
+                    catalog.upDown(Description.of("pending", "", ""), () -> pending),
+                    catalog.gauge(share, () -> pending));
+            recorder.record(1_000);
+            labelled.row("kind" + n).record(2_000);
+            labelled.row("other").record(3_000);
+            sizes.record(4L);
+            before.close();
+            // It is closed, and not shown.
+            before = () -> {
+                shown.forEach(Registration::close);
+                recorder.record(9_000);
+            };
+            assertEquals(n, count(DURATION.name()));
+            assertEquals(2 * n, count("failed"));
+            assertEquals(n + 1, points("failed").size(), "one for each kind, and one for what is beyond");
+            assertEquals(n, count(BYTES.name()));
+            assertEquals(List.of(new Family.Value(Map.of(), 5 * n * (n + 1) / 2)), points("messages"));
+            assertEquals(List.of(new Family.Value(Map.of(), n)), points("pending"));
+            assertEquals(List.of(new Family.Value(Map.of(), n)), points("share"));
+        }
+        before.close();
+        assertTrue(catalog.read().isEmpty(), "with the last one all is forgotten");
+    }
+
+    /** If this fails, a service that makes its pools anew each minute has no memory left in the end. */
+    @Test
+    void whatIsGoneTakesNoMoreTheOftenerItGoes() throws InterruptedException {
+        catalog.durations(DURATION.with("pool", "p"), new Labelled(1, "route"));
+        WeakReference<Labelled> first = null;
+        for (int n = 0; n < 4; n++) {
+            Labelled labelled = new Labelled(Gone.ROWS_MAX, "route");
+            for (int row = 0; row < Gone.ROWS_MAX / 2; row++) {
+                labelled.row(n + "/" + row).record(1_000);
+            }
+            first = first == null ? new WeakReference<>(labelled) : first;
+            catalog.durations(DURATION.with("pool", "p"), labelled).close();
+        }
+        assertEquals(2 * Gone.ROWS_MAX, count(DURATION.name()));
+        List<Family.Point> points = points(DURATION.name());
+        assertEquals(Gone.ROWS_MAX + 1, points.size());
+        assertEquals(Map.of("pool", "p", "route", "_OTHER"), points.get(Gone.ROWS_MAX).labels());
+        for (int n = 0; n < 100 && !first.refersTo(null); n++) {
+            System.gc();
+            Thread.sleep(1);
+        }
+        assertTrue(first.refersTo(null));
+    }
+
+    /** If this fails, who reads next takes less for a new begin, and counts all once more. */
+    @Test
+    void whatIsReadWhileOneIsClosedStaysTold() {
+        catalog.counter(COUNT).add(100);
+        double[] count = {10};
+        double[] told = {0};
+        Registration shown = catalog.counter(COUNT, () -> {
+            double now = count[0];
+            if (now == 10) {
+                count[0] = 11;
+                told[0] = messages();
+            }
+            return now;
+        });
+        shown.close();
+        assertEquals(111, told[0]);
+        assertEquals(111, messages());
+    }
+
+    /** As above, by a reader that had begun before and is slow. */
+    @Test
+    void whatIsClosedWhileItIsReadTellsNoMoreThanWhenItWasClosed() {
+        catalog.counter(COUNT).add(100);
+        double[] count = {10};
+        Registration[] shown = {null};
+        shown[0] = catalog.counter(COUNT, () -> {
+            if (shown[0] != null) {
+                Registration closed = shown[0];
+                shown[0] = null;
+                closed.close();
+                count[0] = 11;
+            }
+            return count[0];
+        });
+        assertEquals(110, messages());
+        assertEquals(110, messages());
+    }
+
+    private double messages() {
+        return ((Family.Value) points("messages").get(0)).value();
     }
 
     /** Absent is not zero, and one that throws takes nothing from the others. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import org.HdrHistogram.Histogram;
@@ -138,6 +139,33 @@ class DurationsTest {
         assertArrayEquals(before.exponential(5).counts(), sum.exponential(5).counts());
         assertEquals(0, recorder.total().since(before).count());
         assertEquals(OptionalLong.empty(), recorder.total().since(before).maxNs());
+    }
+
+    /** If this fails, an interval of a series that began anew has less than none of something, or lacks what came first. */
+    @Test
+    void aTotalThatLacksWhatTheEarlierHadBeganAnew() {
+        Durations earlier = total(1, 1_000_100, 2_000_000, -1);
+        assertEquals(1, total(1, 1_000_100, 2_000_000, 5_000_000, -1).since(earlier).count());
+        for (Durations anew : List.of(
+                total(1, 3_000_000, 3_000_000, 3_000_000, 2_000_000, -1),
+                // Here the buckets are the same ones.
+                total(1, 1_000_000, 2_000_000, -1),
+                total(1, 1_000_200, 1_999_999, -1),
+                total(1, 1_000_200, 2_000_000))) {
+            Durations interval = anew.since(earlier);
+            assertEquals(anew.count(), interval.count());
+            assertEquals(anew.sumNs(), interval.sumNs());
+            assertArrayEquals(anew.counts(), interval.counts());
+        }
+        assertEquals(3, earlier.since(Amounts.NONE).count());
+    }
+
+    private static Durations total(long... ns) {
+        Recorder recorder = new Recorder();
+        for (long one : ns) {
+            recorder.record(one);
+        }
+        return recorder.total();
     }
 
     /** What comes out is what HdrHistogram would have counted itself. */

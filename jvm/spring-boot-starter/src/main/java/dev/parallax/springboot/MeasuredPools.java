@@ -28,17 +28,20 @@ public final class MeasuredPools implements AutoCloseable {
     }
 
     /**
-     * One that takes the place of another of that bean is shown in its place: else each would be held for ever.
+     * One that takes the place of another of that bean is shown in its place: else each would be held for ever. Its totals go
+     * on from those of the one before, if it has the name of that.
      *
      * @param poolName as HikariCP has it; null where it makes one up when it starts, and then the bean's is used
      */
     synchronized void add(String name, String poolName, PoolMetrics metrics) {
-        pools.put(name, metrics);
-        Registration before = shown.remove(name);
+        if (pools.put(name, metrics) == metrics) {
+            return;
+        }
+        // Shown before the other is closed: then what that had told stays told.
+        Registration before = shown.put(name, metrics.showIn(catalog, poolName == null ? name : poolName));
         if (before != null) {
             before.close();
         }
-        shown.put(name, metrics.showIn(catalog, poolName == null ? name : poolName));
     }
 
     /** Shows them no longer. */

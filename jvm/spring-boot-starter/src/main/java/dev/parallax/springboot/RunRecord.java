@@ -90,12 +90,13 @@ final class RunRecord implements SmartLifecycle, Runnable {
         }
     }
 
-    private synchronized void write() {
+    /** An interval: since the one before, or the start. */
+    synchronized void write() {
         try {
             long nowNs = System.nanoTime() - zeroNs;
             Map<String, Durations> now = read();
             Map<String, Durations> logs = new LinkedHashMap<>();
-            now.forEach((name, durations) -> logs.put(name, since(durations, before.get(name))));
+            now.forEach((name, durations) -> logs.put(name, durations.since(before.getOrDefault(name, Durations.NONE))));
             folder.append(lastNs, nowNs - lastNs, logs);
             before = now;
             lastNs = nowNs;
@@ -106,11 +107,6 @@ final class RunRecord implements SmartLifecycle, Runnable {
             }
             hasFailed = true;
         }
-    }
-
-    private static Durations since(Durations now, Durations before) {
-        // Fewer than before: another series has taken the name, as that of a pool that was made anew.
-        return before == null || now.count() < before.count() ? now : now.since(before);
     }
 
     private Map<String, Durations> read() {

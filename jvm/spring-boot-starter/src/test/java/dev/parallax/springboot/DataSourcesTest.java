@@ -13,12 +13,16 @@ import com.zaxxer.hikari.HikariDataSource;
 import dev.parallax.hikaricp.MeasuredDataSource;
 import dev.parallax.hikaricp.PoolMetrics;
 import dev.parallax.recorder.Catalog;
+import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Durations;
 import dev.parallax.recorder.Family;
+import dev.parallax.recorder.Recorder;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.SQLException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -32,6 +36,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import javax.sql.DataSource;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.springframework.beans.factory.ObjectFactory;
@@ -176,11 +181,41 @@ class DataSourcesTest {
                 HikariDataSource target = service.getBean("scopedTarget.anew", HikariDataSource.class);
                 service.getBean("anew", HikariDataSource.class).getConnection().close();
                 assertEquals(Set.of("anew"), service.getBean(MeasuredPools.class).pools().keySet());
-                assertEquals(1, uses(catalog));
+                assertEquals(n + 1, uses(catalog), "with those of the pools before");
                 Anew.made.refresh();
                 assertTrue(target.isClosed());
             }
         }
+    }
+
+    /** If this fails, the record lacks what pools made, or all series from the first pool that was made anew. */
+    @Test
+    void aRunRecordHasTheConnectionsOfAllPoolsOfAName(@TempDir Path folder) throws Exception {
+        Anew.made = new Refreshed();
+        int madeByAll = 0;
+        try (ConfigurableApplicationContext service = Service.start(Anew.class)) {
+            Catalog catalog = service.getBean(Catalog.class);
+            RunRecord record = new RunRecord(catalog, folder, Duration.ofHours(1));
+            record.start();
+            Recorder beside = catalog.durations(Description.of("beside", "What has nothing to do with it."));
+            for (int size : new int[] {1, 4, 4}) {
+                Anew.size = size;
+                HikariDataSource pool = service.getBean("scopedTarget.anew", HikariDataSource.class);
+                for (int n = 0; n < size; n++) {
+                    pool.getConnection();
+                }
+                madeByAll += size;
+                beside.record(1_000_000);
+                record.write();
+                Anew.made.refresh();
+            }
+            record.stop();
+        } finally {
+            Anew.size = 1;
+        }
+        Path record = Seen.only(folder);
+        assertEquals(3, Seen.count(record, "beside"));
+        assertEquals(madeByAll, Seen.count(record, "db.client.connection.create_time-anew"));
     }
 
     private static long uses(Catalog catalog) {
@@ -194,6 +229,7 @@ class DataSourcesTest {
     @Configuration(proxyBeanMethods = false)
     static class Anew {
         static Refreshed made;
+        static int size = 1;
 
         @Bean
         static CustomScopeConfigurer scopes() {
@@ -207,6 +243,7 @@ class DataSourcesTest {
         HikariDataSource anew() {
             HikariDataSource anew = new HikariDataSource();
             config("anew").copyStateTo(anew);
+            anew.setMaximumPoolSize(size);
             return anew;
         }
     }

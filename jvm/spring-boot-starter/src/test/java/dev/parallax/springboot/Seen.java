@@ -4,8 +4,15 @@ import dev.parallax.httpclient5.HttpClientMetrics;
 import dev.parallax.httpclient5.ServerMetrics;
 import dev.parallax.recorder.Durations;
 import dev.parallax.recorder.Labelled;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
+import java.util.stream.Stream;
+import org.HdrHistogram.Histogram;
+import org.HdrHistogram.HistogramLogReader;
 
 /** What is measured, as text and numbers to compare with. */
 final class Seen {
@@ -35,6 +42,28 @@ final class Seen {
             all = all.plus(row.recorder().total());
         }
         return all;
+    }
+
+    /** The only one that is in a folder. */
+    static Path only(Path folder) throws IOException {
+        try (Stream<Path> all = Files.list(folder)) {
+            List<Path> paths = all.toList();
+            if (paths.size() != 1) {
+                throw new AssertionError("in " + folder + ": " + paths);
+            }
+            return paths.get(0);
+        }
+    }
+
+    /** All intervals of a log of a run record. */
+    static long count(Path record, String log) throws IOException {
+        long count = 0;
+        try (HistogramLogReader reader = new HistogramLogReader(record.resolve(log + ".hlog").toFile())) {
+            while (reader.hasNext()) {
+                count += ((Histogram) reader.nextIntervalHistogram()).getTotalCount();
+            }
+        }
+        return count;
     }
 
     static double ms(Durations durations, int rank) {

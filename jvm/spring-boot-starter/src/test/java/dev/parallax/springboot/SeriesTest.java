@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Family;
-import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -18,9 +17,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.stream.Stream;
-import org.HdrHistogram.Histogram;
-import org.HdrHistogram.HistogramLogReader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.springframework.boot.test.context.FilteredClassLoader;
@@ -94,7 +90,7 @@ class SeriesTest {
                 Thread.sleep(120);
                 call(service, upstream);
             }
-            Path record = only(folder);
+            Path record = Seen.only(folder);
             JsonNode run = new ObjectMapper().readTree(record.resolve("run.json").toFile());
             assertEquals("jvm", run.get("kind").asText());
             assertEquals("finished", run.get("state").asText());
@@ -106,18 +102,8 @@ class SeriesTest {
             assertEquals(
                     run.get("time").get("elapsed_ns").asLong(),
                     last.get("start_ns").asLong() + last.get("length_ns").asLong());
-            assertEquals(2 * CALLS, count(record.resolve(log + ".hlog")));
+            assertEquals(2 * CALLS, Seen.count(record, log));
         }
-    }
-
-    private static long count(Path log) throws IOException {
-        long count = 0;
-        try (HistogramLogReader reader = new HistogramLogReader(log.toFile())) {
-            while (reader.hasNext()) {
-                count += ((Histogram) reader.nextIntervalHistogram()).getTotalCount();
-            }
-        }
-        return count;
     }
 
     /** Nothing can be written below a file. */
@@ -154,14 +140,6 @@ class SeriesTest {
     private static void call(ConfigurableApplicationContext service, Upstream upstream) {
         for (int n = 0; n < CALLS; n++) {
             service.getBean(RestClient.class).get().uri(upstream.url("")).retrieve().body(String.class);
-        }
-    }
-
-    private static Path only(Path folder) throws IOException {
-        try (Stream<Path> all = Files.list(folder)) {
-            List<Path> paths = all.toList();
-            assertEquals(1, paths.size());
-            return paths.get(0);
         }
     }
 }
