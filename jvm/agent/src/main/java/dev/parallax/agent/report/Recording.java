@@ -32,7 +32,6 @@ public final class Recording implements Runnable {
     private final Map<String, String> meanings = new ConcurrentSkipListMap<>();
     private final JvmFacts facts;
     private final RecordFolder folder;
-    private final Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
     private final Set<String> logs = new HashSet<>();
     private final ConcurrentLinkedQueue<Event> events = new ConcurrentLinkedQueue<>();
     /** Places in {@link #events} that are taken, or about to be. */
@@ -40,6 +39,10 @@ public final class Recording implements Runnable {
 
     private final AtomicInteger lost = new AtomicInteger();
     private final Set<String> said = new HashSet<>();
+
+    /** What is in the record: of each source, by the log's name. Holds no source. */
+    private Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
+
     private long intervalBegunNs;
     private boolean isFinished;
 
@@ -151,8 +154,10 @@ public final class Recording implements Runnable {
             Durations before = last.getOrDefault(part, Map.of()).getOrDefault(log, Durations.NONE);
             interval.merge(log, total.since(before), Durations::plus);
         }));
+        // Made before, so that nothing wants memory between the interval's being in the record and our knowing it.
+        Map<Source, Map<String, Durations>> next = new WeakHashMap<>(totals);
         folder.append(intervalBegunNs - facts.zeroMonotonicNs(), nowNs - intervalBegunNs, interval);
-        last.putAll(totals);
+        last = next;
         intervalBegunNs = nowNs;
         writeEvents();
         if (isLast) {
@@ -195,21 +200,24 @@ public final class Recording implements Runnable {
 
     private void writeEvents() throws IOException {
         for (int most = waiting.get(); most > 0; most--) {
-            Event event = events.poll();
+            Event event = events.peek();
             if (event == null) {
                 // Its place is taken, and it is about to come: with the next interval.
                 break;
             }
-            waiting.decrementAndGet();
             if (event.kind.equals(PAUSE)) {
                 folder.pause(event.atNs, event.endNs, event.text);
             } else {
                 folder.event(event.atNs, event.kind, event.text);
             }
+            // Once it is written: one that could not be comes with the next interval.
+            events.poll();
+            waiting.decrementAndGet();
         }
-        int gone = lost.getAndSet(0);
+        int gone = lost.get();
         if (gone > 0) {
             folder.event(intervalBegunNs - facts.zeroMonotonicNs(), "lost", "events of the interval: " + gone);
+            lost.addAndGet(-gone);
         }
     }
 
