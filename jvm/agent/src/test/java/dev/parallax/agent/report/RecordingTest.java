@@ -26,6 +26,9 @@ import org.junit.jupiter.api.io.TempDir;
 
 class RecordingTest {
     private static final Pattern LOG = Pattern.compile("\"([^\"]+)\":\\{\"count\":([0-9]+)");
+    private static final int LOGS_MAX = 256;
+    private static final int NAMES = 300;
+    private static final int CAUSES = 11;
 
     @TempDir
     private Path folder;
@@ -77,6 +80,53 @@ class RecordingTest {
         recording.finish();
         assertTrue(Files.readString(folder.resolve("record/run.json")).contains("\"state\":\"finished\""));
         assertEquals(Map.of("db.client.connection.use_time-main", 2L), counts());
+    }
+
+    /** If this fails, an application with a pool for each tenant has a record that lacks what came later. */
+    @Test
+    void aRecordHoldsAllThoughNotAllByName() throws Exception {
+        for (int name = 0; name < NAMES; name++) {
+            record(Series.DB_WAIT, "tenant-" + name);
+            record(Series.DB_USE, "tenant-" + name);
+        }
+        Recording recording = start(this::read);
+        until(() -> !committed().isEmpty());
+        for (Series series : Series.values()) {
+            if (!series.title().startsWith("jvm.")) {
+                later(series, NAMES);
+                record(series, Series.OTHER);
+            } else if (series.title().endsWith(".part")) {
+                later(series, CAUSES);
+            } else {
+                record(series, "");
+            }
+        }
+        // One that has a log of its own keeps it, and one that has none stays among all others.
+        record(Series.DB_USE, "tenant-0");
+        record(Series.DB_USE, "tenant-" + (NAMES - 1));
+        recording.finish();
+        Map<String, Long> counts = counts();
+        Map<String, Long> told = new TreeMap<>();
+        counts.forEach((log, count) -> told.merge(log.split("-")[0], count, Long::sum));
+        Map<String, Long> all = new TreeMap<>();
+        recorded.forEach((series, labels) ->
+                labels.values().forEach(recorder -> all.merge(series.title(), recorder.total().count(), Long::sum)));
+        assertEquals(all, told);
+        assertTrue(counts.size() <= LOGS_MAX, counts.size() + " logs");
+        assertEquals(2, counts.get("db.client.connection.use_time-tenant-0"));
+        // What came last has names of its own as well.
+        for (String label : List.of("later-0", Series.OTHER)) {
+            assertTrue(counts.containsKey(Series.HTTP_REQUEST.log(label)), counts.keySet().toString());
+        }
+        for (int cause = 0; cause < CAUSES; cause++) {
+            assertEquals(1, counts.get(Series.HICCUP_PART.log("later-" + cause)));
+        }
+    }
+
+    private void later(Series series, int names) {
+        for (int name = 0; name < names; name++) {
+            record(series, "later-" + name);
+        }
     }
 
     private static void until(Callable<Boolean> condition) throws Exception {
