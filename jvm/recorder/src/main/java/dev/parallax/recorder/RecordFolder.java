@@ -2,17 +2,15 @@ package dev.parallax.recorder;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -20,7 +18,7 @@ import java.util.TreeMap;
  * which a crash at any moment loses at most the last interval.
  *
  * <p>The histograms of an interval are written first and its line of {@code series.ndjson} last: that line commits it. A
- * write that fails is taken back. One thread at a time; nothing is synced to the disk.
+ * write that fails is taken back, be it for want of memory. One thread at a time; nothing is synced to the disk.
  */
 public final class RecordFolder implements Closeable {
     private static final String SERIES = "series.ndjson";
@@ -29,7 +27,8 @@ public final class RecordFolder implements Closeable {
 
     private final Path path;
     private final JvmFacts facts;
-    private final Map<String, FileChannel> files = new TreeMap<>();
+    private final Commits commits;
+    private final Set<String> names = new HashSet<>();
     private long lastStartNs = -1;
 
     /**
@@ -46,7 +45,8 @@ public final class RecordFolder implements Closeable {
         if (Files.exists(path.resolve("run.json"))) {
             throw new FileAlreadyExistsException(path + " holds a record already; choose another folder");
         }
-        files.put(SERIES, open(SERIES));
+        commits = new Commits(path);
+        commits.claim(SERIES);
         replaceDocument("running", null);
     }
 
@@ -63,13 +63,9 @@ public final class RecordFolder implements Closeable {
         if (startNs <= lastStartNs || lengthNs < 0) {
             throw new IllegalArgumentException("an interval at " + startNs + " ns after one at " + lastStartNs + " ns");
         }
-        Map<String, Long> before = lengths();
-        try {
-            writeInterval(startNs, lengthNs, new TreeMap<>(logs));
-        } catch (IOException | RuntimeException | Error e) {
-            takeBack(before, e);
-            throw e;
-        }
+        Map<String, Durations> sorted = new TreeMap<>(logs);
+        checkNames(sorted);
+        commits.whole(() -> writeInterval(startNs, lengthNs, sorted));
         lastStartNs = startNs;
     }
 
@@ -82,7 +78,7 @@ public final class RecordFolder implements Closeable {
                 unusable.put(log.getKey(), durations.unusable());
             }
             if (durations.count() > 0) {
-                write(logFile(log.getKey()), HlogLines.line(startNs, lengthNs, durations));
+                writeLine(log.getKey(), HlogLines.line(startNs, lengthNs, durations));
                 sums.put(log.getKey(), sums(durations));
             }
         }
@@ -91,7 +87,27 @@ public final class RecordFolder implements Closeable {
         line.put("length_ns", lengthNs);
         line.put("logs", sums);
         line.put("unusable", unusable);
-        write(files.get(SERIES), Json.of(line) + "\n");
+        commits.add(SERIES, Json.of(line) + "\n");
+    }
+
+    private void writeLine(String log, String line) throws IOException {
+        String file = log + ".hlog";
+        commits.add(file, commits.isEmpty(file) ? HlogLines.header(facts.zero()) + line : line);
+    }
+
+    private void checkNames(Map<String, Durations> logs) throws IOException {
+        for (Map.Entry<String, Durations> log : logs.entrySet()) {
+            String name = log.getKey();
+            if (log.getValue().count() == 0 || names.contains(name)) {
+                continue;
+            }
+            boolean fits = name.matches("[a-zA-Z][a-zA-Z0-9_.-]{0,99}") && !name.endsWith(".hlog");
+            if (!fits || names.size() == LOGS_MAX) {
+                throw new IOException("no log of the name " + name + ": it has to begin with a letter and to consist of at"
+                        + " most 100 letters, digits and _ - . ; and there are at most " + LOGS_MAX);
+            }
+            names.add(name);
+        }
     }
 
     private static Map<String, Object> sums(Durations durations) {
@@ -150,16 +166,7 @@ public final class RecordFolder implements Closeable {
     }
 
     private void write(Map<String, Object> event) throws IOException {
-        if (!files.containsKey(EVENTS)) {
-            files.put(EVENTS, open(EVENTS));
-        }
-        Map<String, Long> before = lengths();
-        try {
-            write(files.get(EVENTS), Json.of(event) + "\n");
-        } catch (IOException | RuntimeException | Error e) {
-            takeBack(before, e);
-            throw e;
-        }
+        commits.whole(() -> commits.add(EVENTS, Json.of(event) + "\n"));
     }
 
     /**
@@ -169,69 +176,18 @@ public final class RecordFolder implements Closeable {
      * @throws IOException when it cannot be written; the record stands as one that was cut off
      */
     public void finish(long elapsedNs) throws IOException {
+        commits.takeBack();
         replaceDocument("finished", elapsedNs);
     }
 
     @Override
     public void close() throws IOException {
-        for (FileChannel file : files.values()) {
-            file.close();
-        }
+        commits.close();
     }
 
     private void replaceDocument(String state, Long elapsedNs) throws IOException {
         Path unfinished = path.resolve("run.json.unfinished");
         Files.writeString(unfinished, Json.of(facts.document(state, elapsedNs)) + "\n");
         Files.move(unfinished, path.resolve("run.json"), StandardCopyOption.ATOMIC_MOVE);
-    }
-
-    private FileChannel logFile(String name) throws IOException {
-        FileChannel file = files.get(name + ".hlog");
-        if (file != null) {
-            return file;
-        }
-        if (!name.matches("[a-zA-Z][a-zA-Z0-9_.-]{0,99}") || name.endsWith(".hlog") || files.size() > LOGS_MAX) {
-            throw new IOException("no log of the name " + name + ": it has to begin with a letter and to consist of at"
-                    + " most 100 letters, digits and _ - . ; and there are at most " + LOGS_MAX);
-        }
-        file = open(name + ".hlog");
-        files.put(name + ".hlog", file);
-        write(file, HlogLines.header(facts.zero()));
-        return file;
-    }
-
-    private FileChannel open(String name) throws IOException {
-        return FileChannel.open(path.resolve(name), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-    }
-
-    private static void write(FileChannel file, String text) throws IOException {
-        ByteBuffer bytes = StandardCharsets.UTF_8.encode(text);
-        while (bytes.hasRemaining()) {
-            file.write(bytes);
-        }
-    }
-
-    private Map<String, Long> lengths() throws IOException {
-        Map<String, Long> lengths = new TreeMap<>();
-        for (Map.Entry<String, FileChannel> file : files.entrySet()) {
-            lengths.put(file.getKey(), file.getValue().size());
-        }
-        return lengths;
-    }
-
-    /** Cuts every file back to what it was; one that is new keeps its header, which commits nothing. */
-    private void takeBack(Map<String, Long> before, Throwable cause) {
-        for (Map.Entry<String, FileChannel> file : files.entrySet()) {
-            try {
-                FileChannel channel = file.getValue();
-                channel.truncate(before.getOrDefault(file.getKey(), 0L));
-                channel.position(channel.size());
-                if (channel.size() == 0 && file.getKey().endsWith(".hlog")) {
-                    write(channel, HlogLines.header(facts.zero()));
-                }
-            } catch (IOException e) {
-                cause.addSuppressed(e);
-            }
-        }
     }
 }

@@ -134,7 +134,7 @@ public final class JdkHttpHook implements Hook {
     }
 
     private static void read(Series series, Labelled labelled, Reader reader) {
-        reader.durations(series, "_OTHER", labelled.other().total());
+        reader.durations(series, Series.OTHER, labelled.other().total());
         for (Labelled.Row row : labelled.rows()) {
             List<String> of = row.values();
             reader.durations(

@@ -24,9 +24,6 @@ final class PerPool<T extends Source> {
     /** An application that makes pools of new names without end would have no end of them. */
     static final int NAMES_MAX = 200;
 
-    /** The name of all beyond. */
-    static final String OTHER = "_OTHER";
-
     private final Function<Object, T> maker;
     private final Set<String> names = new HashSet<>();
     private volatile Seen<T> seen = new Seen<>(List.of(), new Gone(Map.of()));
@@ -90,7 +87,7 @@ final class PerPool<T extends Source> {
 
     /** For the maker: as what to tell of a pool of that name. */
     String label(String name) {
-        return names.contains(name) || names.size() < NAMES_MAX && names.add(name) ? name : OTHER;
+        return names.contains(name) || names.size() < NAMES_MAX && names.add(name) ? name : Series.OTHER;
     }
 
     /** Of all, be they there or gone. */

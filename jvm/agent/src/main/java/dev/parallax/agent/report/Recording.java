@@ -10,10 +10,8 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
@@ -21,9 +19,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** Writes the record: a thread that wakes once an interval, and a last time at the end. */
 public final class Recording implements Runnable {
-    /** Below what a record may have, and above what an application has of servers and pools. */
-    private static final int LOGS_MAX = 200;
-
     /** Between two intervals; beyond, events are counted and not kept. */
     private static final int EVENTS_MAX = 10_000;
 
@@ -32,14 +27,15 @@ public final class Recording implements Runnable {
     private final Map<String, String> meanings = new ConcurrentSkipListMap<>();
     private final JvmFacts facts;
     private final RecordFolder folder;
-    private final Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
-    private final Set<String> logs = new HashSet<>();
+    private final Places places = new Places();
     private final ConcurrentLinkedQueue<Event> events = new ConcurrentLinkedQueue<>();
     /** Places in {@link #events} that are taken, or about to be. */
     private final AtomicInteger waiting = new AtomicInteger();
 
     private final AtomicInteger lost = new AtomicInteger();
-    private final Set<String> said = new HashSet<>();
+    /** What is in the record: of each source, by the log's name. Holds no source. */
+    private Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
+
     private long intervalBegunNs;
     private boolean isFinished;
 
@@ -149,8 +145,10 @@ public final class Recording implements Runnable {
             Durations before = last.getOrDefault(part, Map.of()).getOrDefault(log, Durations.NONE);
             interval.merge(log, total.since(before), Durations::plus);
         }));
+        // Made before, so that nothing wants memory between the interval's being in the record and our knowing it.
+        Map<Source, Map<String, Durations>> next = new WeakHashMap<>(totals);
         folder.append(intervalBegunNs - facts.zeroMonotonicNs(), nowNs - intervalBegunNs, interval);
-        last.putAll(totals);
+        last = next;
         intervalBegunNs = nowNs;
         writeEvents();
         if (isLast) {
@@ -159,16 +157,17 @@ public final class Recording implements Runnable {
         }
     }
 
-    /** Of one source. Two pools of the same name are added. */
+    /** Of one source, by the log's name. Two pools of the same name are added. */
     private Map<String, Durations> totals(Source source) {
         Map<String, Durations> totals = new HashMap<>();
         source.read(new Reader() {
             @Override
             public void durations(Series series, String label, Durations total) {
-                String log = series.log(label);
-                if (total.count() + total.unusable() > 0 && isKept(log)) {
+                if (total.count() + total.unusable() > 0) {
+                    String placed = places.label(series, label);
+                    String log = series.log(placed);
                     totals.merge(log, total, Durations::plus);
-                    meanings.putIfAbsent(log, series.meaning() + (label.isEmpty() ? "" : ", of " + label));
+                    mean(log, series.meaning() + (placed.isEmpty() ? "" : ", of " + placed));
                 }
             }
 
@@ -180,40 +179,31 @@ public final class Recording implements Runnable {
         return totals;
     }
 
-    private boolean isKept(String log) {
-        if (logs.contains(log)) {
-            return true;
-        }
-        if (logs.size() >= LOGS_MAX) {
-            sayOnce("the record has " + LOGS_MAX + " logs; there is more, which it lacks");
-            return false;
-        }
-        return logs.add(log);
+    /** Some series have the same name: what is told of both is of either. */
+    private void mean(String log, String meaning) {
+        meanings.merge(log, meaning, (known, more) -> known.contains(more) ? known : known + "; or " + more);
     }
 
     private void writeEvents() throws IOException {
         for (int most = waiting.get(); most > 0; most--) {
-            Event event = events.poll();
+            Event event = events.peek();
             if (event == null) {
                 // Its place is taken, and it is about to come: with the next interval.
                 break;
             }
-            waiting.decrementAndGet();
             if (event.kind.equals(PAUSE)) {
                 folder.pause(event.atNs, event.endNs, event.text);
             } else {
                 folder.event(event.atNs, event.kind, event.text);
             }
+            // Once it is written: one that could not be comes with the next interval.
+            events.poll();
+            waiting.decrementAndGet();
         }
-        int gone = lost.getAndSet(0);
+        int gone = lost.get();
         if (gone > 0) {
             folder.event(intervalBegunNs - facts.zeroMonotonicNs(), "lost", "events of the interval: " + gone);
-        }
-    }
-
-    private void sayOnce(String line) {
-        if (said.add(line)) {
-            Say.line(line);
+            lost.addAndGet(-gone);
         }
     }
 }

@@ -72,6 +72,9 @@ public enum Series {
     /** A number. */
     DB_IDLE("db.client.connection.count.idle", "how many connections are idle");
 
+    /** The label of all that have no place of their own. */
+    public static final String OTHER = "_OTHER";
+
     private final String title;
     private final String meaning;
 
@@ -96,6 +99,11 @@ public enum Series {
      */
     public String meaning() {
         return meaning;
+    }
+
+    /** Whether its labels are causes, of which there are few: elsewhere they are what the application names. */
+    boolean isOfTheJvm() {
+        return title.startsWith("jvm.");
     }
 
     /**

@@ -67,7 +67,7 @@ class PerPoolTest {
         useOne("pool-0");
         Map<String, Long> counts = counts();
         assertEquals(PerPool.NAMES_MAX + 1, counts.size());
-        assertEquals(10, counts.get(PerPool.OTHER));
+        assertEquals(10, counts.get(Series.OTHER));
         assertEquals(2, counts.get("pool-0"));
     }
 
