@@ -21,7 +21,7 @@ use crate::import::Import;
 use crate::interval::{Interval, Series};
 use crate::observation::cpu::CpuLine;
 use crate::observation::hiccup::HiccupLine;
-use crate::observation::jvm::{JvmLine, Pause};
+use crate::observation::jvm::{Hiccup, JvmLine, Pause};
 use crate::observation::profile::ProfileLine;
 use crate::observation::watch::WatchLine;
 use crate::observation::{self, LineFrame, Observation, read_observation};
@@ -153,7 +153,9 @@ fn the_record_that_java_wrote_reads_as_java_reads_it() {
     let cause = Some("G1 Evacuation Pause".to_owned());
     let pause = Pause { begin_ns: 1_500_000_000, end_ns: 1_503_000_000, cause };
     let pauses: Vec<_> = observed.events.iter().map(|event| event.pause.clone()).collect();
-    assert_eq!(pauses, [None, Some(pause)]);
+    assert_eq!(pauses, [None, Some(pause), None]);
+    let causes_ns = [("safepoint".to_owned(), 3_000_000), ("timer".to_owned(), 1_000_000)].into();
+    assert_eq!(observed.events[2].hiccup, Some(Hiccup { length_ns: 4_000_000, causes_ns }));
     assert_eq!(observed.lines.len(), 3);
     assert_eq!(
         (observed.lines[1].start, observed.lines[1].length),

@@ -23,6 +23,8 @@ import java.util.TreeMap;
 public final class RecordFolder implements Closeable {
     private static final String SERIES = "series.ndjson";
     private static final String EVENTS = "events.ndjson";
+    private static final String PAUSE = "pause";
+    private static final String HICCUP = "hiccup";
     private static final int LOGS_MAX = 256;
 
     private final Path path;
@@ -151,16 +153,38 @@ public final class RecordFolder implements Closeable {
             pause.put("cause", cause);
         }
         String length = String.format(Locale.ROOT, "%.3f ms", (endNs - beginNs) / 1e6);
-        write(event(beginNs, "pause", "stood still for " + length + (cause == null ? "" : ": " + cause), pause));
+        write(event(beginNs, PAUSE, "stood still for " + length + (cause == null ? "" : ": " + cause), pause));
     }
 
-    private static Map<String, Object> event(long atNs, String kind, String text, Map<String, Object> pause) {
+    /**
+     * Adds a hiccup: a stretch in which a thread of the application would not have run. `parallax report` tells the longest.
+     *
+     * @param atNs from the record's zero to when the meter was due
+     * @param lengthNs how late it was
+     * @param causesNs what of that had which cause
+     * @param text one line, for people
+     * @throws IOException when it cannot be written; then it is not in the folder
+     */
+    public void hiccup(long atNs, long lengthNs, Map<String, Long> causesNs, String text) throws IOException {
+        if (atNs < 0 || lengthNs < 0 || causesNs.values().stream().anyMatch(ns -> ns < 0)) {
+            throw new IllegalArgumentException("a hiccup of " + lengthNs + " ns at " + atNs + ": " + causesNs);
+        }
+        Map<String, Object> hiccup = new LinkedHashMap<>();
+        hiccup.put("length_ns", lengthNs);
+        if (!causesNs.isEmpty()) {
+            hiccup.put("causes_ns", causesNs);
+        }
+        write(event(atNs, HICCUP, text, hiccup));
+    }
+
+    /** @param what its figures, under the name of its kind; null where it has none */
+    private static Map<String, Object> event(long atNs, String kind, String text, Map<String, Object> what) {
         Map<String, Object> event = new LinkedHashMap<>();
         event.put("at_ns", atNs);
         event.put("kind", kind);
         event.put("text", text);
-        if (pause != null) {
-            event.put("pause", pause);
+        if (what != null) {
+            event.put(kind, what);
         }
         return event;
     }

@@ -147,6 +147,8 @@ class RecordFolderTest {
             }
             record.event(1_200_000_000, "note", "what \"people\" read");
             record.pause(1_500_000_000, 1_503_000_000, "G1 Evacuation Pause");
+            Map<String, Long> causes = new TreeMap<>(Map.of("safepoint", 3_000_000L, "timer", 1_000_000L));
+            record.hiccup(1_500_000_000, 4_000_000, causes, "hiccup of 4.0 ms: safepoint 3.0 ms, timer 1.0 ms");
             record.finish(2_700_000_000L);
         }
     }

@@ -3,6 +3,7 @@ package dev.parallax.agent.meter;
 import java.util.Locale;
 import java.util.Map;
 import java.util.StringJoiner;
+import java.util.TreeMap;
 
 /**
  * A time in which a thread should have looked at the clock and did not.
@@ -30,6 +31,21 @@ public record Hiccup(boolean isVirtual, long beginNs, long lengthNs, Map<Cause, 
                 .forEach(part -> causes.add(part.getKey().title() + " " + ms(part.getValue())));
         return (isVirtual ? "virtual threads' hiccup of " : "hiccup of ") + ms(lengthNs) + ": " + causes
                 + (detail.isEmpty() ? "" : " (" + detail + ")");
+    }
+
+    /**
+     * For programs.
+     *
+     * @return the parts by the names of their causes, without those that are nothing
+     */
+    public Map<String, Long> causes() {
+        Map<String, Long> causes = new TreeMap<>();
+        parts.forEach((cause, ns) -> {
+            if (ns > 0) {
+                causes.put(cause.title(), ns);
+            }
+        });
+        return causes;
     }
 
     private static String ms(long ns) {

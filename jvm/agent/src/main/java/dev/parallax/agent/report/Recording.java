@@ -39,10 +39,10 @@ public final class Recording implements Runnable {
     private long intervalBegunNs;
     private boolean isFinished;
 
-    private static final String PAUSE = "pause";
-
-    /** @param endNs of a pause, whose text is its cause */
-    private record Event(long atNs, long endNs, String kind, String text) {}
+    /** Waits for the next interval. */
+    private interface Event {
+        void write(RecordFolder folder) throws IOException;
+    }
 
     private Recording(List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options)
             throws IOException {
@@ -81,7 +81,21 @@ public final class Recording implements Runnable {
      * @param text one line
      */
     public void event(long atNs, String kind, String text) {
-        add(atNs, atNs, kind, text);
+        long fromZeroNs = fromZero(atNs);
+        add(folder -> folder.event(fromZeroNs, kind, text));
+    }
+
+    /**
+     * Adds a hiccup with the next interval. Any thread may.
+     *
+     * @param atNs when the meter was due, of {@link System#nanoTime()}
+     * @param lengthNs how late it was
+     * @param causesNs the parts of that
+     * @param text one line
+     */
+    public void hiccup(long atNs, long lengthNs, Map<String, Long> causesNs, String text) {
+        long fromZeroNs = fromZero(atNs);
+        add(folder -> folder.hiccup(fromZeroNs, lengthNs, causesNs, text));
     }
 
     /**
@@ -93,17 +107,22 @@ public final class Recording implements Runnable {
      */
     public void pause(long beginNs, long endNs, String cause) {
         if (endNs - beginNs >= 0 && endNs - facts.zeroMonotonicNs() > 0) {
-            add(beginNs, endNs, PAUSE, cause);
+            long fromZeroNs = fromZero(beginNs);
+            add(folder -> folder.pause(fromZeroNs, fromZero(endNs), cause));
         }
     }
 
-    private void add(long beginNs, long endNs, String kind, String text) {
+    /** Of what began before the record, its begin. */
+    private long fromZero(long ns) {
+        return Math.max(0, ns - facts.zeroMonotonicNs());
+    }
+
+    private void add(Event event) {
         if (waiting.incrementAndGet() > EVENTS_MAX) {
             waiting.decrementAndGet();
             lost.incrementAndGet();
         } else {
-            long zeroNs = facts.zeroMonotonicNs();
-            events.add(new Event(Math.max(0, beginNs - zeroNs), Math.max(0, endNs - zeroNs), kind, text));
+            events.add(event);
         }
     }
 
@@ -167,7 +186,7 @@ public final class Recording implements Runnable {
                     String placed = places.label(series, label);
                     String log = series.log(placed);
                     totals.merge(log, total, Durations::plus);
-                    mean(log, series.meaning() + (placed.isEmpty() ? "" : ", of " + placed));
+                    mean(log, series.meaning(), placed);
                 }
             }
 
@@ -180,8 +199,11 @@ public final class Recording implements Runnable {
     }
 
     /** Some series have the same name: what is told of both is of either. */
-    private void mean(String log, String meaning) {
-        meanings.merge(log, meaning, (known, more) -> known.contains(more) ? known : known + "; or " + more);
+    private void mean(String log, String meaning, String label) {
+        String of = label.isEmpty() ? "" : ", of " + label;
+        meanings.merge(log, meaning + of, (known, its) -> known.contains(meaning) || !known.endsWith(of)
+                ? known
+                : known.substring(0, known.length() - of.length()) + "; or " + its);
     }
 
     private void writeEvents() throws IOException {
@@ -191,11 +213,7 @@ public final class Recording implements Runnable {
                 // Its place is taken, and it is about to come: with the next interval.
                 break;
             }
-            if (event.kind.equals(PAUSE)) {
-                folder.pause(event.atNs, event.endNs, event.text);
-            } else {
-                folder.event(event.atNs, event.kind, event.text);
-            }
+            event.write(folder);
             // Once it is written: one that could not be comes with the next interval.
             events.poll();
             waiting.decrementAndGet();

@@ -103,7 +103,7 @@ final class Running {
                 begun.start();
                 recording = Optional.of(begun);
             } catch (IOException | RuntimeException e) {
-                Say.line("no record: " + e);
+                Say.line("no record: " + e + "; give out= a folder that can be made or written to, and has no record");
             }
         }
     }
@@ -139,7 +139,7 @@ final class Running {
             Instant begin = Instant.now().minusNanos(System.nanoTime() - hiccup.beginNs());
             Say.line(begin + " " + hiccup.line());
         }
-        event(hiccup.beginNs(), "hiccup", hiccup.line());
+        recording.ifPresent(open -> open.hiccup(hiccup.beginNs(), hiccup.lengthNs(), hiccup.causes(), hiccup.line()));
     }
 
     private void event(long atNs, String kind, String text) {

@@ -51,7 +51,9 @@ class RecordingTest {
     }
 
     private Recording start(Source source) throws IOException {
-        return Recording.start(List.of(source), folder.resolve("record"), Duration.ofMillis(1), Map.of());
+        Recording recording = Recording.begin(List.of(source), folder.resolve("record"), Duration.ofMillis(1), Map.of());
+        recording.start();
+        return recording;
     }
 
     /** If this fails, a record whose thread had no memory just when it had written an interval has no further one. */
