@@ -100,12 +100,13 @@ final class RunRecord implements SmartLifecycle, Runnable {
             folder.append(lastNs, nowNs - lastNs, logs);
             before = now;
             lastNs = nowNs;
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
             // What could not be written now is within the next interval.
-            if (!hasFailed) {
+            boolean isFirst = !hasFailed;
+            hasFailed = true;
+            if (isFirst) {
                 MeasuringPostProcessor.warn("an interval of the run record in " + parent + " is not written", e);
             }
-            hasFailed = true;
         }
     }
 
@@ -150,7 +151,8 @@ final class RunRecord implements SmartLifecycle, Runnable {
             free = name + "-" + n;
         }
         names.put(what, free);
-        series.put(free, what + ": " + family.help());
+        String of = labels.toString();
+        series.put(free, family.help() + (labels.isEmpty() ? "" : ", of " + of.substring(1, of.length() - 1)));
         return free;
     }
 
