@@ -40,6 +40,8 @@ import org.apache.hc.core5.io.CloseMode;
 import org.apache.hc.core5.util.TimeValue;
 import org.apache.hc.core5.util.Timeout;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
  * A pool of two, four callers at once, a server that takes its time. If this fails, the wait for a connection is told as
@@ -48,6 +50,7 @@ import org.junit.jupiter.api.Test;
  * a trial counts where the callers' own stamps are within 20 ms of it, and of those that count, 19 of 20 have to have waits
  * and requests within 20 ms as well.
  */
+@Execution(ExecutionMode.CONCURRENT)
 class PoolTrapTest {
     private static final int DELAY_MS = 100;
     private static final int TRIALS = 20;

@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.ToLongFunction;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
  * stops a caller or the server may spoil: it has to be told in one trial of three. With {@code -Darticle.ms=2000}, for a quiet
  * machine, the server takes 2 s, and all figures have to be within 20 ms of the case's, but for what two digits leave open.
  */
+@Tag("alone")
 class ArticleTest {
     private static final int DELAY_MS = Integer.getInteger("article.ms", 400);
     private static final boolean IS_LONG = DELAY_MS >= 2_000;

@@ -13,6 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -23,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
  * have a cause, and of the fault's own time 95 % the right one. Where others ran just then, both are causes of the same time,
  * and one of them is told: so one trial of three has to hold.
  */
+@Tag("alone")
 class FaultTest {
     private static final double SHARE = 0.95;
     private static final long STOP_MS = 300;

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
  * <p>For a quiet machine, by {@code -Dloop.seconds=60}: percentiles have to be known from outside, and nobody else may run
  * there. It needs {@code cargo build --release}.
  */
+@Tag("alone")
 class LoopTest {
     private static final int SECONDS = Integer.getInteger("loop.seconds", 60);
     private static final int COMPARED_SECONDS = 2;

@@ -9,10 +9,12 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** There is no memory for a while, which the agent meets as well, for it asks for some a thousand times a second. */
+@Tag("alone")
 class MemoryTest {
     private static final long STOP_MS = 100;
     private static final Pattern AT = Pattern.compile("\"(?:start_ns|at_ns)\":([0-9]+)");
