@@ -29,7 +29,12 @@ const OF: &str = ", of ";
 /// # Errors
 ///
 /// Those of the writer; a line of the series that is none is an error of the kind `InvalidData`.
-pub fn jvm_text(observed: &Observed, results: &JvmResults, out: &mut dyn Write, style: Style) -> io::Result<()> {
+pub fn jvm_text(
+    observed: &Observed,
+    results: &JvmResults,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
     writeln!(out, "{}", wrap("", &head(observed, results), style.width))?;
     for fact in &observed.document.missing {
         writeln!(out, "{}", wrap("  not seen: ", &format!("{}: {}", fact.what, fact.why), style.width))?;
@@ -234,7 +239,9 @@ mod tests {
 
     #[test]
     fn a_record_of_java_is_told_whole() {
-        check(&golden(), &expect![[r#"
+        check(
+            &golden(),
+            &expect![[r#"
             text:
             OpenJDK 64-Bit Server VM 17.0.15, G1 Young Generation, G1 Old Generation, pid 4711, from
             2026-01-31T12:00:00.250Z, for 2.70 s
@@ -251,7 +258,8 @@ mod tests {
 
             1 pause
                 1.50 s  stood still for 3.000 ms: G1 Evacuation Pause
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -264,7 +272,9 @@ mod tests {
         ];
         let many: Vec<String> = (0..13).map(|n| format!("wait-pool{n}")).collect();
         logs.extend(many.iter().map(|log| (log.as_str(), "", durations([1, 1]))));
-        check(&with(logs), &expect![[r#"
+        check(
+            &with(logs),
+            &expect![[r#"
             text:
             OpenJDK 64-Bit Server VM 17.0.15, G1 Young Generation, G1 Old Generation, pid 4711, from
             2026-01-31T12:00:00.250Z, for 2.70 s
@@ -292,7 +302,8 @@ mod tests {
               pool5                                 2   2.00 us  too few   too few   too few   too few    1.00 us
               pool6                                 2   2.00 us  too few   too few   too few   too few    1.00 us
               and 3 more, with 6 of 6.00 us in all
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -309,7 +320,9 @@ mod tests {
         let pause = Some(Pause { begin_ns: 3, end_ns: 4, cause: None });
         observed.events.push(Event { pause, ..event(3, "pause") });
         observed.events.extend((0..11).map(|n| event(n, "note")));
-        check(&observed, &expect![[r#"
+        check(
+            &observed,
+            &expect![[r#"
             text:
             OpenJDK 64-Bit Server VM 17.0.15, G1 Young Generation, G1 Old Generation, pid 4711, from
             2026-01-31T12:00:00.250Z, for 2.70 s
@@ -342,6 +355,7 @@ mod tests {
                   7 ns  note at 7
                   8 ns  note at 8
                   9 ns  note at 9
-        "#]]);
+        "#]],
+        );
     }
 }
