@@ -41,10 +41,7 @@ pub fn jvm_text(
     }
     series(observed, results, out, style)?;
     unusable(observed, out)?;
-    for kind in kinds(&observed.events) {
-        events(kind, &observed.events, out, style)?;
-    }
-    Ok(())
+    events(&observed.events, out, style)
 }
 
 fn head(observed: &Observed, results: &JvmResults) -> String {
@@ -129,7 +126,7 @@ impl Row<'_> {
 }
 
 fn sum<'a>(rows: impl IntoIterator<Item = &'a Row<'a>>) -> Nanos {
-    let sum: u128 = rows.into_iter().map(|row| row.durations.sum_ns()).sum();
+    let sum = rows.into_iter().map(|row| row.durations.sum_ns()).fold(0, u128::saturating_add);
     Nanos(u64::try_from(sum).unwrap_or(u64::MAX))
 }
 
@@ -137,7 +134,7 @@ fn rest(rows: &[Row<'_>], out: &mut dyn Write) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let number = count(rows.iter().map(|row| row.durations.count()).sum());
+    let number = count(rows.iter().map(|row| row.durations.count()).fold(0, u64::saturating_add));
     writeln!(out, "  and {} more, with {number} of {} in all", count(rows.len() as u64), sum(rows))
 }
 
@@ -156,26 +153,30 @@ fn unusable(observed: &Observed, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// In the order in which they first came.
-fn kinds(events: &[Event]) -> Vec<&str> {
-    let mut kinds = Vec::new();
-    for event in events {
-        if !kinds.contains(&event.kind.as_str()) {
-            kinds.push(event.kind.as_str());
-        }
-    }
-    kinds
-}
-
 /// How long nothing ran; `None` where an event tells of something else.
 fn length(event: &Event) -> Option<u64> {
     let paused = event.pause.as_ref().map(|pause| pause.end_ns.saturating_sub(pause.begin_ns));
     paused.or(event.hiccup.as_ref().map(|hiccup| hiccup.length_ns))
 }
 
+/// By their kinds, of which a stranger's record may have any number.
+fn events(all: &[Event], out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let mut kinds = BTreeMap::<&str, Vec<&Event>>::new();
+    for event in all {
+        kinds.entry(&event.kind).or_default().push(event);
+    }
+    for (kind, events) in kinds.iter_mut().take(MOST) {
+        of_kind(kind, events, out, style)?;
+    }
+    let further = kinds.values().skip(MOST).map(|events| events.len() as u64).sum();
+    if further > 0 {
+        writeln!(out, "\nand {} of other kinds", plural(further, "event"))?;
+    }
+    Ok(())
+}
+
 /// The longest where they have a length, else the first; in the order of time.
-fn events(kind: &str, all: &[Event], out: &mut dyn Write, style: Style) -> io::Result<()> {
-    let mut told: Vec<&Event> = all.iter().filter(|event| event.kind == kind).collect();
+fn of_kind(kind: &str, told: &mut Vec<&Event>, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let number = told.len();
     let have_lengths = told.iter().all(|event| length(event).is_some());
     told.sort_by_key(|event| (Reverse(length(event)), event.at_ns));
@@ -187,7 +188,7 @@ fn events(kind: &str, all: &[Event], out: &mut dyn Write, style: Style) -> io::R
         (true, false) => format!(", the first {MOST}"),
     };
     writeln!(out, "\n{}", style.strong(format!("{}{which}", plural(number as u64, kind))))?;
-    for event in told {
+    for event in told.iter() {
         let head = format!("{:>10}  ", Nanos(event.at_ns).to_string());
         writeln!(out, "{}", wrap(&head, &event.text, style.width))?;
     }
@@ -242,23 +243,26 @@ mod tests {
         check(
             &golden(),
             &expect![[r#"
-            text:
-            OpenJDK 64-Bit Server VM 17.0.15, G1 Young Generation, G1 Old Generation, pid 4711, from
-            2026-01-31T12:00:00.250Z, for 2.70 s
+                text:
+                OpenJDK 64-Bit Server VM 17.0.15, G1 Young Generation, G1 Old Generation, pid 4711, from
+                2026-01-31T12:00:00.250Z, for 2.70 s
 
-                                                count    sum       p50       p90       p99     p99.9       max
-            response                             3001       3 h    502 us    901 us    991 us  too few        1 h
-              of GET /items
-            wait                                  300   44.9 us    149 ns    269 ns  too few   too few     299 ns
-              for a connection
-            response: 2 more had no begin or end that can be believed
+                                                    count    sum       p50       p90       p99     p99.9       max
+                response                             3001       3 h    502 us    901 us    991 us  too few        1 h
+                  of GET /items
+                wait                                  300   44.9 us    149 ns    269 ns  too few   too few     299 ns
+                  for a connection
+                response: 2 more had no begin or end that can be believed
 
-            1 note
-                1.20 s  what "people" read
+                1 hiccup
+                    1.50 s  hiccup of 4.0 ms: safepoint 3.0 ms, timer 1.0 ms
 
-            1 pause
-                1.50 s  stood still for 3.000 ms: G1 Evacuation Pause
-        "#]],
+                1 note
+                    1.20 s  what "people" read
+
+                1 pause
+                    1.50 s  stood still for 3.000 ms: G1 Evacuation Pause
+            "#]],
         );
     }
 
@@ -323,39 +327,39 @@ mod tests {
         check(
             &observed,
             &expect![[r#"
-            text:
-            OpenJDK 64-Bit Server VM 17.0.15, G1 Young Generation, G1 Old Generation, pid 4711, from
-            2026-01-31T12:00:00.250Z, for 2.70 s
+                text:
+                OpenJDK 64-Bit Server VM 17.0.15, G1 Young Generation, G1 Old Generation, pid 4711, from
+                2026-01-31T12:00:00.250Z, for 2.70 s
 
-            no duration was recorded
+                no duration was recorded
 
-            12 hiccups, the longest 10
-                     0  hiccup at 0
-                  1 ns  hiccup at 1
-                  2 ns  hiccup at 2
-                  3 ns  hiccup at 3
-                  4 ns  hiccup at 4
-                  6 ns  hiccup at 6
-                  8 ns  hiccup at 8
-                  9 ns  hiccup at 9
-                 10 ns  hiccup at 10
-                 11 ns  hiccup at 11
+                12 hiccups, the longest 10
+                         0  hiccup at 0
+                      1 ns  hiccup at 1
+                      2 ns  hiccup at 2
+                      3 ns  hiccup at 3
+                      4 ns  hiccup at 4
+                      6 ns  hiccup at 6
+                      8 ns  hiccup at 8
+                      9 ns  hiccup at 9
+                     10 ns  hiccup at 10
+                     11 ns  hiccup at 11
 
-            1 pause
-                  3 ns  pause at 3
+                11 notes, the first 10
+                         0  note at 0
+                      1 ns  note at 1
+                      2 ns  note at 2
+                      3 ns  note at 3
+                      4 ns  note at 4
+                      5 ns  note at 5
+                      6 ns  note at 6
+                      7 ns  note at 7
+                      8 ns  note at 8
+                      9 ns  note at 9
 
-            11 notes, the first 10
-                     0  note at 0
-                  1 ns  note at 1
-                  2 ns  note at 2
-                  3 ns  note at 3
-                  4 ns  note at 4
-                  5 ns  note at 5
-                  6 ns  note at 6
-                  7 ns  note at 7
-                  8 ns  note at 8
-                  9 ns  note at 9
-        "#]],
+                1 pause
+                      3 ns  pause at 3
+            "#]],
         );
     }
 }

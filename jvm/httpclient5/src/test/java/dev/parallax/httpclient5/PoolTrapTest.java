@@ -50,7 +50,6 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  * a trial counts where the callers' own stamps are within 20 ms of it, and of those that count, 19 of 20 have to have waits
  * and requests within 20 ms as well.
  */
-@Execution(ExecutionMode.CONCURRENT)
 class PoolTrapTest {
     private static final int DELAY_MS = 100;
     private static final int TRIALS = 20;
@@ -64,6 +63,7 @@ class PoolTrapTest {
     private final HttpClientMetrics metrics = new HttpClientMetrics();
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void theWaitForAConnectionIsToldApartFromTheRequest() throws Exception {
         try (Upstream upstream = new Upstream();
                 PoolingHttpClientConnectionManager manager = poolOfTwo();
@@ -78,6 +78,7 @@ class PoolTrapTest {
 
     /** What a catalog shows is what was measured, under the conventions' names, of servers that came later as well. */
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aCatalogShowsServersToCome() throws Exception {
         Catalog catalog = new Catalog();
         Registration shown = metrics.showIn(catalog, Map.of("client", "orders"));
@@ -117,6 +118,7 @@ class PoolTrapTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aManagerThatIsWrappedIsMeasuredAsWell() throws Exception {
         try (Upstream upstream = new Upstream();
                 CloseableHttpClient client = metrics.install(
@@ -130,6 +132,7 @@ class PoolTrapTest {
 
     /** Twice in one client, and in one that its builder has finished. */
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aClientThatIsBuiltAlreadyIsMeasuredOnce() throws Exception {
         try (Upstream upstream = new Upstream();
                 PoolingHttpClientConnectionManager manager = poolOfTwo();
@@ -143,6 +146,7 @@ class PoolTrapTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void anAsynchronousClientThatIsBuiltAlreadyIsMeasured() throws Exception {
         PoolingAsyncClientConnectionManager manager = PoolingAsyncClientConnectionManagerBuilder.create()
                 .setMaxConnTotal(2)
@@ -173,6 +177,7 @@ class PoolTrapTest {
 
     /** The default manager gives five connections to a route; ten callers wait for them as four do for two. */
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void aClientWithoutAManagerOfItsOwnIsMeasuredAsWell() throws Exception {
         try (Upstream upstream = new Upstream();
                 CloseableHttpClient client = metrics.install(HttpClients.custom()).build()) {
@@ -181,6 +186,7 @@ class PoolTrapTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void anAsynchronousClientIsMeasuredAsWell() throws Exception {
         PoolingAsyncClientConnectionManager manager = PoolingAsyncClientConnectionManagerBuilder.create()
                 .setMaxConnTotal(2)
