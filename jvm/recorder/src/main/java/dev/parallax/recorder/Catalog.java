@@ -29,7 +29,8 @@ import java.util.function.Supplier;
  *
  * <p>As long as a series is shown, its totals only grow: what one had told that is closed stays told with what the others of
  * its labels tell, and is forgotten with the last of them. So of two that follow each other, as a pool that is made anew and
- * the one before, the later is to be shown before the earlier is closed.
+ * the one before, the later is to be shown before the earlier is closed. That holds for a thousand rows of labels known only
+ * after the event: one beyond them is told as {@code _OTHER} once it is closed, of what it told under its own labels, too.
  *
  * <p>Cost: recording costs what it costs without a catalog, which is not asked. {@link #read()} is for scraping; it stops no
  * writer and loses nothing.
