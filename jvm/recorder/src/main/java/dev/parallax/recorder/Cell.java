@@ -213,7 +213,8 @@ class Cell extends Near {
     }
 
     /**
-     * Adds to {@code into} what was recorded since the last time. The caller is the only reader.
+     * Adds to {@code into} what was recorded since the last time. The caller is the only reader. Where memory gives out, what
+     * is not added yet comes with the next time.
      *
      * @return false when the writer stands within a record: then what is new here comes with the next time
      */
@@ -268,8 +269,11 @@ class Cell extends Near {
         if (newest == known) {
             return false;
         }
-        // Before anything is added: what fails after that would be added twice.
+        // All memory before anything is added: what fails after that would be added twice.
         long[] fresh = new long[newest.slots.length];
+        for (Page page = newest.older; page != null; page = page.older) {
+            into.cover(page, page.slots);
+        }
         for (Page page = newest; page != known; page = page.older) {
             Page older = page.older;
             if (older == known) {

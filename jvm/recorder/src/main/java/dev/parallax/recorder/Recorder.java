@@ -47,6 +47,9 @@ public final class Recorder {
 
     private Tally total = new Tally();
 
+    /** Cells that are in no table any more and not in the total yet: nobody else knows them. */
+    private List<Cell> ended = new ArrayList<>();
+
     /** The total as it was handed out, and is again while nothing is new; null while it is being made. */
     private Durations known = Durations.NONE;
 
@@ -238,17 +241,17 @@ public final class Recorder {
      */
     public Durations total() {
         synchronized (reading) {
-            List<Cell> live = new ArrayList<>();
-            List<Cell> ended = new ArrayList<>();
-            sort(live, ended);
+            List<Cell> live = sort();
             if (known != null && ended.isEmpty() && live.stream().noneMatch(Cell::hasNew)) {
                 return known;
             }
             // Who has the last one keeps it as it was.
             total = total.copy();
             known = null;
-            for (Cell cell : ended) {
-                cell.takeLast(total);
+            // Where memory gives out, the next reading finds those that are not in the total.
+            for (int last = ended.size() - 1; last >= 0; last--) {
+                ended.get(last).takeLast(total);
+                ended.remove(last);
             }
             for (Cell cell : live) {
                 if (!cell.take(total)) {
@@ -272,15 +275,20 @@ public final class Recorder {
     }
 
     /** Those of threads that have ended are out of the table from here on, so that no thread takes them over. */
-    private void sort(List<Cell> live, List<Cell> ended) {
+    private List<Cell> sort() {
         synchronized (tables) {
+            List<Cell> live = new ArrayList<>();
+            List<Cell> allEnded = new ArrayList<>(ended);
             for (Cell cell : present(owned)) {
-                (cell.owner.isAlive() ? live : ended).add(cell);
+                (cell.owner.isAlive() ? live : allEnded).add(cell);
             }
-            if (!ended.isEmpty()) {
+            if (allEnded.size() > ended.size()) {
                 place(live);
+                // Nothing may fail between the two, or a cell is in both places or in none.
+                ended = allEnded;
             }
             live.addAll(List.of(shared));
+            return live;
         }
     }
 

@@ -21,23 +21,15 @@ final class Tally {
     long outOfRange;
     long unusable;
 
-    /** Adds all that stands in a page, which is final. */
+    /** Adds all that stands in a page, which is final; nothing where there is no memory for it. */
     void add(Page page) {
         long[] slots = page.slots;
+        cover(page, slots);
         Page.countRepeats(slots, page.first);
-        int low = Page.BUCKETS;
-        int high = slots.length;
-        while (low < high && slots[low] == 0) {
-            low++;
-        }
-        while (low < high && slots[high - 1] == 0) {
-            high--;
-        }
-        if (low < high) {
-            int to = page.first - Page.BUCKETS;
-            cover(to + low, to + high);
-            for (int at = low; at < high; at++) {
-                counts[to + at - first] += slots[at];
+        int to = page.first - Page.BUCKETS - first;
+        for (int at = Page.BUCKETS; at < slots.length; at++) {
+            if (slots[at] != 0) {
+                counts[to + at] += slots[at];
                 count += slots[at];
             }
         }
@@ -45,11 +37,13 @@ final class Tally {
     }
 
     /**
-     * Adds what stands in {@code slots} and did not yet in {@code taken}, where it does from then on.
+     * Adds what stands in {@code slots} and did not yet in {@code taken}, where it does from then on; nothing where there is no
+     * memory for it.
      *
      * @param slots those of {@code page}, if they are final, or a copy that may be longer
      */
     void add(Page page, long[] slots, long[] taken) {
+        cover(page, slots);
         Page.countRepeats(slots, page.first);
         int end = page.slots.length;
         int at = Page.BUCKETS;
@@ -57,9 +51,7 @@ final class Tally {
         int same = Arrays.mismatch(slots, at, end, taken, at, end);
         while (same >= 0) {
             at += same;
-            int index = page.first + at - Page.BUCKETS;
-            cover(index, index + 1);
-            counts[index - first] += slots[at] - taken[at];
+            counts[page.first + at - Page.BUCKETS - first] += slots[at] - taken[at];
             count += slots[at] - taken[at];
             taken[at] = slots[at];
             at++;
@@ -135,6 +127,27 @@ final class Tally {
         long sum = sumLow + low;
         sumHigh += high + (Long.compareUnsigned(sum, sumLow) < 0 ? 1 : 0);
         sumLow = sum;
+    }
+
+    /**
+     * Makes places for all that stands in {@code slots}: to add it takes no memory after that. Repeats are of a value whose
+     * bucket is not empty.
+     *
+     * @param slots as of {@link #add(Page, long[], long[])}
+     */
+    void cover(Page page, long[] slots) {
+        int low = Page.BUCKETS;
+        int high = page.slots.length;
+        while (low < high && slots[low] == 0) {
+            low++;
+        }
+        while (low < high && slots[high - 1] == 0) {
+            high--;
+        }
+        if (low < high) {
+            int to = page.first - Page.BUCKETS;
+            cover(to + low, to + high);
+        }
     }
 
     /** Makes places for the buckets from {@code from} to before {@code to}, where there are none. */

@@ -22,7 +22,7 @@ import org.HdrHistogram.HistogramLogReader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Memory gives out while a record is written, and comes back. */
+/** Memory gives out while recorders are read or a record is written, and comes back. */
 class ScarceMemoryTest {
     private static final int STEPS = 2;
     private static final JvmFacts FACTS = JvmFacts.ofThisJvm(Map.of());
@@ -182,5 +182,24 @@ class ScarceMemoryTest {
         }
         assertEquals(Map.of("ours", 1L), read(path));
         assertEquals("something", Files.readString(path.resolve("theirs.hlog")));
+    }
+
+    /** If this fails, what threads that died of it had recorded is gone, or is there twice. */
+    @Test
+    void aRecorderThatHadNoMemoryToBeReadHasEachCountOnce() throws IOException, InterruptedException {
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+        String classes = System.getProperty("java.class.path");
+        // Without buffers for each thread, to the byte.
+        Process jvm = new ProcessBuilder(
+                        java, "-Xmx16m", "-XX:+UseSerialGC", "-XX:-UseTLAB", "-cp", classes, ScarceHeap.class.getName())
+                .redirectErrorStream(true)
+                .start();
+        List<String> told = new String(jvm.getInputStream().readAllBytes()).lines().toList();
+        assertEquals(0, jvm.waitFor(), told.toString());
+        assertEquals(6, told.size(), told.toString());
+        for (int at = 0; at < told.size(); at += 3) {
+            assertTrue(Integer.parseInt(told.get(at)) > 5, "it was refused at many places: " + told);
+            assertEquals(told.get(at + 1), told.get(at + 2), "after it was refused " + told.get(at) + " times");
+        }
     }
 }
