@@ -37,6 +37,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
     private final Catalog catalog;
     private final Path parent;
     private final Duration interval;
+    private final Maker maker;
 
     /** By the log's name, what it is of: grows, and is written anew at the end. */
     private final Map<String, String> series = new ConcurrentSkipListMap<>();
@@ -48,13 +49,24 @@ final class RunRecord implements SmartLifecycle, Runnable {
     private long lastNs;
     private boolean hasFailed;
     private boolean isFull;
+    private boolean hasEnded;
     private CountDownLatch end;
     private volatile Thread thread;
 
+    /** Makes the folder of a record. */
+    interface Maker {
+        RecordFolder make(Path path, JvmFacts facts) throws IOException;
+    }
+
     RunRecord(Catalog catalog, Path parent, Duration interval) {
+        this(catalog, parent, interval, RecordFolder::new);
+    }
+
+    RunRecord(Catalog catalog, Path parent, Duration interval, Maker maker) {
         this.catalog = catalog;
         this.parent = parent;
         this.interval = interval;
+        this.maker = maker;
     }
 
     @Override
@@ -66,7 +78,8 @@ final class RunRecord implements SmartLifecycle, Runnable {
             JvmFacts facts = JvmFacts.ofThisJvm(series);
             String name = "jvm-" + STAMP.format(facts.zero()) + "-" + ProcessHandle.current().pid();
             before = read();
-            folder = new RecordFolder(parent.resolve(name), facts);
+            folder = maker.make(parent.resolve(name), facts);
+            hasEnded = false;
             zeroNs = facts.zeroMonotonicNs();
             lastNs = 0;
             end = new CountDownLatch(1);
@@ -92,14 +105,20 @@ final class RunRecord implements SmartLifecycle, Runnable {
 
     /** An interval: since the one before, or the start. */
     synchronized void write() {
+        if (hasEnded) {
+            return;
+        }
         try {
             long nowNs = System.nanoTime() - zeroNs;
             Map<String, Durations> now = read();
             Map<String, Durations> logs = new LinkedHashMap<>();
             now.forEach((name, durations) -> logs.put(name, durations.since(before.getOrDefault(name, Durations.NONE))));
-            folder.append(lastNs, nowNs - lastNs, logs);
-            before = now;
-            lastNs = nowNs;
+            if (folder.append(lastNs, nowNs - lastNs, logs)) {
+                before = now;
+                lastNs = nowNs;
+            } else {
+                endFull();
+            }
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             // What could not be written now is within the next interval.
             boolean isFirst = !hasFailed;
@@ -108,6 +127,15 @@ final class RunRecord implements SmartLifecycle, Runnable {
                 MeasuringPostProcessor.warn("an interval of the run record in " + parent + " is not written", e);
             }
         }
+    }
+
+    private void endFull() throws IOException {
+        folder.finish(lastNs);
+        folder.close();
+        hasEnded = true;
+        end.countDown();
+        MeasuringPostProcessor.warn(
+                "the run record in " + parent + " ends", "it is as long as can be read; choose a longer interval");
     }
 
     private Map<String, Durations> read() {
