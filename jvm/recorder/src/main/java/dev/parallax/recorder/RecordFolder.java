@@ -23,6 +23,8 @@ import java.util.TreeMap;
  * write that fails is taken back, be it for want of memory. One thread at a time; nothing is synced to the disk.
  */
 public final class RecordFolder implements Closeable {
+    private static final String RUN = "run.json";
+    private static final String UNFINISHED = "run.json.unfinished";
     private static final String SERIES = "series.ndjson";
     private static final String EVENTS = "events.ndjson";
     private static final String PAUSE = "pause";
@@ -65,12 +67,30 @@ public final class RecordFolder implements Closeable {
         this.seriesBytesMax = seriesBytesMax;
         this.eventsBytesMax = eventsBytesMax;
         Files.createDirectories(path);
-        if (Files.exists(path.resolve("run.json"))) {
+        if (Files.exists(path.resolve(RUN))) {
             throw new FileAlreadyExistsException(path + " holds a record already; choose another folder");
         }
         commits = new Commits(path);
         commits.claim(SERIES);
-        replaceDocument("running", null);
+        try {
+            replaceDocument("running", null);
+        } catch (IOException | RuntimeException | Error e) {
+            takeBackClaim();
+            throw e;
+        }
+    }
+
+    /** So that the folder can hold a record later. */
+    private void takeBackClaim() {
+        try {
+            commits.close();
+            // The claim last: who makes it next has a folder without a document.
+            for (String name : List.of(UNFINISHED, RUN, SERIES)) {
+                Files.deleteIfExists(path.resolve(name));
+            }
+        } catch (IOException | RuntimeException | Error e) {
+            // The failure worth telling is the first one.
+        }
     }
 
     /**
@@ -261,12 +281,12 @@ public final class RecordFolder implements Closeable {
     }
 
     private void replaceDocument(String state, Long elapsedNs) throws IOException {
-        Path unfinished = path.resolve("run.json.unfinished");
+        Path unfinished = path.resolve(UNFINISHED);
         Map<String, Object> document = facts.document(state, elapsedNs);
         if (lostEvents > 0) {
             document.put("missing", List.of(new TreeMap<>(Map.of("what", "events: " + lostEvents, "why", TOO_LONG))));
         }
         Files.writeString(unfinished, Json.of(document) + "\n");
-        Files.move(unfinished, path.resolve("run.json"), StandardCopyOption.ATOMIC_MOVE);
+        Files.move(unfinished, path.resolve(RUN), StandardCopyOption.ATOMIC_MOVE);
     }
 }
