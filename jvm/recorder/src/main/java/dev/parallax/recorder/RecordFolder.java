@@ -258,7 +258,8 @@ public final class RecordFolder implements Closeable {
                 commits.whole(() -> commits.add(EVENTS, line));
                 return;
             }
-            String last = Json.of(event((Long) event.get("at_ns"), LOST, "no more events from here on: " + TOO_LONG, null)) + "\n";
+            long atNs = (Long) event.get("at_ns");
+            String last = Json.of(event(atNs, LOST, "no more events from here on: " + TOO_LONG, null)) + "\n";
             commits.whole(() -> commits.add(EVENTS, last));
         }
         lostEvents++;
