@@ -110,8 +110,9 @@ final class Commits implements Closeable {
         file.add(bytes);
     }
 
-    boolean isEmpty(String name) {
-        return file(name).length == 0;
+    /** In bytes, of what is there. */
+    long length(String name) {
+        return file(name).length;
     }
 
     /** Whatever was opened can be found again: its place is taken before. */

@@ -2,12 +2,14 @@ package dev.parallax.recorder;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -21,17 +23,32 @@ import java.util.TreeMap;
  * write that fails is taken back, be it for want of memory. One thread at a time; nothing is synced to the disk.
  */
 public final class RecordFolder implements Closeable {
+    private static final String RUN = "run.json";
+    private static final String UNFINISHED = "run.json.unfinished";
     private static final String SERIES = "series.ndjson";
     private static final String EVENTS = "events.ndjson";
     private static final String PAUSE = "pause";
     private static final String HICCUP = "hiccup";
+    private static final String LOST = "lost";
+    private static final String TOO_LONG = "their file is as long as can be read";
     private static final int LOGS_MAX = 256;
+
+    /** What readers take of a file: who finds more refuses the record. */
+    private static final long SERIES_BYTES_MAX = 256L << 20;
+
+    private static final long EVENTS_BYTES_MAX = 64L << 20;
+
+    /** Of the events' bytes, for the one that says that there are no more. */
+    private static final long LAST_EVENT_BYTES_MAX = 200;
 
     private final Path path;
     private final JvmFacts facts;
+    private final long seriesBytesMax;
+    private final long eventsBytesMax;
     private final Commits commits;
     private final Set<String> names = new HashSet<>();
     private long lastStartNs = -1;
+    private long lostEvents;
 
     /**
      * Makes the folder, with its parents.
@@ -41,15 +58,39 @@ public final class RecordFolder implements Closeable {
      * @throws IOException when there is a record already, or nothing can be written
      */
     public RecordFolder(Path path, JvmFacts facts) throws IOException {
+        this(path, facts, SERIES_BYTES_MAX, EVENTS_BYTES_MAX);
+    }
+
+    RecordFolder(Path path, JvmFacts facts, long seriesBytesMax, long eventsBytesMax) throws IOException {
         this.path = path;
         this.facts = facts;
+        this.seriesBytesMax = seriesBytesMax;
+        this.eventsBytesMax = eventsBytesMax;
         Files.createDirectories(path);
-        if (Files.exists(path.resolve("run.json"))) {
+        if (Files.exists(path.resolve(RUN))) {
             throw new FileAlreadyExistsException(path + " holds a record already; choose another folder");
         }
         commits = new Commits(path);
         commits.claim(SERIES);
-        replaceDocument("running", null);
+        try {
+            replaceDocument("running", null);
+        } catch (IOException | RuntimeException | Error e) {
+            takeBackClaim();
+            throw e;
+        }
+    }
+
+    /** So that the folder can hold a record later. */
+    private void takeBackClaim() {
+        try {
+            commits.close();
+            // The claim last: who makes it next has a folder without a document.
+            for (String name : List.of(UNFINISHED, RUN, SERIES)) {
+                Files.deleteIfExists(path.resolve(name));
+            }
+        } catch (IOException | RuntimeException | Error e) {
+            // The failure worth telling is the first one.
+        }
     }
 
     /**
@@ -58,20 +99,40 @@ public final class RecordFolder implements Closeable {
      * @param startNs when it began, from the record's zero; later than that of the one before
      * @param lengthNs how long it was
      * @param logs what was recorded in it, by the log's name; logs without a duration are left out
+     * @return whether it is in the folder; where it is not, the record is as long as can be read, and is to be finished with
+     *     the interval before
      * @throws IOException when it cannot be written, as on a full disk: then it is not in the folder, and the next one
      *     may be
      */
-    public void append(long startNs, long lengthNs, Map<String, Durations> logs) throws IOException {
+    public boolean append(long startNs, long lengthNs, Map<String, Durations> logs) throws IOException {
         if (startNs <= lastStartNs || lengthNs < 0) {
             throw new IllegalArgumentException("an interval at " + startNs + " ns after one at " + lastStartNs + " ns");
         }
         Map<String, Durations> sorted = new TreeMap<>(logs);
         checkNames(sorted);
-        commits.whole(() -> writeInterval(startNs, lengthNs, sorted));
+        String line = seriesLine(startNs, lengthNs, sorted);
+        commits.takeBack();
+        // All of it is ASCII.
+        if (commits.length(SERIES) + line.length() > seriesBytesMax) {
+            return false;
+        }
+        commits.whole(() -> {
+            writeHistograms(startNs, lengthNs, sorted);
+            commits.add(SERIES, line);
+        });
         lastStartNs = startNs;
+        return true;
     }
 
-    private void writeInterval(long startNs, long lengthNs, Map<String, Durations> logs) throws IOException {
+    private void writeHistograms(long startNs, long lengthNs, Map<String, Durations> logs) throws IOException {
+        for (Map.Entry<String, Durations> log : logs.entrySet()) {
+            if (log.getValue().count() > 0) {
+                writeLine(log.getKey(), HlogLines.line(startNs, lengthNs, log.getValue()));
+            }
+        }
+    }
+
+    private static String seriesLine(long startNs, long lengthNs, Map<String, Durations> logs) {
         Map<String, Object> sums = new LinkedHashMap<>();
         Map<String, Object> unusable = new LinkedHashMap<>();
         for (Map.Entry<String, Durations> log : logs.entrySet()) {
@@ -80,7 +141,6 @@ public final class RecordFolder implements Closeable {
                 unusable.put(log.getKey(), durations.unusable());
             }
             if (durations.count() > 0) {
-                writeLine(log.getKey(), HlogLines.line(startNs, lengthNs, durations));
                 sums.put(log.getKey(), sums(durations));
             }
         }
@@ -89,12 +149,12 @@ public final class RecordFolder implements Closeable {
         line.put("length_ns", lengthNs);
         line.put("logs", sums);
         line.put("unusable", unusable);
-        commits.add(SERIES, Json.of(line) + "\n");
+        return Json.of(line) + "\n";
     }
 
     private void writeLine(String log, String line) throws IOException {
         String file = log + ".hlog";
-        commits.add(file, commits.isEmpty(file) ? HlogLines.header(facts.zero()) + line : line);
+        commits.add(file, commits.length(file) == 0 ? HlogLines.header(facts.zero()) + line : line);
     }
 
     private void checkNames(Map<String, Durations> logs) throws IOException {
@@ -123,7 +183,7 @@ public final class RecordFolder implements Closeable {
     }
 
     /**
-     * Adds an event.
+     * Adds an event. Where there are as many as can be read, one of the kind `lost` says so, and further ones are counted.
      *
      * @param atNs when, from the record's zero
      * @param kind what it is, one word
@@ -190,7 +250,19 @@ public final class RecordFolder implements Closeable {
     }
 
     private void write(Map<String, Object> event) throws IOException {
-        commits.whole(() -> commits.add(EVENTS, Json.of(event) + "\n"));
+        if (lostEvents == 0) {
+            String line = Json.of(event) + "\n";
+            commits.takeBack();
+            long bytes = commits.length(EVENTS) + line.getBytes(StandardCharsets.UTF_8).length;
+            if (bytes + LAST_EVENT_BYTES_MAX <= eventsBytesMax) {
+                commits.whole(() -> commits.add(EVENTS, line));
+                return;
+            }
+            long atNs = (Long) event.get("at_ns");
+            String last = Json.of(event(atNs, LOST, "no more events from here on: " + TOO_LONG, null)) + "\n";
+            commits.whole(() -> commits.add(EVENTS, last));
+        }
+        lostEvents++;
     }
 
     /**
@@ -210,8 +282,12 @@ public final class RecordFolder implements Closeable {
     }
 
     private void replaceDocument(String state, Long elapsedNs) throws IOException {
-        Path unfinished = path.resolve("run.json.unfinished");
-        Files.writeString(unfinished, Json.of(facts.document(state, elapsedNs)) + "\n");
-        Files.move(unfinished, path.resolve("run.json"), StandardCopyOption.ATOMIC_MOVE);
+        Path unfinished = path.resolve(UNFINISHED);
+        Map<String, Object> document = facts.document(state, elapsedNs);
+        if (lostEvents > 0) {
+            document.put("missing", List.of(new TreeMap<>(Map.of("what", "events: " + lostEvents, "why", TOO_LONG))));
+        }
+        Files.writeString(unfinished, Json.of(document) + "\n");
+        Files.move(unfinished, path.resolve(RUN), StandardCopyOption.ATOMIC_MOVE);
     }
 }

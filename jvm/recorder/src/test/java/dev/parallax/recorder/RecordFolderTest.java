@@ -118,6 +118,44 @@ class RecordFolderTest {
         assertThrows(FileAlreadyExistsException.class, () -> new RecordFolder(folder.resolve("one"), facts()));
     }
 
+    /** If this fails, a record with many hiccups, or of many days, is refused as a whole. */
+    @Test
+    void aRecordIsNoLongerThanCanBeRead() throws IOException {
+        Path path = folder.resolve("long");
+        long seriesMax = 400;
+        long eventsMax = 1_000;
+        Recorder recorder = new Recorder();
+        recorder.record(5);
+        int intervals = 0;
+        try (RecordFolder record = new RecordFolder(path, facts(), seriesMax, eventsMax)) {
+            while (record.append(intervals * 10, 10, Map.of("a", recorder.total()))) {
+                intervals++;
+                assertTrue(intervals < seriesMax, "it never ends");
+            }
+            for (int n = 0; n < 100; n++) {
+                record.event(n, "note", "für \"Menschen\" " + n);
+            }
+            record.finish(intervals * 10L);
+        }
+        long line = Files.size(path.resolve("series.ndjson")) / intervals;
+        assertTrue(Files.size(path.resolve("series.ndjson")) <= seriesMax);
+        assertTrue(Files.size(path.resolve("series.ndjson")) > seriesMax - line - 5, intervals + " intervals");
+        assertEquals(intervals, Files.readAllLines(path.resolve("series.ndjson")).size());
+        assertEquals(intervals, read(path.resolve("a.hlog")).size());
+        List<String> events = Files.readAllLines(path.resolve("events.ndjson"));
+        assertTrue(Files.size(path.resolve("events.ndjson")) <= eventsMax);
+        assertTrue(events.size() > 10, events.toString());
+        for (int n = 0; n < events.size(); n++) {
+            JsonNode event = new ObjectMapper().readTree(events.get(n));
+            assertEquals(n, event.get("at_ns").asInt());
+            assertEquals(n == events.size() - 1 ? "lost" : "note", event.get("kind").asText());
+        }
+        JsonNode run = new ObjectMapper().readTree(path.resolve("run.json").toFile());
+        assertEquals("finished", run.get("state").asText());
+        assertEquals(intervals * 10, run.at("/time/elapsed_ns").asInt());
+        assertEquals("events: " + (100 - (events.size() - 1)), run.at("/missing/0/what").asText());
+    }
+
     @Test
     void factsOfThisJvmAreThoseOfThisJvm() {
         JvmFacts facts = JvmFacts.ofThisJvm(Map.of());

@@ -165,8 +165,8 @@ final class ScarceDisk extends FileSystemProvider {
     }
 
     @Override
-    public void delete(Path path) {
-        throw new UnsupportedOperationException();
+    public void delete(Path path) throws IOException {
+        real.delete(off(path));
     }
 
     @Override

@@ -166,6 +166,26 @@ class ScarceMemoryTest {
         return text.substring(0, text.lastIndexOf('\n') + 1).lines().toList();
     }
 
+    /** If this fails, a folder in which a start failed for a moment can hold no record again. */
+    @Test
+    void aStartThatHadNoMemoryLeavesTheFolderFree() throws IOException {
+        boolean hasFailed = true;
+        // From when the claim is made: before, nobody knows whose it is.
+        for (int after = 2; hasFailed; after++) {
+            path = folder.resolve("start" + after);
+            ScarceDisk disk = new ScarceDisk();
+            disk.refuse(after, Integer.MAX_VALUE - 1);
+            try {
+                new RecordFolder(disk.on(path), FACTS).close();
+            } catch (OutOfMemoryError e) {
+                assertEquals(0, path.toFile().list().length, "at place " + after);
+                new RecordFolder(disk.on(path), FACTS).close();
+            }
+            hasFailed = disk.hasRefused();
+        }
+        assertTrue(!path.endsWith("start2"), "no place was within the document");
+    }
+
     /** As where there was no memory to hear that it was made; and what holds something was made by somebody else. */
     @Test
     void anEmptyLogIsTakenAndNoOther() throws IOException {

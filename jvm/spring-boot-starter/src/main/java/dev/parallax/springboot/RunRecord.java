@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.springframework.context.SmartLifecycle;
 
 /**
@@ -34,9 +35,12 @@ final class RunRecord implements SmartLifecycle, Runnable {
     /** Of a log's name, that a number may be added to. */
     private static final int NAME_MAX = 90;
 
+    private static final long REST_NS = 1_000_000_000;
+
     private final Catalog catalog;
     private final Path parent;
     private final Duration interval;
+    private final Maker maker;
 
     /** By the log's name, what it is of: grows, and is written anew at the end. */
     private final Map<String, String> series = new ConcurrentSkipListMap<>();
@@ -48,13 +52,24 @@ final class RunRecord implements SmartLifecycle, Runnable {
     private long lastNs;
     private boolean hasFailed;
     private boolean isFull;
+    private boolean hasEnded;
     private CountDownLatch end;
     private volatile Thread thread;
 
+    /** Makes the folder of a record. */
+    interface Maker {
+        RecordFolder make(Path path, JvmFacts facts) throws IOException;
+    }
+
     RunRecord(Catalog catalog, Path parent, Duration interval) {
+        this(catalog, parent, interval, RecordFolder::new);
+    }
+
+    RunRecord(Catalog catalog, Path parent, Duration interval, Maker maker) {
         this.catalog = catalog;
         this.parent = parent;
         this.interval = interval;
+        this.maker = maker;
     }
 
     @Override
@@ -66,7 +81,8 @@ final class RunRecord implements SmartLifecycle, Runnable {
             JvmFacts facts = JvmFacts.ofThisJvm(series);
             String name = "jvm-" + STAMP.format(facts.zero()) + "-" + ProcessHandle.current().pid();
             before = read();
-            folder = new RecordFolder(parent.resolve(name), facts);
+            folder = maker.make(parent.resolve(name), facts);
+            hasEnded = false;
             zeroNs = facts.zeroMonotonicNs();
             lastNs = 0;
             end = new CountDownLatch(1);
@@ -81,33 +97,63 @@ final class RunRecord implements SmartLifecycle, Runnable {
 
     @Override
     public void run() {
-        try {
-            while (!end.await(interval.toMillis(), TimeUnit.MILLISECONDS)) {
-                write();
+        boolean isOver = false;
+        while (!isOver) {
+            try {
+                isOver = end.await(interval.toMillis(), TimeUnit.MILLISECONDS);
+                if (!isOver) {
+                    write();
+                }
+            } catch (InterruptedException e) {
+                // Nobody does that; if somebody did, what is written so far is a record.
+                return;
+            } catch (OutOfMemoryError e) {
+                // Who wants memory that is not there makes the JVM stop everybody and look for it, so not too soon again.
+                LockSupport.parkNanos(REST_NS);
             }
-        } catch (InterruptedException e) {
-            // Nobody does that; if somebody did, what is written so far is a record.
         }
     }
 
     /** An interval: since the one before, or the start. */
     synchronized void write() {
+        if (hasEnded) {
+            return;
+        }
         try {
             long nowNs = System.nanoTime() - zeroNs;
             Map<String, Durations> now = read();
             Map<String, Durations> logs = new LinkedHashMap<>();
             now.forEach((name, durations) -> logs.put(name, durations.since(before.getOrDefault(name, Durations.NONE))));
-            folder.append(lastNs, nowNs - lastNs, logs);
-            before = now;
-            lastNs = nowNs;
+            if (folder.append(lastNs, nowNs - lastNs, logs)) {
+                before = now;
+                lastNs = nowNs;
+            } else {
+                endFull();
+            }
         } catch (IOException | RuntimeException | OutOfMemoryError e) {
             // What could not be written now is within the next interval.
-            boolean isFirst = !hasFailed;
-            hasFailed = true;
-            if (isFirst) {
-                MeasuringPostProcessor.warn("an interval of the run record in " + parent + " is not written", e);
+            if (!hasFailed) {
+                hasFailed = say("lacks an interval, which is within the next", e);
             }
         }
+    }
+
+    /** Whether it could be said: where memory is missing, it may be missing for this too. */
+    private boolean say(String what, Object why) {
+        try {
+            MeasuringPostProcessor.warn("the run record in " + parent + " " + what, why);
+            return true;
+        } catch (OutOfMemoryError e) {
+            return false;
+        }
+    }
+
+    private void endFull() throws IOException {
+        folder.finish(lastNs);
+        folder.close();
+        hasEnded = true;
+        end.countDown();
+        say("ends", "it is as long as can be read; choose a longer interval");
     }
 
     private Map<String, Durations> read() {
@@ -139,7 +185,8 @@ final class RunRecord implements SmartLifecycle, Runnable {
             isFull = true;
             return null;
         }
-        StringBuilder words = new StringBuilder(family.name());
+        // By the first `-` of a name, and the first `, of ` of its meaning, readers tell a series from its labels.
+        StringBuilder words = new StringBuilder(family.name().replace('-', '_'));
         labels.values().stream().filter(value -> !value.isEmpty()).forEach(value -> words.append('-').append(value));
         String name = words.toString().replaceAll("[^a-zA-Z0-9_.-]", "_");
         name = name.substring(0, Math.min(name.length(), NAME_MAX));
@@ -148,11 +195,12 @@ final class RunRecord implements SmartLifecycle, Runnable {
         }
         String free = name;
         for (int n = 2; series.containsKey(free) || free.endsWith(".hlog"); n++) {
-            free = name + "-" + n;
+            free = name + "_" + n;
         }
         names.put(what, free);
         String of = labels.toString();
-        series.put(free, family.help() + (labels.isEmpty() ? "" : ", of " + of.substring(1, of.length() - 1)));
+        String meaning = family.help().replaceAll(",+ of ", " of ");
+        series.put(free, meaning + (labels.isEmpty() ? "" : ", of " + of.substring(1, of.length() - 1)));
         return free;
     }
 
@@ -166,6 +214,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
         // Neither by an interrupt nor with one pending: it would close the files that are written to.
         boolean isInterrupted = Thread.interrupted();
         end.countDown();
+        LockSupport.unpark(stopped);
         try {
             stopped.join();
         } catch (InterruptedException e) {
@@ -174,8 +223,8 @@ final class RunRecord implements SmartLifecycle, Runnable {
         write();
         try (RecordFolder done = folder) {
             done.finish(lastNs);
-        } catch (IOException | RuntimeException e) {
-            MeasuringPostProcessor.warn("the run record in " + parent + " is not finished", e);
+        } catch (IOException | RuntimeException | OutOfMemoryError e) {
+            say("is not finished", e);
         }
         if (isInterrupted) {
             Thread.currentThread().interrupt();

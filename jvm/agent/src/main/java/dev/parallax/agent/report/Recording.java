@@ -37,19 +37,24 @@ public final class Recording implements Runnable {
     private Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
 
     private long intervalBegunNs;
-    private boolean isFinished;
+    private volatile boolean isFinished;
 
     /** Waits for the next interval. */
     private interface Event {
         void write(RecordFolder folder) throws IOException;
     }
 
-    private Recording(List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options)
+    /** Makes the folder of a record. */
+    interface Maker {
+        RecordFolder make(Path path, JvmFacts facts) throws IOException;
+    }
+
+    Recording(List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options, Maker maker)
             throws IOException {
         this.sources = sources;
         this.intervalNs = interval.toNanos();
         this.facts = JvmFacts.ofThisJvm(meanings, options);
-        this.folder = new RecordFolder(path, facts);
+        this.folder = maker.make(path, facts);
         this.intervalBegunNs = facts.zeroMonotonicNs();
     }
 
@@ -65,7 +70,7 @@ public final class Recording implements Runnable {
      */
     public static Recording begin(
             List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options) throws IOException {
-        return new Recording(List.copyOf(sources), path, interval, options);
+        return new Recording(List.copyOf(sources), path, interval, options, RecordFolder::new);
     }
 
     /** Starts to add to it. */
@@ -118,6 +123,9 @@ public final class Recording implements Runnable {
     }
 
     private void add(Event event) {
+        if (isFinished) {
+            return;
+        }
         if (waiting.incrementAndGet() > EVENTS_MAX) {
             waiting.decrementAndGet();
             lost.incrementAndGet();
@@ -134,7 +142,7 @@ public final class Recording implements Runnable {
         });
     }
 
-    private synchronized boolean isFinished() {
+    private boolean isFinished() {
         return isFinished;
     }
 
@@ -166,13 +174,19 @@ public final class Recording implements Runnable {
         }));
         // Made before, so that nothing wants memory between the interval's being in the record and our knowing it.
         Map<Source, Map<String, Durations>> next = new WeakHashMap<>(totals);
-        folder.append(intervalBegunNs - facts.zeroMonotonicNs(), nowNs - intervalBegunNs, interval);
-        last = next;
-        intervalBegunNs = nowNs;
+        boolean isFull = !folder.append(intervalBegunNs - facts.zeroMonotonicNs(), nowNs - intervalBegunNs, interval);
+        if (!isFull) {
+            last = next;
+            intervalBegunNs = nowNs;
+        }
         writeEvents();
-        if (isLast) {
-            folder.finish(nowNs - facts.zeroMonotonicNs());
+        if (isLast || isFull) {
+            folder.finish(intervalBegunNs - facts.zeroMonotonicNs());
             folder.close();
+            isFinished = true;
+        }
+        if (isFull) {
+            Say.line("the record ends: it is as long as can be read; choose a longer interval");
         }
     }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.parallax.recorder.Recorder;
+import dev.parallax.recorder.ShortFolder;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -82,6 +83,33 @@ class RecordingTest {
         recording.finish();
         assertTrue(Files.readString(folder.resolve("record/run.json")).contains("\"state\":\"finished\""));
         assertEquals(Map.of("db.client.connection.use_time-main", 2L), counts());
+    }
+
+    /** If this fails, a record that is as long as can be read is never finished, or goes on and cannot be read. */
+    @Test
+    void aRecordThatIsFullIsFinishedAndStaysAsItIs() throws Exception {
+        record(Series.DB_USE, "main");
+        Recording recording = new Recording(
+                List.of(this::read), folder.resolve("record"), Duration.ofMillis(1), Map.of(),
+                (path, facts) -> ShortFolder.make(path, facts, 500));
+        recording.start();
+        Path run = folder.resolve("record/run.json");
+        until(() -> {
+            record(Series.DB_USE, "main");
+            return Files.readString(run).contains("\"state\":\"finished\"");
+        });
+        String finished = Files.readString(run);
+        record(Series.DB_USE, "main");
+        recording.finish();
+        assertEquals(finished, Files.readString(run));
+        String series = Files.readString(folder.resolve("record/series.ndjson"));
+        assertTrue(!series.isEmpty() && series.length() <= 500, series);
+        Matcher last = Pattern.compile("\"start_ns\":([0-9]+),\"length_ns\":([0-9]+),[^\n]*\n\\z").matcher(series);
+        assertTrue(last.find());
+        long endNs = Long.parseLong(last.group(1)) + Long.parseLong(last.group(2));
+        assertTrue(finished.contains("\"elapsed_ns\":" + endNs + ","), finished);
+        // What is in the logs is in the series.
+        counts();
     }
 
     /** If this fails, an application with a pool for each tenant has a record that lacks what came later. */
