@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
 use record::observation::jvm::{JvmLine, JvmResults};
 use record::{Durations, Event, Observed};
@@ -141,7 +141,7 @@ fn rest(rows: &[Row<'_>], out: &mut dyn Write) -> io::Result<()> {
 fn unusable(observed: &Observed, out: &mut dyn Write) -> io::Result<()> {
     let mut all = BTreeMap::<String, u64>::new();
     for line in &observed.lines {
-        let line: JvmLine = line.fields().map_err(io::Error::other)?;
+        let line: JvmLine = line.fields().map_err(|damage| io::Error::new(ErrorKind::InvalidData, damage))?;
         for (log, number) in line.unusable {
             let sum = all.entry(log).or_default();
             *sum = sum.saturating_add(number);

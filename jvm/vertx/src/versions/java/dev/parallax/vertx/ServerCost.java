@@ -168,12 +168,17 @@ class ServerCost {
      * it with less.
      */
     private static int outside(int values) {
-        double probability = Math.pow(0.5, values);
-        double tail = probability;
+        // That exactly so many lie below the median, and that at most as many do.
+        double exactly = Math.pow(0.5, values);
+        double atMost = exactly;
         int outside = 0;
-        while (2 * (tail += probability *= (values - outside) / (outside + 1.0)) <= 0.05) {
+        while (true) {
+            exactly *= (values - outside) / (outside + 1.0);
+            atMost += exactly;
+            if (2 * atMost > 0.05) {
+                return outside;
+            }
             outside++;
         }
-        return outside;
     }
 }
