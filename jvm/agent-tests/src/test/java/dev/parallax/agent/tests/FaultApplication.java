@@ -65,8 +65,8 @@ public final class FaultApplication {
         threads.forEach(FaultApplication::join);
     }
 
-    /** More than a small heap can hold beside what lives in it, from several threads. */
-    private static void fill(long ms) {
+    /** More than a collector keeps up with in a small heap, half of which lives, from several threads. */
+    private static void fill(long ms) throws InterruptedException {
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
             Thread thread = new Thread(() -> {
@@ -81,6 +81,7 @@ public final class FaultApplication {
             threads.add(thread);
         }
         threads.forEach(FaultApplication::join);
+        Thread.sleep(AFTER_MS);
     }
 
     /** A class initializer has a frame of the JVM's own below it, which keeps a virtual thread on its carrier. */

@@ -1,5 +1,6 @@
 package dev.parallax.agent.meter;
 
+import dev.parallax.agent.run.Say;
 import dev.parallax.agent.run.Threads;
 import dev.parallax.pauses.PauseClock;
 import dev.parallax.pauses.PauseReading;
@@ -51,6 +52,13 @@ final class Meter implements Runnable {
 
     /** How late a look is where nothing is wrong: the mean of the last ones. */
     private long usualNs = USUAL_MOST_NS / 2;
+
+    private boolean isWarm;
+
+    /** Whether it asks for no memory until that moment. */
+    private boolean isRefused;
+
+    private long refusedUntilNs;
 
     Meter(long apartNs, PauseClock pauses, Consumer<Raw> hiccups) {
         this.apartNs = apartNs;
@@ -119,7 +127,10 @@ final class Meter implements Runnable {
         ThreadAccounts accounts = ThreadAccounts.open();
         try {
             Before before = new Before(accounts);
-            warmUp(before);
+            if (!isWarm) {
+                warmUp(before);
+                isWarm = true;
+            }
             Bookings bookings = new Bookings(pauses.read(), hiccups);
             Ticks ticks = new Ticks(apartNs, () -> isOver);
             try {
@@ -141,7 +152,7 @@ final class Meter implements Runnable {
         if (awakeNs - dueNs < 0) {
             return;
         }
-        OutOfMemoryError refused = askForMemory();
+        askForMemory(awakeNs);
         long endNs = System.nanoTime();
         PauseReading paused = pauses.read();
         ticks.take(endNs, lateness);
@@ -153,18 +164,20 @@ final class Meter implements Runnable {
             usualNs += (Math.min(endNs - dueNs, USUAL_MOST_NS) - usualNs) / USUAL_OF;
             before.read(endNs);
         }
-        if (refused != null) {
-            throw refused;
-        }
     }
 
-    /** Returns why there is none; null where there was. What it took to be refused is told as any other wait. */
-    private OutOfMemoryError askForMemory() {
+    /** Where there is none it looks on without, for a while. What it took to be refused is told as any other wait. */
+    private void askForMemory(long nowNs) {
+        if (isRefused && nowNs - refusedUntilNs < 0) {
+            return;
+        }
         try {
+            isRefused = false;
             probe = new byte[PROBE_BYTES];
-            return null;
         } catch (OutOfMemoryError refused) {
-            return refused;
+            isRefused = true;
+            refusedUntilNs = System.nanoTime() + Threads.REST_NS;
+            Say.once("the meter asks for no memory for a second", refused);
         }
     }
 

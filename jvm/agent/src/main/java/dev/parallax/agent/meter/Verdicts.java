@@ -76,15 +76,14 @@ final class Verdicts {
 
     /** Called by the meters. Takes no lock. */
     void add(Raw raw) {
-        if (handedCount.incrementAndGet() <= HANDED_MAX) {
+        if (handedCount.get() < HANDED_MAX) {
             handed.add(raw);
-        } else {
-            handedCount.decrementAndGet();
+            handedCount.incrementAndGet();
         }
     }
 
     /**
-     * Judges those for which all is known.
+     * Judges those for which all is known. Where there is no memory for one, that is thrown, and the next call judges it.
      *
      * @param isLast all that there are, with what is known
      */
@@ -92,31 +91,46 @@ final class Verdicts {
         take();
         long nowNs = System.nanoTime();
         while (!pending.isEmpty() && (isLast || nowNs - pending.peek().endNs() > waitNs)) {
-            judge(pending.poll());
+            judgeFirst();
         }
     }
 
+    private void judgeFirst() {
+        try {
+            tell(judged(pending.peek()));
+        } catch (RuntimeException e) {
+            pending.poll();
+            throw e;
+        }
+        pending.poll();
+    }
+
     private void take() {
-        for (Raw raw = handed.poll(); raw != null; raw = handed.poll()) {
-            handedCount.decrementAndGet();
-            pending.add(raw);
-            if (!raw.isVirtual()) {
+        for (Raw raw = handed.peek(); raw != null; raw = handed.peek()) {
+            if (!raw.isVirtual() && recent.peekLast() != raw) {
                 recent.add(raw);
             }
+            pending.add(raw);
+            handed.poll();
+            handedCount.decrementAndGet();
             while (!recent.isEmpty() && raw.endNs() - recent.peek().endNs() > KEPT_NS) {
                 recent.poll();
             }
         }
     }
 
-    private void judge(Raw raw) {
+    private Hiccup judged(Raw raw) {
         Map<Cause, Long> causes = raw.isVirtual() ? ofVirtual(raw) : ofPlatform(raw);
-        causes.forEach((cause, ns) -> parts(raw.isVirtual()).get(cause).record(ns));
         String detail = told.pauses.within(raw.beginNs(), raw.endNs()).stream()
                 .map(Spans.Span::text)
                 .limit(4)
                 .collect(Collectors.joining("; "));
-        listener.accept(new Hiccup(raw.isVirtual(), raw.beginNs(), raw.lengthNs(), causes, detail));
+        return new Hiccup(raw.isVirtual(), raw.beginNs(), raw.lengthNs(), causes, detail);
+    }
+
+    private void tell(Hiccup hiccup) {
+        listener.accept(hiccup);
+        hiccup.parts().forEach((cause, ns) -> parts(hiccup.isVirtual()).get(cause).record(ns));
     }
 
     private Map<Cause, Long> ofPlatform(Raw raw) {

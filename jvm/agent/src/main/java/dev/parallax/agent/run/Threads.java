@@ -12,7 +12,7 @@ import java.util.function.BooleanSupplier;
  */
 public final class Threads {
     /** Who wants memory that is not there makes the JVM stop everybody and look for it, so not too soon again. */
-    private static final long REST_NS = 1_000_000_000;
+    public static final long REST_NS = 1_000_000_000;
 
     /** Threads that are made by these, whoever makes them, are of this group as well. A virtual thread is of none. */
     private static final ThreadGroup OWN = new ThreadGroup(top(), "parallax") {

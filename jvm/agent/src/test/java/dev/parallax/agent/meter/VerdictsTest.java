@@ -1,0 +1,70 @@
+package dev.parallax.agent.meter;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import dev.parallax.recorder.Recorder;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+class VerdictsTest {
+    private static final long LENGTH_NS = 5_000_000;
+    private static final int HICCUPS = 20;
+
+    private final List<Hiccup> told = new ArrayList<>();
+    private int calls;
+
+    /** If this fails, hiccups are lost just when memory is short, which is what makes many of them. */
+    @Test
+    void aHiccupForWhichThereIsNoMemoryIsToldOnceThereIs() {
+        Verdicts verdicts = verdicts(hiccup -> {
+            if (++calls % 2 == 1) {
+                throw new OutOfMemoryError("planted");
+            }
+            told.add(hiccup);
+        });
+        hand(verdicts);
+        for (int n = 0; n < HICCUPS; n++) {
+            assertThrows(OutOfMemoryError.class, () -> verdicts.judge(true));
+        }
+        verdicts.judge(true);
+        checkToldOnce(verdicts, HICCUPS);
+    }
+
+    /** If this fails, a listener that cannot take one hiccup keeps all that come after it for ever. */
+    @Test
+    void aHiccupThatCannotBeToldIsPassedOver() {
+        Verdicts verdicts = verdicts(hiccup -> {
+            if (++calls == 1) {
+                throw new IllegalStateException("planted");
+            }
+            told.add(hiccup);
+        });
+        hand(verdicts);
+        assertThrows(IllegalStateException.class, () -> verdicts.judge(true));
+        verdicts.judge(true);
+        checkToldOnce(verdicts, HICCUPS - 1);
+    }
+
+    private void checkToldOnce(Verdicts verdicts, int count) {
+        assertEquals(count, told.stream().map(Hiccup::beginNs).distinct().count());
+        assertEquals(count, told.size());
+        Map<Cause, Recorder> parts = verdicts.parts(false);
+        assertEquals(count, parts.get(Cause.SAFEPOINT).total().count());
+    }
+
+    private static void hand(Verdicts verdicts) {
+        for (int n = 0; n < HICCUPS; n++) {
+            long beginNs = n * 2 * LENGTH_NS;
+            verdicts.add(new Raw(false, beginNs, beginNs + LENGTH_NS, 0, 0, LENGTH_NS, 0, 0, 0));
+        }
+    }
+
+    private static Verdicts verdicts(Consumer<Hiccup> listener) {
+        Verdicts.Told nothing = new Verdicts.Told(new Spans(), new Spans(), new Spans(), new Spans());
+        return new Verdicts(0, Continues.deaf(), nothing, listener);
+    }
+}
