@@ -103,8 +103,9 @@ class Cell extends Near {
 
     /** Adds one duration. The caller is the owner, or has claimed this. */
     void add(long ns) {
-        // One comparison for both ends: seen without a sign, what lies below the first is above all.
-        if (Long.compareUnsigned(ns - Buckets.EXACT, Buckets.LONGEST - Buckets.EXACT) > 0) {
+        // One comparison for both ends: seen without a sign, what lies below the first is above all. As Long.compareUnsigned,
+        // which is a call where a JVM has inlined as much into one method as it is willing to.
+        if (ns - Buckets.EXACT + Long.MIN_VALUE > Buckets.LONGEST - Buckets.EXACT + Long.MIN_VALUE) {
             addUnusual(ns);
             return;
         }

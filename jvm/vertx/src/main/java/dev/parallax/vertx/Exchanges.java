@@ -140,10 +140,19 @@ public final class Exchanges {
     }
 
     /**
+     * Whether {@link #begin} wants the URI, which Vert.x puts together when it is first asked for.
+     *
+     * @return as {@link #wants} says of the path
+     */
+    public boolean wantsUri() {
+        return pathAt >= 0;
+    }
+
+    /**
      * A request begins.
      *
      * @param remote the other's address; null where it is not wanted
-     * @param uri as the request has it
+     * @param uri as the request has it; may be null where it is not wanted
      * @param method as the request has it
      * @param version of HTTP; null where it is not wanted
      * @return to be ended

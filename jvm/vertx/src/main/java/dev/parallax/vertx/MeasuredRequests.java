@@ -25,10 +25,19 @@ public abstract class MeasuredRequests extends MeasuredSockets {
     }
 
     /**
+     * Whether the URI of a request is looked at.
+     *
+     * @return where it is not, it need not be built
+     */
+    protected boolean wantsUri() {
+        return exchanges.wantsUri();
+    }
+
+    /**
      * A request begins.
      *
      * @param socket on which; may be null
-     * @param uri as the request has it
+     * @param uri as the request has it; may be null where it is not wanted
      * @param method as the request has it
      * @return to be ended
      */

@@ -62,7 +62,7 @@ final class MeasuredHttpClient extends MeasuredSockets implements HttpClientMetr
 
         @Override
         public Exchange requestBegin(String uri, HttpRequest request) {
-            return exchanges.begin(null, request.uri(), request.method().name(), null);
+            return exchanges.begin(null, exchanges.wantsUri() ? request.uri() : null, request.method().name(), null);
         }
 
         @Override

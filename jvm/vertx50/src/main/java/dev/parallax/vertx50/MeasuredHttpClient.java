@@ -50,7 +50,7 @@ final class MeasuredHttpClient extends MeasuredSockets implements HttpClientMetr
     private record Endpoint(Exchanges exchanges) implements ClientMetrics<Exchange, HttpRequest, HttpResponse> {
         @Override
         public Exchange requestBegin(String uri, HttpRequest request) {
-            return exchanges.begin(null, request.uri(), request.method().name(), null);
+            return exchanges.begin(null, exchanges.wantsUri() ? request.uri() : null, request.method().name(), null);
         }
 
         @Override

@@ -20,7 +20,7 @@ final class MeasuredHttpServer extends MeasuredRequests implements HttpServerMet
 
     @Override
     public Exchange requestBegin(Sockets.Socket socket, HttpRequest request) {
-        return begin(socket, request.uri(), request.method().name());
+        return begin(socket, wantsUri() ? request.uri() : null, request.method().name());
     }
 
     @Override

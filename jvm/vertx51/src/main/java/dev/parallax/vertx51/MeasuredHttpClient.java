@@ -46,7 +46,7 @@ record MeasuredHttpClient(SeriesOptions options, Map<Label, String> fixed, Socke
         @Override
         public void requestBegin(Exchange exchange, String uri, HttpRequest request) {
             String version = exchanges.wants(Label.VERSION) ? Texts.text(request.version()) : null;
-            exchanges.begin(exchange, null, request.uri(), request.method().name(), version);
+            exchanges.begin(exchange, null, exchanges.wantsUri() ? request.uri() : null, request.method().name(), version);
         }
 
         @Override

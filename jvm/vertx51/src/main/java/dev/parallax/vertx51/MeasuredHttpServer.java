@@ -23,7 +23,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
         Exchanges exchanges = udp != tcp && request.version() == HttpVersion.HTTP_3 ? udp : tcp;
         return exchanges.begin(
                 exchanges.wants(Label.REMOTE) ? Texts.named(remote) : null,
-                request.uri(),
+                exchanges.wantsUri() ? request.uri() : null,
                 request.method().name(),
                 exchanges.wants(Label.VERSION) ? Texts.text(request.version()) : null);
     }
