@@ -101,15 +101,42 @@ class Cell extends Near {
         }
     }
 
-    /** Adds one duration. The caller is the owner, or has claimed this. */
+    /**
+     * Adds one duration. The caller is the owner, or has claimed this.
+     *
+     * <p>As {@link #addAt} does, in one place: an event loop is deep in calls when it comes here, and a JVM inlines no deeper
+     * than 15 (MaxInlineLevel). What stands here is inlined, and what would be called from here is a call.
+     */
     void add(long ns) {
-        // One comparison for both ends: seen without a sign, what lies below the first is above all. As Long.compareUnsigned,
-        // which is a call where a JVM has inlined as much into one method as it is willing to.
+        // As Long.compareUnsigned: seen without a sign, what lies below the first is above all.
         if (ns - Buckets.EXACT + Long.MIN_VALUE > Buckets.LONGEST - Buckets.EXACT + Long.MIN_VALUE) {
             addUnusual(ns);
             return;
         }
-        addAt(slotOf(Buckets.indexOfLong(ns)), ns);
+        int index = Buckets.indexOfLong(ns);
+        int at = index - base;
+        long[] slots = this.slots;
+        if (at < Page.BUCKETS || at >= slots.length || OFFERED.getOpaque(this) != null) {
+            addAt(slotOf(index), ns);
+            return;
+        }
+        long version = (slots[Page.VERSION] + 1) | 1;
+        Page.SLOT.setOpaque(slots, Page.VERSION, version);
+        VarHandle.storeStoreFence();
+        slots[at]++;
+        long sum = slots[Page.SUM] + ns;
+        if (sum < 0) {
+            slots[Page.SUM_HIGH]++;
+            sum &= Long.MAX_VALUE;
+        }
+        slots[Page.SUM] = sum;
+        if (ns < slots[Page.MIN]) {
+            slots[Page.MIN] = ns;
+        }
+        if (ns > slots[Page.MAX]) {
+            slots[Page.MAX] = ns;
+        }
+        Page.SLOT.setRelease(slots, Page.VERSION, version + 1);
     }
 
     /**
@@ -119,8 +146,10 @@ class Cell extends Near {
      * @param ns a duration, not above {@link Buckets#LONGEST}
      */
     void addOften(long ns) {
+        long[] slots = this.slots;
         if (slots[Page.LAST] == ns) {
-            Page.repeat(slots);
+            // Needs no version: a copy is a state that was with either number of repeats.
+            Page.SLOT.setRelease(slots, Page.REPEATS, slots[Page.REPEATS] + 1);
         } else {
             addAnother(ns);
         }

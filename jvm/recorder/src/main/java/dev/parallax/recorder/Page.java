@@ -34,7 +34,8 @@ final class Page {
     /** The count of bucket {@link #first} stands here. */
     static final int BUCKETS = 25;
 
-    private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
+    /** A slot, for an order of stores and loads. */
+    static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
 
     final long[] slots;
     final int first;
@@ -100,11 +101,6 @@ final class Page {
 
     static void end(long[] slots, long version) {
         SLOT.setRelease(slots, VERSION, version + 1);
-    }
-
-    /** Counts {@link #LAST} once more. Needs no version: a copy is a state that was with either number of repeats. */
-    static void repeat(long[] slots) {
-        SLOT.setRelease(slots, REPEATS, slots[REPEATS] + 1);
     }
 
     /** Counts repeats in their bucket and in the sum. Their number stays: who goes on with these slots has to clear it. */
