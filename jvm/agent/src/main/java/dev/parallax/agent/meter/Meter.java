@@ -55,6 +55,9 @@ final class Meter implements Runnable {
 
     private boolean isWarm;
 
+    /** No constant, which would take memory at its first use. */
+    private final String refusedText = "the meter asks for no ".concat("memory for a second");
+
     /** Whether it asks for no memory until that moment. */
     private boolean isRefused;
 
@@ -177,7 +180,7 @@ final class Meter implements Runnable {
         } catch (OutOfMemoryError refused) {
             isRefused = true;
             refusedUntilNs = System.nanoTime() + Threads.REST_NS;
-            Say.once("the meter asks for no memory for a second", refused);
+            Say.once(refusedText, refused);
         }
     }
 

@@ -1,9 +1,9 @@
 package dev.parallax.agent.meter;
 
 import dev.parallax.recorder.Recorder;
-import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.EnumMap;
+import java.util.LinkedList;
 import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -31,9 +31,11 @@ final class Verdicts {
     /** By the meters, which must not wait for a lock: one that is held by who has no CPU would be a hiccup of its own. */
     private final Queue<Raw> handed = new ConcurrentLinkedQueue<>();
     private final AtomicInteger handedCount = new AtomicInteger();
-    private final Deque<Raw> pending = new ArrayDeque<>();
+    /** Lists, for an ArrayDeque that cannot grow forgets all that it has. */
+    private final Deque<Raw> pending = new LinkedList<>();
+
     /** Of the platform's thread, judged or not: what held up a virtual one. */
-    private final Deque<Raw> recent = new ArrayDeque<>();
+    private final Deque<Raw> recent = new LinkedList<>();
     private final Map<Cause, Recorder> parts = new EnumMap<>(Cause.class);
     private final Map<Cause, Recorder> virtualParts = new EnumMap<>(Cause.class);
 
@@ -96,17 +98,23 @@ final class Verdicts {
     }
 
     private void judgeFirst() {
+        Hiccup hiccup;
         try {
-            tell(judged(pending.peek()));
-        } catch (RuntimeException e) {
+            hiccup = judged(pending.peek());
+            listener.accept(hiccup);
+        } catch (OutOfMemoryError e) {
+            throw e;
+        } catch (Throwable e) {
             pending.poll();
             throw e;
         }
+        // From here on it is told, and not again.
         pending.poll();
+        hiccup.parts().forEach((cause, ns) -> parts(hiccup.isVirtual()).get(cause).record(ns));
     }
 
     private void take() {
-        for (Raw raw = handed.peek(); raw != null; raw = handed.peek()) {
+        for (Raw raw = handed.peek(); raw != null && pending.size() < HANDED_MAX; raw = handed.peek()) {
             if (!raw.isVirtual() && recent.peekLast() != raw) {
                 recent.add(raw);
             }
@@ -126,11 +134,6 @@ final class Verdicts {
                 .limit(4)
                 .collect(Collectors.joining("; "));
         return new Hiccup(raw.isVirtual(), raw.beginNs(), raw.lengthNs(), causes, detail);
-    }
-
-    private void tell(Hiccup hiccup) {
-        listener.accept(hiccup);
-        hiccup.parts().forEach((cause, ns) -> parts(hiccup.isVirtual()).get(cause).record(ns));
     }
 
     private Map<Cause, Long> ofPlatform(Raw raw) {

@@ -126,11 +126,11 @@ public final class Recording implements Runnable {
         if (isFinished) {
             return;
         }
-        if (waiting.incrementAndGet() > EVENTS_MAX) {
-            waiting.decrementAndGet();
+        if (waiting.get() >= EVENTS_MAX) {
             lost.incrementAndGet();
         } else {
             events.add(event);
+            waiting.incrementAndGet();
         }
     }
 

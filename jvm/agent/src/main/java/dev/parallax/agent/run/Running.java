@@ -134,12 +134,17 @@ final class Running {
         };
     }
 
+    /** Where there is no memory for the record, it throws, and may be told again; a line is left out. */
     private void tell(Hiccup hiccup) {
-        if (logNs.isPresent() && hiccup.lengthNs() >= logNs.get()) {
-            Instant begin = Instant.now().minusNanos(System.nanoTime() - hiccup.beginNs());
-            Say.line(begin + " " + hiccup.line());
-        }
         recording.ifPresent(open -> open.hiccup(hiccup.beginNs(), hiccup.lengthNs(), hiccup.causes(), hiccup.line()));
+        if (logNs.isPresent() && hiccup.lengthNs() >= logNs.get()) {
+            try {
+                Instant begin = Instant.now().minusNanos(System.nanoTime() - hiccup.beginNs());
+                Say.line(begin + " " + hiccup.line());
+            } catch (OutOfMemoryError e) {
+                Say.once("a hiccup is not logged", e);
+            }
+        }
     }
 
     private void event(long atNs, String kind, String text) {
