@@ -194,7 +194,7 @@ public final class Exchanges {
      *
      * @param exchange that {@link #prepare} returned
      * @param remote the other's address; null where it is not wanted
-     * @param uri as the request has it
+     * @param uri as the request has it; may be null where it is not wanted
      * @param method as the request has it
      * @param version of HTTP; null where it is not wanted
      */

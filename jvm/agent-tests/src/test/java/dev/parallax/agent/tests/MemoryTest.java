@@ -50,7 +50,7 @@ class MemoryTest {
         jvm.write("end");
         AgentJvm.Ended ended = jvm.end();
         assertEquals(0, ended.status(), ended.err());
-        List<String> refused = ended.err().lines().filter(line -> line.contains("OutOfMemoryError")).toList();
+        List<String> refused = ended.err().lines().filter(line -> line.contains("for a second: java.lang.OutOfMemoryError")).toList();
         assertTrue(!refused.isEmpty(), "nothing was refused: " + ended.err());
         assertEquals(refused.size(), refused.stream().distinct().count(), "said again: " + ended.err());
     }

@@ -171,9 +171,13 @@ final class Running {
 
     private void finish() {
         try {
-            disturbance.ifPresent(Disturbance::stop);
-            hiccups.ifPresent(Hiccups::finish);
-            recording.ifPresent(Recording::finish);
+            try {
+                disturbance.ifPresent(Disturbance::stop);
+                hiccups.ifPresent(Hiccups::finish);
+            } finally {
+                // Whatever it lacks then: one that is not finished is told as cut off.
+                recording.ifPresent(Recording::finish);
+            }
         } catch (Throwable e) {
             Say.once("not all was told at the end", e);
         }
