@@ -28,16 +28,15 @@ test:
 
 bench:
 	@scripts/setup bench
-	$(RUST) cargo build --release --locked -p parallax
 	bench/run
 
 bench-jvm:
 	@scripts/setup bench-jvm
 	mvn --batch-mode --no-transfer-progress -q -f jvm/pom.xml package -DskipTests -Dmaven.javadoc.skip=true
 	java -jar jvm/benchmarks/target/benchmarks.jar
-	$(RUST) cargo build --release --locked -p parallax
+	$(RUST) cargo build --profile dist --locked -p parallax
 	mvn --batch-mode --no-transfer-progress -q -f jvm/pom.xml -pl vertx45,vertx50,vertx51 -am test \
-	  -Dtest=ServerCost -Dparallax.bin=$(abspath $(TARGET))/release/parallax
+	  -Dtest=ServerCost -Dparallax.bin=$(abspath $(TARGET))/dist/parallax
 
 # `package`, for agent-tests run the agent's jar. PoolTrapTest is in other modules too, and there as ever.
 soak-jvm:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the audit finds what was done to a run, by the right finding, and nothing on a quiet host.
 
-Each trial is a real run of the release binary with a real fault: other work on the client's core, a CPU quota, a limit
+Each trial is a real run with a real fault: other work on the client's core, a CPU quota, a limit
 of descriptors, a range of ports that is too small, a stop of 300 ms, other work on one worker's core. A trial has
 found its fault when the record has the fault's own finding. The quiet trials have no fault, and none may be found.
 
@@ -22,7 +22,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from processes import built
+
 CPUS = sorted(os.sched_getaffinity(0))
 CLIENT_CORE, SERVER_CORE = CPUS[0], CPUS[-1]
 # Ahead of other work on this host, client, server and hogs alike.
@@ -268,11 +269,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--only", help="one fault, or quiet")
-    parser.add_argument("--parallax", default=str(ROOT / "target/release/parallax"))
+    parser.add_argument("--parallax", help="the binary to measure [default: built with the profile dist]")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--misses", type=int, help="fail when a fault is missed, or found where none is, more often")
     parser.add_argument("--short", action="store_true", help="trials of about a second")
     args = parser.parse_args()
+    args.parallax = args.parallax or built()
     global SHORT
     SHORT = args.short
     failed = []

@@ -27,6 +27,8 @@ import tempfile
 import threading
 import time
 
+from processes import built
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CPUS = sorted(os.sched_getaffinity(0))
 CLIENT_CORE, SERVER_CORE = CPUS[0], CPUS[-1]
@@ -224,7 +226,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--only", help="one place")
-    parser.add_argument("--parallax", default=str(ROOT / "target/release/parallax"))
+    parser.add_argument("--parallax", help="the binary to measure [default: built with the profile dist]")
     parser.add_argument("--planted", default=str(ROOT / "target/debug/planted"))
     parser.add_argument("--hog", default=str(ROOT / "target/debug/hog"))
     parser.add_argument("--misses", type=int, help="fail when a place is missed more often")
@@ -236,6 +238,7 @@ def main():
         sys.exit("the observer needs root")
     if not pathlib.Path(args.planted).exists():
         sys.exit(f"{args.planted} is not there: cargo build -p kernel --bins")
+    args.parallax = args.parallax or built()
     # What it starts begins as an ordinary process again.
     os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(20))
     failed = []

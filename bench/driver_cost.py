@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from processes import PARALLAX, ROOT, drive, measured, nginx, target
+from processes import built, drive, measured, nginx, target
 
 FLOORS = ["read", "stamps", "batched", "uring", "uring16"]
 COUNTERS = ["perf", "stat", "-x,", "-e", "instructions:u,instructions:k", "-o"]
@@ -88,9 +88,7 @@ def floor_binary():
     """The floor, built where there is a compiler."""
     if not shutil.which("cargo"):
         return None
-    build = ["cargo", "build", "--quiet", "--release", "-p", "reactor", "--example", "floor"]
-    subprocess.run(build, cwd=ROOT, check=True)
-    return str(ROOT / "target/release/examples/floor")
+    return built("reactor", example="floor")
 
 
 def main():
@@ -98,9 +96,10 @@ def main():
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--connections", type=int, default=64)
-    parser.add_argument("--parallax", default=PARALLAX)
+    parser.add_argument("--parallax", help="the binary to measure [default: built with the profile dist]")
     parser.add_argument("--floor", help="the floor's binary, or `none` [default: built]")
     args = parser.parse_args()
+    args.parallax = args.parallax or built()
     if os.cpu_count() < 2:
         sys.exit("two cores are needed: one for the server, one for the client")
     args.floor = {None: floor_binary, "none": lambda: None}.get(args.floor, lambda: args.floor)()

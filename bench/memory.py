@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from processes import CLIENT_CORE, PARALLAX, pinned, target
+from processes import CLIENT_CORE, built, pinned, target
 
 
 def resident_kib(pid):
@@ -23,8 +23,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--rate", help="open loop at this rate instead of a closed loop, e.g. 50k/s")
-    parser.add_argument("--parallax", default=PARALLAX)
+    parser.add_argument("--parallax", help="the binary to measure [default: built with the profile dist]")
     args = parser.parse_args()
+    args.parallax = args.parallax or built()
     with target(args.parallax) as address, tempfile.TemporaryDirectory() as folder:
         watch(f"http://{address}/plaintext", folder, args)
 

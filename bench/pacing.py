@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import processes
-from processes import CLIENT_CORE, PARALLAX, SERVER_CORE, drive, known, measured, phase, quantile, target
+from processes import CLIENT_CORE, SERVER_CORE, built, drive, known, measured, phase, quantile, target
 
 PACES = ["precise", "balanced", "efficient"]
 
@@ -112,8 +112,9 @@ def main():
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--paces", nargs="+", default=PACES)
     parser.add_argument("--realtime", action="store_true", help="SCHED_FIFO for all but `precise`: on a machine that others use")
-    parser.add_argument("--parallax", default=PARALLAX)
+    parser.add_argument("--parallax", help="the binary to measure [default: built with the profile dist]")
     args = parser.parse_args()
+    args.parallax = args.parallax or built()
     peers = [name for name in ("oha", "wrk2") if shutil.which(name)]
     for rate in args.rates:
         print(f"\n{rate}/s for {args.seconds} s, medians of {args.rounds} rounds; us: p50, p99, max")

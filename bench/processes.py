@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PARALLAX = str(ROOT / "target/release/parallax")
+TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 SERVER_CORE, CLIENT_CORE = "0", "1"
 
 # Set by a script whose clients sleep most of the time: whoever wakes runs at once, as on an idle machine.
@@ -29,6 +29,14 @@ http {{
   server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ default_type text/plain; return 200 "Hello, World!"; }} }}
 }}
 """
+
+
+def built(package="parallax", example=None):
+    """The path of a program, compiled with the profile `dist`: its cost is that of the packaged one."""
+    what = ["--example", example] if example else []
+    command = [str(ROOT / "scripts/with-rust"), "cargo", "build", "--quiet", "--profile", "dist", "--locked", "-p", package]
+    subprocess.run([*command, *what], cwd=ROOT, check=True)
+    return str(TARGET / "dist" / (f"examples/{example}" if example else package))
 
 
 def pinned(core, command, priority=1, **options):

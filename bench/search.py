@@ -7,7 +7,6 @@ Each trial plants a capacity between 500/s and 5000/s, spread evenly over the lo
 
 import argparse
 import json
-import pathlib
 import random
 import re
 import subprocess
@@ -15,17 +14,19 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from processes import built
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--binary", default=str(ROOT / "target/release/parallax"))
+    parser.add_argument("--binary", help="the binary to measure [default: built with the profile dist]")
     parser.add_argument("--over", default="queue", choices=["queue", "refuse"])
     parser.add_argument("more", nargs="*", help="further options of drive, behind --")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.binary = options.binary or built()
+    return options
 
 
 def trial(binary, address, capacity, over, more):

@@ -13,7 +13,7 @@ import os
 import socket
 import struct
 
-from processes import PARALLAX, drive, known, phase, quantile, target, truth
+from processes import built, drive, known, phase, quantile, target, truth
 
 SO_RCVBUFFORCE, SO_TIMESTAMPNS, ETH_P_ALL, PACKET_OUTGOING = 33, 35, 0x0003, 4
 QUANTILES = [0.5, 0.9, 0.99, 0.999]
@@ -96,8 +96,9 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--delays", type=int, nargs="+", default=[1000, 5000], help="in microseconds")
     parser.add_argument("--no-trace", action="store_true")
-    parser.add_argument("--parallax", default=PARALLAX)
+    parser.add_argument("--parallax", help="the binary to measure [default: built with the profile dist]")
     args, options = parser.parse_known_args()
+    args.parallax = args.parallax or built()
     if os.geteuid() != 0 and not args.no_trace:
         print("not root: no trace of the loopback interface")
         args.no_trace = True

@@ -36,10 +36,9 @@ import time
 from pathlib import Path
 
 import processes
-from processes import CLIENT_CORE, PARALLAX, SERVER_CORE, free_port, pinned, wait_until_answers
+from processes import CLIENT_CORE, SERVER_CORE, built, free_port, pinned, wait_until_answers
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
 PATIENCE_S = 30
 WINDOW_S = 0.1
 # An observer that has just come, or another that has just gone, is not measured.
@@ -169,7 +168,7 @@ def bpftrace(args, pids):
 
 @contextlib.contextmanager
 def floor(args, pids, tracepoints=()):
-    command = [str(ROOT / "target/release/examples/watch_floor"), *tracepoints]
+    command = [args.floor, *tracepoints]
     process = pinned(CLIENT_CORE, command, OBSERVER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     if process.stdout.readline() != "attached\n":
         sys.exit("the floor did not begin")
@@ -182,11 +181,6 @@ def floor(args, pids, tracepoints=()):
 
 def ends(args, pids):
     return floor(args, pids, ["sock_recv_length", "sock_send_length"])
-
-
-def build_floor():
-    command = ["cargo", "build", "--release", "--quiet", "-p", "watch", "--example", "watch_floor"]
-    subprocess.run(command, cwd=ROOT, check=True)
 
 
 def cpu_ns(pid):
@@ -281,12 +275,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--only", choices=["redis", "nginx"])
-    parser.add_argument("--parallax", default=PARALLAX)
+    parser.add_argument("--parallax", help="the binary to measure [default: built with the profile dist]")
     parser.add_argument("--watch", nargs="*", default=[], help="more options for watch, after `--watch`")
     args = parser.parse_args()
     if os.geteuid() != 0 or os.cpu_count() < 2:
         sys.exit("needs root, and two cores: one for the server, one for the client")
-    build_floor()
+    args.parallax = args.parallax or built()
+    args.floor = built("watch", example="watch_floor")
     processes.REALTIME = True
     for name, program, server in (("redis", "redis-server", redis), ("nginx", "nginx", nginx)):
         if args.only in (None, name):
