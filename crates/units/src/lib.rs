@@ -4,6 +4,7 @@
 //! this crate uses none of theirs.
 
 mod bytes;
+mod named;
 mod nanos;
 mod number;
 mod print;
