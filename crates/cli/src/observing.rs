@@ -24,12 +24,12 @@ pub fn opening(
         command: std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect(),
         options,
         time: Time {
-            started: drive::timestamp(wall).to_string(),
+            started: run::conduct::timestamp(wall).to_string(),
             started_monotonic_ns: started.0,
             elapsed_ns: None,
             window_ns: None,
         },
-        host: drive::host_facts(),
+        host: run::conduct::host_facts(),
         missing: Vec::new(),
         body,
     }
