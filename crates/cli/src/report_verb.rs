@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let at_work = is_under_way(folder);
     let recording = record::read(folder)?;
     let under_way = recording.document.state == State::Running && at_work;
-    let mut rebuilt = if under_way { report::rebuild_so_far(recording) } else { report::rebuild(recording) };
+    let mut rebuilt = if under_way { findings::rebuild_so_far(recording) } else { findings::rebuild(recording) };
     if !args.fail_if.is_empty() {
         rebuilt.judge(&args.fail_if);
     }

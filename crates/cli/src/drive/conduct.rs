@@ -367,7 +367,7 @@ impl Keeper<'_> {
                 (LoadOrder::Paused, _) => ("paused", "paused by a key".to_owned()),
                 (LoadOrder::Resumed, _) => ("resumed", "resumed by a key".to_owned()),
                 (LoadOrder::Rate, Some(per_s)) => {
-                    ("rate", format!("the rate is {} by a key", report::rate(per_s)))
+                    ("rate", format!("the rate is {} by a key", units::rate(per_s)))
                 }
                 (LoadOrder::Rate, None) => ("rate", "the pace was changed by a key".to_owned()),
                 (LoadOrder::Ended, _) => ("ended", "ended by a key; last answers are waited for".to_owned()),
@@ -460,7 +460,7 @@ impl Keeper<'_> {
 
     fn judge(&mut self, seconds: &[Second]) {
         let document = &mut self.document;
-        document.results = Some(report::summarize(
+        document.results = Some(findings::summarize(
             &self.total,
             &RunFacts {
                 subject: &document.subject,

@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use codec::web::{Checks, Header, Limits, Request, Settings, Url, Web, origins, targets};
 use engine::{Plan, PoolPlan};
 use host::process::{CpuMeter, Detail, Wanted};
-use report::Condition;
+use findings::Condition;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::Nanos;
 

@@ -162,7 +162,7 @@ impl Tally {
             over_100ms,
             stalls: self.stalls,
             causes_ns: self.causes,
-            ..report::summarize_hiccups(&self.ticks)
+            ..findings::summarize_hiccups(&self.ticks)
         }
     }
 }

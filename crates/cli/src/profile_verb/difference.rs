@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use export::flame::FlameGraph;
 use record::observation::profile::Picture;
 use record::stacks::{Stacks, changes};
-use report::ProfileChange;
+use findings::ProfileChange;
 
 use super::pictures;
 use crate::exit::Exit;

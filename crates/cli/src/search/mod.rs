@@ -124,7 +124,7 @@ impl Plan {
 }
 
 fn opening_document(run: record::document::Document, plan: &Plan) -> SearchDocument {
-    let demanded = |(condition, implied): &(report::Condition, bool)| Demanded {
+    let demanded = |(condition, implied): &(findings::Condition, bool)| Demanded {
         condition: condition.to_string(),
         implied: *implied,
     };
@@ -208,7 +208,7 @@ impl Run<'_> {
             Some(rate) => search.note(Probed { rate, finding, served: measured.ok_per_s() }),
         }
         if !self.args.quiet {
-            let _ = writeln!(io::stderr(), "{}", report::probe_line(number, &result));
+            let _ = writeln!(io::stderr(), "{}", findings::probe_line(number, &result));
         }
         self.document.probes.push(result);
         if let Some(error) = &conducted.broken {

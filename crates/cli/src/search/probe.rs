@@ -64,7 +64,7 @@ impl Measured {
                 window: WARMUP + length,
                 seconds: &seconds,
             };
-            let results = report::summarize(&total, &facts);
+            let results = findings::summarize(&total, &facts);
             Ok(Part { total, seconds, results })
         };
         let first = part(WARMUP, middle)?;
@@ -157,7 +157,7 @@ impl Judge<'_> {
             let (held, reason) = match (&judgement.answer, judgement.reading) {
                 (Answer::Holds, _) => (Some(true), None),
                 (Answer::DoesNotHold, Some(reading)) => {
-                    (Some(false), Some(format!("{condition} was {}", report::reading(reading))))
+                    (Some(false), Some(format!("{condition} was {}", findings::reading_text(reading))))
                 }
                 (Answer::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
                 (Answer::CannotTell(reason), _) => (None, Some(format!("{condition}: {reason}"))),

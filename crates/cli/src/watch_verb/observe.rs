@@ -259,7 +259,7 @@ impl<'a> Observing<'a> {
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
         let (kept, unkept) = self.recording.finish_served();
         results.kept = kept;
-        report::summarize_watch(results, &logs);
+        findings::summarize_watch(results, &logs);
         self.document.missing.extend(unkept);
         self.document.state = State::Finished;
         self.document.time.elapsed_ns = Some((now - self.zero).0);
