@@ -336,12 +336,12 @@ mod tests {
         );
         refused(
             "wave 3/s",
-            "at `wave`, word 1: no shape; write constant, ramp, steps, sine, spikes or pause; \
+            "at `wave`, word 1: not a shape; write constant, ramp, steps, sine, spikes or pause; \
              as in `constant 500/s 30s`",
         );
         refused(
             "ramp 100/s..1x/s 30s",
-            "at `100/s..1x/s`, word 2: `x/s` in `1x/s` is not a unit here; use /s, /m, /h or /100ms, with k or M \
+            "at `100/s..1x/s`, word 2: `x/s` in `1x/s` is not a known unit; use /s, /m, /h or /100ms, with k or M \
              before it; as in `ramp 100/s..1k/s 30s`",
         );
         refused(
@@ -371,7 +371,7 @@ mod tests {
         refused("pause 5s even 3", "at `3`, word 4: nothing may follow here; as in `pause 5s`");
         refused(
             "constant 500/s 30s jitter 0%",
-            "at `0%`, word 5: `0%` is no share of the gap; write more than 0%, at most 100%; \
+            "at `0%`, word 5: `0%` is not a share of the gap; write more than 0%, at most 100%; \
              as in `constant 500/s 30s`",
         );
     }
