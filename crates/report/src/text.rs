@@ -13,11 +13,11 @@ use record::document::{
 use record::{Second, escape_text, escaped};
 use units::{Bytes, Nanos};
 
-use crate::advice::advice;
-use crate::style::{Style, count, percent, plural, rate, wrap};
+use crate::style::{Style, wrap};
 use crate::targets::{journeys, targets};
-use crate::words::meaning;
-use crate::{chart, condition, table};
+use crate::{chart, table};
+use findings::{advice, meaning};
+use units::{count, percent, plural, rate};
 
 /// A run as it is read: its document, its seconds, and the folder they lie in.
 #[derive(Debug, Clone, Copy)]
@@ -149,11 +149,15 @@ pub(crate) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: S
                 ThresholdResult::Met => "met",
             };
             let reason = threshold.reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default();
-            let text = format!("fail if {}: {}{reason}", threshold.fail_if, condition::measured(threshold));
+            let text = format!("fail if {}: {}{reason}", threshold.fail_if, measured(threshold));
             writeln!(out, "{}", wrap(&format!("  {word:<12}"), &text, style.width))?;
         }
     }
     Ok(())
+}
+
+fn measured(threshold: &Threshold) -> String {
+    threshold.measured.map_or_else(|| "no figure".to_owned(), findings::reading_text)
 }
 
 fn word_text(word: VerdictWord) -> &'static str {

@@ -7,9 +7,11 @@ mod bytes;
 mod named;
 mod nanos;
 mod number;
+mod print;
 mod rate;
 
 pub use bytes::Bytes;
 pub use nanos::Nanos;
 pub use number::{ParseError, parse_count};
+pub use print::{count, percent, plural, rate};
 pub use rate::Rate;
