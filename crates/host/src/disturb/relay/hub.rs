@@ -246,9 +246,9 @@ impl Hub {
             match connection.sides[1 - to].read(&mut bytes) {
                 Ok(length) => {
                     count(&self.shared.counters.bytes, length as u64);
-                    let piece = bytes[..length].to_vec();
+                    let chunk = bytes[..length].to_vec();
                     let lane = &mut connection.lanes[to];
-                    let lost = lane.put(clock::now(), piece, effects.as_ref(), &mut self.lines[to]);
+                    let lost = lane.put(clock::now(), chunk, effects.as_ref(), &mut self.lines[to]);
                     count(&self.shared.counters.stalls, lost);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -263,15 +263,15 @@ impl Hub {
     fn write(&mut self, connection: &mut RelayedConnection, to: usize) -> Result<(), Over> {
         let lane = &mut connection.lanes[to];
         lane.blocked = false;
-        while let Some(piece) = lane.pieces.front_mut().filter(|piece| piece.due <= clock::now()) {
-            if piece.bytes.is_empty() {
+        while let Some(chunk) = lane.chunks.front_mut().filter(|chunk| chunk.due <= clock::now()) {
+            if chunk.bytes.is_empty() {
                 // A side that is already gone needs no end of stream.
                 let _ = connection.sides[to].shutdown(Shutdown::Write);
                 lane.pop();
                 continue;
             }
-            match connection.sides[to].write(&piece.bytes[piece.left..]) {
-                Ok(length) => piece.left += length,
+            match connection.sides[to].write(&chunk.bytes[chunk.left..]) {
+                Ok(length) => chunk.left += length,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     lane.blocked = true;
@@ -279,7 +279,7 @@ impl Hub {
                 }
                 Err(_) => return Err(Over::Broken),
             }
-            if piece.left == piece.bytes.len() {
+            if chunk.left == chunk.bytes.len() {
                 lane.pop();
             }
         }
