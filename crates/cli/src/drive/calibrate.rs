@@ -22,7 +22,7 @@ use super::ceiling;
 use super::conduct::{conduct, timestamp};
 use super::plan::{Prepared, prepare};
 use crate::exit::Exit;
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::{printed, say, signals};
 
 /// Long enough for a second that is not the first.

@@ -21,7 +21,7 @@ use self::objective::Objective;
 use self::probe::{Judge, Measured, WARMUP};
 use crate::drive::{self, Args, ArrivalsArg, Claim, Conducted, Options};
 use crate::exit::Exit;
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::{printed, say, signals, terminal};
 
 /// The closed loop at the begin: two seconds say the throughput to a percent.
