@@ -281,7 +281,7 @@ impl Run<'_> {
     }
 
     fn answer(&self, search: &Search) -> SearchAnswer {
-        let answer = search.answer();
+        let answer = search.result();
         let limit = match answer.above {
             Above::Server => Limit::Server,
             Above::Client => Limit::Client,
