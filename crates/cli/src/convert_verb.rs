@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 use clap::ValueHint;
 use export::rows::{self, Form};
 use export::{Facts, Snapshot, hlog, k6, otlp, prometheus};
-use record::RecordError;
 use findings::Rebuilt;
+use record::RecordError;
 use units::Nanos;
 
 use crate::exit::Exit;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use clap::ValueHint;
 use export::import::{LONGEST, Tool};
-use record::import::{Import, read_import, write_import};
 use findings::Condition;
+use record::import::{Import, read_import, write_import};
 
 use crate::drive::new_folder;
 use crate::exit::Exit;
@@ -109,7 +109,7 @@ fn print(import: &Import, folder: &Path, json: bool, no_color: bool) -> anyhow::
         return printed(out.write_all(&text));
     }
     let style = terminal::style(&out, no_color);
-    printed(report::import_text(import, folder, &mut out, style))
+    printed(report::text(&findings::import_view(import, folder), &mut out, style))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

@@ -1,5 +1,6 @@
 //! Whether to believe a record, and what became of the conditions that it was judged by.
 
+use record::Concern;
 use record::document::{self, Document, State, ThresholdResult, Unchecked, VerdictWord};
 
 use crate::view::{Cell, NotMade, Outcome, Phrase, Reason, Threshold, Value, Verdict, Word, phrase};
@@ -40,6 +41,7 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
         let measured = finding.measured.trim_end_matches('.');
         Reason {
             check: finding.check.to_string(),
+            concern: concern(finding.check.concern()).to_owned(),
             makes: word(finding.makes),
             finding: phrase!(
                 "{measured}; limit: {limit}",
@@ -58,18 +60,24 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
     }
 }
 
-/// Most people never calibrate: the record says it, and the first line of a report has no room.
-const LEFT_OUT: [&str; 1] = ["ceiling"];
-
+/// Those that only some people ask for are left out: the record has them, and the first line has no room.
 fn not_made(verdict: &document::Verdict) -> Vec<NotMade> {
-    let shown: Vec<&Unchecked> =
-        verdict.unchecked.iter().filter(|one| !LEFT_OUT.contains(&one.check.as_str())).collect();
+    let shown: Vec<&Unchecked> = verdict.unchecked.iter().filter(|one| !one.check.is_opt_in()).collect();
     let alike = shown.chunk_by(|a, b| a.reason == b.reason);
     let group = |alike: &[&Unchecked]| NotMade {
         checks: alike.iter().map(|one| one.check.to_string()).collect(),
         reason: alike[0].reason.clone(),
     };
     alike.map(group).collect()
+}
+
+fn concern(concern: Concern) -> &'static str {
+    match concern {
+        Concern::Client => "client",
+        Concern::Host => "host",
+        Concern::Server => "server",
+        Concern::Sample => "sample",
+    }
 }
 
 fn word(word: VerdictWord) -> Word {

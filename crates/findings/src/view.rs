@@ -104,6 +104,8 @@ pub struct Verdict {
 pub struct Reason {
     /// The name of the check.
     pub check: String,
+    /// Whom it concerns: `client`, `host`, `server` or `sample`.
+    pub concern: String,
     /// What this reason alone makes of the record; `valid` is a note.
     pub makes: Word,
     /// The finding with its figure, and the limit that it exceeds.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
+use findings::{Condition, Figures, RunFacts};
 use record::document::{
     ArrivalStamps, Document, EffectiveOption, Host, JourneyFacts, Kind, Load as LoadFacts, LoadChange,
     LoadOrder, Model, OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
 use record::{Event, Evidence, FolderWriter, Interval, RecordError, Second, audit};
-use report::{Condition, Figures, RunFacts};
 use units::Nanos;
 
 use super::ceiling;
@@ -19,7 +19,7 @@ use super::requests::RequestsFile;
 use super::sinks::Sinks;
 use super::surroundings::Surroundings;
 use super::{load, scenario_file, secrets};
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::under_way::UnderWay;
 
 /// A run that has ended, with all that a report needs.

@@ -21,7 +21,7 @@ use self::objective::Objective;
 use self::probe::{Judge, Measured, WARMUP};
 use crate::drive::{self, Args, ArrivalsArg, Claim, Conducted, Options};
 use crate::exit::Exit;
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::{printed, say, signals, terminal};
 
 /// The closed loop at the begin: two seconds say the throughput to a percent.
@@ -68,10 +68,10 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     ended?;
     let mut out = io::stdout();
     printed(if args.json {
-        report::search_json(&run.document, &mut out)
+        report::json(&run.document, &mut out)
     } else {
         let style = terminal::style(&out, args.no_color);
-        report::search_text(&run.document, Some(&folder), &mut out, style)
+        report::text(&findings::search_view(&run.document, Some(&folder)), &mut out, style)
     })?;
     Ok(run.exit.unwrap_or_else(|| Exit::of_search(&run.document)))
 }
@@ -281,7 +281,7 @@ impl Run<'_> {
     }
 
     fn answer(&self, search: &Search) -> SearchAnswer {
-        let answer = search.answer();
+        let answer = search.result();
         let limit = match answer.above {
             Above::Server => Limit::Server,
             Above::Client => Limit::Client,

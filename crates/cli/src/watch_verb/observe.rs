@@ -7,19 +7,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
+use findings::WatchRecord;
+use findings::view::Subject;
 use record::document::{MissingFact, State};
 use record::observation::watch::{Inexact, Losses, Preemptor, ProgramCost, Tier, WatchResults, WatchSubject};
 use record::observation::{Observation, ObservationBody};
 use record::{Durations, Event, RecordError};
-use report::{Style, WatchReport};
+use report::Style;
 use units::Nanos;
 use watch::{DigestSums, Session, Sums};
 
 use super::args::{Args, Plan};
 use super::progress::Progress;
 use super::recording::Recording;
-use super::table::{Glance, Seen, Subject};
 use crate::{observing, printed, say};
+use tui::table::{RequestSample, TableSnapshot, TableSubject};
 
 /// How often /proc is asked for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
@@ -110,7 +112,7 @@ impl<'a> Observing<'a> {
             say(format_args!("watching {who}; Ctrl-C ends it"));
         }
         let subject =
-            Subject { who: &who, ports: &subject.ports, start: self.zero, length: self.args.duration };
+            TableSubject { who: &who, ports: &subject.ports, start: self.zero, length: self.args.duration };
         let mut progress = Progress::begin(self.args, &subject, stop);
         let end = self.args.duration.map_or(Nanos::MAX, |duration| self.zero + duration);
         let mut begun = self.zero;
@@ -199,15 +201,15 @@ impl<'a> Observing<'a> {
     }
 
     /// What the live table shows from now on.
-    fn seen(&self, length: Nanos) -> Seen {
+    fn seen(&self, length: Nanos) -> TableSnapshot {
         let mut digests =
             self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
         digests.retain(|digest| digest.count > 0);
         digests.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
-        Seen {
+        TableSnapshot {
             length,
-            lately: Glance::of(&self.interval),
-            whole: Glance::of(&self.total),
+            lately: RequestSample::of(&self.interval),
+            whole: RequestSample::of(&self.total),
             protocols: self.total.protocols(),
             connections: self.session.connections(),
             digests,
@@ -286,11 +288,13 @@ impl Watched {
         if args.json {
             return printed(report::json(&self.document, &mut *out));
         }
-        let report = WatchReport { document: &self.document, results: &self.results, logs: &self.logs };
-        printed(writeln!(out).and_then(|()| report::watch_text(&report, out, style)))?;
+        let record = WatchRecord { document: &self.document, results: &self.results, logs: &self.logs };
+        printed(writeln!(out).and_then(|()| report::text(&findings::watch_view(&record), out, style)))?;
         if args.self_cost {
             let elapsed = Nanos(self.document.time.elapsed_ns.unwrap_or(0));
-            printed(report::watch_cost(&self.results, elapsed, out, style))?;
+            let cost = findings::watch_cost(&self.results, elapsed);
+            let shown = writeln!(out).and_then(|()| report::section(Subject::Watch, &cost, out, style));
+            printed(shown)?;
         }
         Ok(())
     }
