@@ -50,7 +50,7 @@ pub fn cpu_table(table: &CpuTable<'_>) -> Table {
         let user = process.user.as_deref().map_or_else(|| process.uid.to_string(), |name| cut(name, 8));
         let head = [user.into(), Value::Id(u64::from(process.pid)).into()];
         let text = format!("{}{command}", fate(process));
-        rows.push(figures.row(head, &process.used, !process.counts_all, text));
+        rows.push(figures.row(head, &process.used, !process.counts_all, &text));
         rows.extend(process.threads.iter().map(|thread| thread_row(thread, figures)));
         rows.extend(unseen_threads(process, figures));
     }
@@ -149,7 +149,7 @@ fn thread_row(thread: &CpuThread, figures: Figures) -> Row {
         (true, true) => " (began, ended)",
     };
     let head = ["".into(), Value::Id(u64::from(thread.tid)).into()];
-    figures.row(head, &thread.used, thread.ended, format!("|__{}{fate}", thread.name))
+    figures.row(head, &thread.used, thread.ended, &format!("|__{}{fate}", thread.name))
 }
 
 /// What threads used that ended between two readings.
@@ -271,7 +271,7 @@ impl Figures {
     }
 
     /// `at_least` where waits and switches of some threads are in no count.
-    fn row(self, head: [Cell; 2], used: &CpuUse, at_least: bool, command: String) -> Row {
+    fn row(self, head: [Cell; 2], used: &CpuUse, at_least: bool, command: &str) -> Row {
         let [user, pid] = head;
         let bounded = |value: Value| if at_least { Cell::Above(value) } else { Cell::Figure(value) };
         let counted = |switches: Option<u64>| switches.map(|n| bounded(Value::Count(n)));
@@ -288,7 +288,7 @@ impl Figures {
         let cells = self.kinds().map(|kind| match kind {
             Kind::User => Some(user.clone()),
             Kind::Pid => Some(pid.clone()),
-            Kind::Command => Some(command.as_str().into()),
+            Kind::Command => Some(command.into()),
             // It was seen once: there is no time that a share could be of.
             _ if self.unit != CpuUnit::Seconds && used.elapsed_ns() == 0 => None,
             Kind::InUser => mode(|split| split.user_ns),

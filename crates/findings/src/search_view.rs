@@ -54,7 +54,7 @@ fn used(document: &SearchDocument) -> Phrase {
         Some(ns) => phrase!("for {measured}", measured = Nanos(ns)),
         None => Phrase::new("not"),
     };
-    let allowed = u64::try_from(document.probes_allowed).unwrap_or(u64::MAX);
+    let allowed = document.probes_allowed;
     let used = phrase!(
         "{used} of {allowed} used, each ",
         used = Value::items(document.probes.len() as u64, "probe"),

@@ -186,7 +186,7 @@ pub enum Block {
     Line(Line),
     Advice(Advice),
     Table(Table),
-    Distribution(Distribution),
+    Distribution(Box<Distribution>),
     Histogram(Histogram),
     Series(Series),
     Waterfall(Waterfall),

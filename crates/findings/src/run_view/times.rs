@@ -90,7 +90,7 @@ pub(super) fn response(results: &Results) -> Block {
         q: quantile.q,
         value: quantile_cell(quantile.value),
     });
-    Block::Distribution(view::Distribution {
+    Block::Distribution(Box::new(view::Distribution {
         id: "response".to_owned(),
         title: Phrase::new("response with 95 % intervals"),
         count: Value::Count(response.count).into(),
@@ -98,5 +98,5 @@ pub(super) fn response(results: &Results) -> Block {
         mean: Cell::ns(response.mean_ns),
         max: response_max(results),
         percentiles: percentiles.collect(),
-    })
+    }))
 }

@@ -66,7 +66,9 @@ fn line(row: &Row, shown: &[Shown<'_>], indent: &str, runs_on: bool, style: Styl
     for Shown { index, place } in shown {
         let cell = row.cells.get(*index).unwrap_or(&absent);
         let reason = match cell {
-            Cell::Absent { because } if runs_on && !because.is_empty() && is_figure(place) => because,
+            Cell::Absent { because } if runs_on && !because.is_empty() && place.form == Form::Blank => {
+                because
+            }
             _ => {
                 let used = line.chars().count() + place.gap.chars().count();
                 let text = formatted(cell, place, used, style);
@@ -91,10 +93,6 @@ fn line(row: &Row, shown: &[Shown<'_>], indent: &str, runs_on: bool, style: Styl
         break;
     }
     line
-}
-
-fn is_figure(place: &Place) -> bool {
-    place.side == Side::Right
 }
 
 /// A text below what it belongs to; one as wide as its column has a line of its own.

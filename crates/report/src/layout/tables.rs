@@ -204,6 +204,7 @@ fn observed(id: &str) -> Option<Layout> {
             right("loop", " ", 6).form(Form::Whole),
             left("text", "  ", 0).form(Form::Clipped),
         ]),
+        "frames" | "waits" | "sleepers" | "frame_changes" => return profiled(id),
         "hiccups" => hiccups(),
         "jvm_series" => {
             let mut places = vec![left("series", "", 32).form(Form::OwnLine)];
@@ -213,6 +214,13 @@ fn observed(id: &str) -> Option<Layout> {
             Layout { indent: "", ..Layout::new(places) }
         }
         "cpu_by_ticks" | "cpu_by_boundaries" => cpu(),
+        _ => return None,
+    })
+}
+
+/// The tables of profiles.
+fn profiled(id: &str) -> Option<Layout> {
+    Some(match id {
         "frames" => Layout::new(vec![
             right("own", "", 8),
             right("total", "  ", 8),
