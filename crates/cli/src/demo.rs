@@ -74,6 +74,6 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let completed = conduct(&prepared, with)?;
     drop(server);
-    printed(report::demo_text(&drive::report_of(&completed), &mut out, style))?;
+    printed(report::text(&findings::demo_view(&drive::record_of(&completed)), &mut out, style))?;
     drive::conclude(&prepared.spec, completed)
 }

@@ -54,7 +54,7 @@ impl Progress for Shown {
             // What is left of a second when a run ends may be too short for anything to have happened in it.
             Shown::Lines if second.scheduled + second.ok + second.failed == 0 && !is_whole(second) => {}
             Shown::Lines => {
-                let _ = writeln!(io::stderr(), "{}", report::second_line(second, &document.load));
+                let _ = writeln!(io::stderr(), "{}", findings::second_line(second, &document.load));
             }
             Shown::Live(live) => live.interval(interval, second),
         }

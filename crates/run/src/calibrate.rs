@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail, ensure};
 use engine::Controls;
+use record::Check;
 use record::document::{Ceiling, Document, Finding};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use target::{Options, Server};
@@ -31,9 +32,6 @@ const PROBES: u32 = 6;
 
 /// A probe that failed is made again once: a hiccup of the host is not the client's ceiling.
 const TRIES: u32 = 2;
-
-/// The checks that say whether a schedule was kept. Others may well not hold at a ceiling.
-const KEPT: [&str; 5] = ["schedule_lag", "client_lag", "client_late", "offered_load", "kept_up"];
 
 /// A ceiling that was measured, and where it is kept.
 pub struct Calibration {
@@ -89,11 +87,8 @@ fn target_options(workers: u64) -> anyhow::Result<Options> {
     Ok(Options { threads, ..Options::default() })
 }
 
-/// A host that stood still, or was not this client's, says nothing of what the client can do.
-const DISTURBED: [&str; 4] = ["steal", "cpu_quota", "host_stall", "client_stall"];
-
-fn finding<'a>(document: &'a Document, checks: &[&str]) -> Option<&'a Finding> {
-    document.verdict.as_ref()?.findings.iter().find(|finding| checks.contains(&finding.check.as_str()))
+fn finding(document: &Document, is_wanted: impl Fn(&Check) -> bool) -> Option<&Finding> {
+    document.verdict.as_ref()?.findings.iter().find(|finding| is_wanted(&finding.check))
 }
 
 struct Bench<'a> {
@@ -107,10 +102,10 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn measure(&self) -> anyhow::Result<(String, Ceiling)> {
         let closed = self.drive(None, CLOSED)?;
-        if let Some(finding) = finding(&closed.1, &DISTURBED) {
+        if let Some(finding) = finding(&closed.1, Check::is_standstill) {
             bail!("this host is too busy to measure a ceiling: {}; nothing was kept", finding.measured);
         }
-        if let Some(finding) = finding(&closed.1, &["run_queue"]) {
+        if let Some(finding) = finding(&closed.1, |check| *check == Check::RunQueue) {
             (self.environment.notice)(&format!("the ceiling is lower because of this: {}", finding.measured));
         }
         let throughput = throughput(&closed.1) as u64;
@@ -142,7 +137,8 @@ impl Bench<'_> {
     fn is_kept(&self, rate: u64) -> anyhow::Result<bool> {
         for _ in 0..TRIES {
             let (_, document) = self.drive(Some(rate), PROBE)?;
-            if finding(&document, &KEPT).is_none() {
+            // Checks of anything but the schedule may well not hold at a ceiling.
+            if finding(&document, Check::is_schedule_missed).is_none() {
                 return Ok(true);
             }
         }

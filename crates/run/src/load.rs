@@ -290,8 +290,8 @@ mod tests {
     #[test]
     fn options_that_do_not_go_together_are_refused() {
         refused(&["-r", "5", "--stage", "pause 1s"], "'--rate' cannot be used with '--stage'");
-        refused(&["-d", "5s", "--stage", "constant 3/s 1s"], "cannot be used with");
-        refused(&["--stage", "constant 3/s weight 1"], "as in -d 60s");
+        refused(&["-d", "5s", "--stage", "constant 3/s 1s"], "cannot be combined with");
+        refused(&["--stage", "constant 3/s weight 1"], "for example -d 60s");
         refused(&["-d", "5s", "--stage", "pause 1s", "--stage", "pause weight 1"], "stage 2 has a weight");
         refused(&["--replay", "x", "--rate", "3/s"], "cannot be used with");
         refused(&["--jitter", "5ms"], "needs --rate or --search");

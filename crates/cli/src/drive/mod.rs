@@ -14,7 +14,8 @@ use std::sync::Arc;
 use anyhow::{Context, ensure};
 use clap::{ArgMatches, Command, CommandFactory};
 use engine::Controls;
-use report::{Report, Style};
+use findings::RunRecord;
+use report::Style;
 use run::conduct::{CompletedRun, Conduct, conduct};
 use run::folder::new_folder;
 use run::options::GivenOptions;
@@ -162,22 +163,22 @@ fn explain(spec: &RunSpec, client: &Path, server: PathBuf) -> anyhow::Result<()>
 }
 
 fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
-    let report = report_of(completed);
+    let view = findings::run_view(&record_of(completed));
     if spec.sinks.to_stdout() {
         // Standard output has the rows of the seconds: the report makes way.
-        return report::text(&report, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
+        return report::text(&view, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
     }
     let mut out = io::stdout();
     if spec.output.json {
         return report::json(&completed.document, &mut out);
     }
     let style = terminal::style(&out, spec.output.no_color);
-    report::text(&report, &mut out, style)
+    report::text(&view, &mut out, style)
 }
 
 /// What a report is made of.
-pub fn report_of(completed: &CompletedRun) -> Report<'_> {
-    Report { document: &completed.document, seconds: &completed.seconds, folder: Some(&completed.folder) }
+pub fn record_of(completed: &CompletedRun) -> RunRecord<'_> {
+    RunRecord { document: &completed.document, seconds: &completed.seconds, folder: Some(&completed.folder) }
 }
 
 /// The exit code of a run, or why it has none: printed after the report, so that nothing measured is lost to it.

@@ -35,7 +35,7 @@ pub fn run(args: &Args, given: GivenOptions, options: EffectiveOptions) -> anyho
     let environment = process.environment();
     let mut on_probe = |number: usize, result: &ProbeResult| {
         if !quiet {
-            let _ = writeln!(io::stderr(), "{}", report::probe_line(number, result));
+            let _ = writeln!(io::stderr(), "{}", findings::probe_line(number, result));
         }
     };
     let stop = signals::stop_flag()?;
@@ -50,10 +50,10 @@ pub fn run(args: &Args, given: GivenOptions, options: EffectiveOptions) -> anyho
     let Some(completed) = search(&plan, with)? else { return Ok(Exit::Interrupted) };
     let mut out = io::stdout();
     printed(if json {
-        report::search_json(&completed.document, &mut out)
+        report::json(&completed.document, &mut out)
     } else {
         let style = terminal::style(&out, no_color);
-        report::search_text(&completed.document, Some(&folder), &mut out, style)
+        report::text(&findings::search_view(&completed.document, Some(&folder)), &mut out, style)
     })?;
     Ok(match &completed.ended_by {
         Some(run) => Exit::of(run),

@@ -5,7 +5,7 @@ use stats::search::{Above, Search};
 
 /// What `probes` answer together; at most `allowed` of them may be made.
 pub fn answer(search: &Search, probes: &[ProbeResult], allowed: usize) -> SearchAnswer {
-    let answer = search.answer();
+    let answer = search.result();
     let limit = match answer.above {
         Above::Server => Limit::Server,
         Above::Client => Limit::Client,
