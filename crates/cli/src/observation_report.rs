@@ -11,7 +11,7 @@ use report::{CpuTable, CpuUnit, Style, WatchReport};
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, say, terminal};
+use crate::{printed, say, say_notes, terminal};
 
 /// Prints it; with `json` the document alone.
 ///
@@ -27,6 +27,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     } else {
         text(&observed, &mut out, style)
     })?;
+    say_notes(&observed.document);
     if observed.document.state == State::Running {
         say("it was cut off, or goes on: its document has no totals yet; series.ndjson has the intervals");
     }

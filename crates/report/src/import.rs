@@ -23,7 +23,9 @@ const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 pub fn import_text(import: &Import, folder: &Path, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let import = &escaped(import.clone());
     let Import { imported, results, .. } = import;
-    verdict_lines(&import.verdict, out, style)?;
+    if let Some(verdict) = &import.verdict {
+        verdict_lines(verdict, out, style)?;
+    }
     thresholds(&import.thresholds, out, style)?;
     writeln!(out)?;
     let version = imported.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();

@@ -134,12 +134,12 @@ fn header(document: &SearchDocument, out: &mut dyn Write, style: Style) -> io::R
     let subject = &document.subject;
     let reached = subject.address.as_ref().map(|address| format!(", at {address}")).unwrap_or_default();
     writeln!(out, "  {}  {}{reached}", style.strong(&subject.url), subject.protocol)?;
-    let mut facts = vec![document.started.clone()];
+    let mut facts = vec![document.time.started.clone()];
     facts.extend(document.host.name.as_ref().map(|name| format!("on {name}")));
     facts.extend(document.host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
     facts.extend(document.host.cpus.map(|cpus| plural(cpus, "CPU")));
     facts.push(format!("parallax {}", document.parallax_version));
-    facts.push(format!("took {}", Nanos(document.elapsed_ns)));
+    facts.push(format!("took {}", Nanos(document.time.elapsed_ns.unwrap_or(0))));
     writeln!(out, "  {}", style.faint(facts.join(", ")))
 }
 
