@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 use clap::ValueHint;
 use export::rows::{self, Form};
 use export::{Facts, Snapshot, hlog, k6, otlp, prometheus};
+use findings::Rebuilt;
 use record::RecordError;
-use report::Rebuilt;
 use units::Nanos;
 
 use crate::exit::Exit;
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let recording = record::read(folder)?;
     say_notes(&recording.document);
-    let rebuilt = report::rebuild(recording);
+    let rebuilt = findings::rebuild(recording);
     let text = converted(&rebuilt, args.to)?;
     match &args.output {
         Some(path) => write(path, &text)?,
