@@ -107,22 +107,7 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
     let ok = OutcomeCount { outcome: "ok".to_owned(), phase: None, blame: None, count: total.counts.ok };
     let run = document();
     let time = Time { elapsed_ns: Some(2_700_000_000), window_ns: Some(2_700_000_000), ..run.time.clone() };
-    let envelope = Envelope {
-        state: State::Finished,
-        verdict: Some(Verdict {
-            word: VerdictWord::Degraded,
-            findings: vec![Finding {
-                check: Check::WorkerCpu,
-                makes: VerdictWord::Degraded,
-                measured: "the busiest worker used 85.0 % of a CPU in the median second".to_owned(),
-                limit: "80 %".to_owned(),
-                advice: "use more workers, or lower the load".to_owned(),
-            }],
-            unchecked: vec![Unchecked { check: Check::Drift, reason: "1 of 8 full seconds".to_owned() }],
-        }),
-        time,
-        ..run.envelope
-    };
+    let envelope = Envelope { state: State::Finished, verdict: Some(verdict()), time, ..run.envelope };
     Document {
         envelope,
         thresholds: vec![
@@ -165,6 +150,20 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
             kept: Some(Kept { requests: "sample=1%".to_owned(), rows: 12, lost: 1 }),
         }),
         ..document()
+    }
+}
+
+fn verdict() -> Verdict {
+    Verdict {
+        word: VerdictWord::Degraded,
+        findings: vec![Finding {
+            check: Check::WorkerCpu,
+            makes: VerdictWord::Degraded,
+            measured: "the busiest worker used 85.0 % of a CPU in the median second".to_owned(),
+            limit: "80 %".to_owned(),
+            advice: "use more workers, or lower the load".to_owned(),
+        }],
+        unchecked: vec![Unchecked { check: Check::Drift, reason: "1 of 8 full seconds".to_owned() }],
     }
 }
 
