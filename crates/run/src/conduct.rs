@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
 use findings::{Condition, Figures, RunFacts};
 use record::document::{
-    ArrivalStamps, Document, EffectiveOption, Host, JourneyFacts, Kind, Load as LoadFacts, LoadChange,
-    LoadOrder, Model, OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
+    ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts, LoadChange,
+    LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
 };
 use record::{Event, Evidence, FolderWriter, Interval, Outcome, RecordError, Second, audit};
 use units::Nanos;
@@ -153,15 +153,15 @@ pub fn opening_document(
     environment: &Environment<'_>,
 ) -> Document {
     let plan = &prepared.plan;
+    let command = secrets::without(environment.command.iter().cloned());
     Document {
-        schema_version: SCHEMA_VERSION,
-        kind: Kind::Drive,
-        state: State::Running,
-        verdict: None,
+        envelope: Envelope {
+            command,
+            options,
+            host: host_facts(),
+            ..Envelope::new(RecordKind::Drive, env!("CARGO_PKG_VERSION"))
+        },
         thresholds: Vec::new(),
-        parallax_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: secrets::without(environment.command.iter().cloned()),
-        options,
         subject: Subject {
             url: prepared.url.clone(),
             protocol: "http".to_owned(),
@@ -184,14 +184,12 @@ pub fn opening_document(
             request_limit: plan.request_limit,
             changes: Vec::new(),
         },
-        time: Time { started: String::new(), started_monotonic_ns: 0, elapsed_ns: None, window_ns: None },
         stamps: Stamps {
             arrival: ArrivalStamps::Kernel,
             reason: None,
             pairing_error_ns: None,
             wall_clock_steps: 0,
         },
-        host: host_facts(),
         results: None,
     }
 }
@@ -464,9 +462,10 @@ impl Keeper<'_> {
 
     fn note_end(&mut self, finished: Option<&Finished>) {
         let elapsed = finished.map_or(self.measured, |finished| finished.elapsed);
+        let window = window(&self.prepared.plan, self.controls, self.document.state, elapsed);
         let time = &mut self.document.time;
         time.elapsed_ns = Some(elapsed.0);
-        time.window_ns = Some(window(&self.prepared.plan, self.controls, self.document.state, elapsed).0);
+        time.window_ns = Some(window.0);
         if let Some(spoken) = self.prepared.protocol.spoken() {
             self.document.subject.protocol = spoken;
         }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, ensure};
 use engine::Controls;
-use record::document::{Document, OptionSource, SCHEMA_VERSION, State};
+use record::document::{Document, Envelope, OptionSource, RecordKind, State, Time};
 use record::search::{Demanded, ProbeResult, Says, SearchDocument, write_search};
 use stats::search::{Length, Probed, Search, Step};
 use units::Nanos;
@@ -122,17 +122,16 @@ fn opening(
         condition: condition.to_string(),
         implied: *implied,
     };
-    SearchDocument {
-        schema_version: SCHEMA_VERSION,
-        state: State::Running,
-        answer: None,
-        parallax_version: run.parallax_version,
-        command: run.command,
-        options: run.options,
-        subject: run.subject,
-        host: run.host,
+    let time = Time {
         started: timestamp(clock::wall()).to_string(),
-        elapsed_ns: 0,
+        started_monotonic_ns: clock::now().0,
+        elapsed_ns: Some(0),
+        window_ns: None,
+    };
+    SearchDocument {
+        envelope: Envelope { kind: RecordKind::Search, time, ..run.envelope },
+        answer: None,
+        subject: run.subject,
         objective: plan.objective.conditions.iter().map(demanded).collect(),
         tolerance: plan.aim.tolerance,
         probes_allowed: plan.aim.probes as u64,
@@ -251,7 +250,7 @@ impl Running<'_> {
     /// Puts what is known into the folder.
     fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
         self.document.state = state;
-        self.document.elapsed_ns = clock::now().saturating_sub(self.begun).0;
+        self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);
         let answer = answer::answer(search, &self.document.probes, self.plan.aim.probes);
         self.document.answer = Some(answer);
         write_search(&self.folder, &self.document)?;
