@@ -87,7 +87,7 @@ fn columns<W: Write + Send>(
     required::<_, ByteArrayType, _>(group, rows, |row| text(row.outcome().name()))?;
     optional::<_, ByteArrayType, _>(group, rows, |row| Some(text(row.failure?.phase.name())))?;
     optional::<_, ByteArrayType, _>(group, rows, |row| Some(text(row.failure?.blame.name())))?;
-    optional::<_, Int32Type, _>(group, rows, |row| row.code.map(i32::from))?;
+    optional::<_, Int32Type, _>(group, rows, |row| Some(i32::from(row.code?.as_status()?)))?;
     required::<_, Int64Type, _>(group, rows, |row| row.timeline.due_at().0.wrapping_sub(zero).cast_signed())?;
     required::<_, Int64Type, _>(group, rows, |row| row.age().0.cast_signed())?;
     optional::<_, Int64Type, _>(group, rows, |row| {
@@ -98,7 +98,10 @@ fn columns<W: Write + Send>(
             row.phase(phase).map(|length| length.0.cast_signed())
         })?;
     }
-    Ok(())
+    optional::<_, ByteArrayType, _>(group, rows, |row| {
+        let code = row.code.filter(|code| code.as_status().is_none())?;
+        Some(ByteArray::from(code.as_str()))
+    })
 }
 
 fn target(targets: &[ByteArray], kind: u16) -> ByteArray {
@@ -123,6 +126,7 @@ fn schema() -> String {
             required int64 response_ns;
             optional int64 service_ns;
             {phases}
+            optional binary code_text (STRING);
         }}"
     )
 }
@@ -162,7 +166,7 @@ pub(crate) mod tests {
             timeline,
             ended,
             failure: None,
-            code: Some(200),
+            code: Some(units::Code::status(200)),
         }
     }
 

@@ -58,7 +58,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     let document = escaped(read_document(path)?);
     let (seconds, mut total) = read_series(&path.join(SERIES))?;
     let mut decoder = Decoder::new(DIGITS);
-    for series in Series::of(total.kinds().len()) {
+    for series in Series::of(&total) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
     }
@@ -91,7 +91,7 @@ pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, In
         total.merge(&one);
     }
     let mut decoder = Decoder::new(DIGITS);
-    for series in Series::of(total.kinds().len()) {
+    for series in Series::of(&total) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
     }

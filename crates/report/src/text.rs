@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use record::document::{
-    CodeCount, Document, EffectiveOption, Load, LoadChange, LoadOrder, Model, OptionSource, Results, State,
-    ThinkFacts, Threshold, ThresholdResult, Unchecked, Verdict, VerdictWord,
+    Document, EffectiveOption, Load, LoadChange, LoadOrder, Model, OptionSource, Results, State, ThinkFacts,
+    Threshold, ThresholdResult, Unchecked, Verdict, VerdictWord,
 };
 use record::{Second, escape_text, escaped};
 use units::{Bytes, Nanos};
@@ -339,11 +339,14 @@ fn outcomes(results: &Results, out: &mut dyn Write, style: Style) -> io::Result<
             writeln!(out, "{}", wrap(&format!("  why {}: ", row.outcome), &text, style.width))?;
         }
     }
-    if results.codes.is_empty() {
+    let counted = |code: &dyn std::fmt::Display, n: u64| format!("{code} {} {}", style.times(), count(n));
+    let statuses = results.codes.iter().map(|row| counted(&row.code, row.count));
+    let texts = results.text_codes.iter().map(|row| counted(&row.code, row.count));
+    let others = (results.other_codes > 0).then(|| counted(&"others", results.other_codes));
+    let codes: Vec<_> = statuses.chain(texts).chain(others).collect();
+    if codes.is_empty() {
         return Ok(());
     }
-    let of_one = |code: &CodeCount| format!("{} {} {}", code.code, style.times(), count(code.count));
-    let codes: Vec<_> = results.codes.iter().map(of_one).collect();
     writeln!(out, "{}", wrap("  codes     ", &codes.join(", "), style.width))
 }
 
