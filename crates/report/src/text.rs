@@ -113,16 +113,13 @@ fn findings_lines(verdict: &Verdict, so_far: &str, out: &mut dyn Write, style: S
     Ok(())
 }
 
-/// Who was never calibrated is most people: the record says it, and the first line of a report has no room.
-const UNTOLD: [&str; 1] = ["ceiling"];
-
 /// The checks that were not made.
 fn not_made(verdict: &Verdict) -> Vec<&Unchecked> {
-    verdict.unchecked.iter().filter(|one| !UNTOLD.contains(&one.check.as_str())).collect()
+    verdict.unchecked.iter().filter(|one| !one.check.is_opt_in()).collect()
 }
 
 fn names(unchecked: &[&Unchecked]) -> String {
-    unchecked.iter().map(|one| one.check.as_str()).collect::<Vec<_>>().join(", ")
+    unchecked.iter().map(|one| one.check.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// `run_queue (this kernel keeps no account of it), drift, independence (7 of 8 full seconds)`.

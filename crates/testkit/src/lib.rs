@@ -16,6 +16,7 @@ mod server;
 mod sim;
 pub mod terminal;
 mod transactions;
+pub mod trials;
 pub mod wait;
 
 pub use formats::{check_format, formats, is_update};

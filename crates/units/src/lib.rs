@@ -1,4 +1,4 @@
-//! Values that know their unit, with one way to parse and one way to print each.
+//! Values that know their unit, with one way to parse and one way to print each, and enums that know their names.
 //!
 //! Nothing here reads a clock, a file or the environment. Every other crate may use these types;
 //! this crate uses none of theirs.

@@ -134,7 +134,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     /// The same, where the protocol says why.
-    pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<Reason>) {
+    pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&Reason>) {
         let now = self.reactor.now();
         self.lose_lease(slot, failure.outcome);
         let moving = self.take_moving(slot);
@@ -147,7 +147,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             let failure = if index == 0 { failure } else { behind(failure, phase, exchange.began) };
             let request = exchange.ended(self.number(slot), now);
             self.record_failure(failure, request);
-            if let Some(reason) = reason.as_ref().filter(|_| index == 0 || failure.outcome == of_oldest) {
+            if let Some(reason) = reason.filter(|_| index == 0 || failure.outcome == of_oldest) {
                 self.recorder.current.add_reasons(failure.outcome, reason.clone(), 1);
             }
         }

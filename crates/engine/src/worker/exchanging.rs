@@ -206,7 +206,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn answered_unasked(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
         let failure = Failure::new(Outcome::ProtocolError, phase);
-        self.fail_connection_by(slot, failure, Some(DecodeError::Unsolicited.what().into()));
+        self.fail_connection_by(slot, failure, Some(&DecodeError::Unsolicited.what().into()));
     }
 
     fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
@@ -221,7 +221,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             _ => Failure::new(Outcome::ProtocolError, Phase::Receive),
         };
         let reason = self.reason(slot, error.what());
-        self.fail_connection_by(slot, failure, Some(reason));
+        self.fail_connection_by(slot, failure, Some(&reason));
     }
 
     /// Why a connection failed: `what`, with the server's own words where it gave any.
@@ -345,7 +345,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let connection = &mut self.connections[slot.0 as usize];
         if let State::Opening { phase, .. } = connection.state {
             let reason = self.reason(slot, "the server closed the connection");
-            return self.fail_connection_by(slot, opening_failure(phase), Some(reason));
+            return self.fail_connection_by(slot, opening_failure(phase), Some(&reason));
         }
         match connection.session.handle_close() {
             CloseEvent::Idle if connection.exchanges.is_empty() => {
@@ -364,7 +364,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let words = connection.session.server_message();
                 let reason =
                     words.map(|words| record::server_reason("the server ended the connection", words));
-                self.fail_connection_by(slot, failure, reason);
+                self.fail_connection_by(slot, failure, reason.as_ref());
             }
             CloseEvent::Incomplete => {
                 self.fail_connection(slot, Failure::new(Outcome::IncompleteResponse, Phase::Receive));
@@ -379,7 +379,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             let reset = errno.is_some_and(|errno| Errno::from_raw_os_error(errno) == Errno::CONNRESET);
             let reason = if reset { "the server reset the connection" } else { "the connection broke" };
             let reason = self.reason(slot, reason);
-            return self.fail_connection_by(slot, opening_failure(phase), Some(reason));
+            return self.fail_connection_by(slot, opening_failure(phase), Some(&reason));
         }
         if connection.exchanges.is_empty() {
             self.recorder.current.counts.idle_closes += 1;
