@@ -8,7 +8,6 @@ use crate::interval::Interval;
 
 /// How many responses carried one three-digit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CodeCount {
     pub code: u16,
     pub count: u64,
@@ -16,7 +15,6 @@ pub struct CodeCount {
 
 /// How many responses carried one code that is no three-digit status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TextCodeCount {
     /// 1 to 15 printable ASCII characters: `40001/1213`, `WRONGTYPE`.
     pub code: String,
