@@ -12,7 +12,7 @@ use record::import::{Import, read_import, write_import};
 
 use crate::drive::new_folder;
 use crate::exit::Exit;
-use crate::{printed, terminal};
+use crate::{printed, report_verb, terminal};
 
 /// Keep the output of another load generator as a record, with what that output cannot know.
 ///
@@ -97,7 +97,9 @@ pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) 
     if !fail_if.is_empty() {
         import.thresholds = findings::import_thresholds(fail_if, &import.results);
     }
-    print(&import, folder, json, no_color)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    report_verb::print(&findings::import_view(&import, folder), json, &mut out, style)?;
     Ok(Exit::of_import(&import))
 }
 
