@@ -12,7 +12,7 @@ use report::Style;
 
 use crate::exit::Exit;
 use crate::under_way::is_under_way;
-use crate::{import_verb, observation_report, printed, profile_verb, say, terminal};
+use crate::{import_verb, observation_report, printed, profile_verb, say, say_notes, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -95,6 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let style = terminal::style(&out, args.no_color);
     let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
     print(&findings::run_view(&run), args.json, &mut out, style)?;
+    say_notes(&document);
     if let Some(first) = differences.first() {
         say(format_args!(
             "run.json says otherwise than its histograms in {} places, first at {first}; \
@@ -116,6 +117,7 @@ fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     print(&findings::search_view(&document, Some(folder)), args.json, &mut out, style)?;
+    say_notes(&document);
     Ok(Exit::of_search(&document))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use export::requests::Row;
 use findings::view::Value;
-use record::document::SCHEMA_VERSION;
+use record::document::{SCHEMA_VERSION, SchemaVersion};
 use record::observation::ObservationBody;
 use record::observation::watch::WatchLine;
 use record::{LATE, Phase};
@@ -29,7 +29,7 @@ use crate::seconds::{SecondOf, ServerSums, in_period, seconds};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Explanation {
-    pub schema_version: u32,
+    pub schema_version: SchemaVersion,
     pub client: String,
     pub servers: Vec<String>,
     /// Why the figures may not be what they seem; a line each.

@@ -17,7 +17,7 @@ use units::Nanos;
 
 use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::{observing, printed, report_verb, terminal};
+use crate::{observing, printed, report_verb, say_notes, terminal};
 
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
 ///
@@ -108,6 +108,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
     report_verb::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
+    say_notes(&observed.document);
     let stopped = observed.document.state == State::Interrupted;
     Ok(if stopped { Exit::Interrupted } else { Exit::Done })
 }
