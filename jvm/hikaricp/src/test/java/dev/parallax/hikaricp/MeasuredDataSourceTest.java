@@ -66,7 +66,7 @@ class MeasuredDataSourceTest {
     void aCatalogShowsWhatIsMeasuredUnderTheConventionsNames() throws Exception {
         Catalog catalog = new Catalog();
         try (MeasuredDataSource pool = new MeasuredDataSource(config(2))) {
-            Registration shown = pool.metrics().showIn(catalog, pool.getPoolName());
+            Registration shown = pool.metrics().bindTo(catalog, pool.getPoolName());
             try (Connection lent = pool.getConnection()) {
                 lent.getMetaData();
                 assertEquals(1, value(catalog, "db.client.connection.count", "used"));

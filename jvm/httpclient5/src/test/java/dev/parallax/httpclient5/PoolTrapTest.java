@@ -81,7 +81,7 @@ class PoolTrapTest {
     @Execution(ExecutionMode.CONCURRENT)
     void aCatalogShowsServersToCome() throws Exception {
         Catalog catalog = new Catalog();
-        Registration shown = metrics.showIn(catalog, Map.of("client", "orders"));
+        Registration shown = metrics.bindTo(catalog, Map.of("client", "orders"));
         try (Upstream upstream = new Upstream();
                 PoolingHttpClientConnectionManager manager = poolOfTwo();
                 CloseableHttpClient client =
@@ -114,7 +114,7 @@ class PoolTrapTest {
         shown.close();
         assertTrue(catalog.read().isEmpty());
         catalog.counter(Description.of("http.client.request.duration", ""));
-        assertThrows(IllegalArgumentException.class, () -> metrics.showIn(catalog, Map.of()));
+        assertThrows(IllegalArgumentException.class, () -> metrics.bindTo(catalog, Map.of()));
     }
 
     @Test

@@ -36,7 +36,7 @@ class OlderTest {
 
     /** If this fails, the least versions are not those that are told. */
     @Test
-    void theLeastVersionsAreMeasured() throws Exception {
+    void theMinimumVersionsAreMeasured() throws Exception {
         Path record = folder.resolve("record");
         try (Upstream upstream = new Upstream(0)) {
             AgentJvm.Ended ended = new AgentJvm(folder)

@@ -49,9 +49,9 @@ public final class HikariHook implements Hook {
         }
         return switch (point) {
             case HIKARI_TRACKER -> probe.tracker((MetricsTrackerFactory) argument);
-            case HIKARI_BORROW -> probe.borrows(((HikariPool) self).config.isAllowPoolSuspension());
-            case HIKARI_TEST -> probe.tests((Connection) argument);
-            case HIKARI_CREATE -> probe.creates();
+            case HIKARI_BORROW -> probe.startBorrow(((HikariPool) self).config.isAllowPoolSuspension());
+            case HIKARI_TEST -> probe.startTest((Connection) argument);
+            case HIKARI_CREATE -> probe.startCreate();
             case HIKARI_LEND -> lends(probe, (Object[]) argument);
             case HIKARI_RETURN, HIKARI_BREAK -> used(probe, point, (Object[]) argument);
             default -> throw new IllegalArgumentException(point + " is not here");
@@ -60,7 +60,7 @@ public final class HikariHook implements Hook {
 
     private PoolProbe.Step lends(PoolProbe probe, Object[] entryAndLentNs) {
         if ((Long) entryAndLentNs[1] == 0) {
-            lent.put(entryAndLentNs[0], probe.lends());
+            lent.put(entryAndLentNs[0], probe.markLent());
         }
         return null;
     }
@@ -72,12 +72,12 @@ public final class HikariHook implements Hook {
         Long stampedNs = lent.take(entry);
         Long lentNs = stampedNs == null ? (Long) entryAndLentNs[1] : stampedNs;
         // One that nobody stamped was lent before we came.
-        return isFirst && lentNs != 0 ? probe.used(lentNs) : null;
+        return isFirst && lentNs != 0 ? probe.recordUse(lentNs) : null;
     }
 
     @Override
     public Object left(Point point, Object begun, Object returned, Throwable thrown) {
-        ((PoolProbe.Step) begun).ends(thrown);
+        ((PoolProbe.Step) begun).end(thrown);
         return null;
     }
 

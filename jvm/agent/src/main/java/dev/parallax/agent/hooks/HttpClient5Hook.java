@@ -58,7 +58,7 @@ public final class HttpClient5Hook implements Hook {
             reader.durations(Series.HTTP_WAIT, at, server.waits().total());
             reader.durations(Series.HTTP_CREATE, at, server.connects().total());
             reader.durations(Series.HTTP_TLS, at, server.handshakes().total());
-            reader.durations(Series.HTTP_HEAD, at, server.heads().total());
+            reader.durations(Series.HTTP_HEAD, at, server.responseHeads().total());
             reader.durations(Series.HTTP_REQUEST, at, sum(server.requests()));
             reader.durations(Series.HTTP_FAILED, at, sum(server.failures()));
             reader.durations(Series.HTTP_CALL, at, sum(server.calls()));

@@ -20,317 +20,317 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.Executor;
 
-/** All of JDBC 4.3's connection, passed on. */
-abstract class PassingConnection implements Connection {
-    final Connection to;
+/** Passes every method of JDBC 4.3's connection on to another connection. */
+abstract class DelegatingConnection implements Connection {
+    final Connection delegate;
 
-    PassingConnection(Connection to) {
-        this.to = to;
+    DelegatingConnection(Connection delegate) {
+        this.delegate = delegate;
     }
 
     @Override
     public Statement createStatement() throws SQLException {
-        return to.createStatement();
+        return delegate.createStatement();
     }
 
     @Override
     public PreparedStatement prepareStatement(String a) throws SQLException {
-        return to.prepareStatement(a);
+        return delegate.prepareStatement(a);
     }
 
     @Override
     public CallableStatement prepareCall(String a) throws SQLException {
-        return to.prepareCall(a);
+        return delegate.prepareCall(a);
     }
 
     @Override
     public String nativeSQL(String a) throws SQLException {
-        return to.nativeSQL(a);
+        return delegate.nativeSQL(a);
     }
 
     @Override
     public void setAutoCommit(boolean a) throws SQLException {
-        to.setAutoCommit(a);
+        delegate.setAutoCommit(a);
     }
 
     @Override
     public boolean getAutoCommit() throws SQLException {
-        return to.getAutoCommit();
+        return delegate.getAutoCommit();
     }
 
     @Override
     public void commit() throws SQLException {
-        to.commit();
+        delegate.commit();
     }
 
     @Override
     public void rollback() throws SQLException {
-        to.rollback();
+        delegate.rollback();
     }
 
     @Override
     public void close() throws SQLException {
-        to.close();
+        delegate.close();
     }
 
     @Override
     public boolean isClosed() throws SQLException {
-        return to.isClosed();
+        return delegate.isClosed();
     }
 
     @Override
     public DatabaseMetaData getMetaData() throws SQLException {
-        return to.getMetaData();
+        return delegate.getMetaData();
     }
 
     @Override
     public void setReadOnly(boolean a) throws SQLException {
-        to.setReadOnly(a);
+        delegate.setReadOnly(a);
     }
 
     @Override
     public boolean isReadOnly() throws SQLException {
-        return to.isReadOnly();
+        return delegate.isReadOnly();
     }
 
     @Override
     public void setCatalog(String a) throws SQLException {
-        to.setCatalog(a);
+        delegate.setCatalog(a);
     }
 
     @Override
     public String getCatalog() throws SQLException {
-        return to.getCatalog();
+        return delegate.getCatalog();
     }
 
     @Override
     public void setTransactionIsolation(int a) throws SQLException {
-        to.setTransactionIsolation(a);
+        delegate.setTransactionIsolation(a);
     }
 
     @Override
     public int getTransactionIsolation() throws SQLException {
-        return to.getTransactionIsolation();
+        return delegate.getTransactionIsolation();
     }
 
     @Override
     public SQLWarning getWarnings() throws SQLException {
-        return to.getWarnings();
+        return delegate.getWarnings();
     }
 
     @Override
     public void clearWarnings() throws SQLException {
-        to.clearWarnings();
+        delegate.clearWarnings();
     }
 
     @Override
     public Statement createStatement(int a, int b) throws SQLException {
-        return to.createStatement(a, b);
+        return delegate.createStatement(a, b);
     }
 
     @Override
     public PreparedStatement prepareStatement(String a, int b, int c) throws SQLException {
-        return to.prepareStatement(a, b, c);
+        return delegate.prepareStatement(a, b, c);
     }
 
     @Override
     public CallableStatement prepareCall(String a, int b, int c) throws SQLException {
-        return to.prepareCall(a, b, c);
+        return delegate.prepareCall(a, b, c);
     }
 
     @Override
     public Map<String, Class<?>> getTypeMap() throws SQLException {
-        return to.getTypeMap();
+        return delegate.getTypeMap();
     }
 
     @Override
     public void setTypeMap(Map<String, Class<?>> a) throws SQLException {
-        to.setTypeMap(a);
+        delegate.setTypeMap(a);
     }
 
     @Override
     public void setHoldability(int a) throws SQLException {
-        to.setHoldability(a);
+        delegate.setHoldability(a);
     }
 
     @Override
     public int getHoldability() throws SQLException {
-        return to.getHoldability();
+        return delegate.getHoldability();
     }
 
     @Override
     public Savepoint setSavepoint() throws SQLException {
-        return to.setSavepoint();
+        return delegate.setSavepoint();
     }
 
     @Override
     public Savepoint setSavepoint(String a) throws SQLException {
-        return to.setSavepoint(a);
+        return delegate.setSavepoint(a);
     }
 
     @Override
     public void rollback(Savepoint a) throws SQLException {
-        to.rollback(a);
+        delegate.rollback(a);
     }
 
     @Override
     public void releaseSavepoint(Savepoint a) throws SQLException {
-        to.releaseSavepoint(a);
+        delegate.releaseSavepoint(a);
     }
 
     @Override
     public Statement createStatement(int a, int b, int c) throws SQLException {
-        return to.createStatement(a, b, c);
+        return delegate.createStatement(a, b, c);
     }
 
     @Override
     public PreparedStatement prepareStatement(String a, int b, int c, int d) throws SQLException {
-        return to.prepareStatement(a, b, c, d);
+        return delegate.prepareStatement(a, b, c, d);
     }
 
     @Override
     public CallableStatement prepareCall(String a, int b, int c, int d) throws SQLException {
-        return to.prepareCall(a, b, c, d);
+        return delegate.prepareCall(a, b, c, d);
     }
 
     @Override
     public PreparedStatement prepareStatement(String a, int b) throws SQLException {
-        return to.prepareStatement(a, b);
+        return delegate.prepareStatement(a, b);
     }
 
     @Override
     public PreparedStatement prepareStatement(String a, int[] b) throws SQLException {
-        return to.prepareStatement(a, b);
+        return delegate.prepareStatement(a, b);
     }
 
     @Override
     public PreparedStatement prepareStatement(String a, String[] b) throws SQLException {
-        return to.prepareStatement(a, b);
+        return delegate.prepareStatement(a, b);
     }
 
     @Override
     public Clob createClob() throws SQLException {
-        return to.createClob();
+        return delegate.createClob();
     }
 
     @Override
     public Blob createBlob() throws SQLException {
-        return to.createBlob();
+        return delegate.createBlob();
     }
 
     @Override
     public NClob createNClob() throws SQLException {
-        return to.createNClob();
+        return delegate.createNClob();
     }
 
     @Override
     public SQLXML createSQLXML() throws SQLException {
-        return to.createSQLXML();
+        return delegate.createSQLXML();
     }
 
     @Override
     public boolean isValid(int a) throws SQLException {
-        return to.isValid(a);
+        return delegate.isValid(a);
     }
 
     @Override
     public void setClientInfo(String a, String b) throws SQLClientInfoException {
-        to.setClientInfo(a, b);
+        delegate.setClientInfo(a, b);
     }
 
     @Override
     public void setClientInfo(Properties a) throws SQLClientInfoException {
-        to.setClientInfo(a);
+        delegate.setClientInfo(a);
     }
 
     @Override
     public String getClientInfo(String a) throws SQLException {
-        return to.getClientInfo(a);
+        return delegate.getClientInfo(a);
     }
 
     @Override
     public Properties getClientInfo() throws SQLException {
-        return to.getClientInfo();
+        return delegate.getClientInfo();
     }
 
     @Override
     public Array createArrayOf(String a, Object[] b) throws SQLException {
-        return to.createArrayOf(a, b);
+        return delegate.createArrayOf(a, b);
     }
 
     @Override
     public Struct createStruct(String a, Object[] b) throws SQLException {
-        return to.createStruct(a, b);
+        return delegate.createStruct(a, b);
     }
 
     @Override
     public void setSchema(String a) throws SQLException {
-        to.setSchema(a);
+        delegate.setSchema(a);
     }
 
     @Override
     public String getSchema() throws SQLException {
-        return to.getSchema();
+        return delegate.getSchema();
     }
 
     @Override
     public void abort(Executor a) throws SQLException {
-        to.abort(a);
+        delegate.abort(a);
     }
 
     @Override
     public void setNetworkTimeout(Executor a, int b) throws SQLException {
-        to.setNetworkTimeout(a, b);
+        delegate.setNetworkTimeout(a, b);
     }
 
     @Override
     public int getNetworkTimeout() throws SQLException {
-        return to.getNetworkTimeout();
+        return delegate.getNetworkTimeout();
     }
 
     @Override
     public void beginRequest() throws SQLException {
-        to.beginRequest();
+        delegate.beginRequest();
     }
 
     @Override
     public void endRequest() throws SQLException {
-        to.endRequest();
+        delegate.endRequest();
     }
 
     @Override
     public boolean setShardingKeyIfValid(ShardingKey a, ShardingKey b, int c) throws SQLException {
-        return to.setShardingKeyIfValid(a, b, c);
+        return delegate.setShardingKeyIfValid(a, b, c);
     }
 
     @Override
     public boolean setShardingKeyIfValid(ShardingKey a, int b) throws SQLException {
-        return to.setShardingKeyIfValid(a, b);
+        return delegate.setShardingKeyIfValid(a, b);
     }
 
     @Override
     public void setShardingKey(ShardingKey a, ShardingKey b) throws SQLException {
-        to.setShardingKey(a, b);
+        delegate.setShardingKey(a, b);
     }
 
     @Override
     public void setShardingKey(ShardingKey a) throws SQLException {
-        to.setShardingKey(a);
+        delegate.setShardingKey(a);
     }
 
     @Override
     public <T> T unwrap(Class<T> a) throws SQLException {
-        return a.isInstance(this) ? a.cast(this) : a.isInstance(to) ? a.cast(to) : to.unwrap(a);
+        return a.isInstance(this) ? a.cast(this) : a.isInstance(delegate) ? a.cast(delegate) : delegate.unwrap(a);
     }
 
     @Override
     public boolean isWrapperFor(Class<?> a) throws SQLException {
-        return a.isInstance(this) || a.isInstance(to) || to.isWrapperFor(a);
+        return a.isInstance(this) || a.isInstance(delegate) || delegate.isWrapperFor(a);
     }
 
-    /** Logs, and people who read them, know a connection by it. */
+    /** Delegated too, since logs identify a connection by it. */
     @Override
     public String toString() {
-        return to.toString();
+        return delegate.toString();
     }
 }
