@@ -3,7 +3,7 @@ package dev.parallax.hikaricp;
 import com.zaxxer.hikari.HikariPoolMXBean;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.recorder.Recorder;
 import dev.parallax.recorder.Registration;
 import java.sql.SQLTransientConnectionException;
@@ -28,7 +28,7 @@ public final class PoolMetrics {
     private final Recorder tests = new Recorder();
     private final Recorder suspensions = new Recorder();
     private final Recorder timeouts = new Recorder();
-    private final Labelled failures = new Labelled(FAILURES_MAX, "error.type");
+    private final LabelledRecorder failures = new LabelledRecorder(FAILURES_MAX, "error.type");
     private final Recorder uses = new Recorder();
     private final Recorder creations = new Recorder();
     private final Recorder failedCreations = new Recorder();
@@ -87,7 +87,7 @@ public final class PoolMetrics {
      *
      * @return the time waited, by {@code error.type}
      */
-    public Labelled failures() {
+    public LabelledRecorder failures() {
         return failures;
     }
 
@@ -201,7 +201,7 @@ public final class PoolMetrics {
             shown.add(catalog.counter(
                     description("unseen_uses", "{connection}", "Connections returned without being measured."),
                     PoolMetrics.this::unseenUses));
-            shown.add(catalog.upDown(
+            shown.add(catalog.upDownCounter(
                     description("pending_requests", "{request}", "Borrowers that wait for a connection."),
                     PoolMetrics.this::pending));
             count("used", HikariPoolMXBean::getActiveConnections);
@@ -223,7 +223,7 @@ public final class PoolMetrics {
         }
 
         private void count(String state, ToIntFunction<HikariPoolMXBean> connections) {
-            shown.add(catalog.upDown(
+            shown.add(catalog.upDownCounter(
                     description("count", "{connection}", "Connections in the pool.")
                             .with("db.client.connection.state", state),
                     () -> pool().map(bean -> (double) connections.applyAsInt(bean)).orElse(Double.NaN)));

@@ -71,11 +71,11 @@ class MeasuredDataSourceTest {
                 lent.getMetaData();
                 assertEquals(1, value(catalog, "db.client.connection.count", "used"));
             }
-            Family.Spread waits = (Family.Spread) point(catalog, "db.client.connection.wait_time", "");
+            Family.Histogram waits = (Family.Histogram) point(catalog, "db.client.connection.wait_time", "");
             assertEquals(pool.getPoolName(), waits.labels().get("db.client.connection.pool.name"));
             assertEquals(1, waits.distribution().count());
             assertEquals(pool.metrics().waits().total().sum(), waits.distribution().sum());
-            Family.Spread uses = (Family.Spread) point(catalog, "db.client.connection.use_time", "");
+            Family.Histogram uses = (Family.Histogram) point(catalog, "db.client.connection.use_time", "");
             assertEquals(1, uses.distribution().count());
             assertEquals(0, value(catalog, "db.client.connection.count", "used"));
             assertTrue(value(catalog, "db.client.connection.count", "idle") >= 1);

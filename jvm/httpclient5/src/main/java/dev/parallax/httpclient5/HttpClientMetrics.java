@@ -239,8 +239,8 @@ public final class HttpClientMetrics {
             Description open = Description.of("http.client.open_connections", "{connection}", "Connections in the pool.");
             Description idle = open.with("http.connection.state", "idle").with(labels);
             Description max = Description.of("http.client.connection.max", "{connection}", "Maximum number of connections in the pool.");
-            shown.add(catalog.upDown(idle, () -> sum(PoolStats::getAvailable)));
-            shown.add(catalog.upDown(max.with(labels), () -> sum(PoolStats::getMax)));
+            shown.add(catalog.upDownCounter(idle, () -> sum(PoolStats::getAvailable)));
+            shown.add(catalog.upDownCounter(max.with(labels), () -> sum(PoolStats::getMax)));
         }
 
         @Override

@@ -2,7 +2,7 @@ package dev.parallax.httpclient5;
 
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.recorder.Recorder;
 import dev.parallax.recorder.Registration;
 import java.util.LinkedHashMap;
@@ -34,9 +34,9 @@ public final class ServerMetrics {
     private final Recorder connects = new Recorder();
     private final Recorder handshakes = new Recorder();
     private final Recorder heads = new Recorder();
-    private final Labelled requests = new Labelled(ROWS_MAX, "http.request.method", "http.response.status_code");
-    private final Labelled failures = new Labelled(ROWS_MAX, "parallax.phase", "error.type");
-    private final Labelled calls = new Labelled(ROWS_MAX, "http.request.resend_count");
+    private final LabelledRecorder requests = new LabelledRecorder(ROWS_MAX, "http.request.method", "http.response.status_code");
+    private final LabelledRecorder failures = new LabelledRecorder(ROWS_MAX, "parallax.phase", "error.type");
+    private final LabelledRecorder calls = new LabelledRecorder(ROWS_MAX, "http.request.resend_count");
     private final Recorder failedCalls = new Recorder();
     private final LongAdder pending = new LongAdder();
     private final LongAdder active = new LongAdder();
@@ -109,7 +109,7 @@ public final class ServerMetrics {
      *
      * @return by method and status, time of the attempts whose response was complete
      */
-    public Labelled requests() {
+    public LabelledRecorder requests() {
         return requests;
     }
 
@@ -118,7 +118,7 @@ public final class ServerMetrics {
      *
      * @return by phase and {@code error.type}
      */
-    public Labelled failures() {
+    public LabelledRecorder failures() {
         return failures;
     }
 
@@ -128,7 +128,7 @@ public final class ServerMetrics {
      *
      * @return by number of retries, redirects and repeated requests after the first attempt
      */
-    public Labelled calls() {
+    public LabelledRecorder calls() {
         return calls;
     }
 
@@ -193,11 +193,11 @@ public final class ServerMetrics {
         shown.add(catalog.durations(
                 Description.of(prefix + "call.failed", "Calls without a complete response.").with(bound),
                 failedCalls));
-        shown.add(catalog.upDown(
+        shown.add(catalog.upDownCounter(
                 Description.of(prefix + "connection.pending_requests", "{request}", "Requests that wait for a connection.")
                         .with(bound),
                 pending::sum));
-        shown.add(catalog.upDown(
+        shown.add(catalog.upDownCounter(
                 Description.of(prefix + "open_connections", "{connection}", "Connections in the pool.")
                         .with("http.connection.state", "active")
                         .with(bound),

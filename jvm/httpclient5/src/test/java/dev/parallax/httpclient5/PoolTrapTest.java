@@ -99,10 +99,10 @@ class PoolTrapTest {
                     all.put(family.name() + state, point instanceof Family.Value value ? value.value() : point);
                 }
             }
-            Family.Spread waits = (Family.Spread) all.get("http.client.connection.wait_time");
+            Family.Histogram waits = (Family.Histogram) all.get("http.client.connection.wait_time");
             assertEquals(labels, waits.labels());
             assertEquals(server.waits().total().sumNs(), ((Durations) waits.distribution()).sumNs());
-            Family.Spread requests = (Family.Spread) all.get("http.client.request.duration");
+            Family.Histogram requests = (Family.Histogram) all.get("http.client.request.duration");
             assertEquals("GET", requests.labels().get("http.request.method"));
             assertEquals("200", requests.labels().get("http.response.status_code"));
             assertEquals(3, requests.distribution().count());

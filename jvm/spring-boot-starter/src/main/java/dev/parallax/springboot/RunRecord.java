@@ -160,7 +160,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
         Map<String, Durations> logs = new LinkedHashMap<>();
         for (Family family : catalog.read()) {
             for (Family.Point point : family.points()) {
-                if (point instanceof Family.Spread spread && spread.distribution() instanceof Durations durations) {
+                if (point instanceof Family.Histogram spread && spread.distribution() instanceof Durations durations) {
                     String name = name(family, spread.labels());
                     if (name != null) {
                         logs.put(name, durations);

@@ -22,7 +22,7 @@ public final class Client {
         Domain domain = new Domain(options, type);
         Map<Label, String> on = Exchanges.on(domain, labels);
         times = domain.durations("processing.time", "Processing time, from request start to response end", on);
-        pending = domain.upDown("processing.pending", "Number of elements being processed", on);
+        pending = domain.upDownCounter("processing.pending", "Number of elements being processed", on);
         resets = domain.counter("resets", "Total number of resets", on);
     }
 
@@ -72,7 +72,7 @@ public final class Client {
             Domain in = new Domain(options, domain);
             Map<Label, String> on = Exchanges.on(in, labels);
             waits = in.durations("queue.time", "Time spent in queue before being processed", on);
-            pending = in.upDown("queue.pending", "Number of pending elements in queue", on);
+            pending = in.upDownCounter("queue.pending", "Number of pending elements in queue", on);
         }
 
         /**

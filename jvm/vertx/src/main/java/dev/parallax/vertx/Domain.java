@@ -51,8 +51,8 @@ final class Domain {
         made(what, "", help, labels, described -> options.catalog().counter(described, durations), () -> null);
     }
 
-    UpDownCounter upDown(String what, String help, Map<Label, String> labels) {
-        return made(what, "", help, labels, options.catalog()::upDown, UpDownCounter::new);
+    UpDownCounter upDownCounter(String what, String help, Map<Label, String> labels) {
+        return made(what, "", help, labels, options.catalog()::upDownCounter, UpDownCounter::new);
     }
 
     Recorder durations(String what, String help, Map<Label, String> labels) {

@@ -36,9 +36,9 @@ public final class EventBus {
         List<Label> addressAndSide = domain.on(Label.ADDRESS, Label.SIDE);
         int max = options.rowsMax();
         handlers = new Bound<>(
-                max, NONE, address, all -> domain.upDown("handlers", "Number of event bus handlers in use", all));
+                max, NONE, address, all -> domain.upDownCounter("handlers", "Number of event bus handlers in use", all));
         pending = new Bound<>(
-                max, NONE, addressAndSide, all -> domain.upDown("pending", "Number of messages not processed yet", all));
+                max, NONE, addressAndSide, all -> domain.upDownCounter("pending", "Number of messages not processed yet", all));
         processed = counters("processed", "Number of processed messages", addressAndSide);
         discarded = counters("discarded", "Number of discarded messages", addressAndSide);
         published = counters("published", "Number of messages published (publish / subscribe)", addressAndSide);

@@ -1,6 +1,6 @@
 package dev.parallax.vertx;
 
-import dev.parallax.recorder.Near;
+import dev.parallax.recorder.ThreadHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
@@ -45,11 +45,11 @@ public final class Exchange {
     int lastCode;
 
     /** Those series, as the threads found them that began and ended it. */
-    Near active;
+    ThreadHandle active;
 
-    Near requestBytes;
-    Near time;
-    Near responseBytes;
+    ThreadHandle requestBytes;
+    ThreadHandle time;
+    ThreadHandle responseBytes;
 
     long begunNs;
 

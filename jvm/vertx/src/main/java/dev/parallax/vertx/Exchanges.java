@@ -98,7 +98,7 @@ public final class Exchanges {
         private final AmountRecorder bytes;
 
         Begun(Map<Label, String> bound) {
-            active = domain.upDown(
+            active = domain.upDownCounter(
                     "active.requests",
                     isServer ? "Number of requests being processed" : "Number of requests waiting for a response",
                     bound);
@@ -209,8 +209,8 @@ public final class Exchanges {
             exchange.lastExchanges = this;
             exchange.lastBegun = series;
             exchange.lastEnded = null;
-            exchange.active = series.active.near();
-            exchange.requestBytes = series.bytes.near();
+            exchange.active = series.active.threadHandle();
+            exchange.requestBytes = series.bytes.threadHandle();
         }
         exchange.active.record(1);
         if (!isServer) {
@@ -256,8 +256,8 @@ public final class Exchanges {
             series = ended.get(exchange.values);
             exchange.lastEnded = series;
             exchange.lastCode = code;
-            exchange.time = series.time.near();
-            exchange.responseBytes = series.bytes.near();
+            exchange.time = series.time.threadHandle();
+            exchange.responseBytes = series.bytes.threadHandle();
         }
         exchange.time.record(System.nanoTime() - exchange.begunNs);
         exchange.responseBytes.record(bytes);

@@ -18,15 +18,15 @@ public final class Pool {
 
     private Pool(Domain domain, Map<Label, String> labels, int size) {
         waits = domain.durations("queue.time", "Time spent in queue before being processed", labels);
-        pending = domain.upDown("queue.pending", "Number of pending elements in queue", labels);
+        pending = domain.upDownCounter("queue.pending", "Number of pending elements in queue", labels);
         uses = domain.durations("usage", "Time using a resource", labels);
-        inUse = domain.upDown("in.use", "Number of resources used", labels);
+        inUse = domain.upDownCounter("in.use", "Number of resources used", labels);
         completed = domain.counter("completed", "Number of elements done with the resource", labels);
         domain.gauge(
                 "ratio",
                 "Pool usage ratio, only present if maximum pool size could be determined",
                 labels,
-                () -> size > 0 ? (double) inUse.now() / size : Double.NaN);
+                () -> size > 0 ? (double) inUse.current() / size : Double.NaN);
     }
 
     /** All pools of one application. Two of the same labels are one, of the size of the first. */

@@ -1,7 +1,7 @@
 package dev.parallax.vertx;
 
 import dev.parallax.recorder.Counter;
-import dev.parallax.recorder.Near;
+import dev.parallax.recorder.ThreadHandle;
 import dev.parallax.recorder.UpDownCounter;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +37,7 @@ public final class Sockets {
                 options.rowsMax(),
                 on,
                 remote,
-                bound -> this.domain.upDown("active.ws.connections", "Number of websockets currently opened", bound));
+                bound -> this.domain.upDownCounter("active.ws.connections", "Number of websockets currently opened", bound));
     }
 
     /** The series of connections whose labels are the same. */
@@ -50,7 +50,7 @@ public final class Sockets {
 
         Series(Map<Label, String> bound) {
             remote = bound.get(Label.REMOTE);
-            active = domain.upDown(
+            active = domain.upDownCounter(
                     "active.connections",
                     isServer
                             ? "Number of opened connections to the server"
@@ -73,9 +73,9 @@ public final class Sockets {
         private final Series series;
 
         /** As the thread finds them that first told of bytes: mostly a connection has one. */
-        private Near read;
+        private ThreadHandle read;
 
-        private Near written;
+        private ThreadHandle written;
 
         private Socket(Series series) {
             this.series = series;
@@ -101,9 +101,9 @@ public final class Sockets {
          * @param bytes how many
          */
         public void read(long bytes) {
-            Near near = read;
+            ThreadHandle near = read;
             if (near == null) {
-                near = series.read.near();
+                near = series.read.threadHandle();
                 read = near;
             }
             near.record(bytes);
@@ -115,9 +115,9 @@ public final class Sockets {
          * @param bytes how many
          */
         public void written(long bytes) {
-            Near near = written;
+            ThreadHandle near = written;
             if (near == null) {
-                near = series.written.near();
+                near = series.written.threadHandle();
                 written = near;
             }
             near.record(bytes);

@@ -211,7 +211,7 @@ class ExchangesTest {
     private double total(String name) {
         double total = 0;
         for (Family.Point point : family(name).points()) {
-            total += point instanceof Family.Value value ? value.value() : ((Family.Spread) point).distribution().count();
+            total += point instanceof Family.Value value ? value.value() : ((Family.Histogram) point).distribution().count();
         }
         return total;
     }

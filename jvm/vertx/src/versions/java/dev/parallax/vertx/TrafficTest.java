@@ -244,7 +244,7 @@ class TrafficTest {
                 String series = family.name() + new TreeMap<>(point.labels());
                 if (isCompared(family.name()) && family.kind() == Kind.COUNTER) {
                     counts.add(series + " " + ((Family.Value) point).value());
-                } else if (isCompared(family.name()) && point instanceof Family.Spread spread) {
+                } else if (isCompared(family.name()) && point instanceof Family.Histogram spread) {
                     counts.add(series + " " + (double) spread.distribution().count());
                     if (family.kind() == Kind.AMOUNTS) {
                         counts.add(series + " sum " + spread.distribution().sum());
@@ -288,8 +288,8 @@ class TrafficTest {
                     total += point instanceof Family.Value value
                             ? value.value()
                             : isSum
-                                    ? ((Family.Spread) point).distribution().sum()
-                                    : ((Family.Spread) point).distribution().count();
+                                    ? ((Family.Histogram) point).distribution().sum()
+                                    : ((Family.Histogram) point).distribution().count();
                 }
             }
         }

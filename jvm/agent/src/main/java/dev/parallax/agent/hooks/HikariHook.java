@@ -10,7 +10,7 @@ import dev.parallax.agent.report.Source;
 import dev.parallax.hikaricp.PoolMetrics;
 import dev.parallax.hikaricp.PoolProbe;
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.sql.Connection;
 
 /**
@@ -106,7 +106,7 @@ public final class HikariHook implements Hook {
 
     private static void read(String pool, PoolMetrics metrics, Reader reader) {
         Durations failures = metrics.failures().other().total();
-        for (Labelled.Row row : metrics.failures().rows()) {
+        for (LabelledRecorder.Row row : metrics.failures().rows()) {
             failures = failures.plus(row.recorder().total());
         }
         reader.durations(Series.DB_WAIT, pool, metrics.waits().total());

@@ -7,7 +7,7 @@ import dev.parallax.agent.report.Series;
 import dev.parallax.httpclient5.HttpClientMetrics;
 import dev.parallax.httpclient5.ServerMetrics;
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -68,9 +68,9 @@ public final class HttpClient5Hook implements Hook {
         }
     }
 
-    private static Durations sum(Labelled labelled) {
+    private static Durations sum(LabelledRecorder labelled) {
         Durations sum = labelled.other().total();
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             sum = sum.plus(row.recorder().total());
         }
         return sum;

@@ -4,7 +4,7 @@ import dev.parallax.agent.instrument.Hook;
 import dev.parallax.agent.instrument.Point;
 import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.io.EOFException;
 import java.net.ConnectException;
 import java.net.SocketException;
@@ -31,8 +31,8 @@ public final class JdkHttpHook implements Hook {
 
     private static final int CAUSES_MAX = 16;
 
-    private final Labelled requests = labelled("http.response.status_code");
-    private final Labelled failures = labelled("error.type");
+    private final LabelledRecorder requests = labelled("http.response.status_code");
+    private final LabelledRecorder failures = labelled("error.type");
 
     /** By the bridge. */
     public JdkHttpHook() {}
@@ -40,8 +40,8 @@ public final class JdkHttpHook implements Hook {
     /** Ends once: with the client's answer, or before when its caller lets go of it. */
     private record Sent(HttpRequest request, long begunNs, AtomicBoolean hasEnded) {}
 
-    private static Labelled labelled(String last) {
-        return new Labelled(ROWS_MAX, "server.address", "server.port", "http.request.method", last);
+    private static LabelledRecorder labelled(String last) {
+        return new LabelledRecorder(ROWS_MAX, "server.address", "server.port", "http.request.method", last);
     }
 
     @Override
@@ -81,7 +81,7 @@ public final class JdkHttpHook implements Hook {
     }
 
     private void ends(Sent sent, Object response, Throwable thrown) {
-        Labelled of = thrown == null ? requests : failures;
+        LabelledRecorder of = thrown == null ? requests : failures;
         String last = thrown == null ? Integer.toString(((HttpResponse<?>) response).statusCode()) : type(thrown);
         URI uri = sent.request.uri();
         boolean isTls = "https".equalsIgnoreCase(uri.getScheme());
@@ -133,9 +133,9 @@ public final class JdkHttpHook implements Hook {
         read(Series.JDK_FAILED, failures, reader);
     }
 
-    private static void read(Series series, Labelled labelled, Reader reader) {
+    private static void read(Series series, LabelledRecorder labelled, Reader reader) {
         reader.durations(series, Series.OTHER, labelled.other().total());
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             List<String> of = row.values();
             reader.durations(
                     series, of.get(0) + ":" + of.get(1) + " " + of.get(2) + " " + of.get(3), row.recorder().total());

@@ -17,29 +17,29 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The files of a record under way. What is added in one step stays as a whole or is taken back as a whole: where that fails
- * too, as where there is no memory for anything, before anything else is written.
+ * The files of a record in progress. What one step adds is kept or removed as a whole. If removing it fails too, for
+ * example for lack of memory, it is retried before anything else is written.
  */
-final class Commits implements Closeable {
+final class AtomicFiles implements Closeable {
     private final Path folder;
-    private final Map<String, Growing> files = new HashMap<>();
+    private final Map<String, OpenFile> files = new HashMap<>();
 
-    /** Those that may hold a part of what is not committed, in the order in which it was written. */
-    private final List<Growing> torn = new ArrayList<>();
+    /** Files that may hold uncommitted data, in the order of writing. */
+    private final List<OpenFile> uncommitted = new ArrayList<>();
 
-    /** What is added, and what commits it at the end. */
+    /** Adds data; the caller commits it at the end. */
     @FunctionalInterface
     interface Step {
         void write() throws IOException;
     }
 
-    private static final class Growing {
+    private static final class OpenFile {
         private final Path path;
         private SeekableByteChannel channel;
         private long length;
         private long committed;
 
-        Growing(Path path) {
+        OpenFile(Path path) {
             this.path = path;
         }
 
@@ -54,7 +54,8 @@ final class Commits implements Closeable {
         }
 
         void add(ByteBuffer bytes) throws IOException {
-            // Taken as written before it is: where it fails, the file differs from before and is cut.
+            // Counted before writing: if the write fails, the length differs from the committed one and the file is
+            // truncated.
             length += bytes.remaining();
             while (bytes.hasRemaining()) {
                 channel.write(bytes);
@@ -65,7 +66,7 @@ final class Commits implements Closeable {
             committed = length;
         }
 
-        void takeBack() throws IOException {
+        void rollBack() throws IOException {
             if (length != committed) {
                 channel.truncate(committed);
                 length = committed;
@@ -73,78 +74,78 @@ final class Commits implements Closeable {
         }
     }
 
-    Commits(Path folder) {
+    AtomicFiles(Path folder) {
         this.folder = folder;
     }
 
-    /** Of all who make this file in this folder, one can. */
+    /** Creates the file; of several that try to in this folder, one succeeds. */
     void claim(String name) throws IOException {
         file(name).open(StandardOpenOption.CREATE_NEW);
     }
 
-    /** All that the step adds, or nothing. */
-    void whole(Step step) throws IOException {
-        takeBack();
+    /** Writes everything the step adds, or nothing. */
+    void atomically(Step step) throws IOException {
+        rollBack();
         try {
             step.write();
         } catch (IOException | RuntimeException | Error e) {
-            tryToTakeBack();
+            tryToRollBack();
             throw e;
         }
-        // It is written, and who were told otherwise would write it again: nothing here wants memory.
-        for (int n = 0; n < torn.size(); n++) {
-            torn.get(n).commit();
+        // The data is written. A failure here would make the caller write it again, so this loop allocates nothing.
+        for (int n = 0; n < uncommitted.size(); n++) {
+            uncommitted.get(n).commit();
         }
-        torn.clear();
+        uncommitted.clear();
     }
 
-    /** For a step: adds to a file. */
+    /** Adds text to a file; called by a step. */
     void add(String name, String text) throws IOException {
-        Growing file = file(name);
+        OpenFile file = file(name);
         if (file.channel == null) {
-            // One that is there and empty was made when there was no memory left to hear of it.
+            // An existing empty file was created when there was no memory to return it.
             file.open(StandardOpenOption.CREATE);
         }
         ByteBuffer bytes = StandardCharsets.UTF_8.encode(text);
-        torn.add(file);
+        uncommitted.add(file);
         file.add(bytes);
     }
 
-    /** In bytes, of what is there. */
+    /** Length in bytes. */
     long length(String name) {
         return file(name).length;
     }
 
-    /** Whatever was opened can be found again: its place is taken before. */
-    private Growing file(String name) {
-        Growing file = files.get(name);
+    /** The entry is created before the file is opened, so that every open file can be found again. */
+    private OpenFile file(String name) {
+        OpenFile file = files.get(name);
         if (file == null) {
-            file = new Growing(folder.resolve(name));
+            file = new OpenFile(folder.resolve(name));
             files.put(name, file);
         }
         return file;
     }
 
-    /** Cuts off what is not committed, the last first: what commits the rest goes before the rest. */
-    void takeBack() throws IOException {
-        while (!torn.isEmpty()) {
-            int last = torn.size() - 1;
-            torn.get(last).takeBack();
-            torn.remove(last);
+    /** Truncates everything uncommitted, last file first: the line that commits the rest is removed before the rest. */
+    void rollBack() throws IOException {
+        while (!uncommitted.isEmpty()) {
+            int last = uncommitted.size() - 1;
+            uncommitted.get(last).rollBack();
+            uncommitted.remove(last);
         }
     }
 
-    private void tryToTakeBack() {
+    private void tryToRollBack() {
         try {
-            takeBack();
+            rollBack();
         } catch (IOException | RuntimeException | Error e) {
-            // The failure worth telling is the first one; and before the next step this is tried again.
+            // The first failure is the one to report; this is retried before the next step.
         }
     }
 
     @Override
     public void close() throws IOException {
-        for (Growing file : files.values()) {
+        for (OpenFile file : files.values()) {
             if (file.channel != null) {
                 file.channel.close();
             }

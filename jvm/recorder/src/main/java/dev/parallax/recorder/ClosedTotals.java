@@ -6,35 +6,38 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What those had told that were closed while others of the same name and bound labels are shown: together one source, however
- * many they were. Not changed once it is seen.
+ * The last totals of closed registrations whose name and bound labels are still registered by others; one source,
+ * however many were closed. Immutable.
  */
-final class Gone extends Source {
-    /** Series that come and go with new labels each time would have no end of them: those beyond are told as one. */
+final class ClosedTotals extends Source {
+    /**
+     * Series that come and go with new labels each time would grow without end: rows beyond this limit are merged into
+     * one.
+     */
     static final int ROWS_MAX = 1000;
 
-    static final Gone NONE = new Gone(List.of());
+    static final ClosedTotals NONE = new ClosedTotals(List.of());
 
     private final List<Family.Point> points;
 
-    private Gone(List<Family.Point> points) {
+    private ClosedTotals(List<Family.Point> points) {
         super(null, List.of());
         this.points = points;
     }
 
     @Override
-    List<Family.Point> now() {
+    List<Family.Point> current() {
         return points;
     }
 
-    /** @param bound labels that are not among those of a row */
-    Gone plus(List<Family.Point> more, Kind kind, Map<String, String> bound) {
+    /** @param bound labels that are not event labels */
+    ClosedTotals plus(List<Family.Point> more, Kind kind, Map<String, String> bound) {
         Points sum = new Points(kind);
         points.forEach(sum::add);
         for (Family.Point point : more) {
             sum.add(sum.size() < ROWS_MAX || sum.has(point.labels()) ? point : other(point, bound));
         }
-        return new Gone(sum.list());
+        return new ClosedTotals(sum.list());
     }
 
     private static Family.Point other(Family.Point point, Map<String, String> bound) {

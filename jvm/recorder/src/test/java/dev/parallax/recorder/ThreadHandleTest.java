@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-class NearTest {
+class ThreadHandleTest {
     private static final int RECORDS = 200_000;
 
     private final Recorder durations = new Recorder();
@@ -24,7 +24,7 @@ class NearTest {
 
     @Test
     void whatIsRecordedNearIsInTheSeries() {
-        Near near = durations.near();
+        ThreadHandle near = durations.threadHandle();
         near.record(7);
         near.record(-1);
         durations.record(8);
@@ -32,7 +32,7 @@ class NearTest {
         assertEquals(15, durations.total().sumNs());
         assertEquals(1, durations.total().unusable());
 
-        Near nearAmounts = amounts.near();
+        ThreadHandle nearAmounts = amounts.threadHandle();
         for (long amount : new long[] {0, AmountRecorder.SMALL, AmountRecorder.SMALL + 1, 1_000_000, -1}) {
             nearAmounts.record(amount);
         }
@@ -40,18 +40,18 @@ class NearTest {
         assertEquals(2 * AmountRecorder.SMALL + 1_000_001, amounts.total().sum());
         assertEquals(1, amounts.total().unusable());
 
-        Near nearCount = upDown.near();
+        ThreadHandle nearCount = upDown.threadHandle();
         nearCount.record(5);
         nearCount.record(-2);
         upDown.increment();
-        assertEquals(4, upDown.now());
+        assertEquals(4, upDown.current());
     }
 
     /** Runs of the same, of lengths by chance, with what is recorded otherwise and readings in between. */
     @Test
     void whatComesAgainIsCountedEachTime() {
         SplittableRandom random = new SplittableRandom(5);
-        Near near = amounts.near();
+        ThreadHandle near = amounts.threadHandle();
         AmountRecorder plain = new AmountRecorder();
         for (int run = 0; run < 2_000; run++) {
             long amount = random.nextBoolean() ? random.nextInt(4) : random.nextLong(2 * AmountRecorder.SMALL);
@@ -87,7 +87,7 @@ class NearTest {
         AtomicBoolean isRead = new AtomicBoolean();
         Thread writer = new Thread(() -> {
             SplittableRandom random = new SplittableRandom(6);
-            Near near = amounts.near();
+            ThreadHandle near = amounts.threadHandle();
             while (!isRead.get()) {
                 long value = values[random.nextInt(values.length)];
                 for (int again = random.nextInt(100); again >= 0; again--) {
@@ -115,10 +115,10 @@ class NearTest {
     /** If this fails, an exchange that ends on another thread spoils the counts of the one that began it. */
     @Test
     void threadsMayShareOne() throws Exception {
-        Near[] all = {durations.near(), amounts.near(), upDown.near()};
+        ThreadHandle[] all = {durations.threadHandle(), amounts.threadHandle(), upDown.threadHandle()};
         Runnable recording = () -> {
             for (int n = 0; n < RECORDS; n++) {
-                for (Near near : all) {
+                for (ThreadHandle near : all) {
                     near.record(1);
                 }
             }
@@ -131,7 +131,7 @@ class NearTest {
         }
         assertEquals(3 * RECORDS, durations.total().count());
         assertEquals(3 * RECORDS, amounts.total().count());
-        assertEquals(3 * RECORDS, upDown.now());
+        assertEquals(3 * RECORDS, upDown.current());
     }
 
     /** More threads than there are places, one after another and then at once: each place has one owner, and nothing is lost. */
@@ -147,7 +147,7 @@ class NearTest {
         List<Thread> all = new ArrayList<>();
         for (int n = 0; n < threads; n++) {
             all.add(new Thread(() -> {
-                Near near = upDown.near();
+                ThreadHandle near = upDown.threadHandle();
                 for (int i = 0; i < 1_000; i++) {
                     counter.increment();
                     near.record(1);
@@ -160,7 +160,7 @@ class NearTest {
             one.join();
         }
         assertEquals(threads + 1_000.0 * threads, counter.total());
-        assertEquals(0, upDown.now());
+        assertEquals(0, upDown.current());
     }
 
     /** What one thread counted up another counts down: who reads meanwhile sees no more gone than came. */
@@ -184,17 +184,17 @@ class NearTest {
         up.start();
         down.start();
         while (down.isAlive()) {
-            assertTrue(upDown.now() >= 0);
+            assertTrue(upDown.current() >= 0);
         }
-        assertEquals(0, upDown.now());
+        assertEquals(0, upDown.current());
     }
 
     @Test
     void askingAgainIsTheSameAndAllocatesNothing() throws Exception {
-        Near near = durations.near();
-        assertSame(near, durations.near());
-        Near[] others = new Near[1];
-        Thread other = new Thread(() -> others[0] = durations.near());
+        ThreadHandle near = durations.threadHandle();
+        assertSame(near, durations.threadHandle());
+        ThreadHandle[] others = new ThreadHandle[1];
+        Thread other = new Thread(() -> others[0] = durations.threadHandle());
         other.start();
         other.join();
         assertNotSame(near, others[0]);
@@ -205,9 +205,9 @@ class NearTest {
         for (int trial = 0; trial < 20; trial++) {
             long before = threads.getCurrentThreadAllocatedBytes();
             for (int n = 0; n < 1_000; n++) {
-                durations.near().record(1);
-                amounts.near().record(1);
-                upDown.near().record(1);
+                durations.threadHandle().record(1);
+                amounts.threadHandle().record(1);
+                upDown.threadHandle().record(1);
             }
             least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
         }
