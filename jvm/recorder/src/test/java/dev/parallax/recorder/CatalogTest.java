@@ -45,14 +45,14 @@ class CatalogTest {
         catalog.durations(DURATION);
         String message = refusal(() -> catalog.counter(DURATION.with("a", "b")));
         assertEquals(
-                "http.server.request.duration is DURATIONS in \"s\" already, not COUNTER in \"s\"; give it another name",
+                "http.server.request.duration is already DURATIONS in \"s\", not COUNTER in \"s\"; use another name",
                 message);
         catalog.counter(COUNT);
         assertTrue(refusal(() -> catalog.counter(Description.of("messages", "By", ""))).contains("{message}"));
-        assertTrue(refusal(() -> catalog.durations(BYTES)).contains("durations are in \"s\""));
-        assertTrue(refusal(() -> catalog.durations(DURATION, 10, "method")).contains("has the labels [], not [method]"));
-        assertTrue(refusal(() -> catalog.counters(COUNT.with("a", ""), 10, "a")).contains("bound already"));
-        assertTrue(refusal(() -> catalog.counters(COUNT.with("b", ""), 10)).contains("give one or more"));
+        assertTrue(refusal(() -> catalog.durations(BYTES)).contains("durations need \"s\""));
+        assertTrue(refusal(() -> catalog.durations(DURATION, 10, "method")).contains("has the event labels [], not [method]"));
+        assertTrue(refusal(() -> catalog.counters(COUNT.with("a", ""), 10, "a")).contains("already bound"));
+        assertTrue(refusal(() -> catalog.counters(COUNT.with("b", ""), 10)).contains("at least one is required"));
         assertEquals(2, catalog.read().size());
         assertEquals(1, points("messages").size(), "what was refused leaves nothing behind");
     }

@@ -1,41 +1,24 @@
-package dev.parallax.vertx45;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.Client;
 import io.vertx.core.spi.metrics.ClientMetrics;
 
-/** A client of a database or the like, and one server. */
-record MeasuredClient(Client client, Client.Queue queue) implements ClientMetrics<Long, Long, Object, Object> {
+/** Requests of a client to one server, and the queue before them. */
+final class MeasuredClient extends ClientRequests implements ClientMetrics<Long, Long, Object, Object> {
+    private final Client.Queue queue;
+
+    MeasuredClient(Client client, Client.Queue queue) {
+        super(client);
+        this.queue = queue;
+    }
+
     @Override
     public Long enqueueRequest() {
-        return queue.waits();
+        return queue.enter();
     }
 
     @Override
     public void dequeueRequest(Long sinceNs) {
-        queue.waitsNoMore(sinceNs);
-    }
-
-    @Override
-    public Long requestBegin(String uri, Object request) {
-        return client.begin();
-    }
-
-    @Override
-    public void requestReset(Long sinceNs) {
-        if (sinceNs != null) {
-            client.reset(sinceNs);
-        }
-    }
-
-    @Override
-    public void responseEnd(Long sinceNs) {
-        if (sinceNs != null) {
-            client.end(sinceNs);
-        }
-    }
-
-    @Override
-    public void responseEnd(Long sinceNs, long bytes) {
-        responseEnd(sinceNs);
+        queue.leave(sinceNs);
     }
 }

@@ -1,4 +1,4 @@
-package dev.parallax.vertx45;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.EventBus;
 import dev.parallax.vertx.MeasuredMessages;
@@ -12,6 +12,6 @@ final class MeasuredEventBus extends MeasuredMessages {
 
     @Override
     public EventBus.Handler handlerRegistered(String address, String replied) {
-        return bus.registered(address);
+        return bus.register(address);
     }
 }

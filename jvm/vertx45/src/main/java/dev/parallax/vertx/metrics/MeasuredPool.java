@@ -1,4 +1,4 @@
-package dev.parallax.vertx45;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.Pool;
 import io.vertx.core.spi.metrics.PoolMetrics;
@@ -7,22 +7,22 @@ import io.vertx.core.spi.metrics.PoolMetrics;
 record MeasuredPool(Pool pool) implements PoolMetrics<Long> {
     @Override
     public Long submitted() {
-        return pool.waits();
+        return pool.enqueue();
     }
 
     @Override
     public void rejected(Long sinceNs) {
-        pool.waitsNoMore(sinceNs);
+        pool.dequeue(sinceNs);
     }
 
     @Override
     public Long begin(Long sinceNs) {
-        pool.waitsNoMore(sinceNs);
-        return pool.uses();
+        pool.dequeue(sinceNs);
+        return pool.acquire();
     }
 
     @Override
     public void end(Long sinceNs, boolean isSuccess) {
-        pool.usesNoMore(sinceNs);
+        pool.release(sinceNs);
     }
 }

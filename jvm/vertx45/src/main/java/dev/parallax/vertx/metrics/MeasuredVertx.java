@@ -1,82 +1,33 @@
-package dev.parallax.vertx45;
+package dev.parallax.vertx.metrics;
 
-import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Client;
-import dev.parallax.vertx.Inlining;
 import dev.parallax.vertx.Label;
-import dev.parallax.vertx.MeasuredDatagrams;
-import dev.parallax.vertx.Pool;
 import dev.parallax.vertx.SeriesOptions;
-import dev.parallax.vertx.Sockets;
-import io.vertx.core.datagram.DatagramSocketOptions;
 import io.vertx.core.http.HttpClientOptions;
-import io.vertx.core.http.HttpServerOptions;
-import io.vertx.core.net.NetClientOptions;
-import io.vertx.core.net.NetServerOptions;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.core.spi.metrics.ClientMetrics;
-import io.vertx.core.spi.metrics.DatagramSocketMetrics;
-import io.vertx.core.spi.metrics.EventBusMetrics;
 import io.vertx.core.spi.metrics.HttpClientMetrics;
-import io.vertx.core.spi.metrics.HttpServerMetrics;
 import io.vertx.core.spi.metrics.PoolMetrics;
-import io.vertx.core.spi.metrics.TCPMetrics;
-import io.vertx.core.spi.metrics.VertxMetrics;
-import io.vertx.core.spi.observability.HttpRequest;
-import io.vertx.core.spi.observability.HttpResponse;
 import java.util.Map;
+import java.util.Set;
 
-/** All that one Vert.x has measured. */
-final class MeasuredVertx implements VertxMetrics {
-    private final SeriesOptions options;
-    private final Pool.Pools pools;
+/** The metrics of one Vert.x instance of version 4.5. */
+final class MeasuredVertx extends OptionsVertx {
+    static final Set<Label> DEFAULT_LABELS = Label.defaultsOf45();
 
     MeasuredVertx(SeriesOptions options) {
-        Inlining.allow(SocketAddress.class, HttpRequest.class, HttpResponse.class);
-        this.options = options;
-        pools = new Pool.Pools(options);
+        super(options);
     }
 
     @Override
-    public boolean isMetricsEnabled() {
-        return true;
-    }
-
-    @Override
-    public EventBusMetrics<?> createEventBusMetrics() {
-        return options.isEnabled("eventbus") ? new MeasuredEventBus(options) : null;
-    }
-
-    @Override
-    public HttpServerMetrics<?, ?, ?> createHttpServerMetrics(HttpServerOptions server, SocketAddress local) {
-        Map<Label, String> fixed = Map.of(Label.LOCAL, Addresses.text(local, null));
-        return options.isEnabled("http.server") ? new MeasuredHttpServer(options, fixed) : null;
-    }
-
-    @Override
-    public HttpClientMetrics<?, ?, ?, ?> createHttpClientMetrics(HttpClientOptions client) {
-        return options.isEnabled("http.client") ? new MeasuredHttpClient(options, local(client.getLocalAddress())) : null;
-    }
-
-    @Override
-    public TCPMetrics<?> createNetServerMetrics(NetServerOptions server, SocketAddress local) {
-        Map<Label, String> fixed = Map.of(Label.LOCAL, Addresses.text(local, null));
-        return options.isEnabled("net.server") ? new MeasuredTcp(new Sockets(options, "net.server", fixed)) : null;
-    }
-
-    @Override
-    public TCPMetrics<?> createNetClientMetrics(NetClientOptions client) {
-        Map<Label, String> fixed = local(client.getLocalAddress());
-        return options.isEnabled("net.client") ? new MeasuredTcp(new Sockets(options, "net.client", fixed)) : null;
-    }
-
-    private static Map<Label, String> local(String address) {
+    Map<Label, String> clientLabels(String name, String address) {
         return Map.of(Label.LOCAL, address == null ? "?" : address);
     }
 
     @Override
-    public DatagramSocketMetrics createDatagramSocketMetrics(DatagramSocketOptions socket) {
-        return options.isEnabled("datagram") ? new MeasuredDatagrams(options) : null;
+    public HttpClientMetrics<?, ?, ?, ?> createHttpClientMetrics(HttpClientOptions client) {
+        Map<Label, String> fixed = clientLabels(client.getMetricsName(), client.getLocalAddress());
+        return options.isEnabled("http.client") ? new MeasuredHttpClient(options, fixed) : null;
     }
 
     @Override

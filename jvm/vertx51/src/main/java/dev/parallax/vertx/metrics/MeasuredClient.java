@@ -1,4 +1,4 @@
-package dev.parallax.vertx51;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.Client;
 import io.vertx.core.spi.metrics.ClientMetrics;

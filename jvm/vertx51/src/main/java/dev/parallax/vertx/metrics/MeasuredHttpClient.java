@@ -1,4 +1,4 @@
-package dev.parallax.vertx51;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.recorder.UpDownCounter;
 import dev.parallax.vertx.Addresses;
@@ -28,7 +28,7 @@ record MeasuredHttpClient(SeriesOptions options, Map<Label, String> fixed, Socke
 
     @Override
     public UpDownCounter connected(HttpRequest request) {
-        return webSockets.webSocket(webSockets.wantsRemote() ? Addresses.text(request.remoteAddress(), null) : null);
+        return webSockets.openWebSocket(webSockets.wantsRemote() ? Addresses.text(request.remoteAddress(), null) : null);
     }
 
     @Override

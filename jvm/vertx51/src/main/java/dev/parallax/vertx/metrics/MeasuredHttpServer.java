@@ -1,4 +1,4 @@
-package dev.parallax.vertx51;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.recorder.UpDownCounter;
 import dev.parallax.vertx.Exchange;
@@ -30,7 +30,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
 
     @Override
     public void requestRouted(Exchange exchange, String route) {
-        exchange.routed(route);
+        exchange.addRoute(route);
     }
 
     @Override
@@ -45,7 +45,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
 
     @Override
     public void requestUpgraded(Exchange exchange) {
-        of(exchange).leave(exchange);
+        of(exchange).detach(exchange);
     }
 
     @Override
@@ -66,7 +66,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
 
     @Override
     public UpDownCounter connected(HttpRequest request) {
-        return webSockets.webSocket(webSockets.wantsRemote() ? Texts.named(request.remoteAddress()) : null);
+        return webSockets.openWebSocket(webSockets.wantsRemote() ? Texts.named(request.remoteAddress()) : null);
     }
 
     @Override

@@ -1,15 +1,11 @@
-package dev.parallax.vertx51;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.Addresses;
 import dev.parallax.vertx.Client;
 import dev.parallax.vertx.Exchanges;
-import dev.parallax.vertx.Inlining;
 import dev.parallax.vertx.Label;
-import dev.parallax.vertx.MeasuredDatagrams;
-import dev.parallax.vertx.Pool;
 import dev.parallax.vertx.SeriesOptions;
 import dev.parallax.vertx.Sockets;
-import io.vertx.core.datagram.DatagramSocketOptions;
 import io.vertx.core.http.HttpClientConfig;
 import io.vertx.core.http.HttpServerConfig;
 import io.vertx.core.http.ObservabilityConfig;
@@ -17,37 +13,20 @@ import io.vertx.core.net.SocketAddress;
 import io.vertx.core.net.TcpClientConfig;
 import io.vertx.core.net.TcpServerConfig;
 import io.vertx.core.spi.metrics.ClientMetrics;
-import io.vertx.core.spi.metrics.DatagramSocketMetrics;
-import io.vertx.core.spi.metrics.EventBusMetrics;
 import io.vertx.core.spi.metrics.HttpClientMetrics;
 import io.vertx.core.spi.metrics.HttpServerMetrics;
 import io.vertx.core.spi.metrics.PoolMetrics;
 import io.vertx.core.spi.metrics.TransportMetrics;
-import io.vertx.core.spi.metrics.VertxMetrics;
-import io.vertx.core.spi.observability.HttpRequest;
-import io.vertx.core.spi.observability.HttpResponse;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.Set;
 
-/** All that one Vert.x has measured. */
-final class MeasuredVertx implements VertxMetrics {
-    private final SeriesOptions options;
-    private final Pool.Pools pools;
+/** The metrics of one Vert.x instance of version 5.1 or 5.2. */
+final class MeasuredVertx extends VersionedVertx {
+    static final Set<Label> DEFAULT_LABELS = Label.defaultsOf51();
 
     MeasuredVertx(SeriesOptions options) {
-        Inlining.allow(SocketAddress.class, HttpRequest.class, HttpResponse.class);
-        this.options = options;
-        pools = new Pool.Pools(options);
-    }
-
-    @Override
-    public boolean isMetricsEnabled() {
-        return true;
-    }
-
-    @Override
-    public EventBusMetrics<?> createEventBusMetrics() {
-        return options.isEnabled("eventbus") ? new MeasuredEventBus(options) : null;
+        super(options);
     }
 
     @Override
@@ -99,18 +78,13 @@ final class MeasuredVertx implements VertxMetrics {
         return host == null ? "?" : host;
     }
 
-    /** With the label, where there is something to put there. */
+    /** Returns a mutable map with the label, or without it if the name is null or blank. */
     private static Map<Label, String> named(Label label, String name) {
         Map<Label, String> named = new EnumMap<>(Label.class);
         if (name != null && !name.isBlank()) {
             named.put(label, name);
         }
         return named;
-    }
-
-    @Override
-    public DatagramSocketMetrics createDatagramSocketMetrics(DatagramSocketOptions socket) {
-        return options.isEnabled("datagram") ? new MeasuredDatagrams(options) : null;
     }
 
     @Override

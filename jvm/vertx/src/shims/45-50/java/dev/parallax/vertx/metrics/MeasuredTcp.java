@@ -1,4 +1,4 @@
-package dev.parallax.vertx50;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.MeasuredSockets;
 import dev.parallax.vertx.Sockets;

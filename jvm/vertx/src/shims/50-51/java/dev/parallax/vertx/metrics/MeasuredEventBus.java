@@ -1,4 +1,4 @@
-package dev.parallax.vertx50;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.EventBus;
 import dev.parallax.vertx.MeasuredMessages;
@@ -12,9 +12,9 @@ final class MeasuredEventBus extends MeasuredMessages {
 
     @Override
     public EventBus.Handler handlerRegistered(String address) {
-        EventBus.Handler handler = bus.registered(address);
+        EventBus.Handler handler = bus.register(address);
         if (handler != null) {
-            handler.show();
+            handler.createSeries();
         }
         return handler;
     }

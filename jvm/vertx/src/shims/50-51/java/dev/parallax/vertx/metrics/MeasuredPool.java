@@ -1,4 +1,4 @@
-package dev.parallax.vertx50;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.vertx.Pool;
 import io.vertx.core.spi.metrics.PoolMetrics;
@@ -7,21 +7,21 @@ import io.vertx.core.spi.metrics.PoolMetrics;
 record MeasuredPool(Pool pool) implements PoolMetrics<Long, Long> {
     @Override
     public Long enqueue() {
-        return pool.waits();
+        return pool.enqueue();
     }
 
     @Override
     public void dequeue(Long sinceNs) {
-        pool.waitsNoMore(sinceNs);
+        pool.dequeue(sinceNs);
     }
 
     @Override
     public Long begin() {
-        return pool.uses();
+        return pool.acquire();
     }
 
     @Override
     public void end(Long sinceNs) {
-        pool.usesNoMore(sinceNs);
+        pool.release(sinceNs);
     }
 }

@@ -1,14 +1,13 @@
-package dev.parallax.vertx50;
+package dev.parallax.vertx.metrics;
 
 import dev.parallax.recorder.Catalog;
-import dev.parallax.vertx.Label;
 import dev.parallax.vertx.SeriesOptions;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.spi.VertxMetricsFactory;
 import io.vertx.core.spi.metrics.VertxMetrics;
 
 /**
- * Has Vert.x measured.
+ * Makes Vert.x report its metrics to a catalog.
  *
  * <pre>{@code
  * Catalog catalog = new Catalog();
@@ -22,18 +21,18 @@ public final class ParallaxMetricsFactory implements VertxMetricsFactory {
     private final SeriesOptions options;
 
     /**
-     * With the labels that vertx-micrometer-metrics has on.
+     * Measures everything, with the labels that vertx-micrometer-metrics enables by default in this version.
      *
-     * @param catalog in which all series are going to be
+     * @param catalog to register all series in
      */
     public ParallaxMetricsFactory(Catalog catalog) {
-        this(new SeriesOptions(catalog, Label.usualOf50()));
+        this(new SeriesOptions(catalog, MeasuredVertx.DEFAULT_LABELS));
     }
 
     /**
-     * As the application wants it.
+     * Measures what the options select.
      *
-     * @param options what is measured
+     * @param options domains, labels and the catalog
      */
     public ParallaxMetricsFactory(SeriesOptions options) {
         this.options = options;

@@ -7,33 +7,33 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Series for each combination of labels, made when the first event of it comes and found from then on without a lock or
- * allocation.
+ * Series by combination of labels, created on the first event with that combination and found without a lock or
+ * allocation afterwards.
  *
  * @param <T> the series that one event needs together
  */
-final class Bound<T> {
+final class SeriesByLabels<T> {
     private static final String OTHER = "_OTHER";
 
     private final Map<Label, String> fixed;
     private final List<Label> labels;
     private final Function<Map<Label, String>, T> maker;
 
-    /** Null where no label is known only with the event. */
+    /** Null if all labels are known in advance. */
     private final Rows<Slot<T>> rows;
 
-    private final Slot<T> alone = new Slot<>();
+    private final Slot<T> single = new Slot<>();
 
     private static final class Slot<T> {
         private volatile T series;
     }
 
     /**
-     * @param fixed labels that are bound already
-     * @param labels that come with the event
-     * @param maker makes the series of all labels
+     * @param fixed labels that are known in advance
+     * @param labels that are known at the event
+     * @param maker creates the series for all labels
      */
-    Bound(int rowsMax, Map<Label, String> fixed, List<Label> labels, Function<Map<Label, String>, T> maker) {
+    SeriesByLabels(int rowsMax, Map<Label, String> fixed, List<Label> labels, Function<Map<Label, String>, T> maker) {
         this.fixed = fixed;
         this.labels = labels;
         this.maker = maker;
@@ -41,9 +41,9 @@ final class Bound<T> {
         rows = names.length == 0 ? null : new Rows<>(rowsMax, Slot::new, names);
     }
 
-    /** @param values in the order of the labels; the caller's to use again; those beyond the labels are not looked at */
+    /** @param values in the order of the labels; may be reused by the caller; extra values are ignored */
     T get(String[] values) {
-        Slot<T> slot = rows == null ? alone : rows.rowOf(values);
+        Slot<T> slot = rows == null ? single : rows.rowOf(values);
         T series = slot.series;
         return series != null ? series : fill(slot, values);
     }

@@ -10,15 +10,15 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A program that can be sent signals, and that ends when this JVM does, however that ends: a shell is its parent, which kills
- * it when nobody writes to the shell any more. One that is stopped would else stand there for ever.
+ * A process that can be sent signals and ends when this JVM does, however that ends: its parent is a shell that kills
+ * it when its own standard input closes. A stopped process would otherwise remain for ever.
  */
-final class Leashed implements AutoCloseable {
+final class ChildProcess implements AutoCloseable {
     private final Process shell;
     private final BufferedReader says;
 
-    /** @param last the signal that ends it, as the shell names it */
-    Leashed(String last, List<String> command) throws IOException {
+    /** @param last signal that ends it, as named by the shell */
+    ChildProcess(String last, List<String> command) throws IOException {
         List<String> all = new ArrayList<>(List.of("sh", "-c", "exec 3<&0; \"$@\" </dev/null & child=$!\n"
                 + "while read -r signal <&3; do kill -$signal $child; done\n"
                 + "kill -CONT $child; kill -" + last + " $child; wait $child", "leash"));
@@ -33,8 +33,8 @@ final class Leashed implements AutoCloseable {
         to.flush();
     }
 
-    /** The rest of what it says, once it has ended. */
-    String said() throws IOException {
+    /** The rest of its output, once it has ended. */
+    String output() throws IOException {
         StringBuilder all = new StringBuilder();
         for (String line = says.readLine(); line != null; line = says.readLine()) {
             all.append(line).append('\n');
