@@ -153,7 +153,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
         folder.close();
         hasEnded = true;
         end.countDown();
-        say("ends", "it is as long as can be read; choose a longer interval");
+        say("ends", "it has reached the maximum size that can be read; choose a longer interval");
     }
 
     private Map<String, Durations> read() {

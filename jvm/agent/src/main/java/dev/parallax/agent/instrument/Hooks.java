@@ -69,9 +69,9 @@ public final class Hooks extends Relay implements Source {
     public void failed(int point, Throwable thrown) {
         String name = POINTS[point].name();
         if (thrown instanceof VirtualMachineError) {
-            Say.once("not all of ".concat(name).concat(" is told"), thrown);
+            Say.once("some events of ".concat(name).concat(" are lost"), thrown);
         } else if (!hasFailed[point]) {
-            Say.line("no more of ".concat(name).concat(": ").concat(thrown.toString()));
+            Say.line(name.concat(" is no longer measured: ").concat(thrown.toString()));
             // Not before, for there may be no memory for the line. A race says it twice at worst.
             hasFailed[point] = true;
         }

@@ -29,7 +29,7 @@ record Least(String title, String version, String className, String method, int 
                         one.getName().equals(method) && one.getParameters().size() == parameters);
         return isEnough
                 ? Optional.empty()
-                : Optional.of(title + " " + version(loader) + " is not watched; the least version is " + version);
+                : Optional.of(title + " " + version(loader) + " is not instrumented; minimum version is " + version);
     }
 
     private String version(ClassLoader loader) {

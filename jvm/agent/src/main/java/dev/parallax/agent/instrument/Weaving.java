@@ -102,7 +102,7 @@ public final class Weaving implements ClassFileTransformer {
                 try {
                     instrumentation.retransformClasses(loaded);
                 } catch (UnmodifiableClassException | RuntimeException | LinkageError e) {
-                    Say.line(loaded.getName() + " is not watched: " + e);
+                    Say.line(loaded.getName() + " is not instrumented: " + e);
                 }
             }
         }
@@ -121,7 +121,7 @@ public final class Weaving implements ClassFileTransformer {
             }
             return weave(loader, name.replace('/', '.'), code, here);
         } catch (Throwable e) {
-            Say.line(name.replace('/', '.') + " is not watched: " + e);
+            Say.line(name.replace('/', '.') + " is not instrumented: " + e);
             return null;
         }
     }
@@ -151,7 +151,7 @@ public final class Weaving implements ClassFileTransformer {
             boolean isThere = type.getDeclaredMethods().stream()
                     .anyMatch(method -> point.isOf(method.getName(), method.getParameters().size()));
             if (!isThere) {
-                Say.line(name + " has no " + point.method + " as we know it: not watched");
+                Say.line(name + " has no " + point.method + " as expected: not instrumented");
                 continue;
             }
             builder = builder.visit(point.shape.advice(point.ordinal(), ours).on(

@@ -55,7 +55,7 @@ final class Canary implements Runnable {
     @Override
     public void run() {
         Threads.join();
-        Threads.again("looks of a virtual thread are left out for a second", () -> isOver, this::lookOn);
+        Threads.again("the virtual thread's hiccup meter is off for a second", () -> isOver, this::lookOn);
     }
 
     private void lookOn() {

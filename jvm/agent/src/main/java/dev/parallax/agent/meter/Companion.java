@@ -78,7 +78,7 @@ final class Companion implements Runnable {
                 hiccups.record(lengthNs);
             }
         } catch (Throwable e) {
-            Say.once("the control process is not heard any more", e);
+            Say.once("lost the control process", e);
         }
     }
 

@@ -145,7 +145,7 @@ public final class Hiccups implements Source {
             }));
         } catch (PauseClock.Unavailable | LinkageError | OutOfMemoryError e) {
             if (!isEnding()) {
-                Say.line("causes of pauses are not told: " + e.getMessage());
+                Say.line("causes of pauses are not available: " + e.getMessage());
             }
             return Optional.empty();
         }
@@ -171,7 +171,7 @@ public final class Hiccups implements Source {
     }
 
     private void judge() {
-        Threads.again("hiccups are not told", () -> isOver, this::judgeOnce);
+        Threads.again("cannot report hiccups", () -> isOver, this::judgeOnce);
         stream.ifPresent(PauseStream::close);
     }
 

@@ -56,7 +56,7 @@ final class Meter implements Runnable {
     private boolean isWarm;
 
     /** No constant, which would take memory at its first use. */
-    private final String refusedText = "the meter asks for no ".concat("memory for a second");
+    private final String refusedText = "the hiccup meter allocates ".concat("nothing for a second");
 
     /** Whether it asks for no memory until that moment. */
     private boolean isRefused;
@@ -122,7 +122,7 @@ final class Meter implements Runnable {
 
     @Override
     public void run() {
-        Threads.again("looks at the clock are left out for a second", () -> isOver, this::lookOn);
+        Threads.again("the hiccup meter is off for a second", () -> isOver, this::lookOn);
     }
 
     private void lookOn() throws IOException {

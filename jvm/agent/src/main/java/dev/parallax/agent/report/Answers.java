@@ -29,7 +29,7 @@ final class Answers {
 
     /** To one whose head is longer than is read. */
     static ByteBuffer tooLong() {
-        return new Answer("431 Request Header Fields Too Large", PLAIN, "a request is too long\n").bytes(true);
+        return new Answer("431 Request Header Fields Too Large", PLAIN, "request too long\n").bytes(true);
     }
 
     /** @param head without the empty line at its end */
@@ -41,10 +41,10 @@ final class Answers {
         Matcher request = REQUEST.matcher(lines.get(0));
         List<String> fields = lines.subList(1, lines.size());
         if (!request.matches() || !fields.stream().allMatch(FIELD.asMatchPredicate())) {
-            return new Answer("400 Bad Request", PLAIN, "this is no request of HTTP/1.1\n");
+            return new Answer("400 Bad Request", PLAIN, "not an HTTP/1.1 request\n");
         }
         if (!isLocal(fields)) {
-            return new Answer("403 Forbidden", PLAIN, "this answers for localhost only\n");
+            return new Answer("403 Forbidden", PLAIN, "only requests for localhost are served\n");
         }
         if (!METHODS.contains(request.group(1))) {
             return new Answer("405 Method Not Allowed", PLAIN, "GET and HEAD only\n");
@@ -52,7 +52,7 @@ final class Answers {
         return switch (request.group(2)) {
             case "/" -> new Answer("200 OK", "text/plain; charset=utf-8", Figures.of(sources).text());
             case "/json" -> new Answer("200 OK", "application/json", Figures.of(sources).json());
-            default -> new Answer("404 Not Found", PLAIN, "there are / and /json\n");
+            default -> new Answer("404 Not Found", PLAIN, "not found; available: / and /json\n");
         };
     }
 

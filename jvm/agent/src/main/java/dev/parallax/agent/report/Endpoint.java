@@ -114,7 +114,7 @@ public final class Endpoint implements Runnable, Closeable {
                 turn();
             } catch (Throwable e) {
                 if (server.isOpen()) {
-                    Say.once("the endpoint lacks an answer", e);
+                    Say.once("the endpoint failed to respond", e);
                     rest();
                 }
             }

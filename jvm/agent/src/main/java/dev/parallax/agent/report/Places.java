@@ -38,7 +38,7 @@ final class Places {
         }
         if (!hasSaid) {
             hasSaid = true;
-            Say.line("the record has no logs for more names: further ones are " + Series.OTHER + " of their series");
+            Say.line("the record has no room for more names: further ones are recorded as " + Series.OTHER");
         }
         return Series.OTHER;
     }

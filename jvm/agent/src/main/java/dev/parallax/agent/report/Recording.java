@@ -136,7 +136,7 @@ public final class Recording implements Runnable {
 
     @Override
     public void run() {
-        Threads.again("the record lacks an interval", this::isFinished, () -> {
+        Threads.again("an interval is missing from the record", this::isFinished, () -> {
             Thread.sleep(Math.max(1, intervalNs / 1_000_000));
             write(false);
         });
@@ -186,7 +186,7 @@ public final class Recording implements Runnable {
             isFinished = true;
         }
         if (isFull) {
-            Say.line("the record ends: it is as long as can be read; choose a longer interval");
+            Say.line("the record ends: it has reached the maximum size that can be read; choose a longer interval");
         }
     }
 

@@ -66,7 +66,7 @@ final class AtEnd {
         }
         try {
             if (!isDone(last, "parallax-end", TimeUnit.SECONDS.toNanos(LONGEST_S))) {
-                String line = "not all was written at the end: it takes longer than " + LONGEST_S + " s";
+                String line = "gave up writing at exit: it takes longer than " + LONGEST_S + " s";
                 isDone(() -> Say.line(line), "parallax-end-line", TimeUnit.MILLISECONDS.toNanos(LINE_MS));
             }
         } catch (Throwable e) {

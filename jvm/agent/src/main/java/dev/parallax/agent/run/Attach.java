@@ -30,16 +30,16 @@ final class Attach {
         try {
             Options.parse(options);
             if (!listens(pid)) {
-                Say.line("not attached to " + pid + ": there is no JVM of this number that takes agents" + INSTEAD);
+                Say.line("not attached to " + pid + ": no JVM with this process id accepts agents" + INSTEAD);
                 return false;
             }
             load(Class.forName(MACHINE, true, ClassLoader.getSystemClassLoader()), pid, options, jar);
-            Say.line("loaded into " + pid + ", whose standard error has what it says");
+            Say.line("loaded into " + pid + "; its messages are on that process's standard error");
             return true;
         } catch (Options.Bad bad) {
             Say.line("not attached: " + bad.getMessage());
         } catch (ClassNotFoundException e) {
-            Say.line("not attached: this runtime has no module jdk.attach; run this with the java of a JDK");
+            Say.line("not attached: this runtime has no module jdk.attach; run this with a JDK's java");
         } catch (InvocationTargetException e) {
             Say.line("not attached to " + pid + ": " + e.getCause().getMessage() + INSTEAD);
         } catch (ReflectiveOperationException e) {

@@ -47,9 +47,9 @@ public final class Options {
             Option option = Arrays.stream(Option.values())
                     .filter(known -> known.key.equals(key))
                     .findFirst()
-                    .orElseThrow(() -> new Bad("there is no option '" + key + "'; `help` prints those there are"));
+                    .orElseThrow(() -> new Bad("unknown option '" + key + "'; `help` lists the options"));
             if (equals < 0) {
-                throw new Bad(key + " wants a value: " + key + "=" + option.values);
+                throw new Bad(key + " needs a value: " + key + "=" + option.values);
             }
             if (options.given.put(option, one.substring(equals + 1).trim()) != null) {
                 throw new Bad(key + " is given twice");
@@ -85,8 +85,8 @@ public final class Options {
             text.append(String.format("  %-30s %s", line, option.help));
             text.append(option.otherwise.isEmpty() ? "\n" : " [" + option.otherwise + "]\n");
         }
-        return text.append("  TIME is a number with us, ms, s, m or h; SIZE one with KB, MB or GB (of 1024).\n")
-                .append("  Attached to a JVM that has the agent already, disturb and its like are a command; disturb=off ends it.\n")
+        return text.append("  TIME is a number with us, ms, s, m or h; SIZE is a number with KB, MB or GB (powers of 1024).\n")
+                .append("  If the agent is already running in the JVM, attach changes the disturb options only; disturb=off ends the disturbance.\n")
                 .toString();
     }
 
@@ -249,7 +249,7 @@ public final class Options {
     }
 
     private Bad bad(Option option) {
-        return new Bad(option.key + "=" + text(option) + " cannot be; give " + option.key + "=" + option.values + ": "
+        return new Bad(option.key + "=" + text(option) + " is invalid; use " + option.key + "=" + option.values + ": "
                 + option.help);
     }
 }

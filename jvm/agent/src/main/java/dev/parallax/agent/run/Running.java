@@ -43,7 +43,7 @@ final class Running {
     static Running begin(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
         PauseClock clock = PauseClock.open(instrumentation);
         if (!clock.way().isExact()) {
-            Say.line("pauses are told by " + clock.way() + ", which lacks " + clock.way().lacks() + "; "
+            Say.line("pause times come from " + clock.way() + ", which lacks " + clock.way().lacks() + "; "
                     + String.join("; ", clock.notUsed()));
         }
         Running running = new Running(options, clock);
@@ -77,7 +77,7 @@ final class Running {
             try {
                 end.close();
             } catch (Throwable e) {
-                Say.once("not all of a start that failed is taken back", e);
+                Say.once("cannot undo all of a failed start", e);
             }
         }
     }
@@ -103,7 +103,7 @@ final class Running {
                 begun.start();
                 recording = Optional.of(begun);
             } catch (IOException | RuntimeException e) {
-                Say.line("no record: " + e + "; give out= a folder that can be made or written to, and has no record");
+                Say.line("no record: " + e + "; out= must name a writable folder without a record");
             }
         }
     }
@@ -154,7 +154,7 @@ final class Running {
     /** An agent that was there before is told something. */
     synchronized void command(Options options) throws Options.Bad {
         if (!options.tellsOfDisturbance()) {
-            Say.line("not done: it runs already; only disturb=MODE is a command");
+            Say.line("not done: already running; only disturb=MODE can be changed");
             return;
         }
         disturbance.ifPresent(Disturbance::stop);
@@ -179,7 +179,7 @@ final class Running {
                 recording.ifPresent(Recording::finish);
             }
         } catch (Throwable e) {
-            Say.once("not all was told at the end", e);
+            Say.once("cannot report everything at exit", e);
         }
     }
 }

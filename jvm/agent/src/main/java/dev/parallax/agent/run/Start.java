@@ -71,14 +71,14 @@ public final class Start {
         } else if (arguments.length == 0 || HELP.contains(arguments[0])) {
             System.out.print(Options.help());
         } else {
-            Say.line("there is no command '" + arguments[0] + "'; there are attach and help");
+            Say.line("unknown command '" + arguments[0] + "'; commands are attach and help");
             System.exit(WRONG);
         }
     }
 
     private static boolean attach(String[] arguments) {
         if (arguments.length < 2 || arguments.length > 3) {
-            Say.line("not attached: attach PID [key=value,key=value], without spaces in between");
+            Say.line("not attached: usage is attach PID [key=value,key=value], without spaces");
             return false;
         }
         File jar = ((AgentLoader) Start.class.getClassLoader()).file();
