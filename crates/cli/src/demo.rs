@@ -10,7 +10,7 @@ use target::{Options, Server};
 
 use crate::drive;
 use crate::exit::Exit;
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::{printed, signals, terminal};
 
 /// Show, in under 20 seconds, how a connection pool makes a timer lie.

@@ -15,10 +15,10 @@ mod hints;
 mod import_verb;
 #[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "such a build leads and is not led"))]
 mod led;
-mod live;
 mod observation_report;
 mod observing;
 mod profile_verb;
+mod progress;
 mod report_verb;
 mod scenario_verb;
 mod search;

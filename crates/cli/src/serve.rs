@@ -140,7 +140,7 @@ fn summarize(truth: &Truth, out: &mut dyn Write) -> io::Result<()> {
         out,
         "{} requests, {} answers, {} ended by a fault, {} abandoned; {} connections accepted",
         truth.requests(),
-        truth.answers(),
+        truth.responses(),
         truth.ended_by_fault(),
         truth.abandoned(),
         connections.accepted

@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 use units::Nanos;
 
-use crate::live::screen;
+use tui::screen;
 
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second ends the process at once.
 ///

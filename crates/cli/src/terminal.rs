@@ -4,14 +4,14 @@ use std::io::{self, IsTerminal, Stdout};
 
 use report::Style;
 
-use crate::live::{Look, screen};
+use tui::{TerminalStyle, screen};
 
 /// How the live view may look, where there may be one: on a terminal for both streams that moves its cursor and
 /// sends its keys to us.
-pub fn live_look(no_color: bool) -> Option<Look> {
+pub fn live_look(no_color: bool) -> Option<TerminalStyle> {
     let both = io::stdout().is_terminal() && io::stderr().is_terminal();
     let moves = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
-    let look = Look { colour: !no_color && !is_set("NO_COLOR"), unicode: speaks_utf8() };
+    let look = TerminalStyle { colour: !no_color && !is_set("NO_COLOR"), unicode: speaks_utf8() };
     (both && moves && screen::is_in_front()).then_some(look)
 }
 

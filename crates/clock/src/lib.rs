@@ -16,8 +16,9 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 pub use sim::SimClock;
 use units::Nanos;
 
-/// Something that tells the time on the monotonic scale.
+/// Something that gives the time on the monotonic scale.
 pub trait Clock {
+    /// Nanoseconds on the scale of `CLOCK_MONOTONIC`; never decreases.
     fn now(&self) -> Nanos;
 }
 
@@ -32,33 +33,34 @@ impl Clock for SystemClock {
     }
 }
 
-/// `CLOCK_MONOTONIC`, in nanoseconds since its own zero.
+/// `CLOCK_MONOTONIC`, in nanoseconds since its own zero. 20 to 40 ns per call where the clock source is the TSC.
 #[inline]
 pub fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// `CLOCK_REALTIME`: nanoseconds since 1970. For the dates of records only, never for lengths of time.
+/// `CLOCK_REALTIME`: nanoseconds since 1970. For the dates in records only, never for measuring a length of time.
 pub fn wall() -> Nanos {
     read(ClockId::Realtime)
 }
 
-/// CPU time used so far by the calling thread, user and system.
+/// CPU time used so far by the calling thread, user and system together.
 ///
 /// # Cost
 ///
-/// A system call: once an interval, never once a request.
+/// A system call: once per interval, never once per request.
 pub fn thread_cpu() -> Nanos {
     read(ClockId::ThreadCPUTime)
 }
 
-/// The period of this kernel's tick (1 / `CONFIG_HZ`): the coarse clock is the one that advances with it.
+/// The period of this kernel's tick (1 / `CONFIG_HZ`), taken from the resolution of the coarse clock, which advances
+/// once per tick.
 pub fn tick() -> Nanos {
     let period = clock_getres(ClockId::MonotonicCoarse);
     Nanos(period.tv_sec as u64 * 1_000_000_000 + period.tv_nsec as u64)
 }
 
-/// Sleeps until `due` on the monotonic clock; returns at once when it has passed. Signals do not cut it short.
+/// Sleeps until `due` on the monotonic clock; returns at once when that has passed. Signals do not shorten the sleep.
 pub fn sleep_until(due: Nanos) {
     let request = Timespec {
         tv_sec: i64::try_from(due.0 / 1_000_000_000).unwrap_or(i64::MAX),

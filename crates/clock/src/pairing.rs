@@ -1,18 +1,18 @@
 //! Converts the kernel's realtime stamps to the monotonic clock.
 //!
-//! Both clocks are slewed alike by the kernel, so their difference changes only when somebody *sets* the
-//! wall clock (a step, or a leap second). Between steps the difference is one constant, and every
-//! measurement narrows the interval it must lie in: a monotonic read just before and just after a realtime
-//! read brackets it. Intersecting brackets brings the error down to a few nanoseconds.
+//! The kernel slews both clocks alike, so their difference changes only when somebody *sets* the wall clock (a step,
+//! or a leap second). Between steps the difference is one constant, and every measurement narrows the interval that
+//! contains it: a realtime reading with a monotonic reading just before and just after it brackets the difference.
+//! Intersecting brackets brings the error down to a few nanoseconds.
 
 use units::Nanos;
 
 use crate::{Clock, SystemClock, wall};
 
-/// The difference realtime − monotonic, with what is known of its error.
+/// The difference between realtime and monotonic clock, with bounds on its error.
 #[derive(Debug, Clone)]
 pub struct Pairing {
-    /// The true difference lies within `low..=high`.
+    /// The true difference is within `low..=high`.
     low: i128,
     high: i128,
     shifts: u64,
@@ -21,7 +21,7 @@ pub struct Pairing {
 /// What a re-measurement found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shift {
-    /// The difference is what it was.
+    /// The difference has not changed.
     None,
     /// The wall clock was set by about this many nanoseconds; stamps taken across the step may be off by it.
     Stepped { by_ns: i64 },
@@ -36,7 +36,7 @@ pub(crate) struct Bracket {
 }
 
 impl Pairing {
-    /// Measures the difference now, from several brackets.
+    /// Measures the difference now, from 51 brackets, about 150 clock readings: some 5 us.
     pub fn measure() -> Pairing {
         let mut pairing = Pairing::from_bracket(bracket());
         for _ in 0..50 {
@@ -45,7 +45,7 @@ impl Pairing {
         pairing
     }
 
-    /// Measures again. Call about once a second: a step is noticed at the next call.
+    /// Measures again. Call about once per second: a step of the wall clock is noticed at the next call.
     pub fn remeasure(&mut self) -> Shift {
         let mut shift = Shift::None;
         for _ in 0..5 {
@@ -63,12 +63,12 @@ impl Pairing {
         Nanos(u64::try_from(i128::from(realtime_ns) - difference).unwrap_or(0))
     }
 
-    /// The difference may be off by at most this much.
+    /// The largest possible error of a converted stamp, as long as nobody sets the wall clock.
     pub fn error_bound(&self) -> Nanos {
         Nanos(u64::try_from((self.high - self.low + 1) / 2).unwrap_or(u64::MAX))
     }
 
-    /// How often the wall clock was seen to be set.
+    /// How many times the wall clock was found to have been set.
     pub fn shift_count(&self) -> u64 {
         self.shifts
     }

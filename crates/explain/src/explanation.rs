@@ -321,7 +321,7 @@ impl Told<'_> {
         let Some((text, ns)) = digests.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| total > 0) else {
             return;
         };
-        let share = report::percent(ns as f64 / total as f64);
+        let share = units::percent(ns as f64 / total as f64);
         let text: String = text.chars().take(120).collect();
         for sentence in sentences {
             if matches!(sentence.place, Place::HandlerCpu | Place::HandlerBlocked) {
@@ -414,12 +414,12 @@ impl Told<'_> {
             self.join.unanswered > 0,
             format!(
                 "{} requests had no whole answer: they are in none of these figures, and would lie above.",
-                report::count(self.join.unanswered)
+                units::count(self.join.unanswered)
             ),
         );
         let lost = self.client.document.results.as_ref().and_then(|results| results.kept.as_ref());
         let lost = lost.map_or(0, |kept| kept.lost);
-        note(lost > 0, format!("{} requests came too fast to be kept by the client.", report::count(lost)));
+        note(lost > 0, format!("{} requests came too fast to be kept by the client.", units::count(lost)));
         note(
             by_averages,
             "Requests could not be found at the server: what is said of it are its averages over the run."
@@ -430,7 +430,7 @@ impl Told<'_> {
             format!(
                 "{} requests were found at the server by time alone: their connections have other ends there, so \
                  something lies between.",
-                report::count(self.join.by_time)
+                units::count(self.join.by_time)
             ),
         );
         notes.extend(self.notes_around(scope));
@@ -455,9 +455,9 @@ impl Told<'_> {
             missing > 0 && !self.servers.is_empty(),
             format!(
                 "{} of the {} requests that are explained were not found at a server; they have {} of their time.",
-                report::count(missing),
-                report::count(all),
-                report::percent(missing_ns / all_ns.max(1.0))
+                units::count(missing),
+                units::count(all),
+                units::percent(missing_ns / all_ns.max(1.0))
             ),
         );
         for planted in self.surroundings.planted.iter().filter(|planted| self.concerns(planted)) {
@@ -483,8 +483,7 @@ fn of_server(server: &Server, known: Known) -> Vec<String> {
     if let ObservationBody::Watch(results) = &server.observed.document.body {
         let lost = results.losses.of_events();
         if lost > 0 {
-            notes
-                .push(format!("{name} lost {} events or requests: some are not found.", report::count(lost)));
+            notes.push(format!("{name} lost {} events or requests: some are not found.", units::count(lost)));
         }
     }
     notes

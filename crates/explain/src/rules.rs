@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use report::percent;
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
+use units::percent;
 
 use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
@@ -401,7 +401,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 .replace("{share}", &format!("{} of the time of {over}", percent(share(ns))))
                 .replace("{mean}", &mean(ns))
                 .replace("{lead}", &mean(lead_ns))
-                .replace("{drops}", &report::count(facts.listen_drops))
+                .replace("{drops}", &units::count(facts.listen_drops))
                 .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
                 .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
                 .replace("{pauses}", facts.pauses.as_deref().unwrap_or("its pauses"))

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use record::Observed;
 use record::observation::ObservationBody;
 use record::observation::jvm::Pause;
-use report::count;
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
+use units::count;
 
 use crate::stalls::Stall;
 

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use report::{Style, count, percent};
+use report::Style;
 use units::Nanos;
+use units::{count, percent};
 
 use crate::explanation::{Explanation, Slow};
 use crate::place::Segment;

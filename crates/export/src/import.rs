@@ -11,9 +11,9 @@ mod values;
 mod vegeta;
 mod wrk;
 
-use record::LogLine;
 use record::document::{Finding, SCHEMA_VERSION, Verdict, VerdictWord};
 use record::import::{Import, ImportKind, Imported, ImportedQuantile, ImportedResults, ImportedTime};
+use record::{Check, LogLine};
 use stats::needed_samples;
 use thiserror::Error;
 
@@ -202,7 +202,7 @@ pub fn record(
 /// Never valid: nobody audited the run. Invalid when nothing was measured.
 fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
     let mut findings = vec![Finding {
-        check: "imported".to_owned(),
+        check: Check::Imported,
         makes: VerdictWord::Degraded,
         measured: format!(
             "{tool} measured this and did not audit itself: whether its schedule was kept, and whether it or its host \
@@ -217,7 +217,7 @@ fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
         findings.insert(
             0,
             Finding {
-                check: "nothing_measured".to_owned(),
+                check: Check::NothingMeasured,
                 makes: VerdictWord::Invalid,
                 measured: "no request was answered well".to_owned(),
                 limit: "at least one ok".to_owned(),

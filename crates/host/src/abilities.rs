@@ -1,7 +1,7 @@
-//! What this host lets instruments see, and what it would take to see more: read from files, nothing is attached.
+//! What this host lets the instruments observe, and what would allow more. Reads files; attaches nothing.
 //!
-//! `doctor` prints these beside its own short trials. The root of the files is given, so that tests have hosts of
-//! their own.
+//! `doctor` prints these next to its own short trials. The root of the files is a parameter, so that tests can use
+//! made-up hosts.
 
 use std::fs;
 use std::io::Read;
@@ -9,16 +9,19 @@ use std::path::{Path, PathBuf};
 
 use crate::pid_namespace::sees_host_pids;
 
-/// How well something can be done here.
+/// How well something can be done on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
+    /// Fully.
     Ok,
-    /// With less than one could have.
+    /// With restrictions.
     Limited,
+    /// Not at all.
     Missing,
 }
 
 impl Status {
+    /// The lower-case word printed by `doctor` and written in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Status::Ok => "ok",
@@ -28,25 +31,27 @@ impl Status {
     }
 }
 
-/// One thing that was looked at.
+/// One thing that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ability {
+    /// Its name, in snake case: stable, for scripts.
     pub name: &'static str,
+    /// The result of the check.
     pub status: Status,
     /// What was found, in a few words.
     pub found: String,
-    /// What that means, and for which verbs.
+    /// What it is for, and which verbs need it.
     pub means: &'static str,
-    /// What would make it better, in one line; empty where it is ok.
+    /// What to do to improve it, in one line; empty when the status is `Ok`.
     pub fix: &'static str,
 }
 
-/// Looks at everything that files below `root` (`/` on a real host) tell. `config` is the kernel's configuration, where
-/// it shows it: /proc/config.gz unpacked.
+/// Checks everything that can be read from files below `root` (`/` on a real host). `config` is the kernel's
+/// configuration where it is published (/proc/config.gz, unpacked).
 ///
 /// # Cost
 ///
-/// Some dozens of small files.
+/// Reads some dozens of small files.
 pub fn abilities(root: &Path, config: Option<&str>) -> Vec<Ability> {
     let host = Files { root: root.to_owned(), config: config.map(str::to_owned) };
     vec![
@@ -125,7 +130,7 @@ impl Files {
         self.text(path)?.parse().ok()
     }
 
-    /// Whether an option is built in; `None` where the kernel does not show its configuration.
+    /// Whether a kernel option is built in; `None` where the kernel does not publish its configuration.
     fn is_configured(&self, option: &str) -> Option<bool> {
         let config = self.config.as_ref()?;
         Some(config.lines().any(|line| line.strip_prefix(option) == Some("=y")))
@@ -160,7 +165,7 @@ impl Files {
         } else {
             (Status::Missing, "no type information")
         };
-        let means = "watch and profile find the kernel's fields by it";
+        let means = "watch and profile locate the kernel's fields with it";
         ability("btf", status, found, means, "a kernel with CONFIG_DEBUG_INFO_BTF=y")
     }
 
@@ -190,28 +195,22 @@ impl Files {
     }
 
     fn process_ids(&self) -> Ability {
-        let means = "watch, profile and the exact split of cpu are told the host's ids of processes";
+        let means = "watch, profile and the exact split of cpu see processes by the host's ids";
         let fix = "run on the host, or with its PID namespace: --pid=host (docker, podman), hostPID: true (Kubernetes)";
         match sees_host_pids(&self.root) {
             Some(true) => ability("process_ids", Status::Ok, "the host's", means, ""),
             Some(false) => ability("process_ids", Status::Missing, "a PID namespace of its own", means, fix),
-            None => ability("process_ids", Status::Limited, "cannot tell: no /proc/self/ns/pid", means, fix),
+            None => ability("process_ids", Status::Limited, "unknown: no /proc/self/ns/pid", means, fix),
         }
     }
 
     fn tracepoints(&self) -> Ability {
-        let means = "watch, profile and hiccup's causes listen to the scheduler and to system calls";
+        let means = "watch, profile and hiccup's causes use the events of the scheduler and of system calls";
         let fix =
             "as root: mount -t tracefs none /sys/kernel/tracing; or a kernel with CONFIG_FTRACE_SYSCALLS=y";
         let Some(tracing) = self.tracing() else {
-            // Typed tracepoints are attached without the file system: it only says what there is.
-            return ability(
-                "tracepoints",
-                Status::Limited,
-                "cannot tell: tracefs is not readable",
-                means,
-                fix,
-            );
+            // Typed tracepoints are attached without the file system: it only lists what exists.
+            return ability("tracepoints", Status::Limited, "unknown: tracefs is not readable", means, fix);
         };
         let missing: Vec<_> = ["sched/sched_switch", "sched/sched_wakeup", "raw_syscalls/sys_enter"]
             .into_iter()
@@ -225,7 +224,7 @@ impl Files {
 
     fn probes(&self, name: &'static str, file: &str, means: &'static str, fix: &'static str) -> Ability {
         match self.tracing() {
-            None => ability(name, Status::Limited, "cannot tell: tracefs is not readable", means, fix),
+            None => ability(name, Status::Limited, "unknown: tracefs is not readable", means, fix),
             Some(tracing) if self.has(&format!("{tracing}/{file}")) => {
                 ability(name, Status::Ok, "there", means, "")
             }
@@ -237,7 +236,7 @@ impl Files {
         let means = "not needed: watch uses typed tracepoints";
         let fix = "a kernel with CONFIG_FUNCTION_TRACER=y and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y";
         match self.tracing() {
-            None => ability("fentry", Status::Limited, "cannot tell: tracefs is not readable", means, fix),
+            None => ability("fentry", Status::Limited, "unknown: tracefs is not readable", means, fix),
             Some(tracing) => {
                 let functions = format!("{tracing}/available_filter_functions");
                 let opened =
@@ -263,7 +262,7 @@ impl Files {
     }
 
     fn perf(&self) -> Ability {
-        let means = "profile samples stacks by perf events";
+        let means = "profile samples stacks with perf events";
         let fix = "as root: sysctl kernel.perf_event_paranoid=1; or run as root";
         let is_privileged = self.capabilities().is_some_and(|held| held & (CAP_SYS_ADMIN | CAP_PERFMON) != 0);
         match self.number("proc/sys/kernel/perf_event_paranoid") {
@@ -291,7 +290,7 @@ impl Files {
     }
 
     fn hardware_counters(&self) -> Ability {
-        let means = "profile samples by CPU cycles; without, by a timer";
+        let means = "profile samples by CPU cycles; without them, by a timer";
         let there = ["cpu", "cpu_core", "armv8_pmuv3_0", "armv8_pmuv3"]
             .into_iter()
             .find(|device| self.has(&format!("sys/bus/event_source/devices/{device}")));
@@ -305,7 +304,7 @@ impl Files {
     }
 
     fn clock(&self) -> Ability {
-        let means = "every stamp costs a reading of the clock";
+        let means = "every timestamp costs a reading of the clock";
         let fix = "boot with clocksource=tsc where the CPU's counter is stable";
         let path = "sys/devices/system/clocksource/clocksource0/current_clocksource";
         let source = self.text(path).unwrap_or_else(|| "unknown".to_owned());
@@ -315,7 +314,7 @@ impl Files {
     }
 
     fn governor(&self) -> Ability {
-        let means = "a CPU that slows down makes drive, cpu and servers slower by chance";
+        let means = "a CPU that changes its frequency makes drive, cpu and servers slower at random";
         let fix = "as root: cpupower frequency-set -g performance";
         match self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") {
             Some(governor) => {
@@ -337,10 +336,10 @@ impl Files {
     }
 
     fn steal(&self) -> Ability {
-        let means = "the hypervisor gave CPU time to others: everything here is slower by it";
-        let fix = "a host with CPUs of its own";
+        let means = "the hypervisor gave CPU time to other machines: everything here is slower by that much";
+        let fix = "use a host with dedicated CPUs";
         match self.share(&[7]) {
-            None => ability("steal", Status::Limited, "/proc/stat tells nothing", means, fix),
+            None => ability("steal", Status::Limited, "unknown: not in /proc/stat", means, fix),
             Some(share) => {
                 let status = if share < 0.01 { Status::Ok } else { Status::Limited };
                 ability("steal", status, format!("{:.2} % since boot", share * 100.0), means, fix)
@@ -349,21 +348,21 @@ impl Files {
     }
 
     fn interrupt_time(&self) -> Ability {
-        let means = "watch tells `stolen` from `on_cpu` where the kernel accounts for interrupts";
+        let means = "watch separates `stolen` from `on_cpu` where the kernel accounts for interrupt time";
         let fix = "a kernel with CONFIG_IRQ_TIME_ACCOUNTING=y";
-        // What /proc/stat tells of interrupts without it is counted by ticks.
+        // Without it, /proc/stat counts interrupts by ticks only.
         match self.is_configured("CONFIG_IRQ_TIME_ACCOUNTING") {
             Some(true) => ability("interrupt_time", Status::Ok, "accounted for", means, ""),
             Some(false) => ability("interrupt_time", Status::Limited, "not accounted for", means, fix),
             None => {
-                let found = "cannot tell: the kernel does not show its configuration";
+                let found = "unknown: the kernel does not publish its configuration";
                 ability("interrupt_time", Status::Limited, found, means, fix)
             }
         }
     }
 
     fn run_delay(&self) -> Ability {
-        let means = "drive, cpu and hiccup tell how long threads waited for a CPU";
+        let means = "drive, cpu and hiccup report run-queue latency: how long threads waited for a CPU";
         let fix = "a kernel with CONFIG_SCHED_INFO=y (CONFIG_SCHEDSTATS or CONFIG_TASK_DELAY_ACCT)";
         match self.text("proc/self/schedstat") {
             Some(text) if text.split_whitespace().count() >= 3 => {
@@ -374,7 +373,7 @@ impl Files {
     }
 
     fn delay_accounting(&self) -> Ability {
-        let means = "cpu could tell waits for disks; no verb needs it";
+        let means = "cpu could report waits for disks; no verb needs it";
         let fix = "as root: sysctl kernel.task_delayacct=1";
         match self.number("proc/sys/kernel/task_delayacct") {
             Some(1) => ability("delay_accounting", Status::Ok, "on", means, ""),
@@ -390,7 +389,7 @@ impl Files {
     }
 
     fn pressure(&self) -> Ability {
-        let means = "drive and hiccup tell when tasks of this host waited for CPUs";
+        let means = "drive and hiccup report when tasks of this host waited for CPUs";
         let fix = "boot with psi=1, on a kernel with CONFIG_PSI=y";
         match self.text("proc/pressure/cpu") {
             Some(_) => ability("pressure", Status::Ok, "/proc/pressure", means, ""),
@@ -400,41 +399,44 @@ impl Files {
 
     fn quota(&self) -> Ability {
         let means = "a CPU quota stops drive, and servers in the same group, in the middle of their work";
-        let fix = "run outside of the quota, or raise cpu.max (version 1: cpu.cfs_quota_us)";
+        let fix = "run outside the quota, or raise cpu.max (version 1: cpu.cfs_quota_us)";
         let read = |path| self.text(path).unwrap_or_default();
         let accounts = crate::cgroup::candidates(&read("proc/self/cgroup"), &read("proc/self/mountinfo"));
-        let mut is_told = false;
+        let mut is_known = false;
         for group in accounts.iter().filter_map(|account| account.strip_prefix("/").ok()?.parent()) {
             let own = |name: &str| self.text(&group.join(name).to_string_lossy());
             let quota = own("cpu.max").map(|limit| format!("cpu.max {limit}"));
             let quota = quota.or_else(|| Some(format!("cpu.cfs_quota_us {}", own("cpu.cfs_quota_us")?)));
-            is_told |= quota.is_some() || own("cpu.stat").is_some();
+            is_known |= quota.is_some() || own("cpu.stat").is_some();
             if let Some(quota) = quota.filter(|quota| !quota.contains(" max") && !quota.ends_with(" -1")) {
                 return ability("cpu_quota", Status::Limited, quota, means, fix);
             }
         }
-        if is_told {
+        if is_known {
             return ability("cpu_quota", Status::Ok, "none", means, "");
         }
-        let fix = "mount the control groups where this runs, with the controller `cpu`";
+        let fix = "mount the control groups in this environment, with the controller `cpu`";
         ability(
             "cpu_quota",
             Status::Limited,
-            "cannot tell: no control group of this process is seen",
+            "unknown: no control group of this process is visible",
             means,
             fix,
         )
     }
 
     fn ptrace(&self) -> Ability {
-        let means = "profile and watch --class read the maps of processes of others";
+        let means = "profile and watch --class read the memory maps of other processes";
         const CAP_SYS_PTRACE: u64 = bit(19);
         let is_privileged =
             self.capabilities().is_some_and(|held| held & (CAP_SYS_ADMIN | CAP_SYS_PTRACE) != 0);
-        // Without Yama no more is asked than the same user.
+        // Without Yama, the same user is enough.
         let scope = self.number("proc/sys/kernel/yama/ptrace_scope");
         let (status, fix) = match scope.unwrap_or(0) {
-            3.. => (Status::Missing, "reboot with kernel.yama.ptrace_scope below 3: it cannot be lowered"),
+            3.. => (
+                Status::Missing,
+                "reboot with kernel.yama.ptrace_scope below 3: it cannot be lowered at run time",
+            ),
             _ if is_privileged => (Status::Ok, ""),
             2 => (Status::Missing, "run as root"),
             1 => (Status::Missing, "run as root, or as root: sysctl kernel.yama.ptrace_scope=0"),
@@ -449,7 +451,7 @@ impl Files {
 mod tests {
     use super::*;
 
-    /// A host of these files.
+    /// The abilities of a host with these files.
     fn host(name: &str, files: &[(&str, &str)]) -> Vec<Ability> {
         let root = std::env::temp_dir().join(format!("parallax-abilities-{}-{name}", std::process::id()));
         for (path, text) in files {
@@ -470,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_allows_all_is_ok() {
+    fn a_host_that_allows_everything_is_ok() {
         let abilities = host(
             "good",
             &[
@@ -501,7 +503,7 @@ mod tests {
         check(&abilities, "cpu_quota", Status::Limited, "cpu.max 50000 100000");
     }
 
-    /// If this fails, a quota of a control group of version 1 is told to be none.
+    /// If this fails, a quota of a control group of version 1 is reported as none.
     #[test]
     fn a_quota_of_version_one_is_seen() {
         let of = |name: &str, quota: &str| {
@@ -522,7 +524,7 @@ mod tests {
         check(&of("v1-none", "-1\n"), "cpu_quota", Status::Ok, "none");
     }
 
-    /// If this fails, the fix for a `ptrace_scope` is the value that it has, or one that the kernel refuses.
+    /// If this fails, the suggested `ptrace_scope` is the current one, or one that the kernel refuses.
     #[test]
     fn each_ptrace_scope_has_a_fix_that_works() {
         let of = |scope: Option<&str>, capabilities: &str| {
@@ -546,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_tells_nothing_is_no_error() {
+    fn a_host_that_shows_nothing_is_not_an_error() {
         let abilities = host(
             "bare",
             &[
@@ -558,10 +560,10 @@ mod tests {
         check(&abilities, "kernel", Status::Limited, "5.10.0");
         check(&abilities, "btf", Status::Missing, "no type information");
         check(&abilities, "bpf", Status::Missing, "no CAP_BPF and CAP_PERFMON; unprivileged_bpf_disabled=2");
-        check(&abilities, "process_ids", Status::Limited, "cannot tell: no /proc/self/ns/pid");
-        check(&abilities, "tracepoints", Status::Limited, "cannot tell: tracefs is not readable");
-        let untold = "cannot tell: no control group of this process is seen";
-        check(&abilities, "cpu_quota", Status::Limited, untold);
+        check(&abilities, "process_ids", Status::Limited, "unknown: no /proc/self/ns/pid");
+        check(&abilities, "tracepoints", Status::Limited, "unknown: tracefs is not readable");
+        let unknown = "unknown: no control group of this process is visible";
+        check(&abilities, "cpu_quota", Status::Limited, unknown);
         check(&abilities, "pressure", Status::Missing, "no /proc/pressure");
     }
 }

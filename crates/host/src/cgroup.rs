@@ -1,11 +1,11 @@
-//! How often the CPU quota of the control groups around this process stopped it, in version 1 and version 2.
+//! How often a CPU quota of the control groups around this process stopped it, in version 1 and version 2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use units::Nanos;
 
-/// The accounts of every group from this process's own up to the root: a quota on any of them stops it.
+/// The `cpu.stat` of every group from this process's own up to the root: a quota on any of them stops the process.
 #[derive(Debug, Default)]
 pub(crate) struct Quota {
     accounts: Vec<PathBuf>,
@@ -16,28 +16,32 @@ pub(crate) struct Quota {
 pub(crate) struct Throttled {
     /// Periods in which the quota was used up.
     pub times: u64,
-    /// How long the group's CPUs stood still for it, summed over CPUs.
+    /// How long CPUs of the group were stopped by the quota, summed over CPUs.
     pub time: Nanos,
 }
 
 impl Quota {
+    /// Finds the groups of this process that account for a quota.
+    ///
     /// # Errors
     ///
-    /// Why there is no account.
+    /// A message for the record when there is none.
     pub(crate) fn find() -> Result<Quota, String> {
         let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
         let (groups, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
         let accounts: Vec<PathBuf> =
             candidates(&groups, &mounts).into_iter().filter(|path| account(path).is_some()).collect();
         match accounts.is_empty() {
-            true => Err("no control group of this process keeps an account of a CPU quota".to_owned()),
+            true => Err("no control group of this process accounts for a CPU quota".to_owned()),
             false => Ok(Quota { accounts }),
         }
     }
 
+    /// What quotas took since boot; `None` when no group can be read any more.
+    ///
     /// # Cost
     ///
-    /// A small file for each group: once an interval.
+    /// One small file per group: once per interval.
     pub(crate) fn read(&self) -> Option<Throttled> {
         let each: Option<Vec<Throttled>> = self.accounts.iter().map(|path| account(path)).collect();
         each.map(|each| {
@@ -53,7 +57,7 @@ fn account(path: &Path) -> Option<Throttled> {
     parse(&fs::read_to_string(path).ok()?)
 }
 
-/// Version 1 has nanoseconds, version 2 microseconds.
+/// Version 1 counts nanoseconds, version 2 microseconds.
 fn parse(text: &str) -> Option<Throttled> {
     let number = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
@@ -63,7 +67,8 @@ fn parse(text: &str) -> Option<Throttled> {
     Some(Throttled { times: number("nr_throttled")?, time: Nanos(time) })
 }
 
-/// Where `cpu.stat` may lie, the own group's first. `groups` is /proc/self/cgroup, `mounts` /proc/self/mountinfo.
+/// The possible places of `cpu.stat`, that of the process's own group first. `groups` is /proc/self/cgroup, `mounts`
+/// /proc/self/mountinfo.
 pub(crate) fn candidates(groups: &str, mounts: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for line in groups.lines() {
@@ -86,7 +91,7 @@ pub(crate) fn candidates(groups: &str, mounts: &str) -> Vec<PathBuf> {
 /// One tree of control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
-    /// The one of version 1 that has this controller.
+    /// The tree of version 1 with this controller.
     One(&'static str),
     Two,
 }
@@ -105,7 +110,7 @@ pub(crate) fn group_of(groups: &str, mounts: &str, hierarchy: Hierarchy) -> Opti
     Some(mounted.join(inner))
 }
 
-/// Where a hierarchy is mounted, and where in there the group `path` of /proc lies.
+/// Where a hierarchy is mounted, and where below that the group `path` of /proc is.
 fn place<'a>(mounts: &'a str, hierarchy: Hierarchy, path: &'a str) -> Option<(&'a Path, &'a Path)> {
     let (root, mounted) = mount(mounts, hierarchy)?;
     // In a container the mount may show only a part of the tree.
@@ -141,7 +146,7 @@ mod tests {
 ";
 
     #[test]
-    fn every_group_around_this_process_is_looked_at() {
+    fn every_group_around_this_process_is_read() {
         let paths = candidates("4:cpu,cpuacct:/a/b\n2:cpuset:/c\n", MOUNTS);
         let expected = ["a/b/cpu.stat", "a/cpu.stat", "cpu.stat"];
         assert_eq!(paths, expected.map(|path| Path::new("/sys/fs/cgroup/cpu,cpuacct").join(path)));
@@ -180,7 +185,7 @@ mod tests {
         assert_eq!(parse(v1), Some(Throttled { times: 4, time: Nanos(1_234_567) }));
         let v2 = "usage_usec 5\nnr_periods 9\nnr_throttled 4\nthrottled_usec 1234\n";
         assert_eq!(parse(v2), Some(Throttled { times: 4, time: Nanos(1_234_000) }));
-        // The root of version 2 has no quota, and no account of one.
+        // The root of version 2 has no quota, and does not account for one.
         assert_eq!(parse("usage_usec 5\n"), None);
     }
 }

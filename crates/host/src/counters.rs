@@ -1,7 +1,7 @@
-//! What this host tells of the time around a run: quotas, stolen time, pressure, drops, descriptors.
+//! Counters of this host around a run: quotas, stolen time, pressure, drops, descriptors.
 //!
-//! Counters are read once an interval, and what counts is the difference between two readings. What cannot be read
-//! is absent, and [`Counters::missing`] says why.
+//! Counters are read once per interval; what counts is the difference between two readings. A counter that cannot be
+//! read is absent, and [`Counters::missing`] has the reason.
 
 use std::fs;
 
@@ -20,34 +20,36 @@ pub struct Counters {
     before: Reading,
 }
 
-/// Something that this host does not tell.
+/// A counter that cannot be read on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
+    /// The name of the counter.
     pub what: &'static str,
+    /// Why it cannot be read, for the record.
     pub why: String,
 }
 
-/// What happened between two readings.
+/// What happened between two readings. `None`: this host does not have the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reading {
     /// Periods in which a CPU quota of the control groups around this process was used up.
     pub throttled: Option<u64>,
-    /// How long CPUs stood still for it, summed over CPUs.
+    /// How long the quota stopped CPUs, summed over CPUs.
     pub throttled_time: Option<Nanos>,
-    /// Time that a hypervisor gave to others, summed over the CPUs this process may run on.
+    /// Time that a hypervisor gave to other machines, summed over the CPUs this process may run on.
     pub steal: Option<Nanos>,
-    /// Time in which some task of this host waited for a CPU.
+    /// Time in which at least one task of this host waited for a CPU (PSI `cpu some`).
     pub cpu_pressure: Option<Nanos>,
-    /// Connections that a full listen queue of this network namespace turned away.
+    /// Connections that were dropped because a listen queue in this network namespace was full.
     pub listen_drops: Option<u64>,
-    /// TCP segments sent again in this network namespace.
+    /// TCP segments retransmitted in this network namespace.
     pub retransmits: Option<u64>,
-    /// Descriptors open now.
+    /// File descriptors open at the second reading.
     pub open_files: Option<u64>,
 }
 
 impl Counters {
-    /// Takes the first reading, and notes what cannot be read.
+    /// Takes the first reading, and notes which counters cannot be read.
     pub fn start() -> Counters {
         let mut missing = Vec::new();
         let quota = kept(&mut missing, "cpu_quota", Quota::find());
@@ -61,16 +63,16 @@ impl Counters {
         counters
     }
 
-    /// What this host does not tell, and why.
+    /// The counters that cannot be read on this host, and why.
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
 
-    /// What happened since the last call, or the start.
+    /// What happened since the previous call, or since [`Counters::start`].
     ///
     /// # Cost
     ///
-    /// Half a dozen small files of /proc, some 100 us: once an interval, not on a worker's thread.
+    /// Half a dozen small files of /proc, some 100 us: once per interval, not on a worker's thread.
     pub fn since_last(&mut self) -> Reading {
         let now = self.read();
         let before = std::mem::replace(&mut self.before, now);
@@ -107,23 +109,23 @@ impl Reading {
     }
 }
 
-/// Descriptors that this process may have open.
+/// How many file descriptors this process may have open; `None` without a limit.
 pub fn open_files_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Descriptors open now.
+/// File descriptors open now.
 ///
 /// # Errors
 ///
-/// Why it cannot be told.
+/// Why it is unknown.
 fn open_files() -> Result<u64, String> {
     const PATH: &str = "/proc/self/fd";
-    let told = |error: std::io::Error| format!("{PATH}: {error}");
-    // From Linux 6.2 on, the size of the folder is their number; before, it is 0.
-    match fs::metadata(PATH).map_err(told)?.len() {
-        // Less the one that reads the folder.
-        0 => Ok((fs::read_dir(PATH).map_err(told)?.count() as u64).saturating_sub(1)),
+    let with_path = |error: std::io::Error| format!("{PATH}: {error}");
+    // Since Linux 6.2 the size of the folder is their number; before, it was 0.
+    match fs::metadata(PATH).map_err(with_path)?.len() {
+        // Not counting the one that reads the folder.
+        0 => Ok((fs::read_dir(PATH).map_err(with_path)?.count() as u64).saturating_sub(1)),
         size => Ok(size),
     }
 }
@@ -148,7 +150,7 @@ fn stolen(text: &str, of: impl Fn(usize) -> bool) -> Option<Nanos> {
     (!each.is_empty()).then(|| Nanos(each.iter().sum()))
 }
 
-/// What was stolen from each CPU so far, by its number; `None` where the kernel does not tell.
+/// The time stolen from each CPU since boot, with the CPU's number; `None` where the kernel does not count it.
 pub(crate) fn stolen_of(text: &str) -> Option<Vec<(usize, Nanos)>> {
     let each = text.lines().filter_map(|line| {
         let (cpu, numbers) = line.strip_prefix("cpu")?.split_once(' ')?;
@@ -176,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stolen_time_is_that_of_our_cpus() {
+    fn stolen_time_is_that_of_the_cpus_of_this_process() {
         let text = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 1 1 1 1 1 1 3 0 0\ncpu1 1 1 1 1 1 1 1 5 0 0\nintr 1\n";
         assert_eq!(stolen(text, |cpu| cpu == 1), Some(Nanos::from_millis(50)));
         assert_eq!(stolen(text, |_| true), Some(Nanos::from_millis(80)));
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_missing_is_there() {
+    fn every_counter_is_present_or_reported_missing() {
         let mut counters = Counters::start();
         let reading = counters.since_last();
         let absent = |what| counters.missing().iter().any(|missing| missing.what == what);

@@ -5,21 +5,21 @@ use std::mem;
 
 use units::Nanos;
 
-/// User and system time of all threads of this process so far, those that have ended included; `None` when the
-/// kernel does not tell.
+/// User and system time of all threads of this process so far, ended threads included; `None` when the kernel
+/// refuses.
 ///
 /// # Cost
 ///
-/// One system call: once an interval.
+/// One system call: once per interval.
 pub fn process_cpu() -> Option<Nanos> {
     used(libc::RUSAGE_SELF)
 }
 
-/// The same of children that have ended and were waited for, and of theirs.
+/// The same for child processes that have ended and were waited for, and for theirs.
 ///
 /// # Cost
 ///
-/// As [`process_cpu`].
+/// As for [`process_cpu`].
 pub fn children_cpu() -> Option<Nanos> {
     used(libc::RUSAGE_CHILDREN)
 }

@@ -1,7 +1,7 @@
-//! Known disturbances on a known schedule, so that instruments can be tested against truth.
+//! Known disturbances on a known schedule, so that instruments can be tested against a known truth.
 //!
-//! [`conduct`] does a [`Deed`] in each episode of a schedule and undoes it again. Nothing is done that the [`Guard`],
-//! a second process, has not learnt to undo before. Driven by the verb `disturb` alone.
+//! [`conduct`] applies a [`Disturbance`] in each episode of a schedule and undoes it at the end of the episode.
+//! Nothing is done before the [`Guard`], a second process, knows how to undo it. Only the verb `disturb` uses this.
 
 mod claim;
 mod conduct;
@@ -17,11 +17,11 @@ mod victim;
 mod work;
 mod workers;
 
-pub use conduct::{Began, Deed, Done, Ended, Fact, Over, Run, Told, conduct};
+pub use conduct::{Began, Disturbance, Done, Ended, EpisodeReport, Fact, Over, Run, conduct};
 pub use error::DisturbError;
 pub use freezer::Scope;
 pub use guard::{Guard, Program, guard};
-pub use pause::{Means, Pause};
+pub use pause::{Pause, PauseMethod};
 pub use relay::{Cut, Direction, Effects, Relay};
 pub use undo::Version;
 pub use victim::{Force, Victim};

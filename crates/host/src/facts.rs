@@ -1,37 +1,42 @@
-//! Facts of this host that a reader of a record needs in order to compare it with another.
+//! Facts about this host that a reader needs in order to compare its records with those of another host.
 
 use std::fs;
 use std::path::Path;
 
 use crate::pid_namespace::sees_host_pids;
 
-/// What could be read of this host.
+/// What could be read about this host; `None` for what could not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
+    /// The host name.
     pub name: Option<String>,
+    /// The kernel's release, as `uname -r` prints it.
     pub kernel: Option<String>,
+    /// The model name of the first CPU.
     pub cpu_model: Option<String>,
-    /// CPUs this process may run on.
+    /// The number of CPUs this process may run on.
     pub cpus: Option<u64>,
+    /// Physical memory, in bytes.
     pub memory_bytes: Option<u64>,
+    /// The kernel's clock source, such as `tsc`.
     pub clock_source: Option<String>,
-    /// `none` when the CPU does not say that it is a guest.
+    /// The vendor of the hypervisor, or `none` when the CPU does not report that it is a guest.
     pub hypervisor: Option<String>,
-    /// Told anew at each boot: two processes with the same one share their monotonic clock.
+    /// Changes at each boot: two processes with the same id share their monotonic clock.
     pub boot_id: Option<String>,
-    /// Of this process; `None` in a pid namespace.
+    /// The pid of this process; `None` inside a pid namespace.
     pub pid: Option<u32>,
-    /// How many nanoseconds the monotonic clock of this time namespace is ahead of the kernel's own, with which the
-    /// kernel stamps what it sees; `None` where the kernel has no such namespaces.
+    /// By how many nanoseconds the monotonic clock of this time namespace is ahead of the kernel's own, which the
+    /// kernel uses for its timestamps; `None` where the kernel has no time namespaces.
     pub monotonic_offset: Option<i64>,
 }
 
 impl Facts {
-    /// Reads them all.
+    /// Reads all facts.
     ///
     /// # Cost
     ///
-    /// Some files of /proc and /sys: once a run.
+    /// Some files of /proc and /sys: once per run.
     pub fn read() -> Facts {
         let uname = rustix::system::uname();
         let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -58,7 +63,7 @@ fn line(path: &str) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// Of time_namespaces(7): a line a clock, with seconds and nanoseconds.
+/// time_namespaces(7): one line per clock, with seconds and nanoseconds.
 fn offset(text: &str) -> Option<i64> {
     let mut words = text.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
     let (seconds, rest): (i64, i64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -80,7 +85,7 @@ fn hypervisor(cpu_info: &str) -> Option<String> {
     if let Some(kind) = line("/sys/hypervisor/type") {
         return Some(kind);
     }
-    // Only x86 has the flag; elsewhere its absence says nothing.
+    // Only x86 has the flag; elsewhere its absence proves nothing.
     let flags = field(cpu_info, "flags")?;
     let guest = flags.split_whitespace().any(|flag| flag == "hypervisor");
     let vendor = || line("/sys/class/dmi/id/sys_vendor").unwrap_or_else(|| "unnamed".to_owned());
@@ -101,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_namespace_tells_its_offset() {
+    fn a_time_namespace_has_an_offset() {
         assert_eq!(offset("monotonic      100000         7\nboottime  0 0\n"), Some(100_000_000_000_007));
         assert_eq!(offset("monotonic  -2 500000000\n"), Some(-1_500_000_000));
         assert_eq!(offset("monotonic  9223372036854775807 0\n"), None);

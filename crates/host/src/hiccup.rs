@@ -1,11 +1,12 @@
-//! How late a thread is that does nothing but sleep: what the host alone takes from everybody on it.
+//! The hiccup meter: measures how late a thread wakes up that only sleeps, which is what the host takes from
+//! everybody.
 //!
-//! A thread of this process sleeps from one tick to the next on an absolute schedule and notes how late each was.
-//! It has no work of its own, so its lateness is that of the host, or of this whole process: stopped, throttled,
-//! starved. On a core that it shares with a busy worker, the worker's time slices are in it, too.
+//! A thread of this process sleeps from one tick to the next on an absolute schedule and notes how late each tick
+//! was. It has no work of its own, so its lateness is that of the host, or of this whole process: stopped, throttled,
+//! starved. On a core that it shares with a busy worker, the worker's time slices are included.
 //!
-//! Why it was late is asked of the kernel's accounts: the thread's own run-queue wait at each tick, and what
-//! [`Accounts`] reads beside it.
+//! The cause of a late tick comes from the kernel's accounts: the thread's own run-queue latency at each tick, and
+//! the readings of [`Accounts`].
 #![expect(unsafe_code, reason = "a real-time priority has no safe wrapper here")]
 
 mod accounts;
@@ -31,29 +32,30 @@ use crate::run_queue::RunQueue;
 pub struct Tick {
     /// When the thread wanted to run.
     pub due: Nanos,
-    /// How much later it did.
+    /// How much later it ran.
     pub late: Nanos,
 }
 
-/// One time that the thread ran, and the ticks that it ran for: more than one, where it was late by more than a tick.
+/// One time that the thread ran, and the ticks that this covers: more than one, where it was late by more than a
+/// tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wake {
     /// When the first of its ticks was due.
     pub due: Nanos,
-    /// When it ran.
+    /// When the thread ran.
     pub at: Nanos,
     every: Nanos,
     ticks: u64,
-    /// How long it was ready to run since it had slept, and others ran; `None` where the kernel does not tell, or was
-    /// not asked.
+    /// How long it was runnable but waiting for a CPU since it last slept; `None` where the kernel does not count
+    /// that, or the meter does not read it.
     pub queued: Option<Nanos>,
-    /// The rest of a wake whose begin was taken before: no stall of its own.
+    /// The second part of a wake that was split at an interval's end: not a stall of its own.
     pub is_rest: bool,
 }
 
 impl Wake {
-    /// Its ticks in order, each with its own lateness: to note but the first would count a stall of a second as one
-    /// late tick of a hundred.
+    /// Its ticks in order, each with its own lateness. Counting only the first would turn a stall of a second into
+    /// one late tick among hundreds.
     pub fn ticks(&self) -> impl Iterator<Item = Tick> + use<> {
         let wake = *self;
         (0..wake.ticks).map(move |n| {
@@ -68,31 +70,34 @@ impl Wake {
     }
 }
 
-/// How a meter is run.
+/// How a meter runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// From one tick to the next.
+pub struct MeterSettings {
+    /// The time from one tick to the next.
     pub every: Nanos,
     /// The CPU it is bound to; `None` leaves it to the scheduler.
     pub cpu: Option<usize>,
+    /// How the scheduler ranks it.
     pub priority: Priority,
-    /// Whether to ask the kernel at each tick how long it was ready to run: one more system call a tick. With it a
-    /// meter takes 2.5 % of its CPU at 1 ms, 0.4 % at 10 ms (2026-11-22, a virtual machine with two cores, both busy).
-    pub asks: bool,
+    /// Whether to read the thread's run-queue latency at each tick: one more system call per tick. With it a meter
+    /// takes 2.5 % of its CPU at 1 ms, 0.4 % at 10 ms (2026-11-22, a virtual machine with two cores, both busy).
+    pub reads_run_queue: bool,
 }
 
-/// How the scheduler is to treat a meter. What ranks above it, it measures; what ranks below, it does not.
+/// How the scheduler treats a meter. It measures interference from higher-ranking threads, and none from
+/// lower-ranking ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priority {
-    /// As every thread is: what a normal process feels.
+    /// As every thread: measures what a normal process experiences.
     #[default]
     Normal,
+    /// The given nice value, -20 to 19.
     Nice(i32),
-    /// Real time, from 1 to 99: what no normal process can cause.
+    /// Real time (`SCHED_FIFO`), from 1 to 99: measures what no normal process can cause.
     Fifo(i32),
 }
 
-/// A meter that runs until it is dropped.
+/// A meter that runs in its own thread until it is dropped.
 #[derive(Debug)]
 pub struct HiccupMeter {
     shared: Arc<Shared>,
@@ -106,44 +111,49 @@ struct Shared {
 }
 
 impl HiccupMeter {
-    /// Starts a thread with a tick every `every`, where and how the scheduler likes.
+    /// Starts a meter with a tick every `every`, with normal priority, on any CPU.
     ///
     /// # Errors
     ///
-    /// When there can be no thread.
+    /// When no thread can be started.
     ///
     /// # Cost
     ///
-    /// A wake-up a tick; see [`HiccupMeter::TICK`].
+    /// One wake-up per tick; see [`HiccupMeter::TICK`].
     pub fn start(every: Nanos) -> io::Result<HiccupMeter> {
-        HiccupMeter::start_with(Settings { every, cpu: None, priority: Priority::Normal, asks: false })
+        HiccupMeter::start_with(MeterSettings {
+            every,
+            cpu: None,
+            priority: Priority::Normal,
+            reads_run_queue: false,
+        })
     }
 
-    /// Starts a thread as `settings` say.
+    /// Starts a meter with these settings.
     ///
     /// # Errors
     ///
-    /// When there can be no thread, no such CPU, or no such priority without a privilege.
-    pub fn start_with(settings: Settings) -> io::Result<HiccupMeter> {
+    /// When no thread can be started, there is no such CPU, or the priority needs a privilege.
+    pub fn start_with(settings: MeterSettings) -> io::Result<HiccupMeter> {
         let shared = Arc::<Shared>::default();
         let theirs = Arc::clone(&shared);
-        let (tell, told) = sync_channel(1);
+        let (send_result, result) = sync_channel(1);
         let run = move || {
             let prepared = prepare(settings);
             let ready = prepared.is_ok();
-            let _ = tell.send(prepared);
+            let _ = send_result.send(prepared);
             if ready {
                 theirs.run(settings);
             }
         };
         let thread = thread::Builder::new().name("hiccup".to_owned()).spawn(run)?;
         let gone = |_| io::Error::other("its thread has ended");
-        told.recv().map_err(gone)??;
+        result.recv().map_err(gone)??;
         Ok(HiccupMeter { shared, thread: Some(thread) })
     }
 
-    /// Takes the wakes whose ticks were due before `end`, in order; one that has ticks on both sides is parted. Later
-    /// ticks stay for the next call.
+    /// Removes and returns the wakes whose ticks were due before `end`, in order; a wake with ticks on both sides is
+    /// split. Later ticks stay for the next call.
     pub fn take_before(&self, end: Nanos) -> Vec<Wake> {
         let mut wakes = self.shared.wakes.lock().unwrap_or_else(PoisonError::into_inner);
         let later = wakes.partition_point(|wake| wake.due < end);
@@ -159,9 +169,9 @@ impl HiccupMeter {
         taken
     }
 
-    /// What a run uses. A tick takes 6.6 us of CPU (2026-11-22, a virtual machine with two cores, 500 ticks by the
-    /// scheduler's account): 0.07 % of a core at 10 ms, where 1 ms would take 0.7 % of the core that a pinned client
-    /// has.
+    /// The tick of the meter in a run. A tick takes 6.6 us of CPU (2026-11-22, a virtual machine with two cores, 500
+    /// ticks by the scheduler's account): 0.07 % of a core at 10 ms, where 1 ms would take 0.7 % of the core of a
+    /// pinned client.
     pub const TICK: Nanos = Nanos::from_millis(10);
 }
 
@@ -174,8 +184,8 @@ impl Drop for HiccupMeter {
     }
 }
 
-/// Does to the calling thread what `settings` ask for.
-fn prepare(settings: Settings) -> io::Result<()> {
+/// Applies `settings` to the calling thread.
+fn prepare(settings: MeterSettings) -> io::Result<()> {
     // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     if let Some(cpu) = settings.cpu {
@@ -185,7 +195,7 @@ fn prepare(settings: Settings) -> io::Result<()> {
     }
     match settings.priority {
         Priority::Normal => Ok(()),
-        // The priority of one thread, though the call is named after processes.
+        // This is the priority of one thread, although the call is named after processes.
         Priority::Nice(nice) => Ok(rustix::process::setpriority_process(Some(gettid()), nice)?),
         Priority::Fifo(priority) => {
             let parameters = libc::sched_param { sched_priority: priority };
@@ -199,13 +209,13 @@ fn prepare(settings: Settings) -> io::Result<()> {
 }
 
 impl Shared {
-    fn run(&self, settings: Settings) {
-        let run_queue = settings.asks.then(RunQueue::of_this_thread).and_then(Result::ok);
+    fn run(&self, settings: MeterSettings) {
+        let run_queue = settings.reads_run_queue.then(RunQueue::of_this_thread).and_then(Result::ok);
         let waited = || run_queue.as_ref().and_then(RunQueue::waited);
         let every = settings.every;
         let mut before = waited();
         let mut due = clock::now() + every;
-        // While somebody takes the wakes, the thread does not wait for them: it would measure its own lock.
+        // The thread does not wait while somebody takes the wakes: it would measure its own lock.
         let mut own = Vec::with_capacity(64);
         while !self.stop.load(Ordering::Relaxed) {
             clock::sleep_until(due);
@@ -223,7 +233,7 @@ impl Shared {
     }
 }
 
-/// The wake of a thread that wanted to run at `due` and did at `now`.
+/// The wake of a thread that wanted to run at `due` and ran at `now`.
 fn wake(due: Nanos, now: Nanos, every: Nanos, queued: Option<Nanos>) -> Wake {
     let ticks = now.saturating_sub(due).0 / every.0 + 1;
     Wake { due, at: now.max(due), every, ticks, queued, is_rest: false }
@@ -266,9 +276,9 @@ mod tests {
         assert_eq!(on_time.ticks().collect::<Vec<_>>(), [Tick { due: Nanos(100), late: Nanos::ZERO }]);
     }
 
-    /// If this fails, a stall over the end of a second is counted in one second alone, or twice.
+    /// If this fails, a stall across the end of a second is counted in one second only, or twice.
     #[test]
-    fn a_stall_over_the_end_of_an_interval_is_parted() {
+    fn a_stall_across_the_end_of_an_interval_is_split() {
         let meter = HiccupMeter { shared: Arc::default(), thread: None };
         let stall = wake(Nanos::from_millis(10), Nanos::from_millis(40), MS, None);
         meter.shared.wakes.lock().unwrap().push(stall);
@@ -280,14 +290,16 @@ mod tests {
     }
 
     #[test]
-    fn a_meter_on_a_cpu_that_is_not_there_is_refused() {
-        let settings = Settings { every: MS, cpu: Some(1_000), priority: Priority::Normal, asks: true };
+    fn a_meter_on_a_missing_cpu_is_refused() {
+        let settings =
+            MeterSettings { every: MS, cpu: Some(1_000), priority: Priority::Normal, reads_run_queue: true };
         assert!(HiccupMeter::start_with(settings).is_err());
     }
 
     #[test]
-    fn a_meter_asks_how_long_it_was_ready() {
-        let settings = Settings { every: MS, cpu: None, priority: Priority::Normal, asks: true };
+    fn a_meter_reads_its_run_queue_latency() {
+        let settings =
+            MeterSettings { every: MS, cpu: None, priority: Priority::Normal, reads_run_queue: true };
         let meter = HiccupMeter::start_with(settings).unwrap();
         clock::sleep_until(clock::now() + Nanos::from_millis(20));
         let wakes = meter.take_before(Nanos::MAX);

@@ -1,4 +1,4 @@
-//! What this host is, what this process has used of it, and what the host took from it.
+//! What this host is, what this process used of it, and what the host took from this process.
 //!
 //! Every fact may be missing: a fact that cannot be read is `None`, never a guess. Only [`disturb`] changes
 //! anything on the host.
@@ -19,7 +19,7 @@ pub use abilities::{Ability, Status, abilities};
 pub use counters::{Counters, Missing, Reading, open_files_limit};
 pub use cpu::{children_cpu, process_cpu};
 pub use facts::Facts;
-pub use hiccup::{Accounts, Causes, HiccupMeter, Priority, Sample, Settings, Tick, Wake, explain};
+pub use hiccup::{Accounts, Causes, HiccupMeter, MeterSettings, Priority, Sample, Tick, Wake, explain};
 pub use net::{local_ports, ports_towards};
 pub use pid_namespace::sees_host_pids;
 pub use run_queue::RunQueue;

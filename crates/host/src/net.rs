@@ -1,4 +1,4 @@
-//! What this process's network namespace tells of dropped connections, retransmissions and ports.
+//! Dropped connections, retransmissions and ports of this process's network namespace.
 
 use std::fs;
 
@@ -11,12 +11,12 @@ fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
     numbers.nth(at)?.parse().ok()
 }
 
-/// Connections that a full listen queue turned away so far. The kernel counts an overflow among the drops.
+/// Connections dropped so far because a listen queue was full. The kernel counts an overflow among the drops.
 pub(crate) fn listen_drops() -> Result<u64, String> {
     read_counter("/proc/self/net/netstat", "TcpExt", "ListenDrops")
 }
 
-/// TCP segments sent again so far.
+/// TCP segments retransmitted so far.
 pub(crate) fn retransmits() -> Result<u64, String> {
     read_counter("/proc/self/net/snmp", "Tcp", "RetransSegs")
 }
@@ -26,7 +26,7 @@ fn read_counter(path: &str, group: &str, name: &str) -> Result<u64, String> {
     counter(&text, group, name).ok_or_else(|| format!("{path} has no {name}"))
 }
 
-/// The ports that the kernel gives to outgoing connections, first and last.
+/// The range of ports that the kernel uses for outgoing connections, first and last; `None` when it cannot be read.
 pub fn local_ports() -> Option<(u16, u16)> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().ok());
@@ -34,12 +34,12 @@ pub fn local_ports() -> Option<(u16, u16)> {
     (range.0 <= range.1).then_some(range)
 }
 
-/// How many local ports are taken by connections to `port` somewhere, those in TIME_WAIT included: exactly, where
-/// they may be more than `floor`; else the bound that was below it, which also counts connections to elsewhere.
+/// How many local ports are in use by connections to remote port `port`, TIME_WAIT included. Exact where there may be
+/// more than `floor`; otherwise an upper bound at or below `floor`, which counts other connections too.
 ///
 /// # Cost
 ///
-/// One small file; over `floor`, a line for every connection of this namespace besides. Once an interval.
+/// One small file; above `floor` also one line per connection of this namespace. Once per interval.
 pub fn ports_towards(port: u16, floor: u64) -> Option<u64> {
     let bound = fs::read_to_string("/proc/self/net/sockstat").ok().and_then(|text| sockets(&text));
     if let Some(bound) = bound.filter(|&bound| bound <= floor) {
@@ -59,7 +59,7 @@ fn sockets(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("TCP:"))?;
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let of = |name| words.chunks(2).find(|pair| pair[0] == name)?.get(1)?.parse::<u64>().ok();
-    // `inuse` is of IPv4; a connection over IPv6 takes from the same range and is in `alloc`.
+    // `inuse` is for IPv4 only; a connection over IPv6 takes from the same range and is counted in `alloc`.
     Some(of("alloc")? + of("tw")?)
 }
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_known_by_the_port_it_goes_to() {
+    fn a_connection_is_matched_by_its_remote_port() {
         let line = "   1: 0100007F:D431 0100007F:1F90 06 00000000:00000000 03:00000DCB 00000000";
         assert!(goes_to(line, 8_080));
         assert!(!goes_to(line, 54_321));

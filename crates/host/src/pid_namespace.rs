@@ -1,7 +1,7 @@
-//! Whether the ids of processes that this program sees are the host's.
+//! Whether this program sees processes by the host's ids.
 //!
-//! The kernel's programs tell of processes by the host's ids. In a PID namespace of its own, as containers have, the
-//! same process has another id, and the host's names nobody or somebody else.
+//! Programs in the kernel see processes by the host's ids. Inside a PID namespace, as in containers, the same process
+//! has another id, and the host's id names another process or none.
 //!
 //! Sources: pid_namespaces(7); `PROC_PID_INIT_INO` in the kernel's include/linux/proc_ns.h.
 
@@ -11,7 +11,7 @@ use std::path::Path;
 /// The first PID namespace has the same inode on every kernel since 3.8.
 const FIRST: &str = "pid:[4026531836]";
 
-/// `None` where /proc does not tell. `root` is `/` on a real host.
+/// Whether the PID namespace is the host's; `None` where /proc does not show it. `root` is `/` on a real host.
 pub fn sees_host_pids(root: &Path) -> Option<bool> {
     let link = fs::read_link(root.join("proc/self/ns/pid")).ok()?;
     Some(link.as_os_str() == FIRST)

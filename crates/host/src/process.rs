@@ -1,12 +1,12 @@
-//! What other processes of this host used of its CPUs between two exact instants.
+//! How much CPU time other processes of this host used between two exact instants.
 //!
-//! The total is the scheduler's own account in nanoseconds, of all threads, those that ended included. The kernel
-//! divides it into user and system by looking who runs at each tick, which a program that works between ticks
-//! escapes wholly: [`Split`] carries how many ticks it rests on. Nothing here changes a process, and none of it
-//! needs a privilege; /proc may hide other users' processes (`hidepid`).
+//! The total is the scheduler's own account in nanoseconds, of all threads, ended ones included. The kernel divides
+//! it into user and system time by looking at what runs at each tick, which misses a program that works between
+//! ticks: [`Split`] carries the number of ticks it rests on. Nothing here changes a process, and nothing needs a
+//! privilege; /proc may hide other users' processes (`hidepid`).
 //!
 //! `text` parses /proc, `reading` reads one process at one instant, `usage` adds up what happened between readings,
-//! `meter` decides which processes are read. The verb and `drive` decide when.
+//! `meter` decides which processes are read. The verb `cpu` and `drive` decide when.
 
 mod meter;
 mod reading;

@@ -1,4 +1,4 @@
-//! How long a thread of ours could run and waited for a CPU.
+//! Run-queue latency: how long a thread of ours was runnable but waiting for a CPU.
 
 use std::fs::File;
 use std::io;
@@ -6,14 +6,16 @@ use std::os::unix::fs::FileExt;
 
 use units::Nanos;
 
-/// The scheduler's own account of the thread that opened it. Made and read by that thread, once an interval.
+/// The scheduler's own account of the thread that opened it. Opened and read by that thread.
 #[derive(Debug)]
 pub struct RunQueue {
-    // `/proc/thread-self` is looked up when it is opened, so the file stays that thread's.
+    // `/proc/thread-self` is resolved when it is opened, so the file stays that thread's.
     file: File,
 }
 
 impl RunQueue {
+    /// Opens the account of the calling thread.
+    ///
     /// # Errors
     ///
     /// Where the kernel keeps no such account (no `CONFIG_SCHED_INFO`), or /proc is not there.
@@ -21,15 +23,15 @@ impl RunQueue {
         let run_queue = RunQueue { file: File::open(PATH)? };
         match run_queue.waited() {
             Some(_) => Ok(run_queue),
-            None => Err(io::Error::other("it does not hold what schedstat should")),
+            None => Err(io::Error::other("schedstat does not have the expected form")),
         }
     }
 
-    /// Time spent so far on a run queue, ready to run, while others ran.
+    /// Time spent so far on a run queue, runnable, while others ran; `None` when it cannot be read any more.
     ///
     /// # Cost
     ///
-    /// One read of a file of /proc, about 1 us: once an interval.
+    /// One read of a file of /proc, about 1 us: once per interval.
     pub fn waited(&self) -> Option<Nanos> {
         let mut text = [0; 96];
         let length = self.file.read_at(&mut text, 0).ok()?;
@@ -39,7 +41,7 @@ impl RunQueue {
 
 const PATH: &str = "/proc/thread-self/schedstat";
 
-/// Time on a CPU, time waiting for one, and how often it ran.
+/// The file has the time on a CPU, the time waiting for one, and how often it ran.
 fn parse(text: &str) -> Option<Nanos> {
     text.split_ascii_whitespace().nth(1)?.parse().ok().map(Nanos)
 }

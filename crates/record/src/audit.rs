@@ -15,6 +15,7 @@ mod statistics;
 
 use units::Nanos;
 
+use crate::check::Check;
 use crate::document::{
     Document, Finding, Host, LoadChange, Model, Stamps, State, Unchecked, Verdict, VerdictWord,
 };
@@ -70,10 +71,10 @@ impl<'a> Evidence<'a> {
     }
 }
 
-type Check = fn(&Evidence<'_>) -> Option<Finding>;
+type Rule = fn(&Evidence<'_>) -> Option<Finding>;
 
-/// In the order in which findings of one gravity are told: what happened first, what explains it after.
-const CHECKS: [Check; 32] = [
+/// In the order in which findings of equal weight are reported: what happened first, then what explains it.
+const RULES: [Rule; 32] = [
     run::conservation,
     run::nothing_measured,
     run::broken_off,
@@ -111,19 +112,19 @@ const CHECKS: [Check; 32] = [
 /// Why a check was not made, where it could not be.
 type Gap = fn(&Evidence<'_>) -> Option<String>;
 
-const GAPS: [(&str, Gap); 7] = [
-    ("worker_cpu", cpu::no_full_second),
-    ("process_cpu", cpu::no_full_second),
-    ("run_queue", cpu::no_run_queue),
-    ("ports", resources::no_ports),
-    ("ceiling", load::no_ceiling),
-    ("drift", statistics::no_drift),
-    ("independence", statistics::no_independence),
+const GAPS: [(Check, Gap); 7] = [
+    (Check::WorkerCpu, cpu::no_full_second),
+    (Check::ProcessCpu, cpu::no_full_second),
+    (Check::RunQueue, cpu::no_run_queue),
+    (Check::Ports, resources::no_ports),
+    (Check::Ceiling, load::no_ceiling),
+    (Check::Drift, statistics::no_drift),
+    (Check::Independence, statistics::no_independence),
 ];
 
 /// Makes every check. Findings come gravest first; the gravest gives the word.
 pub fn audit(evidence: &Evidence<'_>) -> Verdict {
-    let mut findings: Vec<Finding> = CHECKS.iter().filter_map(|check| check(evidence)).collect();
+    let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule(evidence)).collect();
     // Stable: findings of one gravity stay in the order above.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.makes));
     let word = findings.first().map_or(VerdictWord::Valid, |finding| finding.makes);
@@ -131,9 +132,9 @@ pub fn audit(evidence: &Evidence<'_>) -> Verdict {
 }
 
 fn unchecked(evidence: &Evidence<'_>) -> Vec<Unchecked> {
-    let told =
-        |(check, gap): &(&str, Gap)| Some(Unchecked { check: (*check).to_owned(), reason: gap(evidence)? });
-    GAPS.iter().filter_map(told).collect()
+    let not_made =
+        |(check, gap): &(Check, Gap)| Some(Unchecked { check: check.clone(), reason: gap(evidence)? });
+    GAPS.iter().filter_map(not_made).collect()
 }
 
 /// Seconds shorter than this are the last of a run, where a worker waits for stragglers or not at all.
@@ -146,9 +147,8 @@ const LATE_PER_MILLE: u64 = 10;
 /// late ones are no finding in a sample of any size.
 const LATE_FEW: u64 = 3;
 
-fn degraded(check: &str, measured: String, limit: String, advice: &str) -> Finding {
-    let (check, advice) = (check.to_owned(), advice.to_owned());
-    Finding { check, makes: VerdictWord::Degraded, measured, limit, advice }
+fn degraded(check: Check, measured: String, limit: String, advice: &str) -> Finding {
+    Finding { check, makes: VerdictWord::Degraded, measured, limit, advice: advice.to_owned() }
 }
 
 fn ended_in(evidence: &Evidence<'_>, outcome: Outcome) -> u64 {

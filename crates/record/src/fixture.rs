@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use units::Nanos;
 
+use crate::check::Check;
 use crate::document::*;
 use crate::folder::Event;
 use crate::interval::{Interval, Series};
@@ -107,16 +108,13 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
         verdict: Some(Verdict {
             word: VerdictWord::Degraded,
             findings: vec![Finding {
-                check: "worker_cpu".to_owned(),
+                check: Check::WorkerCpu,
                 makes: VerdictWord::Degraded,
                 measured: "the busiest worker used 85.0 % of a CPU in the median second".to_owned(),
                 limit: "80 %".to_owned(),
                 advice: "use more workers, or lower the load".to_owned(),
             }],
-            unchecked: vec![Unchecked {
-                check: "drift".to_owned(),
-                reason: "1 of 8 full seconds".to_owned(),
-            }],
+            unchecked: vec![Unchecked { check: Check::Drift, reason: "1 of 8 full seconds".to_owned() }],
         }),
         thresholds: vec![
             threshold(

@@ -457,24 +457,14 @@ impl Lag {
     }
 }
 
-/// What one histogram of a target holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TargetSeries {
-    Response,
-    Service,
-    /// Ages of all that failed.
-    Failed,
-}
-
-impl TargetSeries {
-    const ALL: [TargetSeries; 3] = [TargetSeries::Response, TargetSeries::Service, TargetSeries::Failed];
-
-    fn name(self) -> &'static str {
-        match self {
-            TargetSeries::Response => "response",
-            TargetSeries::Service => "service",
-            TargetSeries::Failed => "failed",
-        }
+units::named_enum! {
+    /// What one histogram of a target holds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum TargetSeries {
+        Response = "response",
+        Service = "service",
+        /// Ages of all that failed.
+        Failed = "failed",
     }
 }
 
@@ -523,7 +513,7 @@ impl Series {
             }
             Some(("target", rest)) => {
                 let (target, of) = rest.split_once('-')?;
-                let of = TargetSeries::ALL.into_iter().find(|known| known.name() == of)?;
+                let of = TargetSeries::from_name(of)?;
                 let series = Series::Target(target.parse().ok()?, of);
                 // One name each: no sign and no zero in front.
                 (series.name() == name).then_some(series)

@@ -4,6 +4,7 @@
 //! run folder. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
 mod audit;
+mod check;
 mod commit;
 pub mod diagnosis;
 pub mod document;
@@ -35,6 +36,7 @@ mod timeline;
 mod two_clocks;
 
 pub use audit::{Evidence, audit};
+pub use check::{Check, Concern};
 pub use durations::{Durations, LONGEST};
 pub use error::{Damage, RecordError};
 pub use escape::{escape_text, escaped};

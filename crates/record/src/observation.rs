@@ -61,39 +61,21 @@ pub struct Observation {
     pub body: ObservationBody,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ObservationKind {
-    Watch,
-    Cpu,
-    Hiccup,
-    Disturb,
-    Profile,
-    Jvm,
+units::named_enum! {
+    /// Who made an observation: a verb, or `jvm` where an application recorded itself.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ObservationKind {
+        Watch = "watch",
+        Cpu = "cpu",
+        Hiccup = "hiccup",
+        Disturb = "disturb",
+        Profile = "profile",
+        Jvm = "jvm",
+    }
 }
 
 impl ObservationKind {
-    pub const ALL: [ObservationKind; 6] = [
-        ObservationKind::Watch,
-        ObservationKind::Cpu,
-        ObservationKind::Hiccup,
-        ObservationKind::Disturb,
-        ObservationKind::Profile,
-        ObservationKind::Jvm,
-    ];
-
-    /// The verb, or `jvm` of a record that an application made of itself.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ObservationKind::Watch => "watch",
-            ObservationKind::Cpu => "cpu",
-            ObservationKind::Hiccup => "hiccup",
-            ObservationKind::Disturb => "disturb",
-            ObservationKind::Profile => "profile",
-            ObservationKind::Jvm => "jvm",
-        }
-    }
-
     /// How many significant digits its histograms have: a JVM keeps one set of them for each thread, where three would
     /// take eight times the memory.
     pub(crate) const fn digits(self) -> u8 {
@@ -101,10 +83,6 @@ impl ObservationKind {
             ObservationKind::Jvm => 2,
             _ => DIGITS,
         }
-    }
-
-    pub fn from_name(name: &str) -> Option<ObservationKind> {
-        ObservationKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -2,104 +2,53 @@
 
 use crate::phase::Phase;
 
-/// How a scheduled request ended. Every one ends in exactly one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Outcome {
-    /// Answered, and every check passed.
-    Ok,
-    /// Answered with an error of the application: HTTP status ≥ 400 unless accepted, SQL error, RESP error.
-    AppError,
-    /// Answered, but not with what was expected.
-    CheckFailed,
-    /// Due while as many requests as allowed were already under way or queueing.
-    QueueFull,
-    /// No connection became free within the checkout timeout.
-    CheckoutTimeout,
-    /// The name could not be looked up.
-    ResolveFailed,
-    /// The port answered that nobody listens.
-    ConnectRefused,
-    /// Nothing answered the connect within the connect timeout.
-    ConnectTimeout,
-    /// The connection could not be made for another reason.
-    ConnectFailed,
-    /// The TLS handshake failed.
-    TlsFailed,
-    /// The login failed.
-    AuthFailed,
-    /// Sent, and not answered in full within the request timeout.
-    RequestTimeout,
-    /// The peer closed the connection before the first byte of the answer.
-    ClosedBeforeResponse,
-    /// The peer closed the connection within the answer.
-    IncompleteResponse,
-    /// The connection was reset.
-    Reset,
-    /// The answer was not in the protocol's form, or over a limit.
-    ProtocolError,
-    /// Due, but the run ended before it was sent.
-    NotSent,
-    /// Sent, but the run ended before it was answered.
-    InFlight,
-    /// None of the above. A run should have none.
-    Unknown,
+units::named_enum! {
+    /// How a scheduled request ended. Every one ends in exactly one of these.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Outcome {
+        /// Answered, and every check passed.
+        Ok = "ok",
+        /// Answered with an error of the application: HTTP status ≥ 400 unless accepted, SQL error, RESP error.
+        AppError = "app_error",
+        /// Answered, but not with what was expected.
+        CheckFailed = "check_failed",
+        /// Due while as many requests as allowed were already under way or queueing.
+        QueueFull = "queue_full",
+        /// No connection became free within the checkout timeout.
+        CheckoutTimeout = "checkout_timeout",
+        /// The name could not be looked up.
+        ResolveFailed = "resolve_failed",
+        /// The port answered that nobody listens.
+        ConnectRefused = "connect_refused",
+        /// Nothing answered the connect within the connect timeout.
+        ConnectTimeout = "connect_timeout",
+        /// The connection could not be made for another reason.
+        ConnectFailed = "connect_failed",
+        /// The TLS handshake failed.
+        TlsFailed = "tls_failed",
+        /// The login failed.
+        AuthFailed = "auth_failed",
+        /// Sent, and not answered in full within the request timeout.
+        RequestTimeout = "request_timeout",
+        /// The peer closed the connection before the first byte of the answer.
+        ClosedBeforeResponse = "closed_before_response",
+        /// The peer closed the connection within the answer.
+        IncompleteResponse = "incomplete_response",
+        /// The connection was reset.
+        Reset = "reset",
+        /// The answer was not in the protocol's form, or over a limit.
+        ProtocolError = "protocol_error",
+        /// Due, but the run ended before it was sent.
+        NotSent = "not_sent",
+        /// Sent, but the run ended before it was answered.
+        InFlight = "in_flight",
+        /// None of the above. A run should have none.
+        Unknown = "unknown",
+    }
 }
 
 impl Outcome {
-    pub const COUNT: usize = 19;
-
-    pub const ALL: [Outcome; Outcome::COUNT] = [
-        Outcome::Ok,
-        Outcome::AppError,
-        Outcome::CheckFailed,
-        Outcome::QueueFull,
-        Outcome::CheckoutTimeout,
-        Outcome::ResolveFailed,
-        Outcome::ConnectRefused,
-        Outcome::ConnectTimeout,
-        Outcome::ConnectFailed,
-        Outcome::TlsFailed,
-        Outcome::AuthFailed,
-        Outcome::RequestTimeout,
-        Outcome::ClosedBeforeResponse,
-        Outcome::IncompleteResponse,
-        Outcome::Reset,
-        Outcome::ProtocolError,
-        Outcome::NotSent,
-        Outcome::InFlight,
-        Outcome::Unknown,
-    ];
-
-    /// The name used in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Ok => "ok",
-            Outcome::AppError => "app_error",
-            Outcome::CheckFailed => "check_failed",
-            Outcome::QueueFull => "queue_full",
-            Outcome::CheckoutTimeout => "checkout_timeout",
-            Outcome::ResolveFailed => "resolve_failed",
-            Outcome::ConnectRefused => "connect_refused",
-            Outcome::ConnectTimeout => "connect_timeout",
-            Outcome::ConnectFailed => "connect_failed",
-            Outcome::TlsFailed => "tls_failed",
-            Outcome::AuthFailed => "auth_failed",
-            Outcome::RequestTimeout => "request_timeout",
-            Outcome::ClosedBeforeResponse => "closed_before_response",
-            Outcome::IncompleteResponse => "incomplete_response",
-            Outcome::Reset => "reset",
-            Outcome::ProtocolError => "protocol_error",
-            Outcome::NotSent => "not_sent",
-            Outcome::InFlight => "in_flight",
-            Outcome::Unknown => "unknown",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Outcome> {
-        Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
-    }
-
     /// The caller was left without a whole answer, so the time on record is a lower bound of what it would have
     /// waited for one. Percentiles of the response that fall among these print as "> T": a server that drops
     /// what it cannot answer in time does not look fast by it.
@@ -108,32 +57,16 @@ impl Outcome {
     }
 }
 
-/// Whose fault an outcome was. `Undecided` where the caller's side alone cannot tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Blame {
-    Client,
-    Pool,
-    Network,
-    Server,
-    Undecided,
-}
-
-impl Blame {
-    pub const ALL: [Blame; 5] = [Blame::Client, Blame::Pool, Blame::Network, Blame::Server, Blame::Undecided];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Blame::Client => "client",
-            Blame::Pool => "pool",
-            Blame::Network => "network",
-            Blame::Server => "server",
-            Blame::Undecided => "undecided",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Blame> {
-        Blame::ALL.into_iter().find(|blame| blame.name() == name)
+units::named_enum! {
+    /// Whose fault an outcome was. `Undecided` where the caller's side alone cannot tell.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Blame {
+        Client = "client",
+        Pool = "pool",
+        Network = "network",
+        Server = "server",
+        Undecided = "undecided",
     }
 }
 

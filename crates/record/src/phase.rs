@@ -1,68 +1,34 @@
 //! The ten phases of a request, and the eleven edges between them.
 
-/// A part of a request's life: the gap between two neighbouring [`Edge`]s.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Phase {
-    /// When the schedule wanted it → when the client took it up.
-    ScheduleLag,
-    /// Taken up → a connection (or stream) is its own.
-    PoolWait,
-    /// Name lookup, when a new connection needs it.
-    Resolve,
-    /// TCP connect, when new.
-    Connect,
-    /// TLS handshake, when new.
-    Tls,
-    /// Start-up and login of a database protocol, when new.
-    Auth,
-    /// First byte handed to the kernel → last byte accepted by it.
-    Send,
-    /// Sent → first byte of the answer has arrived in this host's kernel.
-    Wait,
-    /// First byte arrived → last byte arrived in the kernel.
-    Receive,
-    /// Last byte in the kernel → the client has read it.
-    ClientLag,
+units::named_enum! {
+    /// A part of a request's life: the gap between two neighbouring [`Edge`]s. In the order in which a request passes them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Phase {
+        /// When the schedule wanted it → when the client took it up.
+        ScheduleLag = "schedule_lag",
+        /// Taken up → a connection (or stream) is its own.
+        PoolWait = "pool_wait",
+        /// Name lookup, when a new connection needs it.
+        Resolve = "resolve",
+        /// TCP connect, when new.
+        Connect = "connect",
+        /// TLS handshake, when new.
+        Tls = "tls",
+        /// Start-up and login of a database protocol, when new.
+        Auth = "auth",
+        /// First byte handed to the kernel → last byte accepted by it.
+        Send = "send",
+        /// Sent → first byte of the answer has arrived in this host's kernel.
+        Wait = "wait",
+        /// First byte arrived → last byte arrived in the kernel.
+        Receive = "receive",
+        /// Last byte in the kernel → the client has read it.
+        ClientLag = "client_lag",
+    }
 }
 
 impl Phase {
-    pub const COUNT: usize = 10;
-
-    /// In the order in which a request passes them.
-    pub const ALL: [Phase; Phase::COUNT] = [
-        Phase::ScheduleLag,
-        Phase::PoolWait,
-        Phase::Resolve,
-        Phase::Connect,
-        Phase::Tls,
-        Phase::Auth,
-        Phase::Send,
-        Phase::Wait,
-        Phase::Receive,
-        Phase::ClientLag,
-    ];
-
-    /// The name used in files, flags and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::ScheduleLag => "schedule_lag",
-            Phase::PoolWait => "pool_wait",
-            Phase::Resolve => "resolve",
-            Phase::Connect => "connect",
-            Phase::Tls => "tls",
-            Phase::Auth => "auth",
-            Phase::Send => "send",
-            Phase::Wait => "wait",
-            Phase::Receive => "receive",
-            Phase::ClientLag => "client_lag",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Phase> {
-        Phase::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-
     /// To whom time spent here belongs.
     pub const fn belongs_to(self) -> &'static str {
         match self {

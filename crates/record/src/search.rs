@@ -11,6 +11,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::Check;
 use crate::document::{
     EffectiveOption, Host, QuantileValue, Reading, SCHEMA_VERSION, State, Subject, VerdictWord,
 };
@@ -85,7 +86,7 @@ pub struct ProbeResult {
     /// The audit's word on this run.
     pub verdict: Option<VerdictWord>,
     /// Findings of the audit against the client, by their names: it was not fit to measure this rate.
-    pub against_client: Vec<String>,
+    pub against_client: Vec<Check>,
     pub says: Says,
     /// Why, in a few words.
     pub why: String,

@@ -9,110 +9,49 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Where the time of a request at the server went, from its read to the end of its answer. Exclusive, and
-/// together they are that time to the nanosecond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Part {
-    /// A thread of the server ran for it.
-    OnCpu,
-    /// It had a CPU that did other work: interrupts, or the hypervisor's other guests.
-    Stolen,
-    /// Woken, or pre-empted: it waited for a CPU that others had.
-    RunQueue,
-    /// It gave the CPU away by itself.
-    Yielded,
-    /// Its group had used up its CPU quota.
-    Throttled,
-    /// Blocked on a block device.
-    Disk,
-    /// Blocked on a lock of another thread.
-    Lock,
-    /// Blocked on another connection.
-    Network,
-    /// Blocked otherwise: a sleep, a pipe, or nobody knows.
-    Other,
-    /// No thread worked on it: the server's event loop or pool served others.
-    LoopWait,
-}
-
-impl Part {
-    pub const COUNT: usize = 10;
-
-    /// In the order of [`Served::parts`].
-    pub const ALL: [Part; Part::COUNT] = [
-        Part::OnCpu,
-        Part::Stolen,
-        Part::RunQueue,
-        Part::Yielded,
-        Part::Throttled,
-        Part::Disk,
-        Part::Lock,
-        Part::Network,
-        Part::Other,
-        Part::LoopWait,
-    ];
-
-    /// The name used in files and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Part::OnCpu => "on_cpu",
-            Part::Stolen => "stolen",
-            Part::RunQueue => "run_queue",
-            Part::Yielded => "yielded",
-            Part::Throttled => "throttled",
-            Part::Disk => "disk",
-            Part::Lock => "lock",
-            Part::Network => "network",
-            Part::Other => "other",
-            Part::LoopWait => "loop_wait",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Part> {
-        Part::ALL.into_iter().find(|part| part.name() == name)
+units::named_enum! {
+    /// Where the time of a request at the server went, from its read to the end of its answer. Exclusive, and
+    /// together they are that time to the nanosecond. In the order of [`Served::parts`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Part {
+        /// A thread of the server ran for it.
+        OnCpu = "on_cpu",
+        /// It had a CPU that did other work: interrupts, or the hypervisor's other guests.
+        Stolen = "stolen",
+        /// Woken, or pre-empted: it waited for a CPU that others had.
+        RunQueue = "run_queue",
+        /// It gave the CPU away by itself.
+        Yielded = "yielded",
+        /// Its group had used up its CPU quota.
+        Throttled = "throttled",
+        /// Blocked on a block device.
+        Disk = "disk",
+        /// Blocked on a lock of another thread.
+        Lock = "lock",
+        /// Blocked on another connection.
+        Network = "network",
+        /// Blocked otherwise: a sleep, a pipe, or nobody knows.
+        Other = "other",
+        /// No thread worked on it: the server's event loop or pool served others.
+        LoopWait = "loop_wait",
     }
 }
 
-/// What the bytes of a connection were taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    Http1,
-    Postgres,
-    Mysql,
-    Redis,
-    /// Unknown: all that comes before the server writes is a request, and what it writes until more comes is its
-    /// answer.
-    Turns,
-    /// Encrypted, and so timed as turns.
-    Tls,
-}
-
-impl Protocol {
-    pub const ALL: [Protocol; 6] = [
-        Protocol::Http1,
-        Protocol::Postgres,
-        Protocol::Mysql,
-        Protocol::Redis,
-        Protocol::Turns,
-        Protocol::Tls,
-    ];
-
-    /// The name used in files, flags and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Protocol::Http1 => "http1",
-            Protocol::Postgres => "postgres",
-            Protocol::Mysql => "mysql",
-            Protocol::Redis => "redis",
-            Protocol::Turns => "turns",
-            Protocol::Tls => "tls",
-        }
-    }
-
-    pub fn from_name(name: &str) -> Option<Protocol> {
-        Protocol::ALL.into_iter().find(|protocol| protocol.name() == name)
+units::named_enum! {
+    /// What the bytes of a connection were taken for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Protocol {
+        Http1 = "http1",
+        Postgres = "postgres",
+        Mysql = "mysql",
+        Redis = "redis",
+        /// Unknown: all that comes before the server writes is a request, and what it writes until more comes is its
+        /// answer.
+        Turns = "turns",
+        /// Encrypted, and so timed as turns.
+        Tls = "tls",
     }
 }
 

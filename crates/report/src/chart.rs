@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use record::Second;
 use record::document::Load;
 
-use crate::style::{Style, rate};
+use crate::style::Style;
+use units::rate;
 
 const ROWS: usize = 3;
 /// The label before each row, as wide as `123 456/s`.

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use record::observation::cpu::{CpuEnd, CpuProcess, CpuSplit, CpuUse, SplitMethod};
 use units::Nanos;
 
-use crate::style::{Style, count, plural, wrap};
+use crate::style::{Style, wrap};
+use units::{count, plural};
 
 /// What figures are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,28 +4,11 @@ use std::io::{self, Write};
 
 use record::Durations;
 use record::observation::hiccup::{Beside, CausesNs, HiccupLine, HiccupResults, Hiccups, Stall};
-use stats::quantile_ranks;
 use units::Nanos;
 
-use crate::style::{Style, count, plural};
+use crate::style::Style;
 use crate::watch::powers;
-
-/// What histograms say of ticks; the counts of stalls and their causes are the caller's.
-pub fn summarize_hiccups(ticks: &Durations) -> Hiccups {
-    let at = |q| {
-        let ranks = quantile_ranks(ticks.count(), q)?;
-        ticks.at_rank(ranks.estimate).map(|value| value.0)
-    };
-    Hiccups {
-        ticks: ticks.count(),
-        max_ns: ticks.max().map(|max| max.0),
-        p50_ns: at(0.5),
-        p99_ns: at(0.99),
-        p99_9_ns: at(0.999),
-        p99_99_ns: at(0.9999),
-        ..Hiccups::default()
-    }
-}
+use units::{count, plural};
 
 /// The names above [`hiccup_line`].
 pub fn hiccup_head(style: Style) -> String {
@@ -177,7 +160,7 @@ mod tests {
     fn saw(us: &[u64]) -> (Hiccups, Durations) {
         let mut ticks = Durations::default();
         us.iter().for_each(|&us| ticks.record(Nanos::from_micros(us)));
-        (summarize_hiccups(&ticks), ticks)
+        (findings::summarize_hiccups(&ticks), ticks)
     }
 
     fn stall() -> Stall {

@@ -9,8 +9,9 @@ use record::{Durations, Event, Observed};
 use stats::quantile_ranks;
 use units::Nanos;
 
-use crate::style::{Style, aligned, count, plural, wrap};
-use crate::words::quantile_name;
+use crate::style::{Style, aligned, wrap};
+use findings::quantile_name;
+use units::{count, plural};
 
 const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 const NAME: usize = 32;

@@ -7,7 +7,8 @@ use record::observation::{Observation, ObservationBody};
 use record::stacks::FrameChange;
 use units::Nanos;
 
-use crate::style::{Style, count, percent, plural, wrap};
+use crate::style::{Style, wrap};
+use units::{count, percent, plural};
 
 /// Rows of a table: what a screen holds of three of them.
 const ROWS: usize = 10;

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use record::document::{QuantileValue, Reading, State, VerdictWord};
+use record::document::{QuantileValue, State, VerdictWord};
 use record::escaped;
 use record::search::{Limit, ProbeResult, Says, SearchAnswer, SearchDocument};
 use units::Nanos;
 
-use crate::condition::quantity;
-use crate::style::{Style, aligned, percent, plural, rate, wrap};
+use crate::style::{Style, aligned, wrap};
 use crate::text::record_line;
+use units::{percent, plural, rate};
 
 /// Cells of a bar of the load curve.
 const BAR: usize = 30;
@@ -218,13 +218,5 @@ fn value(value: QuantileValue) -> String {
         QuantileValue::Known { ns, .. } => aligned(Nanos(ns)),
         QuantileValue::Above { ns } => format!("> {}", aligned(Nanos(ns))),
         QuantileValue::TooFew { .. } => "too few ".to_owned(),
-    }
-}
-
-/// A figure for people.
-pub fn reading(reading: Reading) -> String {
-    match reading {
-        Reading::Known(figure) => quantity(figure),
-        Reading::Above(bound) => format!("> {}", quantity(bound)),
     }
 }

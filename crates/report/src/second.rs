@@ -4,7 +4,7 @@ use record::Second;
 use record::document::{Load, Model};
 use units::Nanos;
 
-use crate::style::{count, rate};
+use units::{count, rate};
 
 /// `   3s  ok     998/s of 1000/s   p50 1.02 ms  p99 1.31 ms  failed 0  open 2`.
 ///

@@ -6,8 +6,9 @@ use record::Outcome;
 use record::document::{Distribution, PhaseResult, QuantileValue, Results};
 use units::Nanos;
 
-use crate::style::{Style, aligned, count, percent, wrap};
-use crate::words::{quantile_name, value_of};
+use crate::style::{Style, aligned, wrap};
+use findings::{quantile_name, value_of};
+use units::{count, percent};
 
 /// The quantiles that have a column; the others stand among the intervals.
 const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];

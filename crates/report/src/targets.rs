@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use record::document::{Distribution, Results};
 
-use crate::style::{Style, count};
+use crate::style::Style;
 use crate::table::value_cell;
+use units::count;
 
 const COUNT: usize = 9;
 const VALUE: usize = 10;

@@ -13,11 +13,11 @@ use record::document::{
 use record::{Second, escape_text, escaped};
 use units::{Bytes, Nanos};
 
-use crate::advice::advice;
-use crate::style::{Style, count, percent, plural, rate, wrap};
+use crate::style::{Style, wrap};
 use crate::targets::{journeys, targets};
-use crate::words::meaning;
-use crate::{chart, condition, table};
+use crate::{chart, table};
+use findings::{advice, meaning};
+use units::{count, percent, plural, rate};
 
 /// A run as it is read: its document, its seconds, and the folder they lie in.
 #[derive(Debug, Clone, Copy)]
@@ -113,16 +113,13 @@ fn findings_lines(verdict: &Verdict, so_far: &str, out: &mut dyn Write, style: S
     Ok(())
 }
 
-/// Who was never calibrated is most people: the record says it, and the first line of a report has no room.
-const UNTOLD: [&str; 1] = ["ceiling"];
-
 /// The checks that were not made.
 fn not_made(verdict: &Verdict) -> Vec<&Unchecked> {
-    verdict.unchecked.iter().filter(|one| !UNTOLD.contains(&one.check.as_str())).collect()
+    verdict.unchecked.iter().filter(|one| !one.check.is_opt_in()).collect()
 }
 
 fn names(unchecked: &[&Unchecked]) -> String {
-    unchecked.iter().map(|one| one.check.as_str()).collect::<Vec<_>>().join(", ")
+    unchecked.iter().map(|one| one.check.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// `run_queue (this kernel keeps no account of it), drift, independence (7 of 8 full seconds)`.
@@ -149,11 +146,15 @@ pub(crate) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: S
                 ThresholdResult::Met => "met",
             };
             let reason = threshold.reason.as_ref().map(|reason| format!("; {reason}")).unwrap_or_default();
-            let text = format!("fail if {}: {}{reason}", threshold.fail_if, condition::measured(threshold));
+            let text = format!("fail if {}: {}{reason}", threshold.fail_if, measured(threshold));
             writeln!(out, "{}", wrap(&format!("  {word:<12}"), &text, style.width))?;
         }
     }
     Ok(())
+}
+
+fn measured(threshold: &Threshold) -> String {
+    threshold.measured.map_or_else(|| "no figure".to_owned(), findings::reading_text)
 }
 
 fn word_text(word: VerdictWord) -> &'static str {

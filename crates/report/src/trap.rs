@@ -6,9 +6,10 @@ use record::document::{Distribution, Document, Load, QuantileValue, Results};
 use record::{Phase, escaped};
 use units::Nanos;
 
-use crate::style::{Style, aligned, plural, wrap};
+use crate::style::{Style, aligned, wrap};
 use crate::text::{Report, advice_lines, record_line, verdict};
-use crate::words::{phase, typical, value_of};
+use findings::{phase, typical, value_of};
+use units::plural;
 
 /// Three numbers for one request. Each is a median where the sample carries one, and a mean otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

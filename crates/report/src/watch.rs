@@ -11,9 +11,9 @@ use record::observation::watch::{
 use record::{Durations, Part};
 use units::Nanos;
 
-use crate::distribution::plain;
-use crate::style::{Style, aligned, count, percent, plural, rate, wrap};
+use crate::style::{Style, aligned, wrap};
 use crate::table::value_cell;
+use units::{count, percent, plural, rate};
 
 pub(crate) mod powers;
 
@@ -23,18 +23,6 @@ pub struct WatchReport<'a> {
     pub document: &'a Observation,
     pub results: &'a WatchResults,
     pub logs: &'a BTreeMap<String, Durations>,
-}
-
-/// Puts the distributions of the whole watch into its results, from its histograms.
-pub fn summarize_watch(results: &mut WatchResults, logs: &BTreeMap<String, Durations>) {
-    let of = |name: &str| logs.get(name).filter(|durations| !durations.is_empty()).map(|d| plain(Some(d)));
-    results.response = Some(plain(logs.get(RESPONSE)));
-    results.socket_queue = of(watch::SOCKET_QUEUE);
-    results.preempted_response = of(PREEMPTED);
-    results.undisturbed_response = of(UNDISTURBED);
-    for class in &mut results.classes {
-        class.response = of(&watch::class_log(&class.class));
-    }
 }
 
 /// Writes the report.

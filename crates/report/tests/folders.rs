@@ -5,7 +5,7 @@ mod fixture;
 use fixture::{MS, Run, US, book_failure, book_ok, timeline};
 use proptest::prelude::*;
 use record::document::{Document, JourneyFacts, JourneyResult, Kept, State, ThresholdResult, VerdictWord};
-use record::{Failure, FolderWriter, Outcome, Phase};
+use record::{Check, Failure, FolderWriter, Outcome, Phase};
 use report::{Condition, Figures, rebuild};
 use units::Nanos;
 
@@ -149,7 +149,7 @@ fn a_cut_off_run_is_settled_and_judged() {
     assert_eq!(document.state, State::Recovered);
     let verdict = document.verdict.unwrap();
     assert_eq!(verdict.word, VerdictWord::Degraded);
-    assert!(verdict.findings.iter().any(|finding| finding.check == "cut_off"), "{verdict:?}");
+    assert!(verdict.findings.iter().any(|finding| finding.check == Check::CutOff), "{verdict:?}");
     let results = document.results.unwrap();
     assert_eq!(results.totals.scheduled, results.totals.ok + results.totals.failed);
     assert!(results.outcomes.iter().any(|row| row.outcome == "in_flight" && row.count == 3));

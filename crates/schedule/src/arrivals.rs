@@ -1,4 +1,4 @@
-//! The arrival process of a run.
+//! The arrival process of a run: one schedule, of one constant rate or of several stages.
 
 use std::sync::Arc;
 
@@ -11,13 +11,14 @@ use crate::stages::Stages;
 pub enum Arrivals {
     /// Evenly spaced without end, the first at zero: exact, and the cheapest.
     Constant(Rate),
+    /// Several stages, or one with randomness or an end.
     Staged(Arc<Stages>),
 }
 
 impl Arrivals {
     /// When request `n` is due; [`Nanos::MAX`] when there is none of that number. Never decreases with `n`.
     ///
-    /// Each answer by itself, and for a random process at a cost that grows with `n`: a walk is for
+    /// Stateless, and for a random process at a cost that grows with `n`: to walk along the schedule, use
     /// [`Cursor`](crate::Cursor).
     #[inline]
     pub fn due(&self, n: u64) -> Nanos {
@@ -35,7 +36,7 @@ impl Arrivals {
         }
     }
 
-    /// How many requests there are; `None` without end.
+    /// How many requests there are in all; `None` when the schedule has no end.
     pub fn total(&self) -> Option<u64> {
         match self {
             Arrivals::Constant(_) => None,
@@ -43,7 +44,7 @@ impl Arrivals {
         }
     }
 
-    /// Where the schedule ends; `None` without end.
+    /// Where the schedule ends; `None` when it has no end.
     pub fn end(&self) -> Option<Nanos> {
         match self {
             Arrivals::Constant(_) => None,
@@ -51,7 +52,7 @@ impl Arrivals {
         }
     }
 
-    /// The seed, where it matters.
+    /// The seed, where the schedule depends on one.
     pub fn seed(&self) -> Option<u64> {
         match self {
             Arrivals::Constant(_) => None,

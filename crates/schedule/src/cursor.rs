@@ -1,4 +1,4 @@
-//! One worker's walk along the schedule: its own numbers, in order, without taking memory on the way.
+//! One worker's walk along the schedule: its own request numbers, in order, without allocating on the way.
 
 use units::Nanos;
 
@@ -12,12 +12,13 @@ use crate::stages::{Placed, Stages};
 
 /// A walk along one worker's share of a schedule.
 ///
-/// What is random is walked number by number, those of other workers too: so all agree on one sequence.
+/// A random process is walked number by number, those of other workers included, so that all workers agree on one
+/// sequence.
 #[derive(Debug, Clone)]
 pub struct Cursor {
     arrivals: Arrivals,
     residue: Residue,
-    /// How many of its numbers lie behind it.
+    /// How many of its numbers it has passed.
     passed: u64,
     next: Nanos,
     /// The stage that the walk is in.
@@ -28,6 +29,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// A walk at the first number of `residue`. Allocates what the whole walk needs.
     pub fn new(arrivals: Arrivals, residue: Residue) -> Cursor {
         let (mut points, mut sorter) = (None, None);
         if let Arrivals::Staged(stages) = &arrivals {
@@ -44,25 +46,25 @@ impl Cursor {
         cursor
     }
 
-    /// When the next of its requests is due; [`Nanos::MAX`] when there is none.
+    /// When the worker's next request is due; [`Nanos::MAX`] when there is none left.
     #[inline]
     pub fn due(&self) -> Nanos {
         self.next
     }
 
-    /// The global number of that request.
+    /// The global number of the next request.
     #[inline]
     pub fn number(&self) -> u64 {
         self.residue.nth(self.passed)
     }
 
-    /// How many of its requests lie behind it.
+    /// How many of the worker's requests the walk has passed.
     #[inline]
     pub fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// Passes that request.
+    /// Moves on to the worker's next request.
     #[inline]
     pub fn advance(&mut self) {
         self.passed += 1;
@@ -76,7 +78,7 @@ impl Cursor {
             Arrivals::Constant(rate) => rate.due(n),
             Arrivals::Staged(_) => self.staged(n),
         };
-        // Never back: two floats of neighbours may differ by less than their error.
+        // Never backwards: two neighbouring floats may differ by less than their error.
         self.next = self.next.max(due);
     }
 

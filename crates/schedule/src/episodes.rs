@@ -1,46 +1,48 @@
 //! When disturbances are due: one after another, each from a begin to an end, as a pure function of its number.
 //!
-//! An episode is one disturbance in time. The *n*-th begins at start + *n* · every, moved by a random time of at
-//! most ±jitter, so that it does not keep in step with what it disturbs; two never overlap. Only whole episodes are
-//! planned: one that would reach past the end of the run is left out.
+//! An episode is one disturbance. The *n*-th begins at start + *n* · every, moved at random by at most ±jitter, so
+//! that it does not run in lockstep with what it disturbs; episodes never overlap. Only whole episodes are planned:
+//! one that would reach past the end of the run is left out.
 
 use thiserror::Error;
 use units::Nanos;
 
 use crate::random::Stream;
 
-/// What a schedule of episodes is made of, as people say it. Times are from the run's zero.
+/// The options that make a schedule of episodes. Times count from the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timing {
-    /// Where the first one begins, before it is moved; with `every`, that is one of it if it is not given.
+    /// Begin of the first episode, before jitter. Default: one `every`, or 0 without it.
     pub start: Option<Nanos>,
     /// From one begin to the next. Without it there is one episode.
     pub every: Option<Nanos>,
-    /// How long each lasts. Without it the one episode lasts as long as the run.
+    /// Length of each episode. Without it the single episode lasts as long as the run.
     pub length: Option<Nanos>,
-    /// Each begin is moved by up to this much, either way.
+    /// Each begin is moved by up to this much in either direction.
     pub jitter: Nanos,
+    /// Seed of the jitter.
     pub seed: u64,
-    /// How many at most.
+    /// The most episodes to plan.
     pub count: Option<u64>,
     /// The end of the run.
     pub until: Option<Nanos>,
 }
 
-/// One disturbance, from the run's zero.
+/// One disturbance. Times count from the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Episode {
-    /// From 0.
+    /// Its number, from 0.
     pub n: u64,
+    /// When it begins.
     pub begin: Nanos,
-    /// `None`: until the run is ended by hand.
+    /// When it ends; `None`: when the run is ended by hand.
     pub end: Option<Nanos>,
 }
 
-/// Why there can be no such schedule; one line each.
+/// Why no schedule can be made from a [`Timing`]. Each message is one line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TimingError {
-    #[error("with --every, say how long each disturbance lasts: --for 50ms")]
+    #[error("--every needs the length of each disturbance; add for example --for 50ms")]
     NoLength,
     #[error("--for must be more than 0")]
     NoTime,
@@ -71,9 +73,11 @@ pub struct Episodes {
 }
 
 impl Episodes {
+    /// Checks `timing`.
+    ///
     /// # Errors
     ///
-    /// Where episodes would overlap or have no length, or none is left.
+    /// [`TimingError`] where episodes would overlap or have no length, or no whole one fits into the run.
     pub fn new(timing: Timing) -> Result<Episodes, TimingError> {
         match (timing.every, timing.length) {
             (_, Some(Nanos::ZERO)) => return Err(TimingError::NoTime),
@@ -116,12 +120,12 @@ impl Episodes {
         }
     }
 
-    /// The end of the run, where one was set: it may lie behind the last episode.
+    /// The end of the run, where one was set; may be later than the end of the last episode.
     pub fn until(&self) -> Option<Nanos> {
         self.timing.until
     }
 
-    /// Whether it goes on until somebody ends it.
+    /// Whether the run goes on until somebody ends it.
     pub fn is_endless(&self) -> bool {
         let timing = &self.timing;
         timing.until.is_none()
@@ -135,12 +139,12 @@ impl Episodes {
         let even = n.saturating_mul(self.timing.every.map_or(0, |every| every.0));
         let centre = self.start.saturating_add(Nanos(even));
         let moved = self.stream.up_to(n, self.timing.jitter.0.saturating_mul(2));
-        // Where the first would begin before the run, it begins with it.
+        // A first episode that would begin before the run begins with it.
         centre.saturating_add(Nanos(moved)).saturating_sub(self.timing.jitter)
     }
 }
 
-/// Apart from the streams of arrivals: a run and its disturbance may be given the same seed.
+/// Different from the streams of arrivals: a run and its disturbance may have the same seed.
 const LABEL: u64 = 0xd157;
 
 #[cfg(test)]
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_gap_there_is_one_as_long_as_the_run() {
+    fn without_every_there_is_one_episode_as_long_as_the_run() {
         let timing = Timing { until: Some(ms(500)), start: Some(ms(20)), ..Timing::default() };
         assert_eq!(all(timing), [Episode { n: 0, begin: ms(20), end: Some(ms(500)) }]);
         let by_hand = Episodes::new(Timing::default()).unwrap();
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_one_line() {
+    fn impossible_timings_are_refused_in_one_line() {
         let even = Timing { every: Some(ms(100)), length: Some(ms(80)), ..Timing::default() };
         for (timing, error) in [
             (Timing { length: None, ..even }, TimingError::NoLength),
@@ -199,7 +203,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// If this fails, a victim is frozen twice over, or a seed does not plant the same truth again.
+        /// If this fails, a process is frozen twice over, or a seed does not reproduce the same disturbances.
         #[test]
         fn moved_episodes_never_overlap_and_depend_on_the_seed_alone(
             seed in proptest::prelude::any::<u64>(), every in 10u64..1_000, length in 1u64..10, part in 0u64..=100

@@ -1,9 +1,10 @@
-//! Requests that are moved by a random time each, and numbered anew in the order of time.
+//! Requests that are moved by a random time each, and renumbered in the order of time.
 //!
-//! Request *i* lies at its even place plus a time of its own, evenly over ±j. Where j is over half a gap, some
-//! change places. The *n*-th of the schedule is then the *n*-th in the order of time: the set of instants is that of
-//! the numbers, whatever the number of workers, and nothing ever goes back. What would fall before the stage's
-//! begin or after its end is mirrored there, so that a stage holds exactly its requests and none is lost at a join.
+//! Request *i* is at its evenly spaced place plus a random time, uniform over ±j. Where j is over half a gap, some
+//! requests change places. The *n*-th of the schedule is then the *n*-th in the order of time: the set of instants
+//! depends on the numbers only, whatever the number of workers, and time never goes back. A request that would fall
+//! before the stage's begin or after its end is mirrored there, so that a stage contains exactly its requests and
+//! none is lost where two stages meet.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +15,7 @@ use crate::random::Stream;
 use crate::shape::{ONE, Shape};
 use crate::stage::Jitter;
 
-/// Requests that may change places with each other. A worker keeps as many in memory: half a megabyte.
+/// The most requests that may change places with each other. A worker keeps as many in memory: half a megabyte.
 pub(crate) const MOST_MIXED: u64 = 65_536;
 
 /// The jittered requests of one stage.
@@ -50,7 +51,7 @@ impl Jittered {
         Jittered { shape, over, phase, count, jitter, stream, half, end }
     }
 
-    /// Requests that may change places with each other, at most.
+    /// The most requests that may change places with each other.
     pub(crate) fn mixed(shape: &Shape, jitter: Jitter) -> u64 {
         let reach = match jitter {
             Jitter::Time(time) => 2.0 * time.as_secs_f64() * shape.peak_per_s(),
@@ -64,7 +65,7 @@ impl Jittered {
         if n >= self.count {
             return Nanos::MAX;
         }
-        // Those that surely come before it need not be looked at; nor those that surely come after.
+        // Requests that surely come before it, or surely after, need not be looked at.
         let centre = self.centre(n);
         let first =
             partition(n, |i| self.centre(i).saturating_add(self.half) < centre.saturating_sub(self.half));
@@ -87,7 +88,7 @@ impl Jittered {
         first + rest.count() as u64
     }
 
-    /// Where request `i` lies before it is moved.
+    /// The position of request `i` before it is moved.
     #[inline]
     fn centre(&self, i: u64) -> u64 {
         let position = self.phase.saturating_add(i.saturating_mul(ONE));
@@ -97,7 +98,7 @@ impl Jittered {
         }
     }
 
-    /// Where it lies after that.
+    /// The position of request `i` after it is moved.
     #[inline]
     fn place(&self, i: u64) -> u64 {
         let moved = self.centre(i).saturating_add(self.stream.up_to(i, 2 * self.half));
@@ -123,23 +124,23 @@ impl Jittered {
 #[derive(Debug, Clone)]
 pub(crate) struct Sorter {
     of: Jittered,
-    /// Those that have been looked at and are not yet surely the next.
+    /// Requests that have been drawn and may not be the next yet.
     waiting: BinaryHeap<Reverse<u64>>,
-    /// The first that has not been looked at.
+    /// The first request that has not been drawn.
     unread: u64,
-    /// The number in the order of time that the next one has.
+    /// The number of the next request in the order of time.
     next: u64,
     last: u64,
 }
 
 impl Sorter {
-    /// Has room for as many as may change places, so that a walk never takes memory.
+    /// Allocates room for all that may change places, so that a walk never allocates.
     pub(crate) fn new(of: Jittered, mixed: u64) -> Sorter {
         let room = usize::try_from(mixed.min(MOST_MIXED)).expect("what may be mixed is bounded") + 1;
         Sorter { of, waiting: BinaryHeap::with_capacity(room), unread: 0, next: 0, last: 0 }
     }
 
-    /// Begins another stage, in the memory of this one.
+    /// Starts another stage in the same memory.
     pub(crate) fn restart(&mut self, of: Jittered) {
         self.waiting.clear();
         (self.of, self.unread, self.next, self.last) = (of, 0, 0, 0);
@@ -170,7 +171,7 @@ impl Sorter {
     }
 }
 
-/// The first of `0..most` that does not hold, where those that hold come first.
+/// The first of `0..most` for which `holds` is false; `holds` must be true before it and false from there on.
 pub(crate) fn partition(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {

@@ -1,10 +1,10 @@
 //! When request *n* is due: pure functions of *n* and a seed, with no clock.
 //!
-//! There is one global schedule. Workers split it by residue ([`Residue`]), so the union of what they send is
-//! exactly the schedule, whatever their number; each walks its share with a [`Cursor`]. A schedule is a sequence
-//! of stages ([`Stage`]): a shape of the rate ([`Shape`]), and the process that places requests along it
-//! ([`Process`]). Here too are the texts that people write for them, on a command line or in a file.
-//! Disturbances have a schedule of their own ([`Episodes`]).
+//! There is one global schedule. Workers split it by residue ([`Residue`]), so the union of what they send is exactly
+//! the schedule, whatever their number; each walks its share with a [`Cursor`]. A schedule is a sequence of stages
+//! ([`Stage`]): a shape of the rate ([`Shape`]), and the process that places requests along it ([`Process`]). The
+//! text forms of stages and think times, for command lines and files, are parsed and printed here too. Disturbances
+//! have a schedule of their own ([`Episodes`]).
 
 mod arrivals;
 mod cursor;

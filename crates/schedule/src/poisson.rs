@@ -1,9 +1,9 @@
-//! The points of a Poisson process with one request a unit, by number, without those before it.
+//! The points of a Poisson process with one request per unit, by number, without computing those before it.
 //!
 //! Gaps come in blocks. The length of a block, a sum of exponentials, is drawn at once as a gamma; the gaps within
 //! are exponentials scaled to it. That is the same process, because the sum of independent exponentials is
-//! independent of their proportions (Devroye, Non-Uniform Random Variate Generation, 1986, V.2). So the way to a
-//! far point costs one draw for each block on it, and every worker walks the same points.
+//! independent of their proportions (Devroye, Non-Uniform Random Variate Generation, 1986, V.2). So reaching a far
+//! point costs one draw per block on the way, and every worker walks the same points.
 
 use crate::random::Stream;
 use crate::shape::ONE;
@@ -11,7 +11,7 @@ use crate::shape::ONE;
 /// Points in a block. Filling one takes some 3 us, which a worker pays between two requests; passing one, 50 ns.
 pub(crate) const BLOCK: u64 = 256;
 
-/// Draws of a block's stream from here on make its length; those before are its gaps.
+/// Draws of a block's stream from here on give its length; those before give its gaps.
 const LENGTH_DRAWS: u64 = BLOCK;
 
 /// The block of points that a walk has reached. Walks forward only.
@@ -39,7 +39,7 @@ impl Points {
         }
     }
 
-    /// Begins anew with another stream, in the memory of this one.
+    /// Starts again with another stream, in the same memory.
     pub(crate) fn restart(&mut self, stream: Stream) {
         (self.stream, self.block, self.base, self.filled) = (stream, 0, 0, false);
         self.length = length(stream, 0);
@@ -57,7 +57,7 @@ impl Points {
         self.positions[usize::try_from(n % BLOCK).expect("a place within a block is small")]
     }
 
-    /// How many points lie before the first that is not `before`, which is monotone.
+    /// How many points come before the first one for which `before` is false; `before` must be monotone.
     pub(crate) fn count_while(&mut self, before: impl Fn(u64) -> bool) -> u64 {
         while before(self.base + self.length) {
             self.next_block();

@@ -1,14 +1,14 @@
-//! Random numbers by their number: the *n*-th of a stream is a pure function of seed and *n*.
+//! Random numbers by position: the *n*-th of a stream is a pure function of seed and *n*.
 //!
 //! SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, with the
-//! constants of Vigna's splitmix64.c (public domain). Its state only counts, so any number can be had without
-//! those before it, and two workers agree without talking. Logarithm and cosine come from `libm`, not from the
+//! constants of Vigna's splitmix64.c (public domain). Its state only counts, so any number can be computed without
+//! those before it, and workers agree without communicating. Logarithm and cosine come from `libm`, not from the
 //! system: the same seed gives the same schedule on every host, to the last bit.
 
 /// The golden ratio in 64 bits, the step of SplitMix64's counter.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// An endless sequence of random numbers, each by its place in it.
+/// An endless sequence of random numbers, each addressed by its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream {
     key: u64,
@@ -21,7 +21,7 @@ impl Stream {
         Stream { key: mix(mix(seed.wrapping_add(STEP)) ^ label.wrapping_mul(STEP)) }
     }
 
-    /// A stream of its own for each number.
+    /// An independent stream for each number.
     pub(crate) fn substream(self, n: u64) -> Stream {
         Stream { key: mix(self.at(n) ^ STEP) }
     }
@@ -31,20 +31,20 @@ impl Stream {
         mix(self.key.wrapping_add(n.wrapping_add(1).wrapping_mul(STEP)))
     }
 
-    /// Evenly over `0..=most`.
+    /// Uniform over `0..=most`: the draw at position `n`.
     #[inline]
     pub fn up_to(self, n: u64, most: u64) -> u64 {
         let scaled = (u128::from(self.at(n)) * (u128::from(most) + 1)) >> 64;
         u64::try_from(scaled).expect("the high word of a product with at most 2^64 fits a word")
     }
 
-    /// Evenly over (0, 1], in steps of 2^-53: never zero, so its logarithm exists.
+    /// Uniform over (0, 1], in steps of 2^-53: never zero, so its logarithm exists.
     #[inline]
     fn unit(self, n: u64) -> f64 {
         ((self.at(n) >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// True with probability `share`.
+    /// True with probability `share`, decided by the draw at position `n`.
     #[inline]
     pub fn is_below(self, n: u64, share: f64) -> bool {
         self.unit(n) <= share

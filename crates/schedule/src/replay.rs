@@ -1,7 +1,7 @@
-//! Recorded instants as a schedule: the times of a log, at the speed they had or another.
+//! Recorded instants as a schedule: the times in a log, at their own speed or another.
 //!
-//! Reads lines, whoever they come from. What a line is, is told from the first: a bare time, a JSON object, a row
-//! of CSV, or a line of a web server's common log.
+//! Reads lines from any source. The form is detected from the first line: a bare time, a JSON object, a row of CSV,
+//! or a line of a web server's common log.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,14 +11,14 @@ use jiff::Timestamp;
 use thiserror::Error;
 use units::Nanos;
 
-/// Instants, the first at zero, none before the one ahead of it.
+/// Instants in order, the first at zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     instants: Arc<[Nanos]>,
     length: Nanos,
 }
 
-/// How many times faster than recorded.
+/// How many times faster than recorded: 0.000001 to 1000000.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed(f64);
 
@@ -27,32 +27,34 @@ pub struct Speed(f64);
 pub enum ReplayError {
     #[error("line {line}: {why}")]
     Line { line: u64, why: String },
-    #[error("there is no instant in it")]
+    #[error("there are no times in it")]
     Empty,
-    #[error("it has over {MOST_INSTANTS} instants; cut it into parts")]
+    #[error("it has more than {MOST_INSTANTS} times; split it")]
     TooMany,
-    #[error("its instants span over 100 years; are they of one kind?")]
+    #[error("its times span more than 100 years; check that all of them have the same unit")]
     TooLong,
 }
 
-/// Eight bytes each: 400 MB.
+/// Eight bytes per instant: 400 MB.
 const MOST_INSTANTS: usize = 50_000_000;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// What is looked for in JSON and CSV when no column is named.
+/// The fields and columns to look for in JSON and CSV when no column is named.
 const COLUMNS: [&str; 6] = ["timestamp", "time", "@timestamp", "ts", "datetime", "date"];
 
 impl Recorded {
+    /// All instants, ascending, the first at zero.
     pub fn instants(&self) -> &[Nanos] {
         &self.instants
     }
 
-    /// To the last instant, and one mean gap more: so that count / length is the mean rate.
+    /// The time to the last instant, plus one mean gap: so that count / length is the mean rate.
     pub fn length(&self) -> Nanos {
         self.length
     }
 
+    /// Mean arrival rate, in requests per second.
     pub fn mean_per_s(&self) -> f64 {
         self.instants.len() as f64 / self.length.as_secs_f64()
     }
@@ -64,17 +66,17 @@ impl Recorded {
     }
 }
 
-/// Takes a recording line by line.
+/// Reads a recording line by line.
 #[derive(Debug)]
 pub struct Reader {
     column: Option<String>,
     form: Option<Form>,
     line: u64,
-    /// Since the epoch, or whatever zero the recording has.
+    /// Nanoseconds since the epoch, or since whatever zero the recording has.
     found: Vec<i64>,
 }
 
-/// What the lines are.
+/// The form of the lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Form {
     Bare,
@@ -89,7 +91,7 @@ impl Reader {
         Reader { column, form: None, line: 0, found: Vec::new() }
     }
 
-    /// Takes the next line. Empty ones, and those that begin with `#`, are left out.
+    /// Reads the next line. Empty lines, and those that begin with `#`, are skipped.
     ///
     /// # Errors
     ///
@@ -129,13 +131,13 @@ impl Reader {
         instant.map(Some)
     }
 
-    /// The recording at `speed`.
+    /// The recording, replayed at `speed`.
     ///
     /// # Errors
     ///
-    /// When there is nothing in it, or too much.
+    /// [`ReplayError`] when there are no times in it, too many, or times over 100 years apart.
     pub fn finish(mut self, speed: Speed) -> Result<Recorded, ReplayError> {
-        // A server logs a request when it has answered it, so logs are not quite in order.
+        // A server logs a request when it has responded, so logs are not quite in order.
         self.found.sort_unstable();
         let first = *self.found.first().ok_or(ReplayError::Empty)?;
         if self.found.iter().all(|at| at % SECOND == 0) {
@@ -148,14 +150,14 @@ impl Reader {
             return Err(ReplayError::TooLong);
         }
         let gap = last.0 / (instants.len() as u64).saturating_sub(1).max(1);
-        // All at once, or a single one: a rate needs a time.
+        // All at the same time, or only one: a rate needs a length of time.
         let gap = if gap == 0 { Nanos::from_secs(1) } else { Nanos(gap) };
         Ok(Recorded { instants, length: last + gap })
     }
 }
 
-/// Of a log that knows whole seconds only. Its times of one second are spread evenly over it: sent at once they
-/// would be bursts that never were.
+/// For a log with whole seconds only: spreads the times of each second evenly over it. Sent at once, they would be
+/// bursts that never happened.
 fn spread_within_seconds(sorted: &mut [i64]) {
     for second in sorted.chunk_by_mut(|a, b| a == b) {
         let count = second.len() as i128;
@@ -194,7 +196,7 @@ fn detect(text: &str, column: Option<&str>) -> Result<(Form, bool), String> {
         None if instant(&row[0]).is_ok() => Ok((Form::Csv(0), false)),
         None => match COLUMNS.into_iter().find_map(place) {
             Some(place) => Ok((Form::Csv(place), true)),
-            // It says what a time looks like.
+            // A header says nothing about the form of the times.
             None => Err(instant(text).err().unwrap_or_default()),
         },
     }
@@ -208,7 +210,7 @@ fn csv_row(text: &str) -> Result<Vec<String>, String> {
 
 fn json_field(text: &str, name: &str) -> Result<String, String> {
     let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
     match value.get(name) {
         Some(serde_json::Value::String(text)) => Ok(text.clone()),
         Some(serde_json::Value::Number(number)) => Ok(number.to_string()),
@@ -221,13 +223,13 @@ fn common_log(text: &str) -> Result<i64, String> {
     let inner = inner.ok_or("it has no time in brackets")?;
     let parsed = jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", inner)
         .and_then(|parsed| parsed.to_timestamp())
-        .map_err(|_| format!("`{inner}` is no time of a common log"))?;
+        .map_err(|_| format!("`{inner}` is not a time of a common log"))?;
     nanos_of(parsed)
 }
 
-/// A time as people log it, in nanoseconds from its zero.
+/// A time in one of the forms people log, in nanoseconds from its zero.
 ///
-/// Of a bare number the size tells the unit, as it does for times since the epoch from 1973 on: below 10^11 seconds,
+/// The size of a bare number decides its unit, right for times since the epoch from 1973 on: below 10^11 seconds,
 /// below 10^14 milliseconds, below 10^17 microseconds, else nanoseconds.
 fn instant(text: &str) -> Result<i64, String> {
     let text = text.trim().trim_matches('"');
@@ -240,17 +242,17 @@ fn instant(text: &str) -> Result<i64, String> {
     if let Ok(timestamp) = text.parse::<Timestamp>() {
         return nanos_of(timestamp);
     }
-    // Without a zone: all that matters is the distance from one to the next.
+    // Without a zone: only the distance between times matters.
     let civil = text.parse::<jiff::civil::DateTime>().ok().filter(|_| text.contains(':'));
     match civil.and_then(|civil| civil.to_zoned(jiff::tz::TimeZone::UTC).ok()) {
         Some(zoned) => nanos_of(zoned.timestamp()),
         None => {
-            Err(format!("`{text}` is no time; write 12.5, 1700000000.123, 250ms or 2026-01-31T12:00:00Z"))
+            Err(format!("`{text}` is not a time; write 12.5, 1700000000.123, 250ms or 2026-01-31T12:00:00Z"))
         }
     }
 }
 
-/// `None` when it is no bare number.
+/// `None` when it is not a bare number.
 fn number(text: &str) -> Option<Result<i64, String>> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
@@ -265,7 +267,7 @@ fn number(text: &str) -> Option<Result<i64, String>> {
         100_000_000_000_000..100_000_000_000_000_000 => 1_000,
         _ => 1,
     };
-    // Digits below a billionth of the unit tell nothing.
+    // Digits below a billionth of the unit do not count.
     let fraction: String = fraction.chars().chain("000000000".chars()).take(9).collect();
     let fraction: i128 = fraction.parse().unwrap_or(0);
     Some(i64::try_from(units * unit + fraction * unit / 1_000_000_000).map_err(|_| too_large()))
@@ -276,6 +278,7 @@ fn nanos_of(timestamp: Timestamp) -> Result<i64, String> {
 }
 
 impl Speed {
+    /// As fast as recorded.
     pub const RECORDED: Speed = Speed(1.0);
 
     fn of(self, recorded: Nanos) -> Nanos {
@@ -283,7 +286,7 @@ impl Speed {
     }
 }
 
-/// Reads `2x`, `x2`, `0.5x` and `2`.
+/// Parses `2x`, `x2`, `0.5x` and `2`.
 impl FromStr for Speed {
     type Err = String;
 
@@ -292,7 +295,7 @@ impl FromStr for Speed {
         match number.parse::<f64>() {
             Ok(times) if (1e-6..=1e6).contains(&times) => Ok(Speed(times)),
             Ok(_) => Err(format!("`{text}` is out of range; from 0.000001x to 1000000x")),
-            Err(_) => Err(format!("`{text}` is no speed; write for example 2x or 0.5x")),
+            Err(_) => Err(format!("`{text}` is not a speed; write for example 2x or 0.5x")),
         }
     }
 }
@@ -358,14 +361,14 @@ mod tests {
         check(None, &text, &[0, 250, 500, 750, 1_000]);
     }
 
-    /// If this fails, a log of whole seconds is replayed as bursts that never were, unless it is a common log.
+    /// If this fails, a log of whole seconds is replayed as bursts that never happened, unless it is a common log.
     #[test]
     fn whole_seconds_are_spread_in_every_form() {
         check(None, "1700000000\n1700000000\n1700000001\n", &[0, 500, 1_000]);
         check(None, "2026-01-31T12:00:00Z\n2026-01-31T12:00:00Z\n", &[0, 500]);
         check(None, "{\"ts\": 7}\n{\"ts\": 7}\n{\"ts\": 7}\n{\"ts\": 7}\n", &[0, 250, 500, 750]);
         check(Some("at"), "at,path\n3,/\n3,/\n4,/\n", &[0, 500, 1_000]);
-        // One that is finer knows what it says.
+        // A log with finer times is replayed as it is.
         check(None, "1\n1\n1.5\n", &[0, 0, 500]);
     }
 
@@ -379,13 +382,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_with_its_line() {
+    fn a_line_without_a_time_is_refused_with_its_number() {
         for (text, error) in [
             (
                 "1\n2\nthree\n",
-                "line 3: `three` is no time; write 12.5, 1700000000.123, 250ms or 2026-01-31T12:00:00Z",
+                "line 3: `three` is not a time; write 12.5, 1700000000.123, 250ms or 2026-01-31T12:00:00Z",
             ),
-            ("\n", "there is no instant in it"),
+            ("\n", "there are no times in it"),
             (
                 "{\"a\": 1}\n",
                 "line 1: it has none of timestamp, time, @timestamp, ts, datetime, date; name the column",

@@ -1,4 +1,4 @@
-//! One worker's share of the numbers 0, 1, 2, …: workers split what there is by residue.
+//! One worker's share of the numbers 0, 1, 2, …: workers split request numbers by residue.
 
 /// One worker's share of the numbers 0, 1, 2, …: those with `n % of == index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,6 +8,8 @@ pub struct Residue {
 }
 
 impl Residue {
+    /// The share of worker `index` of `of` workers.
+    ///
     /// # Panics
     ///
     /// When `index` is not below `of`.
@@ -22,7 +24,7 @@ impl Residue {
         self.index + k * self.of
     }
 
-    /// How many of the first `total` numbers belong to this worker. Also splits connections and callers.
+    /// How many of the first `total` numbers belong to this worker. Also splits connections and virtual users.
     pub fn share_of(&self, total: u64) -> u64 {
         total / self.of + u64::from(total % self.of > self.index)
     }

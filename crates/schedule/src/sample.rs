@@ -1,11 +1,11 @@
-//! Which of many are in a sample: by number, so that it is decided before anything is known of them.
+//! Which requests are in a sample: decided by number, before anything is known about the request.
 
 use crate::random::Stream;
 
-/// The stream of draws that samples are decided by.
+/// The label of the stream that decides samples.
 const LABEL: u64 = 0x5a;
 
-/// A share of the requests of a run, each by a draw of its own.
+/// A random share of the requests of a run, decided for each independently.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     share: f64,
@@ -13,7 +13,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// `share` of all, drawn by `seed`.
+    /// A sample of the share `share` (0 to 1) of all requests, drawn with `seed`.
     ///
     /// # Panics
     ///
@@ -23,15 +23,16 @@ impl Sample {
         Sample { share, stream: Stream::new(seed, LABEL) }
     }
 
+    /// The share that was asked for, 0 to 1.
     pub fn share(&self) -> f64 {
         self.share
     }
 
-    /// Whether number `n` is in it.
+    /// Whether request number `n` is in the sample.
     ///
     /// # Cost
     ///
-    /// A hash.
+    /// One hash, no memory.
     #[inline]
     pub fn has(&self, n: u64) -> bool {
         self.stream.is_below(n, self.share)

@@ -1,42 +1,31 @@
-//! How the rate goes within a stage: each shape gives its integral over time, exactly inverted.
+//! How the rate changes within a stage: each shape gives the integral of its rate over time, and the exact inverse.
 //!
-//! A request is due where the integral of the rate reaches its position. Positions count requests in steps of
-//! 2^-20, so that they can be summed without rounding: even spacing puts requests at whole positions, Poisson at
-//! random ones, and every shape carries both.
+//! A request is due where the integral of the rate reaches its position. Positions count requests in steps of 2^-20,
+//! so that they can be summed without rounding: even spacing puts requests at whole positions, Poisson at random
+//! ones, and every shape works with both.
 
 use std::f64::consts::TAU;
 
 use units::{Nanos, Rate};
 
-/// Binary digits of a position behind the point. At 1M/s a step is a picosecond, and a stage has room for
-/// 1.7e13 requests.
+/// Binary digits of a position after the point. At 1M/s a step is a picosecond, and a stage has room for 1.7e13
+/// requests.
 const POSITION_BITS: u32 = 20;
 
 /// One request, as a position.
 pub(crate) const ONE: u64 = 1 << POSITION_BITS;
 
-/// How the rate goes over a stage. A rate of `None` is no requests at all.
+/// How the rate changes over a stage. A rate of `None` means no requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
+    /// The same rate throughout.
     Constant(Option<Rate>),
     /// From one rate to the other, linearly over the stage.
-    Ramp {
-        from: Option<Rate>,
-        to: Option<Rate>,
-    },
+    Ramp { from: Option<Rate>, to: Option<Rate> },
     /// `mean + amplitude * sin(2 pi t / period)`: begins at the mean, rising.
-    Sine {
-        mean: Rate,
-        amplitude: Option<Rate>,
-        period: Nanos,
-    },
-    /// `base`, and in the last `width` of every `period` `peak`.
-    Spikes {
-        base: Option<Rate>,
-        peak: Rate,
-        width: Nanos,
-        period: Nanos,
-    },
+    Sine { mean: Rate, amplitude: Option<Rate>, period: Nanos },
+    /// `base`, but `peak` in the last `width` of every `period`.
+    Spikes { base: Option<Rate>, peak: Rate, width: Nanos, period: Nanos },
 }
 
 impl Shape {
@@ -82,7 +71,7 @@ impl Shape {
         }
     }
 
-    /// The same, as a position.
+    /// The same as a position.
     pub(crate) fn position(&self, t: Nanos, over: Nanos) -> u64 {
         match self {
             Shape::Constant(Some(rate)) => rate.parts_until(t, ONE),
@@ -90,7 +79,7 @@ impl Shape {
         }
     }
 
-    /// The highest rate, in requests a second; of a ramp or sine the one it tends to.
+    /// The highest rate, in requests per second; for a ramp or sine the rate it approaches.
     pub fn peak_per_s(&self) -> f64 {
         let per_s = |rate: Option<Rate>| rate.map_or(0.0, Rate::as_per_second_f64);
         match *self {
@@ -106,7 +95,7 @@ fn per_ns(rate: Option<Rate>) -> f64 {
     rate.map_or(0.0, |rate| rate.as_per_second_f64() / 1e9)
 }
 
-/// Exact: no float, so no drift however long the run.
+/// Exact: no float, so no drift however long the run is.
 #[inline]
 fn constant_due(rate: Rate, position: u64) -> Nanos {
     rate.due_part(position, ONE)
@@ -131,7 +120,7 @@ fn sine_due(mean: f64, amplitude: f64, period: f64, x: f64) -> f64 {
     let half_swing = amplitude * period / TAU;
     let (mut low, mut high) = (((x - 2.0 * half_swing) / mean).max(0.0), (x / mean).min(period));
     let mut t = 0.5 * (low + high);
-    // A thousandth of a nanosecond, or what a float of this size can tell apart.
+    // A thousandth of a nanosecond, or the precision of a float of this size.
     let tolerance = 1e-3_f64.max(period * 1e-16);
     // Halving alone needs 62 rounds for a period of an hour.
     for _ in 0..80 {
@@ -159,7 +148,7 @@ fn spikes_due(base: f64, peak: f64, width: f64, period: f64, x: f64) -> f64 {
     let in_period = calm + peak * width;
     let periods = (x / in_period).floor();
     let x = (x - periods * in_period).clamp(0.0, in_period);
-    // A base of zero has no calm part to divide.
+    // A base of zero has no calm part to divide by.
     let within = if x < calm { x / base } else { (period - width) + (x - calm) / peak };
     periods * period + within
 }
@@ -189,8 +178,8 @@ mod tests {
         ]
     }
 
-    /// A position is floored to a nanosecond, so the integral there is less than a nanosecond's worth away; a
-    /// float's own error is a millionth of that here.
+    /// A position is floored to a nanosecond, so the integral there is off by less than a nanosecond's worth; the
+    /// error of the float is a millionth of that here.
     #[test]
     fn the_inverse_undoes_the_integral() {
         let over = Nanos::from_secs(10);

@@ -1,4 +1,4 @@
-//! Stages that share a time: a weight says how much of the whole each takes.
+//! Stages that share a given time: each takes a part of it by its weight.
 
 use std::num::NonZeroU32;
 
@@ -7,35 +7,35 @@ use units::Nanos;
 
 use crate::stage::Stage;
 
-/// A stage as it was written.
+/// A stage as it was written, with a length or with a weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// Of no length where a weight says it.
+    /// Without a length where it has a weight.
     pub stage: Stage,
-    /// Its share of the whole, against the weights of the others.
+    /// Its share of the whole time, relative to the weights of the other stages.
     pub weight: Option<NonZeroU32>,
 }
 
-/// Why stages cannot be given their lengths. Stages are counted from 1, as people do.
+/// Why stages cannot be given their lengths. Messages count stages from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ShareError {
     #[error(
-        "stage {weighted} has a weight and stage {timed} a length; give all of them the one, or all the other"
+        "stage {weighted} has a weight but stage {timed} has a length; give all stages weights, or all lengths"
     )]
     Mixed { weighted: usize, timed: usize },
-    #[error("stages with a weight share a time that is not given; add it, as in -d 60s")]
+    #[error("stages with weights need a total duration to share; add for example -d 60s")]
     NoWhole,
     #[error(
-        "a duration cannot be used with stages that have lengths; leave it out, or give each a weight instead"
+        "a total duration cannot be combined with stages that have lengths; leave it out, or give every stage a weight"
     )]
     TwoWholes,
 }
 
-/// Gives each stage its length: its own, or its share of `whole`, to the nanosecond and so that they sum to it.
+/// Gives each stage its length: its own, or its share of `whole`. Shares sum to `whole` to the nanosecond.
 ///
 /// # Errors
 ///
-/// [`ShareError`], where the forms are mixed or the whole is said twice or not at all.
+/// [`ShareError`] where weights and lengths are mixed, or the total duration is given twice or not at all.
 pub fn share_out(stages: Vec<Written>, whole: Option<Nanos>) -> Result<Vec<Stage>, ShareError> {
     let place_of = |weighted: bool| stages.iter().position(|written| written.weight.is_some() == weighted);
     match (place_of(true), place_of(false), whole) {
@@ -49,7 +49,7 @@ pub fn share_out(stages: Vec<Written>, whole: Option<Nanos>) -> Result<Vec<Stage
     }
 }
 
-/// Each from where the ones before it end to where it ends itself, both rounded down: nothing is lost between them.
+/// From the end of the stages before it to its own end, both rounded down: nothing is lost between stages.
 fn shares(stages: Vec<Written>, whole: Nanos) -> Vec<Stage> {
     let weight = |written: &Written| u128::from(written.weight.map_or(0, NonZeroU32::get));
     let all: u128 = stages.iter().map(weight).sum();
@@ -92,14 +92,14 @@ mod tests {
             &[15_000_000_000, 45_000_000_000],
         );
         check(&["pause weight 7"], minute, &[minute]);
-        // Steps have the weight each, as they have a time each.
+        // Each step has the weight, as each step has the time.
         check(&["steps 1/s,2/s weight 1", "pause weight 2"], 8, &[2, 2, 4]);
         check(&["pause weight 1", "pause weight 1", "pause weight 1"], 10, &[3, 3, 4]);
         check(&["pause weight 4294967295", "pause weight 1"], u64::MAX, &[u64::MAX - (1 << 32), 1 << 32]);
     }
 
     #[test]
-    fn mixed_forms_and_a_whole_that_is_said_twice_or_not_at_all_are_refused() {
+    fn mixed_forms_and_a_duration_given_twice_or_not_at_all_are_refused() {
         let refused = |texts: &[&str], whole| share_out(written(texts), whole).unwrap_err();
         let whole = Some(Nanos::from_secs(9));
         let mixed = ["pause 1s", "pause weight 2"];
@@ -111,7 +111,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// If this fails, a run is shorter or longer than it was asked to be.
+        /// If this fails, a run is shorter or longer than requested.
         #[test]
         fn shares_sum_to_the_whole_and_are_fair_to_a_nanosecond(
             weights in proptest::collection::vec(1u32.., 1..20), whole: u64

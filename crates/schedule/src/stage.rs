@@ -1,4 +1,4 @@
-//! What the stages of a schedule are: a shape with a process and a length, or instants that were recorded.
+//! The stages of a schedule: a shape with a process and a length, or recorded instants.
 
 use std::fmt;
 
@@ -7,39 +7,43 @@ use units::{Nanos, Rate};
 use crate::replay::Recorded;
 use crate::shape::Shape;
 
-/// One stage of a schedule, beginning where the one before it ends.
+/// One stage of a schedule; it begins where the one before it ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
     Shaped {
+        /// The rate over time.
         shape: Shape,
+        /// How requests are placed along it.
         process: Process,
-        /// `None` is without end, which only a last stage of constant rate may be.
+        /// `None` means without end, which only a last stage of constant rate may be.
         length: Option<Nanos>,
     },
+    /// The instants of a recording.
     Recorded(Recorded),
 }
 
 /// How requests are placed along the rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Process {
-    /// Each where the integral of the rate passes the next whole number.
+    /// Evenly: each where the integral of the rate passes the next whole number.
     Even,
-    /// The same, each moved by a random time of its own.
+    /// Evenly, then each moved by a random time.
     Jittered(Jitter),
-    /// At random, each independent of all others.
+    /// At random, each independently of all others: a Poisson process.
     Poisson,
 }
 
-/// How far a request is moved at most, forth or back, evenly distributed.
+/// The furthest that a request is moved, earlier or later; the moves are uniformly distributed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Jitter {
+    /// An absolute time.
     Time(Nanos),
-    /// Of the gap between two requests at the rate of that moment.
+    /// A percentage of the gap between two requests at the current rate, above 0 and at most 100.
     Percent(f64),
 }
 
 impl Stage {
-    /// `None` is without end.
+    /// How long it lasts; `None` means without end.
     pub fn length(&self) -> Option<Nanos> {
         match self {
             Stage::Shaped { length, .. } => *length,
@@ -47,12 +51,12 @@ impl Stage {
         }
     }
 
-    /// Whether the seed matters.
+    /// Whether the schedule of this stage depends on the seed.
     pub fn is_random(&self) -> bool {
         !matches!(self, Stage::Shaped { process: Process::Even, .. } | Stage::Recorded(_))
     }
 
-    /// The highest rate that is asked for; of recorded instants the mean.
+    /// The highest arrival rate, per second; for recorded instants the mean.
     pub fn peak_per_s(&self) -> f64 {
         match self {
             Stage::Shaped { shape, .. } => shape.peak_per_s(),
@@ -61,7 +65,7 @@ impl Stage {
     }
 }
 
-/// As one would write it, so that it is read as the same stage; recorded instants say what they are.
+/// Text that parses back to the same stage; recorded instants are summarised instead.
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (shape, process, length) = match self {
@@ -102,7 +106,7 @@ fn written(rate: Option<Rate>) -> String {
     rate.map_or_else(|| "0/s".to_owned(), Rate::written)
 }
 
-/// As the words at the end of a stage; nothing for even spacing.
+/// The words at the end of a stage; nothing for even spacing.
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

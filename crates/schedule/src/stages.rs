@@ -1,4 +1,4 @@
-//! Stages put one after another: one schedule, with one numbering.
+//! Stages put one after another: one schedule with one numbering.
 
 use thiserror::Error;
 use units::Nanos;
@@ -9,34 +9,34 @@ use crate::random::Stream;
 use crate::shape::{ONE, Shape};
 use crate::stage::{Process, Stage};
 
-/// Several stages as one schedule. A function of the stages and the seed.
+/// Several stages as one schedule: a pure function of the stages and the seed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stages {
     placed: Vec<Placed>,
     seed: u64,
 }
 
-/// Why stages make no schedule. Stages are counted from 1, as people do.
+/// Why stages make no schedule. Messages count stages from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StagesError {
-    #[error("a schedule needs a stage")]
+    #[error("a schedule needs at least one stage")]
     None,
-    #[error("stage {0} has no length; only the last may go on without end, at a constant rate")]
+    #[error("stage {0} has no length; only the last stage may be endless, and only at a constant rate")]
     Endless(usize),
-    #[error("stage {0} has a length of 0; leave it out")]
+    #[error("stage {0} has length 0; leave it out")]
     Empty(usize),
     #[error(
         "stage {stage}: a jitter of {jitter} mixes up to {mixed} requests; at most {MOST_MIXED} may change \
              places: use a smaller jitter, or poisson"
     )]
     Mixed { stage: usize, jitter: String, mixed: u64 },
-    #[error("stage {0} asks for over 10^12 requests; use a lower rate or a shorter time")]
+    #[error("stage {0} asks for more than 10^12 requests; use a lower rate or a shorter time")]
     TooMany(usize),
-    #[error("no request is due in the whole schedule; raise the rate or the time")]
+    #[error("no request is due in the whole schedule; raise the rate or the duration")]
     Nothing,
 }
 
-/// Requests in one stage, at most: positions have room for ten times as many.
+/// The most requests in one stage: positions have room for ten times as many.
 const MOST_REQUESTS: f64 = 1e12;
 
 /// One stage at its place in the run.
@@ -49,12 +49,14 @@ pub(crate) struct Placed {
     /// The number of its first request, and how many it has; `u64::MAX` without end.
     pub first: u64,
     pub count: u64,
-    /// The position of its first evenly spaced request: what the stage before it left over of a gap.
+    /// The position of its first evenly spaced request: the part of a gap left over by the stage before it.
     phase: u64,
     stream: Stream,
 }
 
 impl Stages {
+    /// Puts `stages` one after another. `seed` feeds all randomness in them.
+    ///
     /// # Errors
     ///
     /// [`StagesError`], which names the stage.
@@ -77,11 +79,12 @@ impl Stages {
         }
     }
 
+    /// The seed of all randomness in the schedule.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The stages with their begin, and how many requests each has; `None` without end.
+    /// Each stage with its begin and its number of requests; `None` for a stage without end.
     pub fn iter(&self) -> impl Iterator<Item = (&Stage, Nanos, Option<u64>)> {
         self.placed
             .iter()
@@ -92,7 +95,7 @@ impl Stages {
         &self.placed
     }
 
-    /// When request `n` is due; [`Nanos::MAX`] when there is none of that number.
+    /// When request `n` is due; [`Nanos::MAX`] when the schedule has fewer requests.
     pub(crate) fn due(&self, n: u64) -> Nanos {
         let after = self.placed.partition_point(|placed| placed.first <= n);
         let placed = &self.placed[after - 1];
@@ -101,13 +104,13 @@ impl Stages {
     }
 
     pub(crate) fn count_before(&self, end: Nanos) -> u64 {
-        // A stage of no requests shares its first number with the next.
+        // A stage without requests has the same first number as the next one.
         let after = self.placed.partition_point(|placed| placed.begin < end);
         let Some(placed) = after.checked_sub(1).map(|last| &self.placed[last]) else { return 0 };
         placed.first + placed.count_before(end - placed.begin)
     }
 
-    /// How many requests there are; `u64::MAX` without end.
+    /// How many requests there are in all; `u64::MAX` without end.
     pub(crate) fn total(&self) -> u64 {
         self.placed.last().map_or(0, |last| last.first.saturating_add(last.count))
     }
@@ -148,7 +151,7 @@ impl Placed {
             Stage::Recorded(recorded) => recorded.instants().len() as u64,
             Stage::Shaped { length: None, .. } => u64::MAX,
             Stage::Shaped { process: Process::Poisson, .. } => placed.count_before(over),
-            // A jitter moves none out of its stage.
+            // Jitter never moves a request out of its stage.
             Stage::Shaped { shape, .. } => {
                 let most = (shape.integral(over, over) + 2.0) as u64;
                 partition(most, |i| placed.even(shape, i) < over)
@@ -162,10 +165,10 @@ impl Placed {
         shape.due(self.phase.saturating_add(i.saturating_mul(ONE)), self.over)
     }
 
-    /// The part of a gap that is still to pass when the stage ends, for an even stage behind it.
+    /// The part of a gap that is left when the stage ends, for an even stage after it.
     fn left_over(&self) -> u64 {
         match &self.stage {
-            // A Poisson process has no memory, and a recording no rate.
+            // A Poisson process has no memory, and a recording has no rate.
             Stage::Recorded(_) | Stage::Shaped { process: Process::Poisson, .. } => 0,
             Stage::Shaped { shape, .. } => {
                 let next = self.phase.saturating_add(self.count.saturating_mul(ONE));
@@ -182,7 +185,7 @@ impl Placed {
         self.stream
     }
 
-    /// The jittered requests of this stage and how many of them may change places; `None` when it has no jitter.
+    /// The jittered requests of this stage and how many of them may change places; `None` without jitter.
     pub(crate) fn jittered(&self) -> Option<(Jittered, u64)> {
         match &self.stage {
             Stage::Shaped { shape, process: Process::Jittered(jitter), .. } => {
@@ -194,7 +197,7 @@ impl Placed {
         }
     }
 
-    /// When its `i`-th request is due, from its begin. Each answer by itself: for a walk there is the cursor.
+    /// When its `i`-th request is due, from its begin. Stateless: to walk along the stage, use the cursor.
     pub(crate) fn due(&self, i: u64) -> Nanos {
         if i >= self.count {
             return Nanos::MAX;

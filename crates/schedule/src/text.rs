@@ -9,9 +9,9 @@
 //!                                          … then: nothing, or even | poisson | jitter TIME|PERCENT
 //! ```
 //!
-//! In place of its last TIME a stage may have `weight N`: a share of a time that is said elsewhere.
+//! In place of its last TIME a stage may have `weight N`: its share of a time that is given elsewhere.
 //!
-//! An error names the word that is wrong and shows one that is right.
+//! An error names the wrong word and shows a right example.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -24,10 +24,10 @@ use crate::shape::Shape;
 use crate::shares::Written;
 use crate::stage::{Jitter, Process, Stage};
 
-/// The word of a stage that cannot be read, and why.
+/// The word of a stage that cannot be parsed, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct StageError {
-    /// `None` where a word is missing at the end.
+    /// Its position, from 1, and the word; `None` where a word is missing at the end.
     word: Option<(usize, String)>,
     why: String,
     example: &'static str,
@@ -50,7 +50,7 @@ const SINE: &str = "sine 500/s amplitude 200/s period 10s 60s";
 const SPIKES: &str = "spikes 100/s peak x10 width 1s period 10s 60s";
 const PAUSE: &str = "pause 5s";
 
-/// Reads one stage that says its length. `steps` are several, one after another.
+/// Parses one stage with a length. `steps` gives several stages, one after another.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub fn parse_stage(text: &str) -> Result<Vec<Stage>, StageError> {
     Ok(stages)
 }
 
-/// Reads one stage that says its length or its weight.
+/// Parses one stage with a length or a weight.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ fn parse(
             words.example = PAUSE;
             vec![Shape::Constant(None)]
         }
-        _ => return Err(words.wrong("no shape; write constant, ramp, steps, sine, spikes or pause")),
+        _ => return Err(words.wrong("not a shape; write constant, ramp, steps, sine, spikes or pause")),
     };
     let (length, weight) = extent(&mut words)?;
     let process = process(&mut words)?;
@@ -101,7 +101,8 @@ fn parse(
 fn ramp(words: &mut Words<'_>) -> Result<Shape, StageError> {
     words.example = RAMP;
     let word = words.take("its two rates are missing")?;
-    let (from, to) = word.split_once("..").ok_or_else(|| words.wrong("no two rates with `..` between"))?;
+    let (from, to) =
+        word.split_once("..").ok_or_else(|| words.wrong("needs two rates with `..` between them"))?;
     let (from, to) = (words.read(level(from))?, words.read(level(to))?);
     if from.is_none() && to.is_none() {
         return Err(words.wrong("a ramp from 0 to 0 asks for nothing"));
@@ -146,7 +147,9 @@ fn spikes(words: &mut Words<'_>) -> Result<Shape, StageError> {
     let word = words.take("its peak is missing")?;
     let peak = match word.strip_prefix('x') {
         None => words.read(word.parse::<Rate>())?,
-        Some(times) => times_of(base, times).ok_or_else(|| words.wrong("no multiple of its rate"))?,
+        Some(times) => {
+            times_of(base, times).ok_or_else(|| words.wrong("not a valid multiple of its rate"))?
+        }
     };
     words.keyword("width")?;
     let width = words.time("the width of a spike is missing")?;
@@ -181,7 +184,7 @@ fn process(words: &mut Words<'_>) -> Result<Process, StageError> {
     }
 }
 
-/// A rate, or none at all.
+/// A rate, or `None` for 0.
 fn level(text: &str) -> Result<Option<Rate>, String> {
     if matches!(text, "0" | "0/s") {
         return Ok(None);
@@ -189,7 +192,7 @@ fn level(text: &str) -> Result<Option<Rate>, String> {
     text.parse().map(Some).map_err(|error: units::ParseError| error.to_string())
 }
 
-/// Reads `5ms` and `10%`.
+/// Parses `5ms` and `10%`.
 impl FromStr for Jitter {
     type Err = String;
 
@@ -203,7 +206,7 @@ impl FromStr for Jitter {
         };
         match percent.trim().parse::<f64>() {
             Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(Jitter::Percent(percent)),
-            _ => Err(format!("`{text}` is no share of the gap; write more than 0%, at most 100%")),
+            _ => Err(format!("`{text}` is not a share of the gap; write more than 0%, at most 100%")),
         }
     }
 }
@@ -212,7 +215,7 @@ impl FromStr for Jitter {
 struct Words<'a> {
     words: Vec<&'a str>,
     next: usize,
-    /// What a right one looks like.
+    /// A right stage, for error messages.
     example: &'static str,
 }
 
@@ -227,7 +230,7 @@ impl<'a> Words<'a> {
         word.ok_or_else(|| StageError { word: None, why: missing.to_owned(), example: self.example })
     }
 
-    /// The word that was taken last is wrong.
+    /// An error about the word that was taken last.
     fn wrong(&self, why: &str) -> StageError {
         let place = self.next.max(1);
         let word = self.words.get(place - 1).map(|word| (place, (*word).to_owned()));
@@ -261,13 +264,14 @@ impl<'a> Words<'a> {
         }
         self.next += 1;
         let word = self.take("its weight is missing, a whole number")?;
-        let weight = word.parse().map_err(|_| self.wrong("no weight; write a whole number from 1 on"))?;
+        let weight =
+            word.parse().map_err(|_| self.wrong("not a weight; write a whole number of at least 1"))?;
         Ok((None, Some(weight)))
     }
 
     fn keyword(&mut self, wanted: &str) -> Result<(), StageError> {
         let word = self.take(&format!("`{wanted}` is missing"))?;
-        if word == wanted { Ok(()) } else { Err(self.wrong(&format!("`{wanted}` belongs here"))) }
+        if word == wanted { Ok(()) } else { Err(self.wrong(&format!("expected `{wanted}`"))) }
     }
 
     fn end(&mut self) -> Result<(), StageError> {
@@ -289,7 +293,7 @@ mod tests {
     fn check(text: &str, written: &[&str]) {
         let stages = parse_stage(text).unwrap();
         assert_eq!(stages.iter().map(Stage::to_string).collect::<Vec<_>>(), written);
-        // What is written in the record can be given again.
+        // What a record shows can be passed as an option again.
         let again: Vec<Stage> = written.iter().flat_map(|text| parse_stage(text).unwrap()).collect();
         assert_eq!(again, stages);
     }
@@ -332,17 +336,17 @@ mod tests {
         );
         refused(
             "wave 3/s",
-            "at `wave`, word 1: no shape; write constant, ramp, steps, sine, spikes or pause; \
+            "at `wave`, word 1: not a shape; write constant, ramp, steps, sine, spikes or pause; \
              as in `constant 500/s 30s`",
         );
         refused(
             "ramp 100/s..1x/s 30s",
-            "at `100/s..1x/s`, word 2: `x/s` in `1x/s` is not a unit here; use /s, /m, /h or /100ms, with k or M \
+            "at `100/s..1x/s`, word 2: `x/s` in `1x/s` is not a known unit; use /s, /m, /h or /100ms, with k or M \
              before it; as in `ramp 100/s..1k/s 30s`",
         );
         refused(
             "ramp 100/s 30s",
-            "at `100/s`, word 2: no two rates with `..` between; as in `ramp 100/s..1k/s 30s`",
+            "at `100/s`, word 2: needs two rates with `..` between them; as in `ramp 100/s..1k/s 30s`",
         );
         refused("constant 500/s", "at its end: the time it takes is missing; as in `constant 500/s 30s`");
         refused(
@@ -367,13 +371,13 @@ mod tests {
         refused("pause 5s even 3", "at `3`, word 4: nothing may follow here; as in `pause 5s`");
         refused(
             "constant 500/s 30s jitter 0%",
-            "at `0%`, word 5: `0%` is no share of the gap; write more than 0%, at most 100%; \
+            "at `0%`, word 5: `0%` is not a share of the gap; write more than 0%, at most 100%; \
              as in `constant 500/s 30s`",
         );
     }
 
     #[test]
-    fn a_weight_stands_where_the_length_does() {
+    fn a_weight_takes_the_place_of_the_length() {
         let read =
             |text: &str| parse_written(text).map(|written| (written.len(), written[0].weight.map(u32::from)));
         assert_eq!(read("constant 500/s weight 3 poisson"), Ok((1, Some(3))));
@@ -382,10 +386,13 @@ mod tests {
         assert_eq!(read("constant 500/s 30s"), Ok((1, None)));
         for (text, error) in [
             ("pause weight", "at its end: its weight is missing, a whole number; as in `pause 5s`"),
-            ("pause weight 0", "at `0`, word 3: no weight; write a whole number from 1 on; as in `pause 5s`"),
+            (
+                "pause weight 0",
+                "at `0`, word 3: not a weight; write a whole number of at least 1; as in `pause 5s`",
+            ),
             (
                 "pause weight 1.5",
-                "at `1.5`, word 3: no weight; write a whole number from 1 on; as in `pause 5s`",
+                "at `1.5`, word 3: not a weight; write a whole number of at least 1; as in `pause 5s`",
             ),
         ] {
             assert_eq!(read(text).unwrap_err().to_string(), error);
@@ -394,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_refusals() {
+    fn other_wrong_stages_are_refused_too() {
         for text in [
             "ramp 0..0 3s",
             "steps 10s",

@@ -1,4 +1,4 @@
-//! How long a caller of a closed loop pauses between an answer and its next request.
+//! Think time: how long a virtual user of a closed loop pauses between a response and its next request.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,25 +7,26 @@ use units::Nanos;
 
 use crate::random::Stream;
 
-/// How long a caller thinks.
+/// A distribution of think times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Think {
+    /// Always the same time.
     Constant(Nanos),
-    /// Evenly from the one to the other, both included.
+    /// Uniform from the first to the second, both included.
     Uniform(Nanos, Nanos),
     /// Exponential with this mean.
     Exponential(Nanos),
 }
 
 impl Think {
-    /// Whether the seed matters, and callers may overtake each other.
+    /// Whether it depends on the seed, in which case virtual users may overtake each other.
     pub fn is_random(&self) -> bool {
         !matches!(self, Think::Constant(_))
     }
 
-    /// The times that one worker's callers think, in the order in which they become free.
+    /// The think times of one worker's virtual users, in the order in which they become free.
     pub fn times(self, seed: u64, worker: u64) -> ThinkTimes {
-        // Apart from the streams of a schedule's stages, which count from 0.
+        // Different from the streams of a schedule's stages, which count from 0.
         ThinkTimes { think: self, stream: Stream::new(seed, u64::MAX).substream(worker), drawn: 0 }
     }
 }
@@ -40,6 +41,7 @@ pub struct ThinkTimes {
 
 impl ThinkTimes {
     #[inline]
+    /// The next think time.
     pub fn draw(&mut self) -> Nanos {
         let n = self.drawn;
         self.drawn += 1;
@@ -51,7 +53,7 @@ impl ThinkTimes {
     }
 }
 
-/// Reads `100ms`, `50ms..150ms` and `exp:100ms`.
+/// Parses `100ms`, `50ms..150ms` and `exp:100ms`.
 impl FromStr for Think {
     type Err = String;
 
@@ -67,7 +69,7 @@ impl FromStr for Think {
             };
         }
         if let Some((name, _)) = text.split_once(':') {
-            return Err(format!("`{name}` is no way to think here; write exp:100ms, 50ms..150ms or 100ms"));
+            return Err(format!("`{name}` is not a think time; write exp:100ms, 50ms..150ms or 100ms"));
         }
         match text.split_once("..") {
             None => Ok(Think::Constant(time(text)?)),
@@ -79,7 +81,7 @@ impl FromStr for Think {
     }
 }
 
-/// As one would write it.
+/// Text that parses back to the same distribution.
 impl fmt::Display for Think {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

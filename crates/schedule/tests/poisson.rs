@@ -68,11 +68,11 @@ fn passes(seeds: std::ops::RangeInclusive<u64>, workers: u64) -> (usize, usize) 
     (given, own)
 }
 
-/// If this fails, a server is told that its users come at random, and they come in another way.
+/// If this fails, arrivals called Poisson are distributed in another way.
 ///
-/// What is right passes for 95 seeds of a hundred on average; these are the first hundred, not chosen ones. The law
-/// that was asked for has its mean given; with the sample's own mean as the only measure it is another test, and
-/// 95 less four times the standard error of 2.2 bounds it.
+/// A correct process passes for 95 of 100 seeds on average; these are the first hundred, not chosen ones. The law
+/// that was asked for has its mean given; with only the sample's own mean it is another test, and 95 less four times
+/// the standard error of 2.2 bounds it.
 #[test]
 fn the_gaps_are_exponential_for_ninety_five_of_a_hundred_seeds() {
     let (given, own) = passes(1..=100, 1);
@@ -84,10 +84,10 @@ fn the_gaps_that_two_workers_make_together_are_the_same() {
     assert_eq!(passes(1..=100, 2), passes(1..=100, 1));
 }
 
-/// A test at 5 % refuses 5 % of what is right: of 1,000 seeds 50, with a standard error of 6.9. Four of them, either
-/// way: a process that passes too often is too even.
+/// A test at 5 % rejects 5 % of what is right: of 1,000 seeds 50, with a standard error of 6.9. Four of them, in
+/// either direction: a process that passes too often is too even.
 #[test]
-fn as_many_seeds_fail_as_must() {
+fn five_percent_of_the_seeds_fail() {
     let (given, own) = passes(1_001..=2_000, 1);
     for passed in [given, own] {
         assert!((922..=978).contains(&passed), "{passed} of 1000 pass");
@@ -116,7 +116,7 @@ fn poisson_on_a_ramp_is_poisson_through_its_integral() {
 
 /// The statistic against its own table: evenly placed quantiles fit perfectly, a uniform sample does not fit.
 #[test]
-fn the_statistic_tells_a_wrong_law() {
+fn the_statistic_detects_a_wrong_law() {
     let quantiles = (0..1_000).map(|i| -(1.0 - (f64::from(i) + 0.5) / 1_000.0).ln()).collect();
     assert!(anderson_darling(quantiles) < 0.05);
     let uniform = (0..1_000).map(|i| 2.0 * (f64::from(i) + 0.5) / 1_000.0).collect();

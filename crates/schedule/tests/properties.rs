@@ -1,4 +1,4 @@
-//! What must hold of every schedule: one sequence whatever the number of workers, never back, nothing lost.
+//! What must hold for every schedule: one sequence whatever the number of workers, never backwards, nothing lost.
 
 #![expect(clippy::unwrap_used, reason = "a panic in a test is the test failing")]
 
@@ -54,12 +54,12 @@ fn stage() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// If this fails, workers send a request twice or never, or the load depends on how many there are.
+    /// If this fails, workers send a request twice or never, or the load depends on the number of workers.
     #[test]
     fn the_union_over_workers_is_the_schedule(
         texts in prop::collection::vec(stage(), 1..4), seed: u64, of in 1u64..5
     ) {
-        // Whatever the stages before it hold, there is something to send.
+        // Whatever the stages before it contain, there is something to send.
         let texts = [texts, vec!["constant 50/s 200ms".to_owned()]].concat();
         let arrivals = staged(&texts, seed);
         let mut union: Vec<(u64, Nanos)> = (0..of).flat_map(|index| share(&arrivals, index, of)).collect();
@@ -77,7 +77,7 @@ proptest! {
         prop_assert_eq!(arrivals.due(total), Nanos::MAX);
     }
 
-    /// If this fails, a run cut at some moment holds one request too many or too few.
+    /// If this fails, a run cut short has one request too many or too few.
     #[test]
     fn count_before_agrees_with_due(
         texts in prop::collection::vec(stage(), 1..4), seed: u64, share_of_end in 0u64..=1_000
@@ -118,7 +118,7 @@ fn no_process_drifts_over_a_billion_requests() {
     assert!(ramp.due(n).0.abs_diff(141_421_356_237_309) <= 1, "{:?}", ramp.due(n));
 }
 
-/// The sum of as many gaps has a standard error of its square root: what must not grow faster is this.
+/// The sum of that many gaps has a standard error of its square root: the deviation must not grow faster.
 #[test]
 fn poisson_does_not_drift_over_a_hundred_million_requests() {
     let stage = parse_stage("constant 10k/s 1s poisson").unwrap().remove(0);
@@ -156,7 +156,7 @@ fn stages_join_without_a_gap_or_a_double() {
     }
 }
 
-/// Four times the gap: the requests change places, and the schedule is theirs in the order of time.
+/// Jitter of four times the gap: the requests change places, and the schedule is in the order of time.
 #[test]
 fn a_jitter_wider_than_the_gap_moves_each_request_by_at_most_itself() {
     let arrivals = whole(&["constant 1k/s 2s jitter 4ms"], 9);
@@ -167,7 +167,7 @@ fn a_jitter_wider_than_the_gap_moves_each_request_by_at_most_itself() {
         stays += u32::from(moved == 0);
     }
     assert!(stays < 5, "{stays} of 2000 did not move");
-    // A seed is a schedule.
+    // The same seed gives the same schedule.
     assert_eq!(arrivals, whole(&["constant 1k/s 2s jitter 4ms"], 9));
     assert_ne!(arrivals.due(700), whole(&["constant 1k/s 2s jitter 4ms"], 10).due(700));
 }
@@ -186,9 +186,9 @@ fn a_jitter_is_even_over_its_range_and_no_wider() {
     assert!((variance / wanted - 1.0).abs() < 4.0 * 0.009, "{}", variance / wanted);
 }
 
-/// If this fails, the client pays for its schedule in the middle of the run, and grows with it.
+/// If this fails, the client allocates in the middle of a run, and grows with its schedule.
 #[test]
-fn a_walk_takes_no_memory() {
+fn a_walk_does_not_allocate() {
     let texts =
         ["constant 5k/s 1s poisson", "ramp 0/s..9k/s 1s jitter 5ms", "sine 5k/s amplitude 5k/s period 1s 1s"];
     let mut cursor = Cursor::new(whole(&texts, 1), Residue::new(1, 2));
@@ -207,8 +207,11 @@ fn stages_that_make_no_schedule_are_refused() {
         let parsed = texts.iter().flat_map(|text| parse_stage(text).unwrap()).collect();
         Stages::new(parsed, 0).unwrap_err().to_string()
     };
-    assert_eq!(stages(&[]), "a schedule needs a stage");
-    assert_eq!(stages(&["pause 3s"]), "no request is due in the whole schedule; raise the rate or the time");
+    assert_eq!(stages(&[]), "a schedule needs at least one stage");
+    assert_eq!(
+        stages(&["pause 3s"]),
+        "no request is due in the whole schedule; raise the rate or the duration"
+    );
     assert_eq!(
         stages(&["pause 3s", "constant 100k/s 3s jitter 1s"]),
         "stage 2: a jitter of 1s mixes up to 200002 requests; at most 65536 may change places: use a smaller \
@@ -216,6 +219,6 @@ fn stages_that_make_no_schedule_are_refused() {
     );
     assert_eq!(
         stages(&["constant 1G/s 2000s"]),
-        "stage 1 asks for over 10^12 requests; use a lower rate or a shorter time"
+        "stage 1 asks for more than 10^12 requests; use a lower rate or a shorter time"
     );
 }

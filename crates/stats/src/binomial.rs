@@ -1,4 +1,4 @@
-//! Tails of the binomial distribution that stay exact for counts no library function was made for.
+//! Tails of the binomial distribution that stay exact for counts beyond what library functions are made for.
 //!
 //! The usual way is the incomplete beta function over `ln_gamma`. At n = 10^12, `ln_gamma` is 3·10^13 and its
 //! last digit is worth 0.004, so every probability made of it is off by as much. Loader's saddle-point form
@@ -15,7 +15,7 @@ pub(crate) fn upper_critical(n: u64, p: f64, alpha: f64) -> u64 {
     let trials = Trials { n, p };
     let mean = n as f64 * p;
     let deviation = (mean * (1.0 - p)).sqrt();
-    // Any start is right; one at two deviations is a few steps from the answer.
+    // Any start is right; one at two deviations is a few steps from the result.
     let mut h = ((mean + 2.0 * deviation).ceil() as u64).clamp(1, n);
     let mut tail = trials.upper_tail(h);
     while tail > alpha && h <= n {
@@ -70,7 +70,7 @@ impl Trials {
             sum += term;
             let ratio = (self.n - j) as f64 / (j + 1) as f64 * odds;
             term *= ratio;
-            // Past the mode the terms fall at least geometrically: what is left does not reach the last digit.
+            // Past the mode the terms fall at least geometrically: the remainder does not reach the last digit.
             if ratio < 1.0 && term < sum * 1e-18 * (1.0 - ratio) {
                 break;
             }

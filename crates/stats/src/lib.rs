@@ -1,7 +1,7 @@
-//! How much a sample can say about a quantile.
+//! What a sample can tell about a quantile, and the search for the highest rate that meets an objective.
 //!
-//! Works on counts and ranks only: it sees no value, knows no distribution, and assumes none. Whoever keeps
-//! the values (a histogram, a sorted list) turns the ranks into an interval.
+//! Works on counts and ranks only: it sees no values and assumes no distribution. The owner of the values (a
+//! histogram, a sorted list) turns the ranks into an interval.
 
 mod binomial;
 mod quantile;

@@ -1,25 +1,27 @@
 //! The distribution-free interval of a quantile, as ranks of the sorted sample.
 //!
-//! Of n independent values, the number B that lie at or below the true q-quantile is binomial (n, q), whatever
-//! the distribution of the values. So the value of rank `low` lies above the quantile only if B < low, and that
-//! of rank `high` lies below it only if B ≥ high. With each of the two at most 2.5 % likely, the values of the
+//! Of n independent values, the number B that are at or below the true q-quantile is binomial (n, q), whatever
+//! the distribution of the values. So the value of rank `low` is above the quantile only if B < low, and that
+//! of rank `high` is below it only if B ≥ high. With each of the two at most 2.5 % likely, the values of the
 //! two ranks enclose the true quantile in at least 95 % of all runs (David and Nagaraja, "Order Statistics", 7.1).
 
 use crate::binomial::upper_critical;
 
-/// What either end of the interval may miss: together 5 %.
+/// The probability that the interval misses at either end: together 5 %.
 const ALPHA: f64 = 0.025;
 
-/// Ranks in the sorted sample, counted from 1: `low` ≤ `estimate` ≤ `high` ≤ n.
+/// Ranks in the sorted sample, counted from 1: 1 ≤ `low` ≤ `estimate` ≤ `high` ≤ n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ranks {
     /// The smallest value with at least q of the sample at or below it.
     pub estimate: u64,
+    /// The lower end of the 95 % confidence interval.
     pub low: u64,
+    /// The upper end of the 95 % confidence interval.
     pub high: u64,
 }
 
-/// Which ranks of `n` sorted values estimate the quantile `q` and bound it from both sides with 95 % confidence.
+/// The ranks of `n` sorted values that estimate the quantile `q` and bound it on both sides with 95 % confidence.
 ///
 /// `None` when no finite interval exists: for n below [`needed_samples`], and for q outside (0, 1).
 ///
@@ -39,15 +41,15 @@ pub fn quantile_ranks(n: u64, q: f64) -> Option<Ranks> {
 
 /// The smallest number of values for which [`quantile_ranks`] exists; `u64::MAX` for q outside (0, 1).
 ///
-/// The interval is finite when even the largest value is unlikely to lie below the quantile, qⁿ ≤ 0.025, and
-/// even the smallest is unlikely to lie above it, (1 − q)ⁿ ≤ 0.025. Hence n = ⌈ln 0.025 / ln max(q, 1 − q)⌉:
+/// The interval is finite when even the largest value is unlikely to be below the quantile, qⁿ ≤ 0.025, and
+/// even the smallest is unlikely to be above it, (1 − q)ⁿ ≤ 0.025. Hence n = ⌈ln 0.025 / ln max(q, 1 − q)⌉:
 ///
 /// | p50 | p75 | p90 | p95 | p99 | p99.9 | p99.99 |
 /// |-----|-----|-----|-----|-----|-------|--------|
 /// | 6   | 13  | 36  | 72  | 368 | 3 688 | 36 887 |
 ///
-/// These are the leasts themselves. A tenfold comfort on top is left to the reader, who sees it: the interval
-/// is always printed beside the quantile, and at the least n it reaches up to the maximum.
+/// These are the minimums themselves, without a safety factor: the interval is always printed next to the quantile,
+/// and at the minimum it extends to the largest value.
 pub fn needed_samples(q: f64) -> u64 {
     if !(q > 0.0 && q < 1.0) {
         return u64::MAX;
@@ -130,7 +132,7 @@ mod tests {
         }
     }
 
-    /// If this fails, the intervals printed promise more than they hold.
+    /// If this fails, the printed intervals cover the true quantile less often than they claim.
     #[test]
     fn intervals_cover_the_true_quantile() {
         const TRIALS: u32 = 20_000;

@@ -1,4 +1,4 @@
-//! When each request arrived, one by one: what a pacer's promise is held against. Kept only where asked for.
+//! When each request arrived, one by one, for tests of a pacer. Kept only on request.
 
 use units::Nanos;
 
@@ -11,7 +11,7 @@ pub(crate) struct Arrivals {
     beyond: u64,
 }
 
-/// What the truth says of them.
+/// The summary printed in the truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct Summary {
     kept: usize,
@@ -34,7 +34,7 @@ impl Arrivals {
         }
     }
 
-    /// The same room, with nothing in it.
+    /// The same capacity, with nothing in it.
     pub(crate) fn emptied(mut self) -> Arrivals {
         self.at.clear();
         self.beyond = 0;
@@ -47,7 +47,7 @@ impl Arrivals {
         self.beyond += other.beyond;
     }
 
-    /// Connections are read in any order, and threads are merged one after the other.
+    /// Needed because connections are read in any order, and threads are merged one after the other.
     pub(crate) fn sort(&mut self) {
         self.at.sort_unstable();
     }
@@ -56,7 +56,7 @@ impl Arrivals {
         &self.at
     }
 
-    /// `None` where there was no room for any. Call when sorted.
+    /// `None` where there was no room for any. The arrivals must be sorted.
     pub(crate) fn summary(&self) -> Option<Summary> {
         let in_one = |one: &[Nanos]| one.len() as u64;
         let most = self.at.chunk_by(|a, b| millisecond(*a) == millisecond(*b)).map(in_one).max();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_counted() {
+    fn arrivals_beyond_the_room_are_counted() {
         let mut arrivals = Arrivals::with_room(1);
         (0..3).for_each(|at| arrivals.add(Nanos(at)));
         assert_eq!(arrivals.summary(), Some(Summary { kept: 1, beyond: 2, most_in_1ms: 1 }));

@@ -1,4 +1,4 @@
-//! Consumes a request body of either framing, whole or in any pieces. Keeps none of it.
+//! Consumes a request body of either framing, whole or in any fragments. Keeps none of it.
 
 use crate::request::Refusal;
 
@@ -34,7 +34,7 @@ pub(crate) enum Taken {
 }
 
 impl Body {
-    /// Takes what it can from the front of `input`; content beyond `limit` bytes is refused.
+    /// Consumes what it can from the front of `input`; refuses content beyond `limit` bytes.
     pub(crate) fn take(&mut self, input: &[u8], limit: u64) -> Result<Taken, Refusal> {
         match self {
             Body::Length { left: 0 } => Ok(Taken::End { count: 0 }),
@@ -101,6 +101,6 @@ fn at_most(available: usize, left: u64) -> usize {
     usize::try_from(left).map_or(available, |left| left.min(available))
 }
 
-/// Sixteen digits and room for an extension; nobody sends one that long.
+/// Sixteen digits and room for an extension; real ones are shorter.
 const LONGEST_SIZE_LINE: usize = 256;
 const LONGEST_TRAILERS: usize = 8 << 10;

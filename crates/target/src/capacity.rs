@@ -1,30 +1,30 @@
-//! A planted capacity: a token bucket in front of an answer, one for the whole server. Touches no socket and reads
-//! no clock; `answers.rs` asks it about each request of `/capacity`.
+//! A planted capacity: a token bucket in front of a route, one for the whole server. Touches no socket and reads no
+//! clock; `responses.rs` consults it for each request to `/capacity`.
 //!
-//! Places are handed out on an absolute schedule from the instant at which the bucket was last full: however late
-//! a thread of this server wakes, no capacity is lost and none is gained, so what was planted is the truth.
+//! Slots are given out on an absolute schedule from the instant at which the bucket was last full: however late a
+//! thread of this server wakes, no capacity is lost or gained, so the planted value is the truth.
 
 use std::sync::{Mutex, PoisonError};
 
 use units::{Nanos, Rate};
 
-/// At most `rate` requests are served, after `burst` that find the bucket full.
+/// At most `rate` requests are served, in addition to `burst` that find the bucket full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capacity {
     pub rate: Rate,
-    /// Requests served at once when none came for long; at least 1.
+    /// Requests served at once after an idle period; at least 1.
     pub burst: u64,
     pub over: Over,
 }
 
-/// What becomes of a request that finds the bucket empty.
+/// What happens to a request that finds the bucket empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
-    /// It is held until its place comes, behind all that came before it.
+    /// It is held until its slot comes, after all that came before it.
     Queue,
-    /// It is answered 503 at once, and takes no place.
+    /// It gets a 503 at once, and takes no slot.
     Refuse,
-    /// It is answered this long after its arrival, and takes no place.
+    /// It gets its response this long after its arrival, and takes no slot.
     Slow(Nanos),
 }
 
@@ -32,19 +32,23 @@ pub(crate) enum Over {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
     AtOnce,
-    /// It queues until then.
+    /// It is queued until then.
     Held(Nanos),
     Refused,
     /// It is slowed down until then.
     Slowed(Nanos),
 }
 
-/// How often each was decided.
+/// How often each decision was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Admissions {
+    /// Served at once.
     pub at_once: u64,
+    /// Queued for a later slot.
     pub held: u64,
+    /// Refused with 503.
     pub refused: u64,
+    /// Served later on purpose, without a slot.
     pub slowed: u64,
 }
 
@@ -66,8 +70,8 @@ impl Admissions {
     }
 }
 
-/// The buckets of a server, one for every capacity that was asked for. The only thing that threads share while
-/// they answer, and touched only by requests to `/capacity`: a capacity of each thread's own would be another.
+/// The buckets of a server, one per capacity that was asked for. The only thing that threads share while they serve,
+/// and used only by requests to `/capacity`: a bucket per thread would be another capacity.
 #[derive(Debug, Default)]
 pub(crate) struct Buckets(Mutex<Vec<Bucket>>);
 
@@ -76,7 +80,7 @@ struct Bucket {
     capacity: Capacity,
     /// When it was last full.
     full_at: Nanos,
-    /// Places given since.
+    /// Slots given since.
     given: u64,
 }
 
@@ -88,7 +92,7 @@ impl Buckets {
             return bucket.admit(arrival);
         }
         if buckets.len() >= MOST_BUCKETS {
-            // A full one is as good as new, so nothing is lost with it.
+            // A full bucket is as good as a new one, so nothing is lost with it.
             buckets.retain(|bucket| !bucket.is_full(arrival));
         }
         if buckets.len() >= MOST_BUCKETS {
@@ -111,7 +115,7 @@ impl Bucket {
             (self.full_at, self.given) = (arrival, 0);
         }
         let Capacity { rate, burst, over } = self.capacity;
-        // Place n comes when the token that the burst had not held in store has dripped in.
+        // Slot n comes when the token that the burst had not held in store has been added.
         let waiting = self.given.saturating_sub(burst - 1);
         let place = self.full_at.saturating_add(rate.due(waiting));
         if place <= arrival {
@@ -129,7 +133,7 @@ impl Bucket {
     }
 }
 
-/// Far more than any test plants; a peer that asks for ever new ones takes no memory beyond them.
+/// Far more than any test plants; a peer that asks for ever new ones takes no more memory than this.
 const MOST_BUCKETS: usize = 64;
 
 #[cfg(test)]
@@ -142,7 +146,7 @@ mod tests {
         Capacity { rate: rate.parse().unwrap(), burst, over }
     }
 
-    /// When each request that arrives at these microseconds leaves; `None`: refused.
+    /// When each request that arrives at these microseconds is released; `None`: refused.
     fn leaves(capacity: Capacity, arrivals_us: &[u64]) -> Vec<Option<u64>> {
         let buckets = Buckets::default();
         let leave = |&us: &u64| match buckets.admit(capacity, Nanos::from_micros(us)) {
@@ -153,12 +157,12 @@ mod tests {
         arrivals_us.iter().map(leave).collect()
     }
 
-    /// If this fails, the planted capacity is not the one that the name says, and every search is judged by a lie.
+    /// If this fails, the planted capacity is not the named one, and every search is judged by a wrong value.
     #[test]
     fn a_queue_is_paced_by_its_own_schedule() {
         let queue = capacity("1000/s", 1, Over::Queue);
-        // Four at once leave a millisecond apart; one that comes at 3.5 ms waits for the place at 4 ms; one that
-        // comes to an empty server leaves at once.
+        // Four at once are released a millisecond apart; one that comes at 3.5 ms waits for the slot at 4 ms; one
+        // that comes to an idle server is released at once.
         assert_eq!(
             leaves(queue, &[0, 0, 0, 0, 3_500, 9_000]),
             [0, 1_000, 2_000, 3_000, 4_000, 9_000].map(Some)
@@ -169,7 +173,7 @@ mod tests {
     fn a_burst_is_served_from_store() {
         let queue = capacity("1000/s", 3, Over::Queue);
         assert_eq!(leaves(queue, &[0, 0, 0, 0, 0]), [0, 0, 0, 1_000, 2_000].map(Some));
-        // By 3.5 ms, three of five tokens are back and two of them are spoken for: one is in store.
+        // By 3.5 ms, three of five tokens are back and two of them are taken: one is in store.
         assert_eq!(
             leaves(queue, &[0, 0, 0, 0, 0, 3_500, 3_500]),
             [0, 0, 0, 1_000, 2_000, 3_500, 4_000].map(Some)
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_or_slowed_takes_no_place() {
+    fn a_refused_or_slowed_request_takes_no_slot() {
         let refuse = capacity("1000/s", 1, Over::Refuse);
         assert_eq!(leaves(refuse, &[0, 0, 999, 1_000, 1_500]), [Some(0), None, None, Some(1_000), None]);
         let slow = capacity("1000/s", 1, Over::Slow(Nanos::from_millis(50)));
@@ -185,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn capacities_do_not_touch_each_other_and_have_an_end() {
+    fn capacities_are_independent_and_their_number_is_bounded() {
         let buckets = Buckets::default();
         let nth = |n: u64| Capacity { rate: Rate::per_second(n + 1).unwrap(), burst: 1, over: Over::Queue };
         for n in 0..MOST_BUCKETS as u64 {
@@ -199,8 +203,8 @@ mod tests {
     }
 
     proptest! {
-        /// However requests come, no `burst + rate · T + 1` of them leave within any time T, in order, and none
-        /// waits while there is a free place: 1000/s keeps busy for exactly a millisecond a request.
+        /// However requests come, no `burst + rate · T + 1` of them are released within any time T, they stay in
+        /// order, and none waits while a slot is free: 1000/s is busy for exactly a millisecond per request.
         #[test]
         fn a_queue_never_exceeds_its_rate_and_never_idles(
             gaps in prop::collection::vec(0u64..3_000, 1..200), burst in 1u64..5
@@ -217,7 +221,7 @@ mod tests {
             for (n, (&arrival, &leave)) in arrivals.iter().zip(&left).enumerate() {
                 prop_assert!(leave >= arrival);
                 if leave > arrival {
-                    // Whoever waits leaves as soon as the schedule allows, to the nanosecond.
+                    // Every held request is released as soon as the schedule allows, to the nanosecond.
                     prop_assert_eq!(leave - left[n - 1].max(left[n.saturating_sub(burst)]) <= 1_000, true);
                 }
             }

@@ -1,5 +1,5 @@
-//! One connection: a socket, the parser that reads from it and the answers that are written to it.
-//! Waits for nothing itself; the loop calls [`turn`](Connection::turn) when something is ready or due.
+//! One connection: a socket, the parser that reads from it and the responses that are written to it. Never blocks;
+//! the loop calls [`turn`](Connection::turn) when something is ready or due.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,40 +9,40 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, Shutdown, send, shutdown, sockopt};
 use units::Nanos;
 
-use crate::answers::{Answers, Call, Ending, Next};
 use crate::context::Context;
 use crate::request::{Parser, Refusal, Step};
+use crate::responses::{Call, Ending, Next, Responses};
 
 pub(crate) struct Connection {
     socket: OwnedFd,
     parser: Parser,
-    answers: Answers,
+    responses: Responses,
     /// Read and not yet parsed: part of a head, or requests for which there was no room.
     kept: Vec<u8>,
     /// When the last byte of `kept` arrived.
     arrival: Nanos,
-    /// Whether the kernel said so.
+    /// Whether the kernel timestamped it.
     stamped: bool,
-    /// There was no room for all that is in `kept`.
+    /// There was no room for everything in `kept`.
     paused: bool,
     /// The peer has closed its side.
     eof: bool,
     waits_for_truth: bool,
     /// The kernel had no room for more.
     blocked: bool,
-    /// Not everything that could be sent was tried: others have their turn first.
+    /// Not everything that could be sent was tried: other connections have their turn first.
     yielded: bool,
-    /// A request that has begun must be whole by then.
+    /// A request that has begun must be complete by then.
     request_due: Option<Nanos>,
     ending: Option<(Ending, Nanos)>,
     wake: Option<Nanos>,
 }
 
-/// What epoll said.
+/// The readiness that epoll reported.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ready {
     pub readable: bool,
-    /// The peer has closed its side. Told only where [`Connection::interest`] asks for it.
+    /// The peer has closed its side. Reported only where [`Connection::interest`] asks for it.
     pub hung_up: bool,
     /// Failed, or closed on both sides.
     pub broken: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Ready {
 pub(crate) enum After {
     Keep,
     Gone(Cause),
-    /// Ask for the truth, give it, and call again.
+    /// Collect the truth, pass it in with `give_truth`, and call again.
     Truth {
         reset: bool,
     },
@@ -73,7 +73,7 @@ impl Connection {
         Connection {
             socket,
             parser: Parser::new(ctx.shared.options.limits),
-            answers: Answers::default(),
+            responses: Responses::default(),
             kept: Vec::new(),
             arrival: Nanos::ZERO,
             stamped: false,
@@ -92,7 +92,7 @@ impl Connection {
         self.socket.as_fd()
     }
 
-    /// When it wants a turn though nothing is ready.
+    /// When it needs a turn even if nothing is ready.
     pub(crate) fn wake(&self) -> Option<Nanos> {
         [self.wake, self.request_due, self.ending.map(|(_, due)| due)].into_iter().flatten().min()
     }
@@ -101,11 +101,11 @@ impl Connection {
         let mut flags = EventFlags::empty();
         let lingers = self.ending.is_some_and(|(ending, _)| ending == Ending::Linger);
         let reads =
-            self.ending.is_none() && !self.answers.is_sealed() && !self.paused && !self.waits_for_truth;
+            self.ending.is_none() && !self.responses.is_sealed() && !self.paused && !self.waits_for_truth;
         if !self.eof && (reads || lingers) {
             flags |= EventFlags::IN;
         }
-        if self.answers.is_silent() {
+        if self.responses.is_silent() {
             // Such a connection ends when its peer gives up, whether or not it is still read.
             flags |= EventFlags::RDHUP;
         }
@@ -115,17 +115,17 @@ impl Connection {
         flags
     }
 
-    /// Requests without an answer.
+    /// Requests without a response.
     pub(crate) fn open_requests(&self) -> u64 {
-        self.answers.open()
+        self.responses.open()
     }
 
     pub(crate) fn give_truth(&mut self, text: String) {
         self.waits_for_truth = false;
-        self.answers.give_truth(text);
+        self.responses.give_truth(text);
     }
 
-    /// Reads what is there, answers what is due.
+    /// Reads what has arrived, sends what is due.
     #[inline]
     pub(crate) fn turn(&mut self, ready: Ready, ctx: &mut Context) -> After {
         match self.try_turn(ready, ctx) {
@@ -140,7 +140,7 @@ impl Connection {
             let failed = sockopt::socket_error(&self.socket).is_ok_and(|error| error.is_err());
             return Err(if failed { Cause::ResetByPeer } else { self.closed() });
         }
-        if ready.hung_up && self.answers.is_silent() {
+        if ready.hung_up && self.responses.is_silent() {
             return Err(Cause::ClosedByPeer);
         }
         if ready.readable && !self.eof {
@@ -148,7 +148,7 @@ impl Connection {
         }
         if self.request_due.is_some_and(|due| ctx.now >= due) {
             self.request_due = None;
-            self.answers.refuse(Refusal::Timeout);
+            self.responses.refuse(Refusal::Timeout);
         }
         if let Some((ending, due)) = self.ending {
             return self.end(ending, due, ctx);
@@ -168,14 +168,14 @@ impl Connection {
             return Ok(());
         }
         if self.ending.is_some() {
-            // Lingering: what still comes is not looked at.
+            // Lingering: what still arrives is discarded.
             return Ok(());
         }
         let stamped = read.arrived_realtime_ns.map(|stamp| ctx.to_monotonic(stamp));
         self.arrival = stamped.unwrap_or_else(clock::now);
         self.stamped = stamped.is_some();
         if self.kept.is_empty() {
-            // The buffer leaves the context while its bytes are read, because answering counts in the context.
+            // The buffer leaves the context while its bytes are parsed, because serving counts in the context.
             let scratch = std::mem::take(&mut ctx.scratch);
             let used = self.parse(&scratch[..read.count], ctx);
             self.kept.extend_from_slice(&scratch[used..read.count]);
@@ -194,14 +194,14 @@ impl Connection {
         self.kept.drain(..used);
     }
 
-    /// Takes requests from the front of `input`; returns how many bytes are done with.
+    /// Parses requests from the front of `input`; returns how many bytes are consumed.
     #[inline]
     fn parse(&mut self, input: &[u8], ctx: &mut Context) -> usize {
         let mut at = 0;
         let mut any_whole = false;
         self.paused = false;
-        while !self.answers.is_sealed() {
-            if self.answers.is_crowded() {
+        while !self.responses.is_sealed() {
+            if self.responses.is_crowded() {
                 self.paused = true;
                 break;
             }
@@ -212,7 +212,7 @@ impl Connection {
                 }
                 Ok((count, Step::Continue)) => {
                     at += count;
-                    self.answers.ask_for_body();
+                    self.responses.request_body();
                 }
                 Ok((count, Step::Request(request))) => {
                     at += count;
@@ -221,13 +221,13 @@ impl Connection {
                         ctx.tally.pipelined += u64::from(at < input.len());
                         ctx.tally.unstamped += u64::from(!self.stamped);
                     }
-                    self.answers.accept(request, self.arrival, ctx);
+                    self.responses.accept(request, self.arrival, ctx);
                 }
-                Err(refusal) => self.answers.refuse(refusal),
+                Err(refusal) => self.responses.refuse(refusal),
             }
         }
         let partial = at < input.len() || self.parser.in_body();
-        if !partial || self.paused || self.answers.is_sealed() {
+        if !partial || self.paused || self.responses.is_sealed() {
             self.request_due = None;
         } else if any_whole || self.request_due.is_none() {
             self.request_due = Some(ctx.now + ctx.shared.options.limits.request_time);
@@ -235,15 +235,15 @@ impl Connection {
         at
     }
 
-    /// Sends what is due, in rounds of a bufferful.
+    /// Sends what is due, in rounds of one full buffer.
     fn advance(&mut self, ctx: &mut Context) -> Result<After, Cause> {
         self.wake = None;
         self.yielded = false;
         for _ in 0..ROUNDS {
-            if self.paused && !self.answers.is_crowded() {
+            if self.paused && !self.responses.is_crowded() {
                 self.parse_kept(ctx);
             }
-            let next = self.answers.fill(ctx);
+            let next = self.responses.fill(ctx);
             self.flush(ctx)?;
             if self.blocked {
                 return Ok(After::Keep);
@@ -265,7 +265,7 @@ impl Connection {
                 Next::Freeze(length) => {
                     ctx.tick();
                     ctx.freeze(None, ctx.now, ctx.now + length);
-                    self.answers.thawed();
+                    self.responses.resume_after_freeze();
                 }
                 Next::Never if self.eof => return Err(Cause::ClosedByPeer),
                 Next::Never => return Ok(After::Keep),
@@ -279,13 +279,13 @@ impl Connection {
     #[inline]
     fn flush(&mut self, ctx: &mut Context) -> Result<(), Cause> {
         self.blocked = false;
-        while !self.answers.unsent().is_empty() {
+        while !self.responses.unsent().is_empty() {
             let began = clock::now();
-            match send(&self.socket, self.answers.unsent(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+            match send(&self.socket, self.responses.unsent(), SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(count) => {
                     // The stamp `written`: right after the kernel has accepted the bytes.
                     ctx.now = clock::now();
-                    self.answers.took(count, Call { began, returned: ctx.now }, ctx);
+                    self.responses.note_sent(count, Call { began, returned: ctx.now }, ctx);
                 }
                 Err(Errno::AGAIN) => {
                     self.blocked = true;
@@ -299,7 +299,7 @@ impl Connection {
     }
 
     fn begin_end(&mut self, ending: Ending, ctx: &mut Context) -> Result<After, Cause> {
-        // A close with bytes unread would send a reset, and the reset may overtake the answer.
+        // A close with bytes unread would send a reset, and the reset may overtake the response.
         let ending = if ending == Ending::Close && !self.kept.is_empty() && !self.eof {
             Ending::Linger
         } else {
@@ -307,7 +307,7 @@ impl Connection {
         };
         let due = ctx.now + PATIENCE;
         if ending == Ending::Linger {
-            // It fails when the peer is gone already; the next turn will find that.
+            // It fails when the peer is already gone; the next turn will notice that.
             let _ = shutdown(&self.socket, Shutdown::Write);
         }
         self.ending = Some((ending, due));
@@ -339,9 +339,9 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Bufferfuls (64 KiB) that one connection may send before the others have their turn.
+/// Full buffers (64 KiB) that one connection may send before the others have their turn.
 const ROUNDS: usize = 16;
-/// How long a connection that is over is kept for its peer: to read an answer, or to acknowledge one.
+/// How long a finished connection is kept for its peer: to read a response, or to acknowledge one.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// Acknowledgements cause no event. On a loopback they are there at once; elsewhere within a round trip.
+/// Acknowledgements cause no event. On loopback they arrive at once; elsewhere within a round trip.
 const ACKNOWLEDGED_POLL: Nanos = Nanos::from_micros(200);

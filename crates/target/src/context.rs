@@ -16,12 +16,12 @@ pub(crate) struct Context {
     pub thread: usize,
     pub shared: Arc<Shared>,
     pub tally: Tally,
-    /// When the loop last looked at the clock: after each wake-up and each write.
+    /// The loop's last reading of the clock: after each wake-up and each write.
     pub now: Nanos,
     /// Where every read of this thread lands.
     pub scratch: Box<[u8]>,
     pub date: Box<[u8]>,
-    /// Letters may have come while the thread was frozen.
+    /// Letters may have arrived while the thread was frozen.
     pub mail: bool,
     pairing: Pairing,
     chores_due: Nanos,
@@ -31,10 +31,10 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Call on the thread that will use it: the precision of its timers is set here.
+    /// Call on the thread that will use it: this sets the precision of the thread's timers.
     pub(crate) fn new(thread: usize, shared: Arc<Shared>) -> Context {
-        // By default Linux may fire a timer 50 us late to save wake-ups. A kernel that refuses this leaves
-        // the server that much less precise, which the lateness in the truth shows.
+        // By default Linux may fire a timer 50 us late to save wake-ups. A kernel that refuses this makes the server
+        // that much less precise, which the lateness in the truth shows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let kept = shared.options.arrivals_kept / shared.options.threads;
         Context {
@@ -52,7 +52,7 @@ impl Context {
         }
     }
 
-    /// Looks at the clock; once a second also at the date and at the difference of the clocks.
+    /// Reads the clock; once per second also updates the date and the difference between the clocks.
     #[inline]
     pub(crate) fn tick(&mut self) {
         self.now = clock::now();
@@ -65,7 +65,7 @@ impl Context {
         }
     }
 
-    /// The monotonic instant of a kernel stamp.
+    /// The monotonic instant of a kernel timestamp.
     #[inline]
     pub(crate) fn to_monotonic(&self, realtime_ns: u64) -> Nanos {
         self.pairing.to_monotonic(realtime_ns)
@@ -76,7 +76,7 @@ impl Context {
         self.planned.map(|(begin, _)| begin)
     }
 
-    /// Freezes if the schedule says so.
+    /// Freezes if the schedule requires it.
     #[inline]
     pub(crate) fn freeze_if_due(&mut self) {
         while let Some((begin, end)) = self.planned
@@ -89,7 +89,7 @@ impl Context {
         }
     }
 
-    /// Stops this thread until `end`, unless the server is to stop before.
+    /// Stops this thread until `end`, unless the server is stopped earlier.
     pub(crate) fn freeze(&mut self, index: Option<u64>, planned_begin: Nanos, planned_end: Nanos) {
         let begin = clock::now();
         self.sleep_until(planned_end);
@@ -102,8 +102,8 @@ impl Context {
     fn sleep_until(&mut self, end: Nanos) {
         loop {
             let left = end.saturating_sub(clock::now());
-            // A poll may last 0.1 % longer than asked (`select_estimate_accuracy` in the kernel), so the
-            // end is left to the precise sleep.
+            // A poll may last 0.1 % longer than asked (`select_estimate_accuracy` in the kernel), so the end is left
+            // to the precise sleep.
             let rough = left.saturating_sub(Nanos(left.0 / 500)).saturating_sub(Nanos::from_millis(1));
             if rough == Nanos::ZERO {
                 return clock::sleep_until(end);
@@ -111,7 +111,7 @@ impl Context {
             let shared = Arc::clone(&self.shared);
             let waker = shared.waker(self.thread);
             let mut waker = [PollFd::from_borrowed_fd(waker, PollFlags::IN)];
-            // An interruption only brings the next round forward.
+            // An interruption only makes the next round come earlier.
             let woken = poll(&mut waker, Some(&timespec(rough))).unwrap_or(0) > 0;
             if shared.is_stopping() {
                 return;
@@ -139,5 +139,5 @@ fn date() -> Box<[u8]> {
     text.into_bytes().into_boxed_slice()
 }
 
-/// Takes a pipeline of several hundred requests in one read.
+/// Reads a pipeline of several hundred requests at once.
 const READ_BYTES: usize = 64 << 10;

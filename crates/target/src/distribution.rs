@@ -1,9 +1,9 @@
-//! Durations with their exact least and greatest, which a histogram rounds.
+//! Durations with their exact minimum and maximum, which a histogram rounds.
 
 use record::Durations;
 use units::Nanos;
 
-/// A histogram of three digits with exact count, sum, minimum and maximum.
+/// A histogram of three digits with exact count, sum, minimum and maximum. Durations above an hour count as an hour.
 #[derive(Debug, Clone, Default)]
 pub struct Distribution {
     durations: Durations,
@@ -26,33 +26,35 @@ impl Distribution {
         };
     }
 
+    /// How many durations were recorded.
     pub fn count(&self) -> u64 {
         self.durations.count()
     }
 
-    /// The exact least.
+    /// The exact minimum; `None` when nothing was recorded.
     pub fn min(&self) -> Option<Nanos> {
         self.extremes.map(|(min, _)| min)
     }
 
-    /// The exact greatest.
+    /// The exact maximum; `None` when nothing was recorded.
     pub fn max(&self) -> Option<Nanos> {
         self.extremes.map(|(_, max)| max)
     }
 
-    /// From the exact sum, rounded down.
+    /// The mean, from the exact sum, rounded down; `None` when nothing was recorded.
     pub fn mean(&self) -> Option<Nanos> {
         self.durations.mean()
     }
 
-    /// The smallest value that at least `share` of all do not exceed, to three digits; never beyond
-    /// [`max`](Distribution::max). `share` is in parts per 100 000, so that 99.99 % has no rounding.
+    /// The smallest value that at least `share` of all do not exceed, to three digits; never above
+    /// [`max`](Distribution::max). `share` is in parts per 100 000, so that 99.99 % needs no rounding.
     pub fn quantile(&self, share: u32) -> Option<Nanos> {
         let rank = (u128::from(self.count()) * u128::from(share)).div_ceil(100_000).max(1);
         let value = self.durations.at_rank(u64::try_from(rank).ok()?)?;
         Some(value.min(self.max()?))
     }
 
+    /// The histogram, for exports.
     pub fn durations(&self) -> &Durations {
         &self.durations
     }

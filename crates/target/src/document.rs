@@ -12,7 +12,7 @@ use crate::capacity::Admissions;
 use crate::distribution::Distribution;
 use crate::fault::Fault;
 use crate::freeze::FreezeRecord;
-use crate::route::Kind;
+use crate::route::RouteKind;
 use crate::tally::Tally;
 use crate::truth::{Connections, Truth};
 
@@ -27,16 +27,19 @@ pub(crate) fn render(truth: &Truth, tally: &Tally) -> String {
         requests: Requests {
             read: truth.requests(),
             carried: tally.carried,
-            answered: truth.answers(),
+            answered: truth.responses(),
             ended_by_fault: tally.ended_by_fault,
             abandoned: tally.abandoned,
             in_flight: tally.in_flight,
             unstamped: tally.unstamped,
             pipelined: tally.pipelined,
         },
-        requests_by_route: Kind::ALL.iter().map(|kind| (kind.name(), tally.requests[kind.index()])).collect(),
+        requests_by_route: RouteKind::ALL
+            .iter()
+            .map(|kind| (kind.name(), tally.requests[kind.index()]))
+            .collect(),
         answers_by_status: (0u16..)
-            .zip(&tally.answers)
+            .zip(&tally.responses)
             .filter(|(_, count)| **count > 0)
             .map(|(status, &count)| (status, count))
             .collect(),
@@ -71,7 +74,7 @@ struct Document<'a> {
     requests_by_route: BTreeMap<&'static str, u64>,
     answers_by_status: BTreeMap<u16, u64>,
     refusals_by_status: &'a BTreeMap<u16, u64>,
-    /// Every name, those that never occurred with 0: a reader need not know which there are.
+    /// Every name, with 0 for those that never occurred: a reader need not know the list.
     faults: BTreeMap<&'static str, u64>,
     capacity: Admissions,
     read_bytes: u64,
@@ -122,7 +125,7 @@ impl From<&FreezeRecord> for FreezeEntry {
     }
 }
 
-/// One distribution. `null` where there is nothing to tell: absent is not zero.
+/// One distribution. `null` where nothing was recorded: absent is not zero.
 #[derive(Serialize)]
 struct Durations {
     count: u64,
@@ -135,7 +138,7 @@ struct Durations {
     p99_ns: Option<u64>,
     p99_9_ns: Option<u64>,
     p99_99_ns: Option<u64>,
-    /// Longer than an hour, and in `histogram` as an hour.
+    /// How many were longer than an hour; in `histogram` they count as an hour.
     out_of_range: u64,
     /// HdrHistogram V2, compressed, base64; values in nanoseconds.
     histogram: String,

@@ -1,6 +1,6 @@
-//! Bytes of answers. Decides nothing about when or in what order they go out.
+//! Bytes of responses. Decides nothing about when or in what order they are sent.
 
-/// The head of an answer.
+/// The head of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head<'a> {
     pub status: u16,
@@ -8,13 +8,13 @@ pub(crate) struct Head<'a> {
     pub framing: Framing,
     /// Written as `Connection: close`.
     pub close: bool,
-    /// Written as `Connection: keep-alive`, which HTTP/1.0 wants to be told.
-    pub tell_keep_alive: bool,
+    /// Written as `Connection: keep-alive`, which HTTP/1.0 clients need.
+    pub write_keep_alive: bool,
     /// The value of `Date`.
     pub date: &'a [u8],
 }
 
-/// How the peer is told where the body ends.
+/// How the peer learns where the body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
     Length(u64),
@@ -44,13 +44,13 @@ pub(crate) fn head(out: &mut Vec<u8>, head: Head<'_>) {
     }
     if head.close {
         out.extend_from_slice(b"\r\nConnection: close");
-    } else if head.tell_keep_alive {
+    } else if head.write_keep_alive {
         out.extend_from_slice(b"\r\nConnection: keep-alive");
     }
     out.extend_from_slice(b"\r\n\r\n");
 }
 
-/// An interim answer (1xx): a status line and nothing else.
+/// An interim response (1xx): a status line and nothing else.
 pub(crate) fn interim(out: &mut Vec<u8>, status: u16) {
     status_line(out, status);
     out.extend_from_slice(b"\r\n");
@@ -75,7 +75,7 @@ pub(crate) fn chunk_head(out: &mut Vec<u8>, size: usize) {
 
 #[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64) {
-    // Twenty digits hold any u64. No formatting machinery: every answer passes here.
+    // Twenty digits hold any u64. No formatting machinery: every response passes here.
     let mut digits = [0; 20];
     let mut at = digits.len();
     loop {
@@ -89,7 +89,7 @@ pub(crate) fn decimal(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// The body of `/bytes` and `/drip` at `offset`: the 64 characters of the alphabet below, over and over.
+/// The body of `/bytes` and `/drip` at `offset`: the 64 characters of the alphabet below, repeated.
 pub(crate) fn pattern(out: &mut Vec<u8>, offset: u64, mut count: usize) {
     let mut at = (offset % BLOCK.len() as u64) as usize;
     while count > 0 {
@@ -111,7 +111,7 @@ static BLOCK: [u8; 16 << 10] = {
     block
 };
 
-/// The registered reason phrases that people test with; others have none, which is legal.
+/// The registered reason phrases of common statuses; the others have none, which is legal.
 fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// If this fails, a body streamed in pieces differs from the same body sent whole.
+    /// If this fails, a body streamed in parts differs from the same body sent whole.
     #[test]
     fn the_pattern_depends_on_the_offset_alone() {
         let mut whole = Vec::new();

@@ -1,81 +1,51 @@
-//! The faults that a client can ask for. What each puts on the wire is in `answers.rs`.
+//! The faults that a client can ask for. `responses.rs` has what each puts on the wire.
 
 use units::Nanos;
 
-/// A way to fail on purpose. The route of each is `/fault/` and its [`name`](Fault::name).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
-    /// Closes (FIN) without a byte of answer.
-    Close,
-    /// Announces a longer body than it sends, then closes.
-    ShortBody,
-    /// Resets (RST) without a byte of answer.
-    Reset,
-    /// Sends part of the body, waits until it is acknowledged, then resets.
-    ResetBody,
-    /// Reads the request and never answers.
-    Never,
-    /// Sends bytes that are not HTTP, then closes.
-    Garbage,
-    /// Sends header after header without end.
-    HeaderFlood,
-    /// Sends part of a status line, then closes.
-    HalfHead,
-    /// Sends a chunked body that breaks off in nonsense, then closes.
-    ChunkGarbage,
-    /// The thread stops for a while, then answers: everything else on that thread waits too.
-    Freeze,
+units::named_enum! {
+    /// A way to fail on purpose. The route of each is `/fault/` and its [`name`](Fault::name).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Fault {
+        /// Closes (FIN) without a byte of response.
+        Close = "close",
+        /// Announces a longer body than it sends, then closes.
+        ShortBody = "short-body",
+        /// Resets (RST) without a byte of response.
+        Reset = "reset",
+        /// Sends part of the body, waits until it is acknowledged, then resets.
+        ResetBody = "reset-body",
+        /// Reads the request and never responds.
+        Never = "never",
+        /// Sends bytes that are not HTTP, then closes.
+        Garbage = "garbage",
+        /// Sends header after header without end.
+        HeaderFlood = "header-flood",
+        /// Sends part of a status line, then closes.
+        HalfHead = "half-head",
+        /// Sends a chunked body that breaks off with invalid bytes, then closes.
+        ChunkGarbage = "chunk-garbage",
+        /// The thread stops for a while, then responds: everything else on that thread waits too.
+        Freeze = "freeze",
+    }
 }
 
 impl Fault {
-    pub const ALL: [Fault; 10] = [
-        Fault::Close,
-        Fault::ShortBody,
-        Fault::Reset,
-        Fault::ResetBody,
-        Fault::Never,
-        Fault::Garbage,
-        Fault::HeaderFlood,
-        Fault::HalfHead,
-        Fault::ChunkGarbage,
-        Fault::Freeze,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Fault::Close => "close",
-            Fault::ShortBody => "short-body",
-            Fault::Reset => "reset",
-            Fault::ResetBody => "reset-body",
-            Fault::Never => "never",
-            Fault::Garbage => "garbage",
-            Fault::HeaderFlood => "header-flood",
-            Fault::HalfHead => "half-head",
-            Fault::ChunkGarbage => "chunk-garbage",
-            Fault::Freeze => "freeze",
-        }
-    }
-
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
-
-    pub(crate) fn from_name(name: &str) -> Option<Fault> {
-        Fault::ALL.into_iter().find(|fault| fault.name() == name)
-    }
 }
 
-/// A fault, and on which of the requests that ask for it it occurs.
+/// A fault, and for which of the requests that ask for it it occurs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FaultPlan {
     pub fault: Fault,
-    /// `None`: on each.
+    /// `None`: for every request.
     pub share: Option<Share>,
     /// For [`Fault::Freeze`].
     pub length: Nanos,
 }
 
-/// A share of requests, drawn by a counter and a seed so that a run can be repeated.
+/// A share of requests, drawn by a counter and a seed so that a run can be reproduced.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share {
     pub p: f64,
@@ -85,13 +55,14 @@ pub(crate) struct Share {
 impl Share {
     /// Whether draw number `count` falls within the share.
     pub(crate) fn holds(self, count: u64) -> bool {
-        // 53 bits make every float in 0..1 that the generator can reach exact.
+        // 53 bits make every float in 0..1 that the generator can produce exact.
         let unit = (draw(self.seed, count) >> 11) as f64 / (1u64 << 53) as f64;
         unit < self.p
     }
 }
 
-/// Number `count` of the sequence of `seed`: SplitMix64 (Steele, Lea, Flood 2014), addressable by position.
+/// Number `count` of the sequence of `seed`: SplitMix64 (Steele, Lea, Flood 2014), addressable by position. A copy of
+/// its own: this crate shares no code with what it is used to test.
 pub(crate) fn draw(seed: u64, count: u64) -> u64 {
     let mut z = seed.wrapping_add(count.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

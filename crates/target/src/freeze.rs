@@ -1,30 +1,34 @@
-//! When the whole server stops, as a pure function of its start. Sleeps nowhere; the loop does that.
+//! When the whole server stops, as a pure function of its start. The loop does the sleeping.
 
 use units::Nanos;
 
 /// Freezes on a schedule: freeze `k` lasts from `start + first + k * every` for `length`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freeze {
+    /// How long each freeze lasts.
     pub length: Nanos,
-    /// From the begin of one freeze to the begin of the next; longer than `length`.
+    /// From the begin of one freeze to the begin of the next; must be longer than `length`.
     pub every: Nanos,
     /// From the start of the server to the first freeze.
     pub first: Nanos,
-    /// How many; `None`: without end.
+    /// How many freezes; `None`: without end.
     pub count: Option<u64>,
 }
 
-/// One freeze of one thread, as planned and as it came. Instants are on the monotonic clock.
+/// One freeze of one thread, as planned and as it happened. Instants are on the monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreezeRecord {
-    /// Which of the schedule, from 0; `None` for one that a request to `/fault/freeze` caused.
+    /// Its number in the schedule, from 0; `None` for one that a request to `/fault/freeze` caused.
     pub index: Option<u64>,
+    /// The thread that froze, from 0.
     pub thread: usize,
+    /// When it was to stop.
     pub planned_begin: Nanos,
+    /// When it was to continue.
     pub planned_end: Nanos,
-    /// When this thread stopped.
+    /// When this thread really stopped.
     pub begin: Nanos,
-    /// When it went on.
+    /// When it really continued.
     pub end: Nanos,
 }
 
@@ -36,7 +40,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Begin and end of freeze `index`, or `None` when there are not so many.
+    /// Begin and end of freeze `index`, or `None` when the schedule has fewer.
     pub(crate) fn nth(&self, index: u64) -> Option<(Nanos, Nanos)> {
         let freeze = self.freeze?;
         if freeze.count.is_some_and(|count| index >= count) {

@@ -1,24 +1,23 @@
-//! The built-in reference server: an HTTP/1.1 server that answers, delays, drips and fails in a given way,
-//! and knows exactly what it did.
+//! The built-in reference server: an HTTP/1.1 server that responds, delays, drips and fails in a known way, and
+//! records exactly what it did.
 //!
-//! `parallax serve` runs it, and the calibration tests measure against it. It does not print, read arguments
-//! or exit. It is no web server: it serves no files and speaks no TLS.
+//! `parallax serve` runs it, and the calibration tests measure against it. It does not print, read arguments or exit.
+//! It is not a web server: it serves no files and has no TLS.
 //!
-//! One thread is one loop with a listener, connections and a tally of its own. Nothing is shared
-//! between loops while they answer, but for a planted capacity; they hand over their tallies only when somebody asks for the [`Truth`].
+//! Each thread is one loop with its own listener, connections and tally. Loops share nothing while they serve, except
+//! a planted capacity; they hand over their tallies only when somebody asks for the [`Truth`].
 //!
 //! | file | holds |
 //! |---|---|
 //! | `options.rs`, `freeze.rs` | what to do: addresses, limits, the schedule of freezes |
-//! | `capacity.rs` | a planted capacity: whom it serves, holds or refuses; no socket, no clock |
+//! | `capacity.rs` | a planted capacity: which requests it serves, holds or refuses; no socket, no clock |
 //! | `request.rs`, `body.rs`, `route.rs`, `query.rs` | bytes → request → what it asks for; no socket, no clock |
-//! | `answers.rs`, `answers/compose.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → bytes to send, in order, when due; no socket |
+//! | `responses.rs`, `responses/compose.rs`, `encode.rs`, `stream.rs`, `fault.rs` | requests → responses as bytes, in order, when due; no socket |
 //! | `connection.rs`, `slab.rs` | one socket with the two halves above |
 //! | `worker.rs`, `context.rs` | the loop of one thread |
 //! | `server.rs`, `listen.rs`, `mailbox.rs` | threads, their start and stop, and asking them for the truth |
 //! | `truth.rs`, `tally.rs`, `arrivals.rs`, `distribution.rs`, `document.rs` | what was done, and its JSON |
 
-mod answers;
 mod arrivals;
 mod body;
 mod capacity;
@@ -34,6 +33,7 @@ mod mailbox;
 mod options;
 mod query;
 mod request;
+mod responses;
 mod route;
 mod server;
 mod slab;
@@ -47,6 +47,6 @@ pub use distribution::Distribution;
 pub use fault::Fault;
 pub use freeze::{Freeze, FreezeRecord};
 pub use options::{Limits, Options, StartError};
-pub use route::Kind;
+pub use route::RouteKind;
 pub use server::Server;
 pub use truth::{Connections, Truth};

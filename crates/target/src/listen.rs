@@ -1,4 +1,4 @@
-//! Opens listeners, one a thread.
+//! Opens the listeners, one per thread.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,7 +21,8 @@ pub(crate) fn open(options: &Options) -> Result<(Vec<OwnedFd>, SocketAddr), Star
         return Ok((vec![listener], address));
     }
     if options.listen.port() != 0 {
-        // With SO_REUSEPORT a second server would quietly share the port with the first. Without, it is told.
+        // With SO_REUSEPORT a second server would silently share the port with the first. Without it, the second
+        // fails to start.
         drop(open_one(options.listen, options.backlog, false).map_err(fail)?);
     }
     let first = open_one(options.listen, options.backlog, true).map_err(fail)?;
@@ -39,8 +40,8 @@ fn open_one(address: SocketAddr, backlog: i32, share: bool) -> Result<OwnedFd, E
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, share)?;
-    // Accepted sockets inherit both: no system call a connection, and bytes that arrive before the
-    // connection is accepted are stamped too.
+    // Accepted sockets inherit both: no system call per connection, and bytes that arrive before the connection is
+    // accepted are stamped too.
     sockopt::set_tcp_nodelay(&socket, true)?;
     // A kernel without stamps leaves requests unstamped, which the truth counts.
     let _ = reactor::stamp::enable(socket.as_fd());

@@ -1,5 +1,5 @@
-//! How threads are asked for something: a letter in a box, and a wake-up. Never used to answer a request,
-//! except one to `/truth`.
+//! Messages between threads: a letter in a mailbox, and a wake-up. Never used to serve a request, except one to
+//! `/truth`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,9 +23,9 @@ pub(crate) struct Shared {
     pub buckets: Buckets,
     boxes: Vec<Mailbox>,
     stop: AtomicBool,
-    /// How many shares were drawn of each fault, and last of jittered delays: over all threads, so that the
-    /// sequence is one. Touched only by requests that ask for a share or a jitter.
-    draws: [AtomicU64; Fault::ALL.len() + 1],
+    /// How many shares were drawn for each fault, and last for jittered delays: over all threads, so that there is
+    /// one sequence. Used only by requests that ask for a share or a jitter.
+    draws: [AtomicU64; Fault::COUNT + 1],
 }
 
 struct Mailbox {
@@ -34,17 +34,17 @@ struct Mailbox {
 }
 
 pub(crate) enum Letter {
-    /// Add your tally.
+    /// Add your tally to the collection.
     Add(Arc<Collection>),
-    /// All have added theirs; the connection that asked is yours.
+    /// Every thread has added its tally; the connection that asked is yours.
     Complete(Arc<Collection>, Key),
 }
 
-/// One question for the truth, under way.
+/// One collection of the truth, in progress.
 pub(crate) struct Collection {
-    /// Whether each thread begins its tally anew after adding it.
+    /// Whether each thread starts a new tally after adding its own.
     pub reset: bool,
-    /// The thread and connection that asked; `None`: somebody waits in [`Collection::wait`].
+    /// The thread and connection that asked; `None`: somebody blocks in [`Collection::wait`].
     origin: Option<(usize, Key)>,
     state: Mutex<(Tally, usize)>,
     complete: Condvar,
@@ -71,10 +71,10 @@ impl Shared {
         self.boxes[thread].waker.as_fd()
     }
 
-    /// Takes what has come, and readies the waker for more.
+    /// Takes the letters that have arrived, and resets the waker.
     pub(crate) fn collect_letters(&self, thread: usize) -> Vec<Letter> {
-        // Reading clears the counter. It must come before the letters are taken: the other way round, a
-        // letter between the two would wake nobody. An empty counter only means there was no wake-up.
+        // Reading clears the counter. It must come before the letters are taken: the other way round, a letter
+        // between the two would wake nobody. An empty counter only means there was no wake-up.
         let _ = rustix::io::read(&self.boxes[thread].waker, &mut [0; 8]);
         std::mem::take(&mut *lock(&self.boxes[thread].letters))
     }
@@ -88,7 +88,7 @@ impl Shared {
         self.wake(thread);
     }
 
-    /// Asks every thread but the one that asks for its tally.
+    /// Asks every thread but the asking one for its tally.
     pub(crate) fn ask(&self, reset: bool, origin: Option<(usize, Key)>) -> Arc<Collection> {
         if reset {
             self.draws.iter().for_each(|draw| draw.store(0, Ordering::Relaxed));
@@ -112,20 +112,20 @@ impl Shared {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// The number of this draw for `fault`, or for a jittered delay.
+    /// The number of this draw, for `fault` or for a jittered delay.
     pub(crate) fn next_draw(&self, fault: Option<Fault>) -> u64 {
-        let place = fault.map_or(Fault::ALL.len(), Fault::index);
+        let place = fault.map_or(Fault::COUNT, Fault::index);
         self.draws[place].fetch_add(1, Ordering::Relaxed)
     }
 
     fn wake(&self, thread: usize) {
-        // It fails only when the counter is full, and then the thread is awake already.
+        // It fails only when the counter is full, and then the thread is already awake.
         let _ = rustix::io::write(&self.boxes[thread].waker, &1u64.to_ne_bytes());
     }
 }
 
 impl Collection {
-    /// Adds one thread's part. The last to do so tells the asker; `true` when that is the caller itself.
+    /// Adds one thread's part. The last thread to do so notifies the asking one; `true` when that is the same thread.
     pub(crate) fn add(self: &Arc<Self>, thread: usize, tally: &Tally, shared: &Shared) -> bool {
         let left = {
             let mut state = lock(&self.state);
@@ -147,20 +147,20 @@ impl Collection {
         }
     }
 
-    /// Waits a little; whether all parts are there now.
+    /// Waits for at most the given time; returns whether all parts have been added.
     pub(crate) fn wait(&self, for_at_most: Nanos) -> bool {
         let state = lock(&self.state);
         let waited = self.complete.wait_timeout_while(state, for_at_most.into(), |state| state.1 > 0);
         waited.unwrap_or_else(PoisonError::into_inner).0.1 == 0
     }
 
-    /// What has been added so far, and by how many.
+    /// The sum of what has been added so far.
     pub(crate) fn tally(&self) -> Tally {
         lock(&self.state).0.clone()
     }
 }
 
-/// A tally is additions only: what a thread that panicked left behind is still true.
+/// A poisoned lock is fine: a tally only ever grows by additions.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a server is asked to do, and why it may be unable to. Checks values; opens nothing.
+//! The options of a server, and why it may fail to start. Checks values; opens nothing.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -11,31 +11,33 @@ use crate::Freeze;
 /// What to serve, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Port 0 lets the kernel choose; [`Server::local_addr`](crate::Server::local_addr) tells.
+    /// The address. With port 0 the kernel chooses; [`Server::local_addr`](crate::Server::local_addr) has the result.
     pub listen: SocketAddr,
-    /// Loops, each with a listener of its own (`SO_REUSEPORT` when there are several).
+    /// The number of loops, each with its own listener (`SO_REUSEPORT` when there are several).
     pub threads: usize,
-    /// Connections the kernel keeps until they are accepted; it caps this at `net.core.somaxconn`.
+    /// Connections that the kernel queues until they are accepted; it caps this at `net.core.somaxconn`.
     pub backlog: i32,
-    /// Freezes of the whole server, on a schedule known beforehand.
+    /// Freezes of the whole server, on a fixed schedule.
     pub freeze: Option<Freeze>,
-    /// Over all threads, shared out evenly. A connection beyond its thread's share gets a 503 and is closed.
+    /// The most open connections over all threads, divided evenly. A connection beyond its thread's share gets a 503
+    /// and is closed.
     pub max_connections: usize,
-    /// The arrivals of this many requests are kept, one by one; 8 bytes each, taken at the start.
+    /// How many arrivals to record one by one; 8 bytes each, allocated at the start.
     pub arrivals_kept: usize,
+    /// Limits per connection.
     pub limits: Limits,
 }
 
-/// What a peer may ask of the server's memory and patience.
+/// How much memory and time one connection may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// A longer head is answered with 431.
+    /// A longer head gets a 431.
     pub head: Bytes,
-    /// A longer request body is answered with 413.
+    /// A longer request body gets a 413.
     pub body: Bytes,
     /// The same for `/echo`, which keeps the body in memory.
     pub echo: Bytes,
-    /// A request that has begun and is not complete after this long is answered with 408.
+    /// A request that has begun and is not complete after this long gets a 408.
     pub request_time: Nanos,
 }
 
@@ -65,7 +67,7 @@ impl Default for Limits {
 }
 
 impl Options {
-    /// Refuses what cannot be meant, before anything is opened.
+    /// Refuses nonsensical values before anything is opened.
     pub(crate) fn check(&self) -> Result<(), StartError> {
         let bad = |option, why| Err(StartError::BadOption { option, why });
         if self.threads == 0 || self.threads > MOST_THREADS {
@@ -75,7 +77,7 @@ impl Options {
             return bad("backlog", "use 1 or more");
         }
         if self.max_connections < self.threads {
-            return bad("max_connections", "use at least one a thread");
+            return bad("max_connections", "use at least one per thread");
         }
         match &self.freeze {
             Some(freeze) if freeze.length == Nanos::ZERO => bad("freeze", "its length must be more than 0"),
@@ -87,10 +89,10 @@ impl Options {
     }
 }
 
-/// Far above any machine's cores; refuses slips of the keyboard.
+/// Far above any machine's cores; catches typing errors.
 const MOST_THREADS: usize = 1_024;
 
-/// Why the server could not start. One line each: what, where, what to do.
+/// Why the server could not start. Messages are one line: what, where, what to do.
 #[derive(Debug, Error)]
 pub enum StartError {
     #[error("option {option}: {why}")]

@@ -2,8 +2,7 @@
 
 use units::Nanos;
 
-/// The part of a target behind `?`, as `key=value` pairs. Unknown keys are ignored: clients add them to
-/// defeat caches.
+/// The part of a target after `?`, as `key=value` pairs. Unknown keys are ignored: clients add them to defeat caches.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query<'a>(pub &'a str);
 
@@ -16,7 +15,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// A whole number; `Err` when it is there and is none.
+    /// A whole number; `Err` when the value is not one.
     pub(crate) fn whole(self, key: &str) -> Result<Option<u64>, ()> {
         self.text(key).map(|text| text.parse().map_err(|_| ())).transpose()
     }
@@ -46,7 +45,7 @@ impl<'a> Query<'a> {
 
 /// Reads `2`, `0.25` or `1.5` as seconds, exactly.
 pub(crate) fn seconds(text: &str) -> Option<Nanos> {
-    // The value types read decimals without a float; they want the unit behind the number.
+    // The value types read decimals without a float; they need the unit after the number.
     if !text.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }

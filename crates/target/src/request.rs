@@ -6,17 +6,17 @@ use crate::body::{Body, Chunk, Taken};
 use crate::options::Limits;
 use crate::route::Route;
 
-/// One whole request: its head and body have been read.
+/// One complete request: its head and body have been read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Request {
     pub route: Route,
-    /// `HEAD`: the answer has no body.
+    /// `HEAD`: the response has no body.
     pub head_only: bool,
     pub http10: bool,
     pub keep_alive: bool,
     /// Bytes it took on the wire, head and body.
     pub wire_bytes: u64,
-    /// Its body, for `/echo` alone.
+    /// Its body, kept for `/echo` only.
     pub body: Vec<u8>,
 }
 
@@ -47,21 +47,21 @@ impl Refusal {
 /// What [`Parser::step`] found.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Step {
-    /// Nothing more can be had from what is left.
+    /// The remaining bytes hold nothing complete.
     NeedMore,
     /// The peer waits for `100 Continue` before it sends the body.
     Continue,
     Request(Request),
 }
 
-/// The server's side of HTTP/1 on one connection, reading.
+/// The server's side of HTTP/1 on one connection, the reading half.
 ///
-/// Call [`step`](Parser::step) with all unconsumed bytes until it says [`Step::NeedMore`]; any split of the
-/// bytes gives the same requests. After a [`Refusal`] it must not be called again.
+/// Call [`step`](Parser::step) with all unconsumed bytes until it returns [`Step::NeedMore`]; any split of the bytes
+/// gives the same requests. It must not be called again after a [`Refusal`].
 #[derive(Debug)]
 pub(crate) struct Parser {
     limits: Limits,
-    /// A request whose head is read and whose body is not.
+    /// A request whose head has been read and whose body has not.
     current: Option<(Request, Body)>,
 }
 
@@ -102,7 +102,7 @@ impl Parser {
         }
     }
 
-    /// What a whole head means; `None` when its body follows.
+    /// Handles a complete head; `None` when its body follows.
     fn head_read(&mut self, head: &httparse::Request<'_, '_>, count: usize) -> Result<Option<Step>, Refusal> {
         let method = head.method.ok_or(Refusal::BadRequest)?;
         let target = head.path.ok_or(Refusal::BadRequest)?;
@@ -155,7 +155,7 @@ impl Parser {
     }
 }
 
-/// What the header fields say that matters here.
+/// The header fields that matter here.
 struct Fields {
     keep_alive: bool,
     expects_continue: bool,
@@ -174,7 +174,7 @@ impl Fields {
                 keep_alive = connection(header.value, keep_alive);
             } else if name.eq_ignore_ascii_case("content-length") {
                 let value = content_length(header.value)?;
-                // Two lengths are the door to request smuggling (RFC 9112, 6.3).
+                // Two lengths enable request smuggling (RFC 9112, 6.3).
                 if length.replace(value).is_some_and(|before| before != value) {
                     return Err(Refusal::BadRequest);
                 }
@@ -235,7 +235,7 @@ fn refusal(error: httparse::Error) -> Refusal {
     }
 }
 
-/// What nginx and Apache allow is about this many.
+/// About as many as nginx and Apache allow.
 const MOST_HEADERS: usize = 100;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Feeds `parts` one after the other as a connection would; returns what came out.
+/// Feeds `parts` one after the other as a connection would; returns the requests found.
 fn feed<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Request>, u32, Option<Refusal>) {
     let mut parser = Parser::new(Limits::default());
     let (mut kept, mut requests, mut continues) = (Vec::new(), Vec::new(), 0);
@@ -70,7 +70,7 @@ fn a_waiting_body_is_asked_for_once() {
 }
 
 #[test]
-fn nonsense_and_excess_are_told_apart() {
+fn malformed_and_oversized_requests_get_different_refusals() {
     let host = "Host: a\r\n";
     for (bytes, refusal) in [
         ("\0\0\0".to_owned(), Refusal::BadRequest),
@@ -122,7 +122,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    /// If this fails, how the network cuts a client's bytes changes what the server believes was asked.
+    /// If this fails, how the network splits a client's bytes changes what the server reads.
     #[test]
     fn any_split_gives_the_same_requests(bytes in stream(), cuts in prop::collection::vec(0usize..600, 0..12)) {
         let whole = feed([bytes.as_slice()]);

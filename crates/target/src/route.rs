@@ -1,4 +1,4 @@
-//! What a request target asks for. A pure function of its text; answers nothing itself.
+//! What a request target asks for. A pure function of its text; sends nothing itself.
 
 use units::Nanos;
 
@@ -6,7 +6,7 @@ use crate::capacity::{Capacity, Over};
 use crate::fault::{Fault, FaultPlan, Share};
 use crate::query::{Query, seconds};
 
-/// Everything a request can ask for, its numbers read and within limits.
+/// Everything a request can ask for, its numbers parsed and within limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Route {
     Index,
@@ -24,16 +24,16 @@ pub(crate) enum Route {
     },
     Drip(Drip),
     Capacity(Capacity),
-    /// What a request over a capacity becomes that refuses it.
+    /// The result for a request over a capacity that refuses it.
     OverCapacity,
     Fault(FaultPlan),
-    /// The truth so far; `reset` then begins it anew.
+    /// The truth so far; with `reset`, counting then starts from zero.
     Truth {
         reset: bool,
     },
     NotFound,
     MethodNotAllowed,
-    /// The route is ours, a value in it is not usable; the text says what is.
+    /// The route exists but a value in it is not usable; the text says what is.
     BadValue(&'static str),
 }
 
@@ -52,88 +52,69 @@ pub(crate) struct Drip {
     pub delay: Nanos,
 }
 
-/// The name under which requests are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    Index,
-    Plaintext,
-    Json,
-    Echo,
-    Delay,
-    Status,
-    Bytes,
-    Drip,
-    Capacity,
-    Fault,
-    NotFound,
-    MethodNotAllowed,
-    BadValue,
+units::named_enum! {
+    /// The names under which requests are counted.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum RouteKind {
+        /// `/`: the list of routes.
+        Index = "index",
+        /// `/plaintext`.
+        Plaintext = "plaintext",
+        /// `/json`.
+        Json = "json",
+        /// `/echo`.
+        Echo = "echo",
+        /// `/delay`, in all its forms.
+        Delay = "delay",
+        /// `/status/CODE`.
+        Status = "status",
+        /// `/bytes/COUNT`.
+        Bytes = "bytes",
+        /// `/drip`.
+        Drip = "drip",
+        /// `/capacity`.
+        Capacity = "capacity",
+        /// `/fault/NAME`, whichever it is.
+        Fault = "fault",
+        /// No such route: 404.
+        NotFound = "not_found",
+        /// A method that no route takes: 405.
+        MethodNotAllowed = "method_not_allowed",
+        /// A route with an unusable value: 400.
+        BadValue = "bad_value",
+    }
 }
 
-impl Kind {
-    pub const ALL: [Kind; 13] = [
-        Kind::Index,
-        Kind::Plaintext,
-        Kind::Json,
-        Kind::Echo,
-        Kind::Delay,
-        Kind::Status,
-        Kind::Bytes,
-        Kind::Drip,
-        Kind::Capacity,
-        Kind::Fault,
-        Kind::NotFound,
-        Kind::MethodNotAllowed,
-        Kind::BadValue,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Index => "index",
-            Kind::Plaintext => "plaintext",
-            Kind::Json => "json",
-            Kind::Echo => "echo",
-            Kind::Delay => "delay",
-            Kind::Status => "status",
-            Kind::Bytes => "bytes",
-            Kind::Drip => "drip",
-            Kind::Capacity => "capacity",
-            Kind::Fault => "fault",
-            Kind::NotFound => "not_found",
-            Kind::MethodNotAllowed => "method_not_allowed",
-            Kind::BadValue => "bad_value",
-        }
-    }
-
+impl RouteKind {
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
 }
 
 impl Route {
-    /// The kind it is counted as; `None` for `/truth`, which is not counted.
-    pub(crate) fn kind(&self) -> Option<Kind> {
+    /// The route it is counted as; `None` for `/truth`, which is not counted.
+    pub(crate) fn kind(&self) -> Option<RouteKind> {
         Some(match self {
-            Route::Index => Kind::Index,
-            Route::Plaintext => Kind::Plaintext,
-            Route::Json => Kind::Json,
-            Route::Echo => Kind::Echo,
-            Route::Delay { .. } => Kind::Delay,
-            Route::Status(_) => Kind::Status,
-            Route::Bytes { .. } => Kind::Bytes,
-            Route::Drip(_) => Kind::Drip,
-            Route::Capacity(_) | Route::OverCapacity => Kind::Capacity,
-            Route::Fault(_) => Kind::Fault,
-            Route::NotFound => Kind::NotFound,
-            Route::MethodNotAllowed => Kind::MethodNotAllowed,
-            Route::BadValue(_) => Kind::BadValue,
+            Route::Index => RouteKind::Index,
+            Route::Plaintext => RouteKind::Plaintext,
+            Route::Json => RouteKind::Json,
+            Route::Echo => RouteKind::Echo,
+            Route::Delay { .. } => RouteKind::Delay,
+            Route::Status(_) => RouteKind::Status,
+            Route::Bytes { .. } => RouteKind::Bytes,
+            Route::Drip(_) => RouteKind::Drip,
+            Route::Capacity(_) | Route::OverCapacity => RouteKind::Capacity,
+            Route::Fault(_) => RouteKind::Fault,
+            Route::NotFound => RouteKind::NotFound,
+            Route::MethodNotAllowed => RouteKind::MethodNotAllowed,
+            Route::BadValue(_) => RouteKind::BadValue,
             Route::Truth { .. } => return None,
         })
     }
 
-    /// Reads a request's method and target.
+    /// Parses a request's method and target.
     pub(crate) fn parse(method: &str, target: &str) -> Route {
-        // The senseless ones: there is no tunnel here, and a trace would be an echo with another name.
+        // Refused because they make no sense here: there is no tunnel, and a trace would be another echo.
         if matches!(method, "CONNECT" | "TRACE") {
             return Route::MethodNotAllowed;
         }
@@ -155,7 +136,7 @@ impl Route {
     }
 }
 
-/// The target without the scheme and authority that a client talking to a proxy would put before it.
+/// The target without the scheme and authority that a client of a proxy would put before it.
 fn origin_form(target: &str) -> &str {
     let Some(rest) = target.strip_prefix("http://") else { return target };
     rest.find('/').map_or("/", |slash| &rest[slash..])
@@ -171,7 +152,7 @@ fn with_value(path: &str, query: Query<'_>) -> Route {
     }
     if let Some(text) = path.strip_prefix("/status/") {
         return match text.parse() {
-            // 101 would end HTTP on this connection, which nobody here has agreed to.
+            // 101 would end HTTP on this connection, and nothing here has agreed to that.
             Ok(code @ (100 | 102..=599)) => Route::Status(code),
             _ => Route::BadValue("the status must be 100 or 102 to 599"),
         };

@@ -22,11 +22,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the listeners and starts the threads. When it returns, connections are accepted.
+    /// Opens the listeners and starts the threads. Connections are accepted from when it returns.
     ///
     /// # Errors
     ///
-    /// [`StartError`]: one line that says what, where, and what to do.
+    /// [`StartError`]: one line with what, where, and what to do.
     pub fn start(options: Options) -> Result<Server, StartError> {
         options.check()?;
         let (listeners, address) = listen::open(&options)?;
@@ -35,7 +35,7 @@ impl Server {
         let shared = Arc::new(shared.map_err(|source| StartError::Thread { index: 0, source })?);
         let mut server = Server { shared, address, threads: Vec::new() };
         for (index, listener) in listeners.into_iter().enumerate() {
-            // On an error the threads that run are stopped by the drop of `server`.
+            // On an error, dropping `server` stops the threads that are running.
             let fail = |source| StartError::Thread { index, source };
             let epoll =
                 worker::open_epoll(&listener, index, &server.shared).map_err(|errno| fail(errno.into()))?;
@@ -49,6 +49,7 @@ impl Server {
         Ok(server)
     }
 
+    /// The address it listens on, with the port that the kernel chose.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -63,17 +64,17 @@ impl Server {
         (0..).map_while(|index| self.shared.schedule.nth(index)).take(n).collect()
     }
 
-    /// What it did so far. A frozen thread answers when its freeze is over.
+    /// What it did so far. Waits until a frozen thread continues.
     pub fn truth(&self) -> Truth {
         self.collect(false)
     }
 
-    /// The same, and counting begins anew.
+    /// The same, after which counting starts from zero.
     pub fn reset_truth(&self) -> Truth {
         self.collect(true)
     }
 
-    /// Stops at once, frozen or not. Connections are closed; what they had not got is `abandoned`.
+    /// Stops at once, frozen or not, and closes all connections; requests without a response count as `abandoned`.
     pub fn stop(mut self) -> Truth {
         self.shared.stop();
         let mut tally = Tally::new(Nanos::ZERO);
@@ -104,7 +105,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.shared.stop();
         for thread in self.threads.drain(..) {
-            // A panic has been reported by the thread itself; a drop must not add its own.
+            // A panic has been reported by the thread itself; a drop must not panic again.
             let _ = thread.join();
         }
     }

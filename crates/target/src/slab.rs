@@ -1,6 +1,6 @@
-//! Places for connections that are reused, with keys that do not outlive what they named.
+//! Slots for connections that are reused, with keys that never refer to a later occupant.
 
-/// Names one entry. A key of an entry that is gone finds nothing, even after its place was taken again.
+/// Names one entry. The key of a removed entry finds nothing, even after its slot is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key(u64);
 
@@ -45,7 +45,7 @@ impl<T> Slab<T> {
         self.places.len() - self.free.len()
     }
 
-    /// Where [`insert`](Slab::insert) will put the next value.
+    /// The key that [`insert`](Slab::insert) will return next.
     pub(crate) fn next_key(&self) -> Key {
         match self.free.last() {
             Some(&place) => Key::new(self.places[place as usize].generation, place),
@@ -74,7 +74,7 @@ impl<T> Slab<T> {
             return None;
         }
         let value = place.value.take()?;
-        // 31 bits: the upper keys are left for the listener and the waker.
+        // 31 bits: the upper keys are reserved for the listener and the waker.
         place.generation = (place.generation + 1) & 0x7fff_ffff;
         self.free.push(u32::try_from(key.place()).expect("a place is 32 bits wide"));
         Some(value)
@@ -90,7 +90,7 @@ impl<T> Slab<T> {
 mod tests {
     use super::*;
 
-    /// If this fails, a late event of a closed connection is taken for one of its successor.
+    /// If this fails, a late event of a closed connection is delivered to its successor.
     #[test]
     fn a_key_does_not_find_the_successor() {
         let mut slab = Slab::new();

@@ -1,11 +1,11 @@
-//! Bodies that are made as they are sent, so that a gigabyte takes no more memory than a kilobyte.
+//! Bodies that are generated while they are sent, so that a gigabyte takes no more memory than a kilobyte.
 
 use units::Nanos;
 
 use crate::encode::{chunk_head, decimal, pattern};
 use crate::route::Drip;
 
-/// The rest of an answer.
+/// The rest of a response.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Bytes {
@@ -36,7 +36,7 @@ pub(crate) enum Flow {
 }
 
 impl Stream {
-    /// Appends what is due, about `room` bytes at most.
+    /// Appends what is due, at most about `room` bytes.
     pub(crate) fn fill(&mut self, out: &mut Vec<u8>, room: usize, now: Nanos) -> Flow {
         match self {
             Stream::Bytes { next, count, chunked } => {
@@ -80,10 +80,10 @@ impl Stream {
 }
 
 impl Drip {
-    /// When byte `index` is due, from the first one at zero: the last of them at exactly `over`.
+    /// When byte `index` is due, counted from the first one at zero: the last one at exactly `over`.
     fn due(&self, index: u64) -> Nanos {
         if self.count < 2 {
-            // A single byte ends the drip, so it comes at the end.
+            // A single byte ends the drip, so it is due at the end.
             return self.over;
         }
         let due = u128::from(self.over.0) * u128::from(index) / u128::from(self.count - 1);

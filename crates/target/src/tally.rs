@@ -9,7 +9,7 @@ use crate::capacity::Admissions;
 use crate::distribution::Distribution;
 use crate::fault::Fault;
 use crate::freeze::FreezeRecord;
-use crate::route::Kind;
+use crate::route::RouteKind;
 use crate::truth::Connections;
 
 /// The counts of one thread, or of several merged.
@@ -20,11 +20,11 @@ pub(crate) struct Tally {
     /// The last reset, or the start.
     pub since: Nanos,
     pub connections: Connections,
-    pub requests: [u64; Kind::ALL.len()],
-    pub faults: [u64; Fault::ALL.len()],
+    pub requests: [u64; RouteKind::COUNT],
+    pub faults: [u64; Fault::COUNT],
     pub capacity: Admissions,
     /// By status.
-    pub answers: Box<[u64]>,
+    pub responses: Box<[u64]>,
     pub refusals: BTreeMap<u16, u64>,
     pub ended_by_fault: u64,
     pub abandoned: u64,
@@ -48,10 +48,10 @@ impl Tally {
         Tally {
             since,
             connections: Connections::default(),
-            requests: [0; Kind::ALL.len()],
-            faults: [0; Fault::ALL.len()],
+            requests: [0; RouteKind::COUNT],
+            faults: [0; Fault::COUNT],
             capacity: Admissions::default(),
-            answers: vec![0; STATUSES].into_boxed_slice(),
+            responses: vec![0; STATUSES].into_boxed_slice(),
             refusals: BTreeMap::new(),
             ended_by_fault: 0,
             abandoned: 0,
@@ -71,7 +71,7 @@ impl Tally {
         }
     }
 
-    /// Begins anew. Open connections and requests not yet answered carry over.
+    /// Starts counting from zero. Open connections and requests without a response carry over.
     pub(crate) fn reset(&mut self, now: Nanos) {
         let (open, in_flight) = (self.connections.open, self.in_flight);
         let arrivals = std::mem::take(&mut self.arrivals).emptied();
@@ -88,7 +88,7 @@ impl Tally {
         add_each(&mut self.requests, &other.requests);
         add_each(&mut self.faults, &other.faults);
         self.capacity.merge(&other.capacity);
-        add_each(&mut self.answers, &other.answers);
+        add_each(&mut self.responses, &other.responses);
         for (&status, count) in &other.refusals {
             *self.refusals.entry(status).or_default() += count;
         }
@@ -126,5 +126,5 @@ fn add_each(into: &mut [u64], from: &[u64]) {
 
 /// One above the highest status.
 const STATUSES: usize = 600;
-/// More than a day of one freeze a second; beyond it they are only counted, so that memory has an end.
+/// More than a day of one freeze per second; beyond it they are only counted, so that memory is bounded.
 const MOST_FREEZES: usize = 100_000;

@@ -1,4 +1,4 @@
-//! What the server did, for those who measure against it.
+//! What the server did, for tests that measure against it.
 
 use units::Nanos;
 
@@ -7,13 +7,13 @@ use crate::distribution::Distribution;
 use crate::document;
 use crate::fault::Fault;
 use crate::freeze::FreezeRecord;
-use crate::route::Kind;
+use crate::route::RouteKind;
 use crate::tally::Tally;
 
 /// Everything a server did between two instants, all threads together.
 ///
-/// Requests to `/truth` and `/truth/reset` are not in it; their connections are. With several threads each
-/// adds its part when its loop gets to it, so the parts may be some microseconds apart.
+/// Requests to `/truth` and `/truth/reset` are not in it; their connections are. With several threads each adds its
+/// part when its loop gets to it, so the parts may be some microseconds apart.
 #[derive(Debug, Clone)]
 pub struct Truth {
     started: Nanos,
@@ -22,19 +22,24 @@ pub struct Truth {
     tally: Tally,
 }
 
-/// Connections, each counted once for how it ended.
+/// Connections, each counted once by how it ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Connections {
+    /// All accepted since counting began.
     pub accepted: u64,
-    /// Now, whenever they were accepted.
+    /// Open now, whenever they were accepted.
     pub open: u64,
-    /// Accepted over the limit, and turned away with a 503.
+    /// Accepted above the limit, and turned away with a 503.
     pub refused: u64,
+    /// Ended by a FIN of the client.
     pub closed_by_peer: u64,
+    /// Ended by a FIN of the server.
     pub closed_by_server: u64,
+    /// Ended by a reset of the client.
     pub reset_by_peer: u64,
+    /// Ended by a reset of the server.
     pub reset_by_server: u64,
-    /// Times that the kernel would not accept: out of descriptors or memory.
+    /// How often the kernel refused to accept a connection: out of descriptors or memory.
     pub accept_errors: u64,
 }
 
@@ -63,68 +68,72 @@ impl Truth {
         self.started
     }
 
-    /// From when on it counts: the start, or the last reset.
+    /// When counting began: the start, or the last reset.
     pub fn since(&self) -> Nanos {
         self.tally.since
     }
 
-    /// When it was put together.
+    /// When the parts were collected.
     pub fn taken(&self) -> Nanos {
         self.taken
     }
 
+    /// The number of threads of the server.
     pub fn thread_count(&self) -> usize {
         self.thread_count
     }
 
+    /// The connections, by how they ended.
     pub fn connections(&self) -> Connections {
         self.tally.connections
     }
 
-    /// Whole requests that were read.
+    /// Complete requests that were read.
     pub fn requests(&self) -> u64 {
         self.tally.requests.iter().sum()
     }
 
-    pub fn requests_of(&self, kind: Kind) -> u64 {
+    /// Complete requests to one kind of route.
+    pub fn requests_of(&self, kind: RouteKind) -> u64 {
         self.tally.requests[kind.index()]
     }
 
-    /// Answers whose last byte the kernel has accepted.
-    pub fn answers(&self) -> u64 {
-        self.tally.answers.iter().sum()
+    /// Responses whose last byte the kernel has accepted.
+    pub fn responses(&self) -> u64 {
+        self.tally.responses.iter().sum()
     }
 
-    pub fn answers_with(&self, status: u16) -> u64 {
-        self.tally.answers.get(usize::from(status)).copied().unwrap_or(0)
+    /// Responses with this status.
+    pub fn responses_with(&self, status: u16) -> u64 {
+        self.tally.responses.get(usize::from(status)).copied().unwrap_or(0)
     }
 
-    /// Times a fault occurred.
+    /// How often a fault occurred.
     pub fn faults_of(&self, fault: Fault) -> u64 {
         self.tally.faults[fault.index()]
     }
 
-    /// What became of the requests to a planted capacity.
+    /// What happened to requests to a planted capacity.
     pub fn capacity(&self) -> Admissions {
         self.tally.capacity
     }
 
-    /// Connections that sent something other than a request, or too much, or too slowly.
+    /// Connections refused with `status`: they sent something other than a request, too much, or too slowly.
     pub fn refusals_with(&self, status: u16) -> u64 {
         self.tally.refusals.get(&status).copied().unwrap_or(0)
     }
 
-    /// Requests that a fault left without an answer.
+    /// Requests that a fault left without a response.
     pub fn ended_by_fault(&self) -> u64 {
         self.tally.ended_by_fault
     }
 
-    /// Requests whose connection went before their answer was written.
+    /// Requests whose connection ended before their response was written.
     pub fn abandoned(&self) -> u64 {
         self.tally.abandoned
     }
 
-    /// Requests read and not yet answered.
+    /// Requests read and without a response yet.
     pub fn in_flight(&self) -> u64 {
         self.tally.in_flight
     }
@@ -134,7 +143,7 @@ impl Truth {
         self.tally.carried
     }
 
-    /// Bytes of whole requests.
+    /// Bytes of complete requests.
     pub fn bytes_read(&self) -> u64 {
         self.tally.bytes_read
     }
@@ -144,26 +153,26 @@ impl Truth {
         self.tally.bytes_written
     }
 
-    /// When each request arrived in this host's kernel, in order, as far as
-    /// [`Options::arrivals_kept`](crate::Options::arrivals_kept) goes.
+    /// When each request arrived in this host's kernel, in order: the first
+    /// [`Options::arrivals_kept`](crate::Options::arrivals_kept) of them.
     pub fn arrivals(&self) -> &[Nanos] {
         self.tally.arrivals.kept()
     }
 
-    /// From the arrival of a request's last byte in the kernel to the call that handed its answer's last byte to
-    /// it. That byte left between this and [`response`](Truth::response).
+    /// From the arrival of a request's last byte in the kernel to the call that handed the last byte of its response
+    /// to the kernel. That byte left between this and [`response`](Truth::response).
     pub fn handed(&self) -> &Distribution {
         &self.tally.handed
     }
 
-    /// From the arrival of a request's last byte in the kernel to the acceptance of its answer's last byte.
-    /// Includes delays that were asked for. Answers only: no refusals, no faults.
+    /// From the arrival of a request's last byte in the kernel to the acceptance of the last byte of its response.
+    /// Includes requested delays. Responses only: no refusals, no faults.
     pub fn response(&self) -> &Distribution {
         &self.tally.response
     }
 
-    /// From the instant a delayed answer was meant for to the acceptance of its last byte: the server's own
-    /// lateness. An answer is not meant for before the one ahead of it in the pipeline.
+    /// From the intended instant of a delayed response to the acceptance of its last byte: the server's own lateness.
+    /// The intended instant is never before that of the response ahead of it in the pipeline.
     pub fn lateness(&self) -> &Distribution {
         &self.tally.lateness
     }
@@ -173,23 +182,23 @@ impl Truth {
         self.tally.unstamped
     }
 
-    /// Requests that came in one read with later bytes. The kernel stamps the last byte of a read, so for
-    /// these `response` may be too short by as much as the later bytes came later.
+    /// Requests that came in one read with later bytes. The kernel stamps the last byte of a read, so `response` may
+    /// be too short for these, by as much as the later bytes came later.
     pub fn pipelined(&self) -> u64 {
         self.tally.pipelined
     }
 
-    /// Times a thread saw the wall clock set; stamps taken across it may be off by the step.
+    /// How often a thread saw the wall clock set; stamps taken across such a step may be off by it.
     pub fn clock_steps(&self) -> u64 {
         self.tally.clock_steps
     }
 
-    /// Every freeze of every thread, by its begin.
+    /// Every freeze of every thread, ordered by begin.
     pub fn freezes(&self) -> &[FreezeRecord] {
         &self.tally.freezes
     }
 
-    /// Freezes that were not listed because the list was full.
+    /// Freezes that are not listed because the list was full.
     pub fn freezes_unlisted(&self) -> u64 {
         self.tally.freezes_unlisted
     }
@@ -197,10 +206,10 @@ impl Truth {
     /// Whether every request is accounted for exactly once.
     pub fn is_conserved(&self) -> bool {
         self.carried() + self.requests()
-            == self.answers() + self.ended_by_fault() + self.abandoned() + self.in_flight()
+            == self.responses() + self.ended_by_fault() + self.abandoned() + self.in_flight()
     }
 
-    /// The document that `/truth` answers with.
+    /// The JSON document that `/truth` responds with.
     pub fn to_json(&self) -> String {
         document::render(self, &self.tally)
     }

@@ -33,7 +33,7 @@ pub(crate) struct Worker {
 struct Entry {
     connection: Connection,
     interest: EventFlags,
-    /// The timer that stands for it, if any; others of its in the heap are stale.
+    /// Its current timer, if any; other entries for it in the heap are stale.
     timer: Option<Nanos>,
 }
 
@@ -59,7 +59,7 @@ impl Worker {
         }
     }
 
-    /// Serves until the server is to stop.
+    /// Serves until the server is stopped.
     pub(crate) fn run(mut self) -> Tally {
         let mut space = [const { MaybeUninit::<Event>::uninit() }; EVENTS];
         while !self.ctx.shared.is_stopping() {
@@ -93,8 +93,8 @@ impl Worker {
         let timer = self.timers.peek().map(|Reverse((due, _))| *due);
         let due = [timer, self.accept_again, self.ctx.freeze_due()].into_iter().flatten().min()?;
         let left = due.saturating_sub(self.ctx.now);
-        // The kernel may wake us up to 0.1 % late to save power (`select_estimate_accuracy`), 1 ms after a
-        // second. Waking a little early and waiting for the rest keeps that below a microsecond.
+        // The kernel may wake us up to 0.1 % late to save power (`select_estimate_accuracy`), 1 ms after a second.
+        // Waking a little early and waiting for the rest keeps that below a microsecond.
         Some(if left > Nanos::from_millis(1) { left - Nanos(left.0 / 512) } else { left })
     }
 
@@ -120,15 +120,15 @@ impl Worker {
         self.ctx.tally.connections.open += 1;
         let connection = Connection::new(socket, &self.ctx);
         let key = self.connections.insert(Entry { connection, interest: EventFlags::IN, timer: None });
-        // A client's first request is most often there already: this saves a round of epoll.
+        // The first request has usually arrived already: this saves a round of epoll.
         self.turn(key, Ready { readable: true, ..Ready::default() });
     }
 
     fn turn_away(&mut self, socket: &OwnedFd) {
         self.ctx.tally.connections.refused += 1;
-        let answer = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        // A courtesy: a new socket has room for it, and a peer that is gone does not need it.
-        let _ = send(socket, answer, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        let response = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        // Best effort: a new socket has room for it, and a peer that is gone does not need it.
+        let _ = send(socket, response, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         let _ = shutdown(socket, Shutdown::Write);
     }
 
@@ -156,7 +156,7 @@ impl Worker {
         }
     }
 
-    /// Tells epoll and the timers what a connection waits for now.
+    /// Registers with epoll and the timers what a connection waits for now.
     #[inline]
     fn settle(&mut self, key: Key) {
         let Some(entry) = self.connections.get_mut(key) else { return };
@@ -206,7 +206,7 @@ impl Worker {
             Cause::ResetByPeer => tally.connections.reset_by_peer += 1,
             Cause::ResetByServer => {
                 tally.connections.reset_by_server += 1;
-                // With no time to linger, close sends a reset.
+                // Without time to linger, close sends a reset.
                 let _ = sockopt::set_socket_linger(connection.socket(), Some(Duration::ZERO));
             }
         }
@@ -218,7 +218,7 @@ impl Worker {
                 Letter::Add(collection) => {
                     self.add_tally(&collection);
                 }
-                Letter::Complete(collection, key) => self.tell_truth(&collection, key),
+                Letter::Complete(collection, key) => self.send_truth(&collection, key),
             }
         }
     }
@@ -226,7 +226,7 @@ impl Worker {
     fn ask_for_truth(&mut self, key: Key, reset: bool) {
         let collection = self.ctx.shared.ask(reset, Some((self.ctx.thread, key)));
         if self.add_tally(&collection) {
-            self.tell_truth(&collection, key);
+            self.send_truth(&collection, key);
         }
     }
 
@@ -238,8 +238,8 @@ impl Worker {
         was_last
     }
 
-    fn tell_truth(&mut self, collection: &Collection, key: Key) {
-        // The connection may have gone while the other threads were asked.
+    fn send_truth(&mut self, collection: &Collection, key: Key) {
+        // The connection may have ended while the other threads were asked.
         let Some(entry) = self.connections.get_mut(key) else { return };
         let shared = &self.ctx.shared;
         let threads = shared.options.threads;
@@ -267,8 +267,8 @@ fn ready(flags: EventFlags) -> Ready {
 
 const LISTENER: u64 = u64::MAX;
 const WAKER: u64 = u64::MAX - 1;
-/// Events of one wait: with many busy connections fewer waits, but a later look at timers and freezes.
+/// Events per wait: more save waits with many busy connections, but delay timers and freezes.
 const EVENTS: usize = 128;
-/// Connections accepted in a row before those that stand have their turn.
+/// Connections accepted in a row before existing ones have their turn.
 const ACCEPTS: usize = 64;
 const ACCEPT_PAUSE: Nanos = Nanos::from_millis(50);

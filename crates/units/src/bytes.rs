@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::number::{self, ParseError};
 
-/// A number of bytes. Reads `512`, `64KiB`, `10MB`; prints the binary unit that reads best.
+/// A number of bytes. Parses `512`, `64KiB`, `10MB`; prints one decimal (two for GiB) in a binary unit: `64.0 KiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bytes(pub u64);
 

@@ -1,7 +1,7 @@
 //! Enums whose variants have a name in files, flags and reports, declared once.
 //!
-//! Each variant is written with its name; the list of all variants and the way from a name back to its variant
-//! follow from that, so that a new variant is one line. Not for enums whose variants carry data.
+//! Each variant is written together with its name. The list of all variants and the lookup by name follow from that,
+//! so that a new variant is one line. Not for enums whose variants carry data.
 
 /// Declares an enum whose variants have names: `Variant = "name",`.
 ///
@@ -9,7 +9,7 @@
 /// - `COUNT`: the number of variants;
 /// - `ALL`: every variant, in the order of declaration, which is that of `variant as usize`;
 /// - `const fn name(self) -> &'static str`: the name of a variant;
-/// - `fn from_name(&str) -> Option<Self>`: the variant of exactly this name; reads the list from its start.
+/// - `fn from_name(&str) -> Option<Self>`: the variant with exactly this name; a linear search.
 ///
 /// Attributes and doc comments of the enum and of its variants stay where they are written. Nothing checks that the
 /// names agree with those that serde derives, or that no two are the same: a test of the enum should.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::number::{self, ParseError};
 
-/// Nanoseconds: a length of time, or an instant since the monotonic clock's own zero.
+/// Nanoseconds: a length of time, or an instant since the zero of the monotonic clock.
 ///
 /// One type for both, because every phase is the gap between two instants and every schedule is an
 /// instant plus a length. Subtraction panics below zero in debug builds: a negative phase is a bug.
@@ -15,22 +15,28 @@ use crate::number::{self, ParseError};
 pub struct Nanos(pub u64);
 
 impl Nanos {
+    /// No time at all; as an instant, the zero of the clock.
     pub const ZERO: Nanos = Nanos(0);
+    /// The largest value; stands for "never" where an instant is expected.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
+    /// `us` microseconds. Overflow panics in debug builds, as in the two below.
     pub const fn from_micros(us: u64) -> Nanos {
         Nanos(us * 1_000)
     }
 
+    /// `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Nanos {
         Nanos(ms * 1_000_000)
     }
 
+    /// `s` seconds.
     pub const fn from_secs(s: u64) -> Nanos {
         Nanos(s * 1_000_000_000)
     }
 
-    /// As one would write it on a command line, exactly, in the largest unit that takes no fraction: `90s`, `1500us`.
+    /// Exact text for a command line or a record, in the largest unit that needs no fraction: `90s`, `1500us`. Parses
+    /// back to the same value.
     pub fn written(self) -> String {
         for (unit, ns) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
             if self.0.is_multiple_of(ns) {
@@ -40,15 +46,17 @@ impl Nanos {
         format!("{}ns", self.0)
     }
 
-    /// Seconds as a float, for rates and print only.
+    /// Seconds as a float, for printing and for rates: above 2^53 ns (104 days) it is rounded.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
+    /// `self - other`, or zero where that would be negative.
     pub const fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
 
+    /// `self + other`, at most [`Nanos::MAX`].
     pub const fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a value with a unit could not be read. The text says what to write instead.
+/// Why a value with a unit could not be parsed. The message says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// The text does not begin with a number.
@@ -11,10 +11,10 @@ pub enum ParseError {
     /// The number has no unit and the value needs one.
     #[error("`{text}` has no unit; write for example {example}")]
     NoUnit { text: String, example: &'static str },
-    /// The unit is not one of ours.
-    #[error("`{unit}` in `{text}` is not a unit here; use {known}")]
+    /// The unit is not in the list of known ones.
+    #[error("`{unit}` in `{text}` is not a known unit; use {known}")]
     UnknownUnit { text: String, unit: String, known: &'static str },
-    /// The value does not fit, or must not be zero.
+    /// The value does not fit, or is zero where that is not allowed.
     #[error("`{text}` is out of range; {range}")]
     OutOfRange { text: String, range: &'static str },
 }
@@ -34,20 +34,20 @@ impl Decimal {
         u64::try_from((product + divisor / 2) / divisor).ok()
     }
 
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     pub(crate) fn scale(self) -> u32 {
         self.scale
     }
 }
 
-/// Splits `text` into its leading decimal and the rest, without spaces around either.
+/// Splits `text` into its leading decimal and the rest, both trimmed.
 pub(crate) fn split(text: &str) -> Option<(Decimal, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
-    // Eighteen digits behind the point keep every product below within a u128.
+    // At most nine digits after the point keep every product below within a u128.
     let well_formed = (!whole.is_empty() || !fraction.is_empty())
         && whole.len() <= 20
         && fraction.len() <= 9
@@ -60,7 +60,7 @@ pub(crate) fn split(text: &str) -> Option<(Decimal, &str)> {
     Some((Decimal { digits, scale }, rest.trim()))
 }
 
-/// What `k`, `M` and `G` multiply by; `None` for any other text.
+/// The factor of `k`, `M` and `G`, in either case; 1 for no prefix, `None` for any other text.
 pub(crate) fn decimal_prefix(prefix: &str) -> Option<u64> {
     match prefix {
         "" => Some(1),
@@ -71,11 +71,11 @@ pub(crate) fn decimal_prefix(prefix: &str) -> Option<u64> {
     }
 }
 
-/// Reads a count such as `200`, `10k` or `1.5M`.
+/// Parses a count such as `200`, `10k` or `1.5M`.
 ///
 /// # Errors
 ///
-/// [`ParseError`] when it is no number, has another unit, or does not fit.
+/// [`ParseError`] when it is not a number, has another unit, is not whole, or is 2^64 or more.
 pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     const EXAMPLE: &str = "200, 10k or 1M";
     let (number, unit) =
@@ -87,7 +87,7 @@ pub fn parse_count(text: &str) -> Result<u64, ParseError> {
     })?;
     let out_of_range =
         || ParseError::OutOfRange { text: text.to_owned(), range: "a whole number below 2^64" };
-    // `1.5` of something countable is a slip, `1.5k` is not.
+    // `1.5` of something countable is a typing error, `1.5k` is not.
     if factor == 1 && number.scale() > 0 {
         return Err(out_of_range());
     }

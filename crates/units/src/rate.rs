@@ -1,4 +1,4 @@
-//! Events a second, kept as a fraction so that a schedule made of it never drifts.
+//! Events per second, kept as a fraction so that a schedule made from it never drifts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::Nanos;
 use crate::number::{self, ParseError};
 
-/// A rate: `events` in every `per` nanoseconds. Exact, never zero.
+/// A rate: `events` per `per` nanoseconds. Exact, never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     events: u64,
@@ -14,35 +14,36 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// `events` every `per`, or `None` when either is zero.
+    /// `events` per `per`, or `None` when either is zero.
     pub fn new(events: u64, per: Nanos) -> Option<Rate> {
         (events > 0 && per > Nanos::ZERO).then_some(Rate { events, per })
     }
 
-    /// Whole events a second, or `None` for zero.
+    /// Whole events per second, or `None` for zero.
     pub fn per_second(events: u64) -> Option<Rate> {
         Rate::new(events, Nanos::from_secs(1))
     }
 
-    /// This rate times `factor` taken as a plain number, or `None` when the fraction does not fit.
+    /// This rate multiplied by `factor`, taken as a plain number; `None` when the exact fraction does not fit or
+    /// exceeds 10^9 per second.
     pub fn times(self, factor: Rate) -> Option<Rate> {
         let events = u128::from(self.events) * u128::from(factor.events) * 1_000_000_000;
         let per = u128::from(self.per.0) * u128::from(factor.per.0);
         let divisor = common_divisor(events, per);
         let (events, per) = (u64::try_from(events / divisor).ok()?, u64::try_from(per / divisor).ok()?);
-        // In whole seconds where that takes no fraction, as people write it.
+        // In whole seconds where that needs no fraction, as people write it.
         let to_a_second = if 1_000_000_000 % per == 0 { 1_000_000_000 / per } else { 1 };
         let rate = Rate::new(events.checked_mul(to_a_second)?, Nanos(per * to_a_second))?;
         (rate.as_per_second_f64() <= 1e9).then_some(rate)
     }
 
-    /// When event `n` is due, counted from the first one at zero: `n * per / events`, rounded down.
+    /// When event `n` is due, with event 0 at zero: `n * per / events`, rounded down; saturates at [`Nanos::MAX`].
     pub fn due(self, n: u64) -> Nanos {
         let due = u128::from(n) * u128::from(self.per.0) / u128::from(self.events);
         Nanos(u64::try_from(due).unwrap_or(u64::MAX))
     }
 
-    /// When `parts / of` events have become due, rounded down: between two of them.
+    /// When `parts / of` events have become due, rounded down: an instant between two events.
     ///
     /// # Panics
     ///
@@ -52,7 +53,7 @@ impl Rate {
         Nanos(u64::try_from(due).unwrap_or(u64::MAX))
     }
 
-    /// How many of the `of` parts of an event come to pass until `t`, rounded down.
+    /// How many parts of an event, each `1 / of`, have become due by `t`, rounded down.
     pub fn parts_until(self, t: Nanos, of: u64) -> u64 {
         let whole = u128::from(t.0) * u128::from(self.events) / u128::from(self.per.0);
         let rest = u128::from(t.0) * u128::from(self.events) % u128::from(self.per.0);
@@ -68,7 +69,7 @@ impl Rate {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// As one would write it, exactly: `500/s`, `1/3s`, `7/150ms`.
+    /// Exact text: `500/s`, `1/3s`, `7/150ms`. Parses back to the same rate.
     pub fn written(self) -> String {
         let per_s = u128::from(self.events) * 1_000_000_000;
         if per_s % u128::from(self.per.0) == 0 {
@@ -77,7 +78,7 @@ impl Rate {
         format!("{}/{}", self.events, self.per.written())
     }
 
-    /// As a float, for print and shares only.
+    /// Events per second as a float, for printing and shares only.
     pub fn as_per_second_f64(self) -> f64 {
         self.events as f64 / self.per.as_secs_f64()
     }
@@ -90,7 +91,7 @@ fn common_divisor(a: u128, b: u128) -> u128 {
 impl FromStr for Rate {
     type Err = ParseError;
 
-    /// Reads `500`, `500/s`, `10k/s`, `0.5/s`, `30/m`, `7/100ms`. A bare number is a second's worth.
+    /// Parses `500`, `500/s`, `10k/s`, `0.5/s`, `30/m`, `7/100ms`. A bare number is per second.
     fn from_str(text: &str) -> Result<Rate, ParseError> {
         const EXAMPLE: &str = "500/s, 10k/s or 30/m";
         let unknown = |unit: &str| ParseError::UnknownUnit {
@@ -109,7 +110,7 @@ impl FromStr for Rate {
         };
         let out_of_range =
             || ParseError::OutOfRange { text: text.to_owned(), range: "more than 0, at most 1G/s" };
-        // Digits behind the point move into `per`, so that 0.5/s is exactly 1 every 2 s.
+        // Digits after the point move into `per`, so that 0.5/s is exactly 1 every 2 s.
         let scale = 10u64.checked_pow(number.scale()).ok_or_else(out_of_range)?;
         let events = number.times(scale).and_then(|n| n.checked_mul(factor)).ok_or_else(out_of_range)?;
         let per = per.0.checked_mul(scale).map(Nanos).ok_or_else(out_of_range)?;

@@ -67,7 +67,7 @@ impl Run {
         let grave: Vec<&str> = findings
             .iter()
             .filter(|finding| finding.makes == VerdictWord::Invalid)
-            .map(|finding| finding.check.as_str())
+            .map(|finding| finding.check.name())
             .collect();
         assert!(grave.iter().all(|check| ["schedule_lag", "client_lag"].contains(check)), "{grave:?}");
         self.expect_exit(if grave.is_empty() { 0 } else { 3 });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use host::disturb::{Done, Fact, Over, Told};
+use host::disturb::{Done, EpisodeReport, Fact, Over};
 use record::document::{EffectiveOption, State};
 use record::observation::disturb::{DisturbResults, EVENT, Episode, Over as WireOver, Span};
 use record::observation::{Observation, ObservationBody, ObservationWriter};
@@ -50,7 +50,7 @@ impl Keeper {
         Ok(Keeper { writer, document, results, zero, damage: None, _under_way: under_way })
     }
 
-    pub fn keep(&mut self, told: &Told, zero: Nanos) {
+    pub fn keep(&mut self, told: &EpisodeReport, zero: Nanos) {
         let offset = |at: Nanos| at.saturating_sub(zero).0;
         let real = told
             .done

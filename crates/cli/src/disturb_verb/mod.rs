@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::{ArgMatches, CommandFactory};
-use host::disturb::{Deed, Guard, Over, Program, Told, conduct, guard, work};
+use host::disturb::{Disturbance, EpisodeReport, Guard, Over, Program, conduct, guard, work};
 use record::observation::disturb::Over as WireOver;
 use schedule::{Episode, Episodes};
 use units::Nanos;
@@ -119,7 +119,7 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
 
 /// All that is there before the first episode.
 struct Opened {
-    deed: Box<dyn Deed>,
+    deed: Box<dyn Disturbance>,
     zero: Nanos,
     keeper: Keeper,
     /// For people: nowhere with `--json`.
@@ -203,7 +203,7 @@ impl std::fmt::Display for Seconds {
     }
 }
 
-fn line(told: &Told, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
+fn line(told: &EpisodeReport, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{:>4}  ", told.episode.n + 1)?;
     match &told.done {
         Some(done) => {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use host::disturb::{
-    Cut, Deed, Direction, Effects, Force, Guard, Means as How, Pause, Program, Relay, Scope, Version, Victim,
-    Work, Workers,
+    Cut, Direction, Disturbance, Effects, Force, Guard, Pause, PauseMethod, Program, Relay, Scope, Version,
+    Victim, Work, Workers,
 };
 use schedule::{Episodes, Timing};
 use units::{Bytes, Nanos};
@@ -26,7 +26,7 @@ pub struct Plan {
 
 /// What the deed is made of.
 pub enum Ready {
-    Pause(Victim, How),
+    Pause(Victim, PauseMethod),
     Work(Vec<Work>, Option<Victim>),
     Disk { folder: PathBuf, work: Work, writers: u64 },
     Net(NetPlan),
@@ -83,14 +83,14 @@ fn pause(args: &PauseArgs) -> anyhow::Result<Planned> {
         "say for how long to pause it: --for 50ms, and --every 5s to do it again"
     );
     let victim = Victim::open(args.pid, force(args.force))?;
-    let of_process = |version| How::Freezer { scope: Scope::Process, version };
+    let of_process = |version| PauseMethod::Freezer { scope: Scope::Process, version };
     let (how, by) = match args.by {
-        By::Signal => (How::Signal, "SIGSTOP"),
+        By::Signal => (PauseMethod::Signal, "SIGSTOP"),
         By::Cgroup => (of_process(None), "a frozen control group of its own"),
         By::CgroupV1 => (of_process(Some(Version::One)), "a frozen control group of its own, version 1"),
         By::CgroupV2 => (of_process(Some(Version::Two)), "a frozen control group of its own, version 2"),
         By::WholeGroup => {
-            (How::Freezer { scope: Scope::Group, version: None }, "freezing its whole control group")
+            (PauseMethod::Freezer { scope: Scope::Group, version: None }, "freezing its whole control group")
         }
     };
     let what = format!("pause pid {} ({}) by {by}", victim.pid(), victim.name());
@@ -183,7 +183,7 @@ fn net(args: &NetArgs) -> anyhow::Result<Planned> {
     };
     let effects = Effects {
         direction: match args.direction {
-            Way::Answers => Direction::Answers,
+            Way::Answers => Direction::Responses,
             Way::Requests => Direction::Requests,
             Way::Both => Direction::Both,
         },
@@ -234,7 +234,7 @@ impl Ready {
         program: &Program,
         guard: &mut Guard,
         seed: u64,
-    ) -> anyhow::Result<(Box<dyn Deed>, Option<String>)> {
+    ) -> anyhow::Result<(Box<dyn Disturbance>, Option<String>)> {
         Ok(match self {
             Ready::Pause(victim, how) => (Box::new(Pause::prepare(victim, how, guard)?), None),
             Ready::Work(works, beside) => {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail, ensure};
 use engine::Controls;
+use record::Check;
 use record::document::{Ceiling, Document, Finding};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use target::{Options, Server};
@@ -22,7 +23,7 @@ use super::ceiling;
 use super::conduct::{conduct, timestamp};
 use super::plan::{Prepared, prepare};
 use crate::exit::Exit;
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::{printed, say, signals};
 
 /// Long enough for a second that is not the first.
@@ -34,9 +35,6 @@ const PROBES: u32 = 6;
 
 /// A probe that failed is made again once: a hiccup of the host is not the client's ceiling.
 const TRIES: u32 = 2;
-
-/// The checks that say whether a schedule was kept. Others may well not hold at a ceiling.
-const KEPT: [&str; 5] = ["schedule_lag", "client_lag", "client_late", "offered_load", "kept_up"];
 
 /// Measures, prints and keeps the ceiling of the shape that `args` describe.
 ///
@@ -100,11 +98,8 @@ fn target_options(workers: u64) -> anyhow::Result<Options> {
     Ok(Options { threads, ..Options::default() })
 }
 
-/// A host that stood still, or was not this client's, says nothing of what the client can do.
-const DISTURBED: [&str; 4] = ["steal", "cpu_quota", "host_stall", "client_stall"];
-
-fn finding<'a>(document: &'a Document, checks: &[&str]) -> Option<&'a Finding> {
-    document.verdict.as_ref()?.findings.iter().find(|finding| checks.contains(&finding.check.as_str()))
+fn finding(document: &Document, is_wanted: impl Fn(&Check) -> bool) -> Option<&Finding> {
+    document.verdict.as_ref()?.findings.iter().find(|finding| is_wanted(&finding.check))
 }
 
 struct Bench<'a> {
@@ -117,10 +112,10 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn measure(&self) -> anyhow::Result<(String, Ceiling)> {
         let closed = self.drive(None, CLOSED)?;
-        if let Some(finding) = finding(&closed.1, &DISTURBED) {
+        if let Some(finding) = finding(&closed.1, Check::is_standstill) {
             bail!("this host is too busy to measure a ceiling: {}; nothing was kept", finding.measured);
         }
-        if let Some(finding) = finding(&closed.1, &["run_queue"]) {
+        if let Some(finding) = finding(&closed.1, |check| *check == Check::RunQueue) {
             say(format_args!("the ceiling is lower for it: {}", finding.measured));
         }
         let throughput = throughput(&closed.1) as u64;
@@ -150,7 +145,8 @@ impl Bench<'_> {
         let parsed: Rate = format!("{rate}/s").parse().context("a rate of whole requests a second")?;
         for _ in 0..TRIES {
             let (_, document) = self.drive(Some(parsed), PROBE)?;
-            if finding(&document, &KEPT).is_none() {
+            // Checks of anything but the schedule may well not hold at a ceiling.
+            if finding(&document, Check::is_schedule_missed).is_none() {
                 return Ok(true);
             }
         }

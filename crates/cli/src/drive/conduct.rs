@@ -19,7 +19,7 @@ use super::requests::RequestsFile;
 use super::sinks::Sinks;
 use super::surroundings::Surroundings;
 use super::{load, scenario_file, secrets};
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::under_way::UnderWay;
 
 /// A run that has ended, with all that a report needs.

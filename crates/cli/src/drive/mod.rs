@@ -39,7 +39,7 @@ pub use self::requests::KeepArg;
 use crate::beside::Beside;
 use crate::exit::Exit;
 use crate::explain_verb;
-use crate::live::{Live, Progress};
+use crate::progress::Progress;
 use crate::{printed, say, search, signals, terminal};
 
 /// Runs the verb.
@@ -141,7 +141,7 @@ fn progress(args: &Args, controls: &Arc<Controls>) -> Progress {
     // Lines of the seconds on standard output would run through the view.
     let wanted = !args.json && !args.no_tui && !args.sinks.to_stdout();
     match terminal::live_look(args.no_color).filter(|_| wanted) {
-        Some(look) => Progress::Live(Live::new(look, Arc::clone(controls))),
+        Some(look) => Progress::Live(tui::Live::new(look, Arc::clone(controls))),
         None => Progress::Lines,
     }
 }

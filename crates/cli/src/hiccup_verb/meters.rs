@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use host::{Accounts, Causes, HiccupMeter, Settings, Wake, explain};
+use host::{Accounts, Causes, HiccupMeter, MeterSettings, Wake, explain};
 use record::Durations;
 use record::document::MissingFact;
 use record::observation::hiccup::{CausesNs, HiccupLine, Hiccups, Stall};
@@ -47,7 +47,8 @@ impl Meters {
     /// Where a meter cannot be where it should, or as urgent as it should.
     pub fn start(args: &Args, cpus: &[Option<usize>], continued: Continued) -> anyhow::Result<Meters> {
         let start = |&cpu: &Option<usize>| {
-            let settings = Settings { every: args.resolution, cpu, priority: args.priority, asks: true };
+            let settings =
+                MeterSettings { every: args.resolution, cpu, priority: args.priority, reads_run_queue: true };
             let place = cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
             let meter = HiccupMeter::start_with(settings).with_context(|| {
                 let urgency = written(args.priority);

@@ -21,7 +21,7 @@ use self::objective::Objective;
 use self::probe::{Judge, Measured, WARMUP};
 use crate::drive::{self, Args, ArrivalsArg, Claim, Conducted, Options};
 use crate::exit::Exit;
-use crate::live::Progress;
+use crate::progress::Progress;
 use crate::{printed, say, signals, terminal};
 
 /// The closed loop at the begin: two seconds say the throughput to a percent.
@@ -281,7 +281,7 @@ impl Run<'_> {
     }
 
     fn answer(&self, search: &Search) -> SearchAnswer {
-        let answer = search.answer();
+        let answer = search.result();
         let limit = match answer.above {
             Above::Server => Limit::Server,
             Above::Client => Limit::Client,

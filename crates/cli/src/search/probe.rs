@@ -4,7 +4,7 @@ use std::path::Path;
 
 use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
 use record::search::{ProbeFigure, ProbeResult, Says};
-use record::{Interval, Second};
+use record::{Check, Concern, Interval, Second};
 use report::{Answer, Figures, RunFacts};
 use stats::search::{Finding, Fitness, Halves, finding};
 use units::Nanos;
@@ -14,24 +14,6 @@ use crate::drive::Conducted;
 
 /// Not counted, at the begin of every probe: connections open, caches and compilers of the server warm up.
 pub const WARMUP: Nanos = Nanos::from_secs(1);
-
-/// Findings of the audit that say nothing against the client: the server did not keep up, refused, or its answers
-/// came without stamps. All others, and those that are not known here, make the client unfit.
-const NOT_OF_THE_CLIENT: [&str; 10] = [
-    "kept_up",
-    "offered_load",
-    "nothing_measured",
-    "unknown_outcome",
-    "drift",
-    "independence",
-    "listen_drops",
-    "retransmits",
-    "read_stamps",
-    "unstamped",
-];
-
-/// Findings that the host was not the client's own: whatever else is against the client then comes of it.
-const OF_THE_HOST: [&str; 5] = ["host_stall", "hiccups", "cpu_quota", "run_queue", "steal"];
 
 /// What was measured after the warm-up.
 pub struct Measured {
@@ -171,7 +153,7 @@ impl Judge<'_> {
 
 fn against_client(blemishes: &[Blemish]) -> Vec<&Blemish> {
     let grave = blemishes.iter().filter(|blemish| blemish.makes >= VerdictWord::Degraded);
-    grave.filter(|blemish| !NOT_OF_THE_CLIENT.contains(&blemish.check.as_str())).collect()
+    grave.filter(|blemish| blemish.check.is_against_client()).collect()
 }
 
 fn fitness(against_client: &[&Blemish]) -> Fitness {
@@ -183,7 +165,7 @@ fn fitness(against_client: &[&Blemish]) -> Fitness {
 }
 
 fn is_of_the_host(blemish: &Blemish) -> bool {
-    OF_THE_HOST.contains(&blemish.check.as_str())
+    blemish.check.concern() == Concern::Host
 }
 
 /// The host's first: it explains the others.
@@ -195,7 +177,7 @@ fn cause(against_client: &[&Blemish]) -> String {
 /// The server did not keep up, whatever a lax objective says.
 fn backlog(conducted: &Conducted) -> Option<String> {
     let verdict = conducted.document.verdict.as_ref()?;
-    verdict.findings.iter().find(|blemish| blemish.check == "kept_up").map(because)
+    verdict.findings.iter().find(|blemish| blemish.check == Check::KeptUp).map(because)
 }
 
 fn because(blemish: &Blemish) -> String {
@@ -233,7 +215,7 @@ mod tests {
         for check in ["littles_law", "wall_clock", "stamps_moved", "schedule_lag", "unheard_of"] {
             assert_eq!(fitness_of(&["kept_up", check]), Fitness::Unfit, "{check}");
         }
-        for check in OF_THE_HOST {
+        for check in ["host_stall", "hiccups", "cpu_quota", "run_queue", "steal"] {
             assert_eq!(fitness_of(&["schedule_lag", check]), Fitness::Disturbed, "{check}");
         }
         let both = [blemish("schedule_lag"), blemish("steal")];
@@ -241,7 +223,7 @@ mod tests {
     }
 
     fn blemish(check: &str) -> Blemish {
-        let (check, measured) = (check.to_owned(), "much".to_owned());
+        let (check, measured) = (Check::from_name(check), "much".to_owned());
         let (limit, advice) = (String::new(), String::new());
         Blemish { check, makes: VerdictWord::Degraded, measured, limit, advice }
     }

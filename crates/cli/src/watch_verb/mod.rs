@@ -6,7 +6,6 @@ mod keep;
 mod observe;
 mod progress;
 mod recording;
-mod table;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -18,8 +18,8 @@ use watch::{DigestSums, Session, Sums};
 use super::args::{Args, Plan};
 use super::progress::Progress;
 use super::recording::Recording;
-use super::table::{Glance, Seen, Subject};
 use crate::{observing, printed, say};
+use tui::table::{RequestSample, TableSnapshot, TableSubject};
 
 /// How often /proc is asked for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
@@ -110,7 +110,7 @@ impl<'a> Observing<'a> {
             say(format_args!("watching {who}; Ctrl-C ends it"));
         }
         let subject =
-            Subject { who: &who, ports: &subject.ports, start: self.zero, length: self.args.duration };
+            TableSubject { who: &who, ports: &subject.ports, start: self.zero, length: self.args.duration };
         let mut progress = Progress::begin(self.args, &subject, stop);
         let end = self.args.duration.map_or(Nanos::MAX, |duration| self.zero + duration);
         let mut begun = self.zero;
@@ -199,15 +199,15 @@ impl<'a> Observing<'a> {
     }
 
     /// What the live table shows from now on.
-    fn seen(&self, length: Nanos) -> Seen {
+    fn seen(&self, length: Nanos) -> TableSnapshot {
         let mut digests =
             self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
         digests.retain(|digest| digest.count > 0);
         digests.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
-        Seen {
+        TableSnapshot {
             length,
-            lately: Glance::of(&self.interval),
-            whole: Glance::of(&self.total),
+            lately: RequestSample::of(&self.interval),
+            whole: RequestSample::of(&self.total),
             protocols: self.total.protocols(),
             connections: self.session.connections(),
             digests,

@@ -8,30 +8,30 @@ use record::observation::watch::WatchLine;
 use units::Nanos;
 
 use super::args::Args;
-use super::table::{Seen, Subject, Table};
-use crate::live::stage::Stage;
 use crate::terminal;
+use tui::display::Display;
+use tui::table::{LiveTable, TableSnapshot, TableSubject};
 
 pub enum Progress {
     Quiet,
     Lines,
     /// On a terminal of our own.
-    Live(Stage<Table>),
+    Live(Display<LiveTable>),
 }
 
 impl Progress {
-    pub fn begin(args: &Args, subject: &Subject<'_>, stop: &Arc<AtomicBool>) -> Progress {
+    pub fn begin(args: &Args, subject: &TableSubject<'_>, stop: &Arc<AtomicBool>) -> Progress {
         if args.json || args.led {
             return Progress::Quiet;
         }
         let look = terminal::live_look(args.no_color).filter(|_| !args.no_tui);
         // A terminal that cannot be drawn on can still be written on.
-        look.and_then(|look| Stage::raise(Table::new(subject, Arc::clone(stop)), look).ok())
+        look.and_then(|look| Display::raise(LiveTable::new(subject, Arc::clone(stop)), look).ok())
             .map_or(Progress::Lines, Progress::Live)
     }
 
     /// An interval is over; `seen` is made only where it is shown.
-    pub fn interval(&self, line: &WatchLine, length: Nanos, seen: impl FnOnce() -> Seen) {
+    pub fn interval(&self, line: &WatchLine, length: Nanos, seen: impl FnOnce() -> TableSnapshot) {
         match self {
             Progress::Quiet => {}
             Progress::Lines => {

@@ -1,6 +1,7 @@
 //! Outputs of the tools, whole, cut and altered. `golden/README.md` says which were captured.
 
 use proptest::prelude::*;
+use record::Check;
 use record::import::ImportedTime;
 
 use super::*;
@@ -60,7 +61,7 @@ fn each_output_is_known_by_its_looks_and_says_what_it_cannot_know() {
         assert_eq!(import.imported.tool, tool);
         assert!(import.imported.cannot_know.len() >= 4, "{tool}");
         assert_ne!(import.verdict.word, VerdictWord::Valid, "{tool}");
-        assert!(import.verdict.findings.iter().any(|finding| finding.check == "imported"));
+        assert!(import.verdict.findings.iter().any(|finding| finding.check == Check::Imported));
     }
 }
 

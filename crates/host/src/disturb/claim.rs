@@ -1,4 +1,4 @@
-//! Whom one pause has for itself: two that overlap would undo each other's.
+//! The exclusive right to pause a process: two overlapping pauses would undo each other.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -7,9 +7,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use super::error::DisturbError;
 use super::victim::Victim;
 
-/// Held for as long as this is; given back by the kernel, however this process ends.
+/// Held until it is dropped; the kernel releases it however this process ends.
 ///
-/// It is a name among the abstract sockets: no file that could be left behind. Parallax in another network namespace
+/// It is the name of an abstract socket: no file that could be left behind. Parallax in another network namespace
 /// does not see it.
 #[derive(Debug)]
 pub(super) struct Claim {
@@ -17,9 +17,11 @@ pub(super) struct Claim {
 }
 
 impl Claim {
+    /// Claims `victim`.
+    ///
     /// # Errors
     ///
-    /// [`DisturbError::Unwise`] when another process has it.
+    /// [`DisturbError::Unwise`] when another process holds the claim.
     pub(super) fn take(victim: &Victim) -> Result<Claim, DisturbError> {
         let pid = victim.pid();
         let name = format!("parallax-pause-{pid}-{}", victim.started());
@@ -27,7 +29,7 @@ impl Claim {
         match bound {
             Ok(name) => Ok(Claim { _name: name }),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(DisturbError::Unwise(format!(
-                "pid {pid} is being paused already, by another parallax; wait until that ends, or end it"
+                "pid {pid} is already being paused by another parallax; wait until that ends, or end it"
             ))),
             Err(source) => Err(DisturbError::System { what: format!("claim pid {pid}"), source }),
         }
@@ -39,9 +41,9 @@ mod tests {
     use super::*;
     use crate::disturb::testing::Sleeper;
 
-    /// If this fails, of two pauses begun at once one ends the other's early.
+    /// If this fails, of two pauses started at once one ends the other early.
     #[test]
-    fn a_victim_is_one_pauses_alone() {
+    fn only_one_pause_at_a_time_may_claim_a_process() {
         let (sleeper, other) = (Sleeper::start(), Sleeper::start());
         let victim = Victim::find(sleeper.pid()).unwrap();
         let claim = Claim::take(&victim).unwrap();

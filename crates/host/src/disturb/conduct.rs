@@ -1,4 +1,5 @@
-//! One episode after another: waits for its begin, does the deed, waits for its end, undoes it, and tells.
+//! Runs one episode after another: waits for its begin, applies the disturbance, waits for its end, undoes it, and
+//! reports it.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,38 +10,39 @@ use units::Nanos;
 use super::error::DisturbError;
 use super::guard::Guard;
 
-/// Something that can be done and undone again and again.
-pub trait Deed {
-    /// Shortly before the begin: what takes time and disturbs nobody. Undone by [`Deed::begin`] where that skips.
+/// Something that can be done and undone repeatedly.
+pub trait Disturbance {
+    /// Prepares, shortly before the begin, what takes time and disturbs nothing. [`Disturbance::begin`] undoes it
+    /// when it skips the episode.
     ///
     /// # Errors
     ///
-    /// As [`Deed::begin`].
-    fn ready(&mut self, _end: Option<Nanos>, _guard: &mut Guard) -> Result<(), DisturbError> {
+    /// As for [`Disturbance::begin`].
+    fn get_ready(&mut self, _end: Option<Nanos>, _guard: &mut Guard) -> Result<(), DisturbError> {
         Ok(())
     }
 
-    /// It began late, and will be undone at `end`, which is later than was said.
+    /// It began late, and will be undone at `end`, later than announced.
     ///
     /// # Errors
     ///
-    /// As [`Deed::begin`]; it is ended then.
+    /// As for [`Disturbance::begin`]; the episode is ended in that case.
     fn prolong(&mut self, _end: Nanos, _guard: &mut Guard) -> Result<(), DisturbError> {
         Ok(())
     }
 
-    /// Does it. `end` is when it will be undone, on the monotonic clock, where that is known.
+    /// Applies the disturbance. `end` is when it will be undone, on the monotonic clock, where that is known.
     ///
     /// # Errors
     ///
-    /// [`DisturbError::Gone`] where nothing is left to disturb; others end the run.
+    /// [`DisturbError::Gone`] where nothing is left to disturb; any other error ends the run.
     fn begin(&mut self, end: Option<Nanos>, run: &mut Run<'_>) -> Result<Began, DisturbError>;
 
-    /// Undoes what has begun, and tells what it was, also where it could not be undone well.
+    /// Undoes the disturbance, and reports what it was, even where undoing it failed.
     fn end(&mut self, guard: &mut Guard) -> Ended;
 }
 
-/// What a disturbance needs to go on: its guard, and that nobody wants it to stop.
+/// What a disturbance needs to continue: its guard, and the flag that asks it to stop.
 #[derive(Debug)]
 pub struct Run<'a> {
     pub(super) guard: &'a mut Guard,
@@ -48,41 +50,45 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Whether nobody has asked for the end.
+    ///
     /// # Errors
     ///
     /// [`DisturbError::NoGuard`].
-    pub(super) fn goes_on(&mut self) -> Result<bool, DisturbError> {
+    pub(super) fn should_continue(&mut self) -> Result<bool, DisturbError> {
         self.guard.check()?;
         Ok(!self.stop.load(Ordering::Relaxed))
     }
 }
 
-/// What came of the begin of an episode.
+/// The result of beginning an episode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Began {
-    /// In effect from then on, on the monotonic clock.
+    /// In effect from this instant on, on the monotonic clock.
     At(Nanos),
-    /// Not done, and why.
+    /// Not done, with the reason.
     Skipped(String),
 }
 
 /// What an episode really was.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Done {
-    /// In effect from then on, on the monotonic clock: never before it was.
+    /// In effect from then on, on the monotonic clock: never earlier than it really was.
     pub begin: Nanos,
-    /// In effect until then: never after it was. `None` where nobody knows.
+    /// In effect until then: never later than it really was. `None` where that is unknown.
     pub end: Option<Nanos>,
+    /// Figures of the episode.
     pub facts: Vec<Fact>,
-    /// For people, where something was not as intended.
+    /// A remark for people, where something was not as intended.
     pub note: Option<String>,
 }
 
-/// What came of the end of an episode.
+/// The result of ending an episode.
 #[derive(Debug)]
 pub struct Ended {
-    /// `None` where nothing can be said of it.
+    /// `None` where nothing is known about it.
     pub done: Option<Done>,
+    /// Whether it could be undone.
     pub result: Result<(), DisturbError>,
 }
 
@@ -95,49 +101,53 @@ impl From<Result<Done, DisturbError>> for Ended {
     }
 }
 
-/// A figure of an episode, with its unit in its name, such as `cpu_ns`.
+/// A figure of an episode.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
+    /// Its name with its unit, such as `cpu_ns`.
     pub name: String,
+    /// Its value, in that unit.
     pub value: u64,
 }
 
 /// One episode of the schedule, and what became of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct EpisodeReport {
+    /// The episode as planned.
     pub episode: Episode,
-    /// `None` where it was not done; the note says why.
+    /// What really happened; `None` where it was not done, and then the note says why.
     pub done: Option<Done>,
+    /// A remark for people.
     pub note: Option<String>,
 }
 
-/// Why a run of disturbances was over.
+/// Why a run of disturbances ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// All that was planned has been.
+    /// The schedule is complete.
     Schedule,
     /// Somebody asked for the end.
     Stopped,
-    /// Who was disturbed is no more.
+    /// The disturbed process has ended.
     VictimGone,
 }
 
-/// Does the episodes of a run that began at `zero`, and tells each as it ends. Whatever ends it, nothing is left
-/// done.
+/// Runs the episodes of a run that began at `zero`, and calls `report` as each one ends. However the run ends,
+/// nothing is left disturbed.
 ///
 /// # Errors
 ///
-/// What could not be done, or undone.
+/// What could not be done, or not be undone.
 ///
 /// # Cost
 ///
-/// Looks at `stop` and the guard fifty times a second.
+/// Checks `stop` and the guard fifty times per second.
 pub fn conduct(
     episodes: &Episodes,
     zero: Nanos,
-    (deed, guard): (&mut dyn Deed, &mut Guard),
+    (disturbance, guard): (&mut dyn Disturbance, &mut Guard),
     stop: &AtomicBool,
-    told: &mut dyn FnMut(Told),
+    report: &mut dyn FnMut(EpisodeReport),
 ) -> Result<Over, DisturbError> {
     // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -149,59 +159,59 @@ pub fn conduct(
             return Ok(Over::Stopped);
         }
         if is_past(end) {
-            told(Told { episode, done: None, note: Some(MISSED.to_owned()) });
+            report(EpisodeReport { episode, done: None, note: Some(MISSED.to_owned()) });
             continue;
         }
-        match deed.ready(end, run.guard) {
+        match disturbance.get_ready(end, run.guard) {
             Ok(()) => {}
             Err(DisturbError::Gone { .. }) => return Ok(Over::VictimGone),
             Err(error) => return Err(error),
         }
-        // So short that the wish to stop can wait.
+        // So short that a request to stop can wait.
         clock::sleep_until(begin);
-        let waited = match deed.begin(end, &mut run) {
+        let waited = match disturbance.begin(end, &mut run) {
             Ok(Began::At(at)) => {
                 let room = episodes.nth(episode.n + 1).map(|next| zero.saturating_add(next.begin));
-                last(deed, end, length_within(&episode, at, room), &mut run)
+                last(disturbance, end, length_within(&episode, at, room), &mut run)
             }
             Ok(Began::Skipped(why)) => {
-                told(Told { episode, done: None, note: Some(why) });
+                report(EpisodeReport { episode, done: None, note: Some(why) });
                 continue;
             }
             Err(DisturbError::Gone { .. }) => return Ok(Over::VictimGone),
             Err(error) => return Err(error),
         };
-        let Ended { done, result } = deed.end(run.guard);
+        let Ended { done, result } = disturbance.end(run.guard);
         if let Some(done) = done {
             let note = done.note.clone();
-            told(Told { episode, done: Some(done), note });
+            report(EpisodeReport { episode, done: Some(done), note });
         }
         result?;
         if waited? == Wait::Stopped {
             return Ok(Over::Stopped);
         }
     }
-    // A relay goes on relaying until the run is over.
+    // A relay keeps relaying until the run is over.
     match episodes.until().map(|until| wait(Some(zero.saturating_add(until)), &mut run)).transpose()? {
         Some(Wait::Stopped) => Ok(Over::Stopped),
         _ => Ok(Over::Schedule),
     }
 }
 
-/// Whether that time has come.
+/// Whether `end` has passed.
 pub(super) fn is_past(end: Option<Nanos>) -> bool {
     end.is_some_and(|end| clock::now() >= end)
 }
 
-/// One that began late lasts as long all the same, as far as the next leaves room: until when.
+/// An episode that began late still lasts as long as planned, if the next one leaves room: returns its end.
 fn length_within(episode: &Episode, at: Nanos, room: Option<Nanos>) -> Option<Nanos> {
     let length = episode.end?.saturating_sub(episode.begin);
     Some(at.saturating_add(length).min(room.unwrap_or(Nanos::MAX).saturating_sub(LEAD)))
 }
 
-/// Lets what has begun last.
+/// Waits for the end of an episode that has begun.
 fn last(
-    deed: &mut dyn Deed,
+    disturbance: &mut dyn Disturbance,
     end: Option<Nanos>,
     whole: Option<Nanos>,
     run: &mut Run<'_>,
@@ -209,7 +219,7 @@ fn last(
     if let (Some(end), Some(whole)) = (end, whole)
         && whole > end.saturating_add(LATE)
     {
-        deed.prolong(whole, run.guard)?;
+        disturbance.prolong(whole, run.guard)?;
     }
     wait(end.max(whole), run)
 }
@@ -220,10 +230,10 @@ enum Wait {
     Stopped,
 }
 
-/// Sleeps until `due`, or without end, in slices, so that the wish to stop is heard, and the end of the guard.
+/// Sleeps until `due`, or without end, in slices, so that a request to stop and the end of the guard are noticed.
 fn wait(due: Option<Nanos>, run: &mut Run<'_>) -> Result<Wait, DisturbError> {
     loop {
-        if !run.goes_on()? {
+        if !run.should_continue()? {
             return Ok(Wait::Stopped);
         }
         let now = clock::now();
@@ -237,13 +247,13 @@ fn wait(due: Option<Nanos>, run: &mut Run<'_>) -> Result<Wait, DisturbError> {
 
 pub(super) const MISSED: &str = "missed: this process did not run at that time";
 
-/// Some lateness the guard puts up with; it is told of more.
+/// The guard tolerates some lateness; it is informed of more.
 const LATE: Nanos = Nanos::from_millis(100);
 
-/// The guard is told in some tenths of a millisecond, on a busy host in a few.
+/// Informing the guard takes some tenths of a millisecond, on a busy host a few milliseconds.
 const LEAD: Nanos = Nanos::from_millis(3);
 
-/// Nobody sees that Ctrl-C takes so long.
+/// Nobody notices that Ctrl-C takes this long.
 const SLICE: Nanos = Nanos::from_millis(20);
 
 #[cfg(test)]
@@ -253,14 +263,14 @@ mod tests {
     use super::*;
     use crate::disturb::testing::agreeing_guard;
 
-    /// Takes a time to begin, and does nothing.
+    /// Takes a given time to begin, and does nothing.
     struct Slow {
         takes: Nanos,
         begun: Nanos,
         prolonged: Option<Nanos>,
     }
 
-    impl Deed for Slow {
+    impl Disturbance for Slow {
         fn begin(&mut self, _end: Option<Nanos>, _run: &mut Run<'_>) -> Result<Began, DisturbError> {
             clock::sleep_until(clock::now() + self.takes);
             self.begun = clock::now();
@@ -277,32 +287,33 @@ mod tests {
         }
     }
 
-    fn once(takes: Nanos, timing: Timing, stop: bool) -> (Slow, Vec<Told>, Over) {
-        let mut deed = Slow { takes, begun: Nanos::ZERO, prolonged: None };
-        let (mut told, mut guard) = (Vec::new(), agreeing_guard());
+    fn once(takes: Nanos, timing: Timing, stop: bool) -> (Slow, Vec<EpisodeReport>, Over) {
+        let mut disturbance = Slow { takes, begun: Nanos::ZERO, prolonged: None };
+        let (mut reports, mut guard) = (Vec::new(), agreeing_guard());
         let episodes = Episodes::new(timing).unwrap();
         let stop = AtomicBool::new(stop);
-        let over =
-            conduct(&episodes, clock::now(), (&mut deed, &mut guard), &stop, &mut |one| told.push(one));
-        (deed, told, over.unwrap())
+        let over = conduct(&episodes, clock::now(), (&mut disturbance, &mut guard), &stop, &mut |one| {
+            reports.push(one)
+        });
+        (disturbance, reports, over.unwrap())
     }
 
     /// If this fails, the guard ends as overdue what only began late.
     #[test]
-    fn the_guard_is_told_of_one_that_began_late() {
+    fn the_guard_is_informed_of_an_episode_that_began_late() {
         let length = Nanos::from_millis(10);
         let timing = Timing { length: Some(length), ..Timing::default() };
-        let (deed, told, over) = once(LATE + length, timing, false);
-        assert_eq!((deed.prolonged, over), (Some(deed.begun + length), Over::Schedule));
-        let done = told[0].done.as_ref().unwrap();
-        assert!(done.end.unwrap() >= deed.begun + length, "{done:?}");
+        let (disturbance, reports, over) = once(LATE + length, timing, false);
+        assert_eq!((disturbance.prolonged, over), (Some(disturbance.begun + length), Over::Schedule));
+        let done = reports[0].done.as_ref().unwrap();
+        assert!(done.end.unwrap() >= disturbance.begun + length, "{done:?}");
     }
 
     #[test]
-    fn a_begin_beyond_the_end_of_time_does_not_come() {
+    fn a_begin_beyond_the_end_of_time_is_never_reached() {
         let start = Some(Nanos(u64::MAX - 1_000));
         let timing = Timing { start, length: Some(Nanos(1)), ..Timing::default() };
-        let (_, told, over) = once(Nanos::ZERO, timing, true);
-        assert_eq!((told.len(), over), (0, Over::Stopped));
+        let (_, reports, over) = once(Nanos::ZERO, timing, true);
+        assert_eq!((reports.len(), over), (0, Over::Stopped));
     }
 }

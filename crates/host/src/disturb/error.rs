@@ -1,4 +1,4 @@
-//! Why nothing is disturbed, or not any more: one line each, with what to do.
+//! Why nothing is disturbed, or no longer: one line per error, with what to do.
 
 use std::io;
 
@@ -11,11 +11,11 @@ pub enum DisturbError {
     NoSuchProcess { pid: u32 },
     #[error("{pid} is a thread of process {process}; name the process")]
     Thread { pid: u32, process: u32 },
-    #[error("pid {pid} ({name}) belongs to somebody else; run as its user, or with CAP_KILL (sudo)")]
+    #[error("pid {pid} ({name}) belongs to another user; run as that user, or with CAP_KILL (sudo)")]
     NotYours { pid: u32, name: String },
-    #[error("pid {pid} ({name}) is {what}; it is not disturbed")]
+    #[error("pid {pid} ({name}) is {what}, which is never disturbed; choose another process")]
     Never { pid: u32, name: String, what: &'static str },
-    #[error("pid {pid} ({name}) is {what}; if you mean it, add --force")]
+    #[error("pid {pid} ({name}) is {what}; add --force to disturb it anyway")]
     Guarded { pid: u32, name: String, what: &'static str },
     #[error("pid {pid} has ended")]
     Gone { pid: u32 },
@@ -23,23 +23,23 @@ pub enum DisturbError {
     Lacking { what: &'static str, instead: &'static str },
     #[error("{0}")]
     Unwise(String),
-    #[error("the guard process is gone, so nothing would undo a disturbance; nothing is disturbed any more")]
+    #[error("the guard process has ended, so nothing would undo a disturbance; stopped disturbing")]
     NoGuard,
     #[error("the guard process cannot undo this, so it was not done: {why}")]
     GuardRefused { why: String },
-    #[error("not everything is undone: {what}; undo that by hand")]
+    #[error("a disturbance was not fully undone: {what}; undo that by hand")]
     Left { what: String },
     #[error(
-        "the guard process did not end well ({why}), so nobody knows whether everything is undone; look for yourself"
+        "the guard process did not end properly ({why}), so a disturbance may not be fully undone; check by hand"
     )]
     Unguarded { why: String },
     #[error(
         "cannot start a process that disturbs ({work}): {source}; start fewer, or raise `ulimit -n` or `ulimit -u`"
     )]
     Start { work: &'static str, source: io::Error },
-    #[error("cannot disturb by {work} (any more): {why}")]
+    #[error("cannot disturb by {work}, or no longer: {why}")]
     Refused { work: &'static str, why: String },
-    #[error("a process that disturbs is gone: {what}")]
+    #[error("a process that disturbs has ended: {what}")]
     WorkerGone { what: String },
     #[error("cannot {what}: {source}")]
     System { what: String, source: io::Error },

@@ -1,4 +1,4 @@
-//! The control group in which a victim is frozen: its own whole group, or one made for it alone.
+//! The control group in which a process is frozen: the whole group it is in, or one made for the process alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -15,12 +15,12 @@ use super::undo::{MADE, PROCS, Undo, Version, bring_home, is_made};
 use super::victim::Victim;
 use crate::cgroup::{Hierarchy, group_of};
 
-/// Who is frozen.
+/// What to freeze.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The process alone: it is moved to a group of its own, below the one it is in, for the time of the run.
+    /// The process alone: for the time of the run it is moved to a new group below the one it is in.
     Process,
-    /// The group that it is in, with all that is in that.
+    /// The group that the process is in, with everything in it.
     Group,
 }
 
@@ -29,20 +29,20 @@ pub enum Scope {
 pub(crate) struct Freezer {
     version: Version,
     group: PathBuf,
-    /// Freezes and thaws it. Held open: who has no descriptor left to open it with could freeze and not thaw.
+    /// Freezes and thaws the group. Kept open: without a free descriptor it could be frozen and then not thawed.
     switch: File,
-    /// Tells whether all in it stand still.
+    /// Shows whether everything in the group has stopped.
     state: File,
-    /// Where the victim was, when the group was made for it.
+    /// The group the process was in, when a group was made for it.
     home: Option<PathBuf>,
 }
 
 impl Freezer {
-    /// Prepares the group. `version` is the wish for one of the two kinds of groups.
+    /// Prepares the group. `version` asks for one of the two kinds of groups.
     ///
     /// # Errors
     ///
-    /// When there is no such kind, no permission, or freezing it would freeze this process.
+    /// When there is no such kind, no permission, or freezing it would freeze this process too.
     pub(crate) fn prepare(
         victim: &Victim,
         scope: Scope,
@@ -73,14 +73,14 @@ impl Freezer {
         let name = format!("{MADE}{}-{pid}", std::process::id());
         let group = home.join(name);
         if group.exists() {
-            return Err(DisturbError::Unwise(format!("{} is there already; remove it", group.display())));
+            return Err(DisturbError::Unwise(format!("{} already exists; remove it", group.display())));
         }
-        // For the whole run: it is undone when the guard's orders end, after this has undone it itself.
+        // For the whole run: it is undone when the guard's orders end, after this process has undone it itself.
         let _for_good =
             guard.arm(&Undo::Home { freezer: version, group: group.clone(), home: home.clone() }, None)?;
         let shown = group.display().to_string();
         fs::create_dir(&group).map_err(denied(&format!("make the control group {shown}")))?;
-        // From here on the guard removes it where this cannot go on.
+        // From here on the guard removes it if this function fails.
         if !group.join(version.file()).exists() {
             return Err(DisturbError::Lacking { what: "freezer in its control groups", instead: INSTEAD });
         }
@@ -113,8 +113,8 @@ impl Freezer {
         read(&self.switch).is_ok_and(|state| matches!(state.trim(), "1" | "FROZEN" | "FREEZING"))
     }
 
-    /// Whether all in it stand still.
-    pub(crate) fn stands_still(&self) -> bool {
+    /// Whether everything in it has stopped.
+    pub(crate) fn is_frozen_completely(&self) -> bool {
         let still = match self.version {
             Version::One => "FROZEN",
             Version::Two => "frozen 1",
@@ -122,8 +122,8 @@ impl Freezer {
         read(&self.state).is_ok_and(|state| state.lines().any(|line| line == still))
     }
 
-    /// Freezes it, and waits until all in it stand still, at most until `end` or until somebody wants to stop. The
-    /// instant from which they did, or `None` when they did not in that time.
+    /// Freezes the group and waits until everything in it has stopped, but at most until `end` or a request to stop.
+    /// Returns the instant from which all was stopped, or `None` when that was not reached.
     pub(crate) fn freeze(
         &self,
         end: Option<Nanos>,
@@ -131,10 +131,10 @@ impl Freezer {
     ) -> Result<Option<Nanos>, DisturbError> {
         self.write(self.version.freeze()).map_err(DisturbError::system(self.shown("freeze")))?;
         loop {
-            if self.stands_still() {
+            if self.is_frozen_completely() {
                 return Ok(Some(clock::now()));
             }
-            if is_past(end) || !run.goes_on()? {
+            if is_past(end) || !run.should_continue()? {
                 return Ok(None);
             }
             clock::sleep_until(clock::now() + BETWEEN_LOOKS);
@@ -143,7 +143,7 @@ impl Freezer {
 
     pub(crate) fn thaw(&self) -> Result<(), DisturbError> {
         match self.write(self.version.thaw()) {
-            // The group is gone, and with it all that was in it.
+            // The group is gone, and everything in it.
             Err(error) if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(()),
             result => result.map_err(DisturbError::system(self.shown("thaw"))),
         }
@@ -158,7 +158,7 @@ impl Freezer {
     }
 }
 
-/// All of a small file of the kernel's, as it is now.
+/// The current content of a small kernel file.
 fn read(file: &File) -> io::Result<String> {
     let mut bytes = [0; 512];
     let length = file.read_at(&mut bytes, 0)?;
@@ -175,7 +175,7 @@ impl Drop for Freezer {
     }
 }
 
-/// The groups that the process is in, of the kind that is wished for or of all that this host has: at least one.
+/// The groups that the process is in, of the requested kind or of all kinds on this host: at least one.
 fn find(pid: u32, wish: Option<Version>) -> Result<Vec<(Version, PathBuf)>, DisturbError> {
     let groups = fs::read_to_string(format!("/proc/{pid}/cgroup"))
         .map_err(DisturbError::system(format!("read the control groups of pid {pid}")))?;
@@ -199,22 +199,22 @@ fn find(pid: u32, wish: Option<Version>) -> Result<Vec<(Version, PathBuf)>, Dist
     }
 }
 
-/// The whole group, where that is neither everybody's nor ours. A host may have both kinds of groups, and a process
-/// one of its own in either.
+/// The whole group, unless it is the root group or our own. A host may have both kinds of groups, and a process may
+/// be in one of each.
 fn whole(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbError> {
     let all = find(pid, wish)?;
     let Some((version, group)) = all.iter().find(|(version, group)| group.join(version.file()).exists())
     else {
         let shown = all[0].1.display();
         return Err(DisturbError::Unwise(format!(
-            "pid {pid} is in the control group of everybody ({shown}), which cannot be frozen; freeze it alone"
+            "pid {pid} is in the root control group ({shown}), which cannot be frozen; freeze the process alone"
         )));
     };
     refuse_made(pid, group)?;
     let own = find(std::process::id(), Some(*version))?;
     if own.iter().any(|(_, own)| is_within(own, group)) {
         return Err(DisturbError::Unwise(format!(
-            "this process is in the control group of pid {pid} ({}), too, and would freeze itself; freeze it alone",
+            "this process is in the control group of pid {pid} ({}) too, and would freeze itself; freeze the process alone",
             group.display()
         )));
     }
@@ -223,11 +223,11 @@ fn whole(pid: u32, wish: Option<Version>) -> Result<(Version, PathBuf), DisturbE
     Ok((*version, group.clone()))
 }
 
-/// A group that another pause made goes with it, and whoever has it for a home.
+/// A group that another pause made is removed with that pause, and so is any group below it.
 fn refuse_made(pid: u32, group: &Path) -> Result<(), DisturbError> {
     match is_made(group) {
         true => Err(DisturbError::Unwise(format!(
-            "pid {pid} is being paused already, in the control group {}; wait for the end of that, or move pid \
+            "pid {pid} is already being paused, in the control group {}; wait until that ends, or move pid \
              {pid} out of it and remove it",
             group.display()
         ))),
@@ -250,20 +250,21 @@ fn denied(what: &str) -> impl FnOnce(io::Error) -> DisturbError {
 
 const INSTEAD: &str = "pause by signal";
 
-/// A group takes some tens of microseconds to stand still.
+/// A group takes some tens of microseconds to freeze.
 const BETWEEN_LOOKS: Nanos = Nanos::from_micros(50);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// If this fails, what a pause left behind is paused once more, and ends in the wrong group.
+    /// If this fails, a process left in the group of an earlier pause is paused again, and ends up in the wrong
+    /// group.
     #[test]
-    fn who_is_in_a_group_that_was_made_for_a_pause_is_refused() {
+    fn a_process_in_a_group_made_for_a_pause_is_refused() {
         let made = Path::new("/cg/a").join(format!("{MADE}1-2"));
         for group in [made.as_path(), &made.join("b")] {
             let error = refuse_made(2, group).unwrap_err().to_string();
-            assert!(error.contains("pid 2 is being paused already, in the control group /cg/a/"), "{error}");
+            assert!(error.contains("pid 2 is already being paused, in the control group /cg/a/"), "{error}");
         }
         refuse_made(2, Path::new("/cg/a")).unwrap();
     }

@@ -1,55 +1,57 @@
-//! A process that stands still: by SIGSTOP and SIGCONT, or in a control group that is frozen.
+//! Pauses a process: by SIGSTOP and SIGCONT, or by freezing a control group.
 
 use rustix::process::Signal;
 use units::Nanos;
 
 use super::claim::Claim;
-use super::conduct::{Began, Deed, Done, Ended, MISSED, Run, is_past};
+use super::conduct::{Began, Disturbance, Done, Ended, MISSED, Run, is_past};
 use super::error::DisturbError;
 use super::freezer::{Freezer, Scope};
 use super::guard::{Armed, Guard};
 use super::undo::{Undo, Version, Who};
 use super::victim::Victim;
 
-/// How it is made to stand still.
+/// How the process is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Means {
+pub enum PauseMethod {
     /// SIGSTOP, which the process's parent can see, and which a debugger or a shell may undo.
     Signal,
-    /// The freezer of a control group, which nobody sees.
+    /// The freezer of a control group, which no other process notices.
     Freezer { scope: Scope, version: Option<Version> },
 }
 
-/// The deed.
+/// A disturbance that stops a process for the length of each episode.
 #[derive(Debug)]
 pub struct Pause {
     victim: Victim,
     _claim: Claim,
-    /// Absent where signals do it.
+    /// `None` where signals do it.
     freezer: Option<Freezer>,
     armed: Option<Armed>,
-    /// Since when it stands still.
+    /// Since when it has been stopped.
     since: Option<Nanos>,
     /// When the guard woke it, because this process was late.
     woken: Option<Nanos>,
 }
 
 impl Pause {
-    /// Prepares to pause `victim`; it runs on until an episode begins.
+    /// Prepares to pause `victim`; it keeps running until an episode begins.
     ///
     /// # Errors
     ///
-    /// When the means is not there or not permitted, or another process pauses `victim`.
-    pub fn prepare(victim: Victim, means: Means, guard: &mut Guard) -> Result<Pause, DisturbError> {
+    /// When the method is not available or not permitted, or another process pauses `victim`.
+    pub fn prepare(victim: Victim, means: PauseMethod, guard: &mut Guard) -> Result<Pause, DisturbError> {
         let claim = Claim::take(&victim)?;
         let freezer = match means {
-            Means::Signal => None,
-            Means::Freezer { scope, version } => Some(Freezer::prepare(&victim, scope, version, guard)?),
+            PauseMethod::Signal => None,
+            PauseMethod::Freezer { scope, version } => {
+                Some(Freezer::prepare(&victim, scope, version, guard)?)
+            }
         };
         Ok(Pause { victim, _claim: claim, freezer, armed: None, since: None, woken: None })
     }
 
-    /// Only where nothing is left to be undone.
+    /// Only when nothing is left to be undone.
     fn disarm(&mut self, guard: &mut Guard) -> Result<(), DisturbError> {
         let Some(armed) = self.armed.take() else { return Ok(()) };
         let woken = guard.disarm(&armed)?;
@@ -62,13 +64,13 @@ impl Pause {
         self.freezer.as_ref().map_or(Undo::Continue(who), Freezer::undo)
     }
 
-    /// By anybody's doing, or about to.
+    /// Whether it is stopped or about to be, whoever did it.
     fn is_held(&self) -> bool {
         self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::is_frozen)
     }
 
-    fn stands_still(&self) -> bool {
-        self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::stands_still)
+    fn is_frozen_completely(&self) -> bool {
+        self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::is_frozen_completely)
     }
 
     fn release(&self) -> Result<(), DisturbError> {
@@ -82,25 +84,24 @@ impl Pause {
         }
     }
 
-    /// Until when it stood still, as far as that is known, and what is to be said of it.
+    /// Until when it was stopped, as far as that is known, and what to note about it.
     fn account(&self, begin: Nanos, stood: bool, end: Nanos) -> (Option<Nanos>, Option<&'static str>) {
         match (self.woken.filter(|&woken| woken >= begin), stood) {
             (Some(woken), _) => (
                 Some(woken.min(end)),
-                Some("the guard ended it: this process did not run when it was to end it"),
+                Some("the guard ended it: this process did not run when it was due to end it"),
             ),
             (None, _) if self.victim.has_ended() => (Some(end), Some("it ended meanwhile")),
-            (None, false) => (
-                None,
-                Some("it did not stand still at the end: somebody else has woken it, nobody knows when"),
-            ),
+            (None, false) => {
+                (None, Some("it was not stopped at the end: something else woke it, at an unknown time"))
+            }
             (None, true) => (Some(end), None),
         }
     }
 }
 
-impl Deed for Pause {
-    fn ready(&mut self, end: Option<Nanos>, guard: &mut Guard) -> Result<(), DisturbError> {
+impl Disturbance for Pause {
+    fn get_ready(&mut self, end: Option<Nanos>, guard: &mut Guard) -> Result<(), DisturbError> {
         if self.victim.has_ended() {
             return Err(DisturbError::Gone { pid: self.victim.pid() });
         }
@@ -110,7 +111,7 @@ impl Deed for Pause {
     }
 
     fn begin(&mut self, end: Option<Nanos>, run: &mut Run<'_>) -> Result<Began, DisturbError> {
-        // What the guard has undone as overdue is not done any more.
+        // What the guard has undone as overdue is not in effect any more.
         if is_past(end) {
             self.disarm(run.guard)?;
             return Ok(Began::Skipped(MISSED.to_owned()));
@@ -118,7 +119,7 @@ impl Deed for Pause {
         // To wake it afterwards would undo what somebody else did.
         if self.is_held() {
             self.disarm(run.guard)?;
-            return Ok(Began::Skipped("it stood still already, by somebody else's doing".to_owned()));
+            return Ok(Began::Skipped("it was already stopped by something else".to_owned()));
         }
         let stopped = match &self.freezer {
             None => self.victim.signal(Signal::STOP).map(|()| Some(clock::now())),
@@ -142,11 +143,11 @@ impl Deed for Pause {
 
     fn end(&mut self, guard: &mut Guard) -> Ended {
         let begin = self.since.expect("only an episode that has begun is ended");
-        let (stood, now) = (self.stands_still(), clock::now());
+        let (stood, now) = (self.is_frozen_completely(), clock::now());
         let released = self.release();
         if released.is_err() {
-            // It stands still until the guard wakes it.
-            let note = Some("it could not be ended here; that is left to the guard".to_owned());
+            // It stays stopped until the guard wakes it.
+            let note = Some("it could not be ended here; the guard has to end it".to_owned());
             return Ended { done: Some(Done { begin, note, ..Done::default() }), result: released };
         }
         self.since = None;
@@ -157,8 +158,8 @@ impl Deed for Pause {
     }
 }
 
-/// Of a freeze that the kernel did not come to the end of.
-const NEVER_STILL: &str = "not all of it stood still before the end: a part may wait in the kernel where it cannot \
+/// For a freeze that the kernel did not complete.
+const NEVER_STILL: &str = "not all of it had stopped before the end: a part may wait in the kernel where it cannot \
                            be frozen";
 
 impl Drop for Pause {
@@ -178,10 +179,10 @@ mod tests {
     use super::*;
     use crate::disturb::testing::{Sleeper, agreeing_guard};
 
-    /// A control group that is simulated by files of a folder, with what it says of itself.
-    fn pause(group: &Path, says: &str) -> (Pause, Sleeper) {
+    /// A control group simulated by files in a folder, with the given content of `cgroup.events`.
+    fn pause(group: &Path, events: &str) -> (Pause, Sleeper) {
         fs::write(group.join("cgroup.freeze"), "0").unwrap();
-        fs::write(group.join("cgroup.events"), says).unwrap();
+        fs::write(group.join("cgroup.events"), events).unwrap();
         let sleeper = Sleeper::start();
         let victim = Victim::find(sleeper.pid()).unwrap();
         let freezer = Some(Freezer::open(Version::Two, group.to_owned(), None).unwrap());
@@ -194,13 +195,13 @@ mod tests {
 
     fn began(pause: &mut Pause, end: Nanos, stop: bool) -> Began {
         let (mut guard, stop) = (agreeing_guard(), AtomicBool::new(stop));
-        pause.ready(Some(end), &mut guard).unwrap();
+        pause.get_ready(Some(end), &mut guard).unwrap();
         pause.begin(Some(end), &mut Run { guard: &mut guard, stop: &stop }).unwrap()
     }
 
-    /// If this fails, a pause is written down that never was.
+    /// If this fails, a pause is recorded that never happened.
     #[test]
-    fn what_never_stood_still_is_not_done() {
+    fn a_process_that_never_stopped_was_not_paused() {
         let group = tempfile::tempdir().unwrap();
         let (mut pause, _sleeper) = pause(group.path(), RUNS);
         let end = clock::now() + Nanos::from_millis(30);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_to_stop_is_heard_while_it_freezes() {
+    fn a_request_to_stop_is_noticed_during_a_freeze() {
         let group = tempfile::tempdir().unwrap();
         let (mut pause, _sleeper) = pause(group.path(), RUNS);
         let end = clock::now() + Nanos::from_secs(20);
@@ -219,9 +220,9 @@ mod tests {
         assert_eq!(fs::read_to_string(group.path().join("cgroup.freeze")).unwrap(), "0");
     }
 
-    /// If this fails, a pause that somebody ended is written down as one that lasted.
+    /// If this fails, a pause that somebody else ended is recorded as having lasted.
     #[test]
-    fn what_does_not_stand_still_at_the_end_has_no_known_end() {
+    fn a_pause_found_ended_has_no_known_end() {
         for (at_the_end, known) in [(STILL, true), (RUNS, false)] {
             let group = tempfile::tempdir().unwrap();
             let (mut pause, _sleeper) = pause(group.path(), STILL);
@@ -232,9 +233,9 @@ mod tests {
         }
     }
 
-    /// If this fails, what the guard has given up as overdue is done, and nobody would undo it.
+    /// If this fails, a disturbance that the guard has given up as overdue is applied, and nobody would undo it.
     #[test]
-    fn what_is_past_is_not_done() {
+    fn an_episode_in_the_past_is_not_started() {
         let group = tempfile::tempdir().unwrap();
         let (mut pause, _sleeper) = pause(group.path(), STILL);
         assert_eq!(began(&mut pause, clock::now(), false), Began::Skipped(MISSED.to_owned()));

@@ -1,8 +1,8 @@
-//! A relay of TCP connections that holds up, slows down, swallows or breaks what passes through it.
+//! A relay of TCP connections that delays, slows down, swallows or breaks what passes through it.
 //!
-//! It sees streams of bytes, not packets: what a network would do to packets is done to the pieces in which they
-//! arrive here. A lost packet is a stall of its direction for a retransmission time; a black hole is a relay that
-//! reads and writes nothing. Outside of episodes it passes everything on at once.
+//! It sees streams of bytes, not packets: what a network would do to packets is done to the chunks in which bytes
+//! arrive here. A lost packet becomes a stall of its direction for one retransmission time; a black hole is a relay
+//! that reads and writes nothing. Outside episodes it passes everything on at once.
 
 mod hub;
 mod lane;
@@ -17,56 +17,61 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use units::Nanos;
 
-use super::conduct::{Began, Deed, Done, Ended, Fact, Run};
+use super::conduct::{Began, Disturbance, Done, Ended, Fact, Run};
 use super::error::DisturbError;
 use super::guard::Guard;
 
-/// What is done to connections in an episode.
+/// What happens to connections during an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effects {
+    /// The direction that is affected.
     pub direction: Direction,
-    /// Every piece comes so much later.
+    /// Every chunk is passed on this much later.
     pub delay: Nanos,
-    /// And by up to this much more or less; never before the piece in front of it.
+    /// The delay varies by up to this much in either direction; chunks never overtake each other.
     pub jitter: Nanos,
-    /// Of a million segments of 1448 bytes, so many are lost.
+    /// Lost segments per million segments of 1448 bytes.
     pub loss_ppm: u64,
-    /// For so long a lost segment holds up its direction; twice as long when it is lost again.
+    /// How long a lost segment stalls its direction; twice as long when it is lost again.
     pub retransmission: Nanos,
-    /// So many bytes a second pass in each direction, of all connections together.
+    /// The most bytes per second in each direction, all connections together.
     pub bytes_per_s: Option<u64>,
+    /// What happens to whole connections.
     pub cut: Cut,
 }
 
-/// Which way the effects work.
+/// The direction that the effects apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
-    /// From the target to whoever connected.
+    /// From the target to the client that connected.
     #[default]
-    Answers,
+    Responses,
+    /// From the client to the target.
     Requests,
+    /// Both directions.
     Both,
 }
 
-/// What becomes of whole connections.
+/// What happens to whole connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cut {
     #[default]
+    /// Nothing.
     None,
     /// All are reset, and new ones as soon as they are accepted.
     Reset,
-    /// Nothing passes in either direction until the episode ends, and nothing is lost.
+    /// Nothing passes in either direction until the episode ends; nothing is lost.
     BlackHole,
 }
 
-/// The deed, and the relay itself. When it is dropped, all its connections end.
+/// The disturbance, and the relay itself, which runs in a thread. When it is dropped, all its connections end.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
     shared: Arc<Shared>,
     done: Receiver<Nanos>,
     thread: Option<JoinHandle<()>>,
-    under_way: Option<(Nanos, Counts)>,
+    running: Option<(Nanos, Counts)>,
 }
 
 /// What the relay's thread and its owner share.
@@ -84,7 +89,7 @@ enum Order {
     Stop,
 }
 
-/// What happened so far.
+/// Counts since the start.
 #[derive(Debug, Default)]
 struct Counters {
     connections: AtomicU64,
@@ -111,7 +116,7 @@ fn count(counter: &AtomicU64, by: u64) {
 }
 
 impl Relay {
-    /// Listens, and passes connections on to `target`.
+    /// Listens on `listen`, and relays connections to `target`.
     ///
     /// # Errors
     ///
@@ -130,22 +135,22 @@ impl Relay {
             DisturbError::System { what: "start a relay".to_owned(), source: errno.into() }
         })?;
         let shared = Arc::new(Shared { order: Mutex::new(None), wake, counters: Counters::default() });
-        let (tell, done): (SyncSender<Nanos>, _) = sync_channel(1);
+        let (confirm, done): (SyncSender<Nanos>, _) = sync_channel(1);
         let hub = hub::Hub::new(listener, target, (effects, seed), Arc::clone(&shared))
             .map_err(DisturbError::system("start a relay"))?;
         let thread = thread::Builder::new()
             .name("relay".to_owned())
-            .spawn(move || hub.run(&tell))
+            .spawn(move || hub.run(&confirm))
             .map_err(DisturbError::system("start a relay"))?;
-        Ok(Relay { address, shared, done, thread: Some(thread), under_way: None })
+        Ok(Relay { address, shared, done, thread: Some(thread), running: None })
     }
 
-    /// Where it listens, with the port that the kernel chose.
+    /// The address it listens on, with the port that the kernel chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Gives an order and waits until it is carried out: when that was.
+    /// Gives an order and waits until it is carried out; returns when that was.
     fn order(&self, order: Order) -> Result<Nanos, DisturbError> {
         self.shared.put(order);
         let gone = |_| DisturbError::WorkerGone { what: "the relay's thread".to_owned() };
@@ -165,11 +170,11 @@ impl Shared {
     }
 }
 
-impl Deed for Relay {
+impl Disturbance for Relay {
     fn begin(&mut self, _end: Option<Nanos>, _run: &mut Run<'_>) -> Result<Began, DisturbError> {
         let before = self.shared.counters.read();
         let begin = self.order(Order::Begin)?;
-        self.under_way = Some((begin, before));
+        self.running = Some((begin, before));
         Ok(Began::At(begin))
     }
 
@@ -179,9 +184,9 @@ impl Deed for Relay {
 }
 
 impl Relay {
-    /// Ends an episode: what it was.
+    /// Ends an episode and reports what it was.
     fn finish(&mut self) -> Result<Done, DisturbError> {
-        let (begin, before) = self.under_way.take().expect("only an episode that has begun is ended");
+        let (begin, before) = self.running.take().expect("only an episode that has begun is ended");
         let asked = clock::now();
         self.order(Order::End)?;
         let now = self.shared.counters.read();

@@ -40,10 +40,10 @@ impl Drop for Sleeper {
     }
 }
 
-/// A guard that agrees to everything and undoes nothing: a shell's.
+/// A guard that agrees to everything and undoes nothing: a shell script.
 pub(crate) fn agreeing_guard() -> Guard {
-    let says = "echo ready; while read -r line; do echo ok; done";
+    let script = "echo ready; while read -r line; do echo ok; done";
     let program =
-        Program { path: "/bin/sh".into(), guard: ["-c", says].map(Into::into).into(), worker: Vec::new() };
+        Program { path: "/bin/sh".into(), guard: ["-c", script].map(Into::into).into(), worker: Vec::new() };
     Guard::start(&program).unwrap()
 }

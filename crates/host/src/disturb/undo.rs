@@ -1,4 +1,4 @@
-//! What it takes to undo a disturbance, as it is told to the guard: one line of text each.
+//! How to undo a disturbance, in the form it is sent to the guard: one line of text each.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,29 +11,29 @@ use units::Nanos;
 use super::error::DisturbError;
 use super::victim::Victim;
 
-/// How to undo one deed. Whoever does it twice, or where nothing was done, does no harm.
+/// How to undo one disturbance. Doing it twice, or where nothing was done, is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Undo {
     /// SIGCONT to a process that may have been stopped.
     Continue(Who),
-    /// SIGKILL to a process of ours.
+    /// SIGKILL to a process that we started.
     Kill(Who),
-    /// A control group that may have been frozen runs again.
+    /// Thaws a control group that may have been frozen.
     Thaw { freezer: Version, group: PathBuf },
-    /// Everybody in `group`, which was made for this, goes back to `home`; the group goes.
+    /// Moves every process in `group`, which was made for the pause, back to `home`, and removes the group.
     Home { freezer: Version, group: PathBuf, home: PathBuf },
-    /// A folder of our own with one level of files.
+    /// Removes a folder that we made, with one level of files.
     Remove(PathBuf),
 }
 
-/// A process by pid and start time: nobody else has both.
+/// A process by pid and start time, which together are unique until the next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Who {
     pub pid: u32,
     pub started: u64,
 }
 
-/// How a control group is frozen.
+/// The kind of control group that is frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// The freezer controller of version 1.
@@ -50,7 +50,7 @@ impl Version {
         }
     }
 
-    /// Which file of a group tells whether all in it stand still.
+    /// The file of a group that shows whether everything in it has stopped.
     pub(crate) fn state(self) -> &'static str {
         match self {
             Version::One => "freezer.state",
@@ -85,17 +85,18 @@ impl Version {
 }
 
 impl Undo {
-    /// A line without its line feed.
+    /// The line for the guard, without its line feed.
     ///
     /// # Errors
     ///
-    /// A path that a line cannot hold.
+    /// [`DisturbError::Unwise`] for a path that a line cannot contain.
     pub(crate) fn encode(&self) -> Result<String, DisturbError> {
         let path = |path: &Path| match path.to_str().filter(|text| !text.contains(['\t', '\n'])) {
             Some(text) => Ok(text.to_owned()),
-            None => {
-                Err(DisturbError::Unwise(format!("`{}` is no path that can be used here", path.display())))
-            }
+            None => Err(DisturbError::Unwise(format!(
+                "`{}` cannot be used here: its name has control characters",
+                path.display()
+            ))),
         };
         Ok(match self {
             Undo::Continue(who) => format!("continue\t{}\t{}", who.pid, who.started),
@@ -108,7 +109,7 @@ impl Undo {
         })
     }
 
-    /// `None` where the line is none of ours.
+    /// `None` where the line is not one of ours.
     pub(crate) fn parse(line: &str) -> Option<Undo> {
         let fields: Vec<&str> = line.split('\t').collect();
         let who =
@@ -126,7 +127,7 @@ impl Undo {
     }
 }
 
-/// An undo that is held ready: its process or file is open, so that no other can come into its place.
+/// An undo that is ready to run: its process or file is open, so that nothing else can take its place.
 #[derive(Debug)]
 pub(crate) enum Ready {
     Signal(Victim, Signal),
@@ -136,15 +137,17 @@ pub(crate) enum Ready {
 }
 
 impl Ready {
+    /// Opens what the undo needs.
+    ///
     /// # Errors
     ///
-    /// Why it could not be undone; the deed must not be done then.
+    /// Why it could not be undone; the disturbance must not be applied in that case.
     pub(crate) fn open(undo: Undo) -> Result<Ready, String> {
         let found = |who: Who| {
             let victim = Victim::find(who.pid).map_err(|error| error.to_string())?;
             match victim.started() == who.started {
                 true => Ok(victim),
-                false => Err(format!("pid {} is another process by now", who.pid)),
+                false => Err(format!("pid {} is now another process", who.pid)),
             }
         };
         Ok(match undo {
@@ -160,7 +163,7 @@ impl Ready {
         })
     }
 
-    /// Undoes it.
+    /// Undoes the disturbance.
     ///
     /// # Errors
     ///
@@ -172,7 +175,7 @@ impl Ready {
                 Err(error) => Err(error.to_string()),
             },
             Ready::Write(file, text) => match file.write_all_at(text, 0) {
-                // The group is gone, and with it all that was in it.
+                // The group is gone, and everything in it.
                 Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => Ok(()),
                 result => result.map_err(|error| format!("a control group stays frozen: {error}")),
             },
@@ -189,7 +192,7 @@ impl Ready {
     }
 }
 
-/// Thaws a group, moves everybody in it to `home`, and removes it. Where it is gone already, all is well.
+/// Thaws a group, moves every process in it to `home`, and removes it. Succeeds where the group is already gone.
 pub(crate) fn bring_home(freezer: Version, group: &Path, home: &Path) -> io::Result<()> {
     if !group.exists() {
         return Ok(());
@@ -199,33 +202,34 @@ pub(crate) fn bring_home(freezer: Version, group: &Path, home: &Path) -> io::Res
     loop {
         let inside = fs::read_to_string(group.join(PROCS))?;
         for pid in inside.lines() {
-            // One that has just ended cannot be moved, and need not be.
+            // A process that has just ended cannot be moved, and need not be.
             let _ = fs::write(refuge(home).join(PROCS), pid);
         }
         match fs::remove_dir(group) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            // Those that have just left are still counted for a moment; a fork may have come after the list.
+            // Processes that have just left are still counted for a moment; a fork may have come after the list was
+            // read.
             Err(_) if clock::now() < begin + PATIENCE => clock::sleep_until(clock::now() + BETWEEN_TRIES),
             result => return result,
         }
     }
 }
 
-/// The nearest group at or above `home` that is there, and that was not made for a pause: such a one goes, too.
+/// The nearest existing group at or above `home` that was not made for a pause: such a group will be removed too.
 fn refuge(home: &Path) -> &Path {
     let lasts = |group: &&Path| !is_made(group) && group.join(PROCS).exists();
     home.ancestors().find(lasts).unwrap_or(home)
 }
 
-/// Whether a control group was made for a pause, or lies within one that was.
+/// Whether a control group was made for a pause, or is inside one that was.
 pub(crate) fn is_made(group: &Path) -> bool {
     group.iter().any(|name| name.to_string_lossy().starts_with(MADE))
 }
 
-/// How the names of the groups begin that are made for a pause.
+/// The prefix of the names of groups made for a pause.
 pub(crate) const MADE: &str = "parallax-pause-";
 
-/// Of a control group: the processes in it.
+/// The file of a control group that lists its processes.
 pub(crate) const PROCS: &str = "cgroup.procs";
 
 /// How long a group may take to become empty. A dying process with much memory takes tenths of a second.
@@ -236,9 +240,9 @@ const BETWEEN_TRIES: Nanos = Nanos::from_millis(2);
 mod tests {
     use super::*;
 
-    /// If this fails, who is brought home is brought to a group that is about to go, and stays in it.
+    /// If this fails, a process is moved back to a group that is about to be removed, and stays in it.
     #[test]
-    fn nobody_is_brought_to_a_group_that_goes_or_is_gone() {
+    fn no_process_is_moved_to_a_group_that_is_being_removed_or_gone() {
         let tree = tempfile::tempdir().unwrap();
         let (service, made) = (tree.path().join("service"), tree.path().join("service/parallax-pause-1-2"));
         for group in [tree.path(), &service, &made] {
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_understood() {
+    fn every_undo_survives_its_line_of_text() {
         let who = Who { pid: 7, started: 99 };
         let (group, home) = (PathBuf::from("/sys/fs/cgroup/a b"), PathBuf::from("/sys/fs/cgroup"));
         for undo in [

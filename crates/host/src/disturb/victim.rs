@@ -1,7 +1,7 @@
-//! A process that is to be disturbed, held by a descriptor of it, so that no other ever takes its place.
+//! A process to be disturbed, held by a descriptor, so that no other process can take its place.
 //!
-//! A pid is a number that the kernel gives out again. A [`Victim`] is opened once; every signal goes through the
-//! descriptor (pidfd), and who else must know the process is told its pid with its start time.
+//! The kernel reuses pids. A [`Victim`] is opened once; every signal goes through its descriptor (pidfd), and whoever
+//! else needs to identify the process gets its pid together with its start time.
 
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,42 +12,44 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, te
 
 use super::error::DisturbError;
 
-/// A process, and nobody after it.
+/// One particular process, even after its pid is reused.
 #[derive(Debug)]
 pub struct Victim {
     pid: u32,
-    /// In ticks since boot, as /proc says.
+    /// In ticks since boot, from /proc/PID/stat.
     started: u64,
     name: String,
     pidfd: OwnedFd,
 }
 
-/// Whether somebody insists.
+/// Whether the user insists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Force {
+    /// Refuse what is probably a mistake.
     No,
+    /// Allow it.
     Yes,
 }
 
 impl Victim {
-    /// Opens the process `pid`, if it may be disturbed: it is there, ours to signal, and neither this process nor the
-    /// first one; without force none of those that this process was started by.
+    /// Opens the process `pid` if it may be disturbed: it exists, we may signal it, and it is neither this process
+    /// nor pid 1; without force, not an ancestor of this process either.
     ///
     /// # Errors
     ///
-    /// Why it may not, in one line.
+    /// Why it may not be disturbed, in one line.
     pub fn open(pid: u32, force: Force) -> Result<Victim, DisturbError> {
         let victim = Victim::find(pid)?;
         victim.check(force)?;
         Ok(victim)
     }
 
-    /// Opens a process by pid without asking whether it should be disturbed.
+    /// Opens a process by pid without checking whether it should be disturbed.
     pub(crate) fn find(pid: u32) -> Result<Victim, DisturbError> {
         let none = || DisturbError::NoSuchProcess { pid };
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(none)?;
         let pidfd = pidfd_open(raw, PidfdFlags::empty()).map_err(|errno| match (errno, process_of(pid)) {
-            // To a thread that leads no process the kernel says EINVAL, or from 6.15 on ENOENT.
+            // For a thread that leads no process the kernel returns EINVAL, or from 6.15 on ENOENT.
             (Errno::INVAL | Errno::NOENT, Some(process)) if process != pid => {
                 DisturbError::Thread { pid, process }
             }
@@ -56,7 +58,7 @@ impl Victim {
         })?;
         let stat = Stat::read(pid).ok_or_else(none)?;
         let victim = Victim { pid, started: stat.started, name: stat.name, pidfd };
-        // Read after the descriptor was opened: if that process lives still, it is the one that was read.
+        // Read after the descriptor was opened: if that process is still alive, it is the one that was read.
         if victim.has_ended() { Err(none()) } else { Ok(victim) }
     }
 
@@ -85,7 +87,7 @@ impl Victim {
         }
         let guarded = |what| DisturbError::Guarded { pid, name: name.clone(), what };
         if ancestors(std::process::id()).contains(&pid) {
-            return Err(guarded("one of those that started this process, such as its shell"));
+            return Err(guarded("an ancestor of this process, such as its shell"));
         }
         if Stat::read(std::process::id()).is_some_and(|this| this.session == pid) {
             return Err(guarded("the leader of this session, such as its shell"));
@@ -93,36 +95,39 @@ impl Victim {
         Ok(())
     }
 
+    /// The process id, valid as long as the process lives.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The kernel's short name of it.
+    /// The kernel's short name of the process (`comm`), at most 15 bytes.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// With the pid, this names the process for good, until the next boot.
+    /// Its start time in ticks since boot: together with the pid unique until the next boot.
     pub(crate) fn started(&self) -> u64 {
         self.started
     }
 
-    /// Whether the process has ended, were it a moment ago.
+    /// Whether the process has ended. Not cached.
     pub fn has_ended(&self) -> bool {
         let mut fds = [PollFd::new(&self.pidfd, PollFlags::IN)];
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut fds, Some(&zero)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Whether somebody has stopped it (SIGSTOP, or a terminal), or the stop is the next thing that it will notice: a
-    /// process that waits for a CPU meanwhile is not yet told as stopped, and runs nothing of its own either.
+    /// Whether it has been stopped (SIGSTOP, or a terminal), or will be as soon as it notices the pending signal: a
+    /// process that waits for a CPU is not reported as stopped yet, but runs none of its code either.
     pub(crate) fn is_stopped(&self) -> bool {
         Stat::read(self.pid).is_some_and(|stat| stat.state == 'T') || is_stop_pending(self.pid)
     }
 
+    /// Sends a signal to exactly this process.
+    ///
     /// # Errors
     ///
-    /// [`DisturbError::Gone`], besides what the kernel says.
+    /// [`DisturbError::Gone`], or an error of the kernel.
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), DisturbError> {
         let (pid, name) = (self.pid, || self.name.clone());
         pidfd_send_signal(self.pidfd.as_fd(), signal).map_err(|errno| match errno {
@@ -136,13 +141,13 @@ impl Victim {
 /// `PF_KTHREAD` of the kernel.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What /proc/PID/stat tells.
+/// The fields of /proc/PID/stat that are needed here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub name: String,
     pub state: char,
     pub parent: u32,
-    /// The pid of the session's leader; 0 where nobody of this pid namespace leads it, as in a container.
+    /// The pid of the session's leader; 0 where that is outside this pid namespace, as in a container.
     pub session: u32,
     pub flags: u64,
     pub started: u64,
@@ -153,7 +158,7 @@ impl Stat {
         Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// `12 (a) name) S 1 …`: the name may hold anything, so its end is the last bracket.
+    /// `12 (a) name) S 1 …`: the name may contain anything, so it ends at the last parenthesis.
     fn parse(text: &str) -> Option<Stat> {
         let (head, rest) = text.rsplit_once(')')?;
         let name = head.split_once('(')?.1.to_owned();
@@ -172,7 +177,7 @@ fn is_stop_pending(pid: u32) -> bool {
     status.is_ok_and(|status| is_pending(&status, Signal::STOP))
 }
 
-/// Of the whole process: `ShdPnd`, one bit a signal.
+/// Reads the pending signals of the whole process: `ShdPnd`, one bit per signal.
 fn is_pending(status: &str, signal: Signal) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -185,10 +190,10 @@ fn process_of(tid: u32) -> Option<u32> {
     text.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
 }
 
-/// Those that started a process, its parent first.
+/// The ancestors of a process, its parent first.
 fn ancestors(pid: u32) -> Vec<u32> {
     let parent = |pid: &u32| Stat::read(*pid).map(|stat| stat.parent).filter(|&parent| parent > 0);
-    // A chain longer than this is a circle made by pids that changed hands while it was read.
+    // A longer chain is a cycle, made by pids that were reused while it was read.
     std::iter::successors(parent(&pid), parent).take(1_000).collect()
 }
 
@@ -198,7 +203,7 @@ mod tests {
     use crate::disturb::testing::Sleeper;
 
     #[test]
-    fn a_name_of_brackets_does_not_move_the_fields() {
+    fn parentheses_in_a_name_do_not_move_the_fields() {
         let tail = "S 7 7 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
         let stat = Stat::parse(&format!("42 (a) R 1 (b) {tail}")).unwrap();
         assert_eq!((stat.name.as_str(), stat.state, stat.parent), ("a) R 1 (b", 'S', 7));
@@ -207,28 +212,28 @@ mod tests {
     }
 
     #[test]
-    fn this_process_and_those_that_started_it_are_not_disturbed() {
+    fn this_process_and_its_ancestors_are_not_disturbed() {
         let own = std::process::id();
         let parent = Stat::read(own).unwrap().parent;
         assert!(matches!(Victim::open(1, Force::Yes), Err(DisturbError::Never { pid: 1, .. })));
         assert!(matches!(Victim::open(own, Force::Yes), Err(DisturbError::Never { .. })));
         assert!(matches!(Victim::open(parent, Force::No), Err(DisturbError::Guarded { .. })));
         assert!(Victim::open(parent, Force::Yes).is_ok());
-        // The first thread of the kernel, where it is seen.
+        // The first kernel thread, where it is visible.
         if Stat::read(2).is_some_and(|stat| stat.name == "kthreadd") {
             assert!(matches!(Victim::open(2, Force::Yes), Err(DisturbError::Never { .. })));
         }
     }
 
     #[test]
-    fn a_stop_that_is_not_noticed_yet_is_a_stop() {
+    fn a_pending_stop_counts_as_stopped() {
         assert!(is_pending("SigPnd:\t0000000000000000\nShdPnd:\t0000000000040000\n", Signal::STOP));
         assert!(!is_pending("SigPnd:\t0000000000040000\nShdPnd:\t0000000000020000\n", Signal::STOP));
         assert!(!is_pending("", Signal::STOP));
     }
 
     #[test]
-    fn no_such_process_is_one_line() {
+    fn a_missing_process_is_reported_in_one_line() {
         let error = Victim::open(4_194_304, Force::No).unwrap_err().to_string();
         assert_eq!(error, "no process has the pid 4194304; find the right one with `pgrep -a NAME`");
         assert!(Victim::open(u32::MAX, Force::No).is_err());
@@ -252,9 +257,9 @@ mod tests {
         waiting.join().unwrap();
     }
 
-    /// If this fails, a signal reaches whoever was given the pid next.
+    /// If this fails, a signal reaches the process that got the pid next.
     #[test]
-    fn a_victim_that_ended_is_nobody_else() {
+    fn a_victim_that_ended_is_never_another_process() {
         let mut sleeper = Sleeper::start();
         let victim = Victim::open(sleeper.pid(), Force::No).unwrap();
         assert!(!victim.has_ended());

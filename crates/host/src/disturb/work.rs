@@ -1,8 +1,8 @@
-//! What a process that disturbs does from its start to its end: takes orders on its input, uses up what it is to use
-//! up within each episode, and says what that really was.
+//! A process that disturbs, from start to end: takes orders on its input, uses up resources within each episode, and
+//! reports what it really used.
 //!
-//! It is a process of its own, so that its CPU time, its memory and its place in the control groups are its own, and
-//! so that the kernel's out-of-memory killer takes it and nobody else. It ends with the process that started it.
+//! It is a separate process, so that its CPU time, its memory and its control groups are its own, and so that the
+//! kernel's out-of-memory killer takes it and nothing else. It ends with the process that started it.
 #![expect(unsafe_code, reason = "to ignore a signal has no safe wrapper here")]
 
 mod cpu;
@@ -29,9 +29,9 @@ use super::conduct::Fact;
 pub enum Work {
     /// Burns a share of a CPU's time.
     Cpu { duty_ppm: u64, cpu: Option<usize>, nice: i32 },
-    /// Takes memory and touches it, each page in turn; at a rate over and over, else once.
+    /// Takes memory and touches each page in turn; with a rate repeatedly, else once.
     Memory { bytes: u64, bytes_per_s: Option<u64> },
-    /// Writes blocks into a file in `folder`, each followed by fsync; at a rate, else one after another.
+    /// Writes blocks into a file in `folder`, each followed by fsync; with a rate, else back to back.
     Disk { folder: PathBuf, block_bytes: u64, file_bytes: u64, per_s: Option<u64> },
 }
 
@@ -59,7 +59,7 @@ impl Work {
         }
     }
 
-    /// `None` where it was not written by [`Work::encode`].
+    /// `None` where the arguments were not written by [`Work::encode`].
     pub(crate) fn parse(arguments: &[OsString]) -> Option<Work> {
         let texts: Vec<&str> = arguments.iter().map(|text| text.to_str().unwrap_or("-")).collect();
         let maybe = |text: &str| if text == "-" { Some(None) } else { text.parse::<u64>().ok().map(Some) };
@@ -80,7 +80,7 @@ impl Work {
         })
     }
 
-    /// For people.
+    /// The name in messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Work::Cpu { .. } => "cpu",
@@ -90,19 +90,20 @@ impl Work {
     }
 }
 
-/// The life of a process that disturbs: `arguments` are the pid of the one that started it, and its work.
+/// Runs a process that disturbs. `arguments` are the pid of its parent and its work, as
+/// [`Program::worker`](super::Program) appends them.
 ///
 /// # Errors
 ///
 /// When it cannot do that work; nothing was disturbed then.
 pub fn work(arguments: &[OsString]) -> io::Result<()> {
-    let wrong = || io::Error::other("this is started by `parallax disturb` alone");
+    let wrong = || io::Error::other("only `parallax disturb` starts this");
     let (parent, work) = arguments.split_first().ok_or_else(wrong)?;
     let parent: i32 = parent.to_str().and_then(|pid| pid.parse().ok()).ok_or_else(wrong)?;
     let work = Work::parse(work).ok_or_else(wrong)?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid().is_none_or(|pid| pid.as_raw_nonzero().get() != parent) {
-        // It was gone before this could be asked for.
+        // The parent was gone before this could be requested.
         return Ok(());
     }
     for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
@@ -112,9 +113,9 @@ pub fn work(arguments: &[OsString]) -> io::Result<()> {
     }
     let _ = rustix::thread::set_name(c"plx-disturb");
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-    // Where memory runs out, this is the one to go.
+    // Where memory runs out, this is the process to kill.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
-    // Why it cannot is told to the first process, which has the terminal.
+    // The reason goes to the first process, which has the terminal.
     toil(work).or_else(|error| say(&format!("refused {error}")))
 }
 
@@ -131,7 +132,7 @@ fn toil(work: Work) -> io::Result<()> {
     Ok(())
 }
 
-/// The work with what it needs at hand.
+/// The work, with what it needs already open.
 enum Doing {
     Cpu { duty_ppm: u64 },
     Memory { bytes: u64, bytes_per_s: Option<u64> },
@@ -170,7 +171,7 @@ impl Doing {
     }
 }
 
-/// Until when an episode goes on, as far as is known.
+/// The current episode, as far as its end is known.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     until: AtomicU64,
@@ -181,17 +182,17 @@ pub(crate) struct Window {
 #[derive(Debug, Default)]
 struct Orders {
     begin: bool,
-    /// No more will come.
+    /// No more orders will come.
     over: bool,
 }
 
 impl Window {
-    /// Whether the episode goes on.
+    /// Whether the episode is still running.
     pub(crate) fn is_open(&self) -> bool {
         clock::now().0 < self.until.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until `due`, but not beyond the episode, and not long beyond an order to end it.
+    /// Sleeps until `due`, but not beyond the episode, and not long after an order to end it.
     pub(crate) fn sleep_until(&self, due: Nanos) {
         while self.is_open() && clock::now() < due {
             let until = Nanos(self.until.load(Ordering::Relaxed));
@@ -236,7 +237,7 @@ impl Window {
     }
 }
 
-/// A thread of its own reads the orders, for the work may not look up from itself.
+/// Starts a thread that reads the orders, because the work itself cannot.
 fn listen() -> io::Result<Arc<Window>> {
     let window = Arc::<Window>::default();
     let theirs = Arc::clone(&window);
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_open_and_shut_the_window() {
+    fn orders_open_and_close_the_window() {
         let window = Window::default();
         assert!(!window.is_open());
         window.order(&format!("begin {}", u64::MAX));

@@ -1,5 +1,5 @@
-//! The first process's side of the processes that disturb: starts them, gives them the begin and the end of each
-//! episode, and adds up what they say.
+//! The first process's handle to the processes that disturb: starts them, sends them the begin and the end of each
+//! episode, and adds up what they report.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use units::Nanos;
 
-use super::conduct::{Began, Deed, Done, Ended, Fact, Run};
+use super::conduct::{Began, Disturbance, Done, Ended, Fact, Run};
 use super::error::DisturbError;
 use super::guard::{Guard, Program};
 use super::undo::{PROCS, Undo, Who};
@@ -22,13 +22,13 @@ use crate::cgroup::{Hierarchy, group_of};
 #[derive(Debug)]
 pub struct Workers {
     each: Vec<Worker>,
-    /// Made for their files; goes with them.
+    /// A folder made for their files, which is removed with them.
     folder: Option<PathBuf>,
 }
 
 impl Workers {
-    /// Starts a process for each piece of work; none does anything yet. With `beside`, they are put into the
-    /// control groups of that process, under its CPU quota and weight.
+    /// Starts one process per piece of work; none does anything until an episode begins. With `in_groups_of`, they
+    /// are put into the control groups of that process, under its CPU quota and weight.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Workers {
     pub fn start(
         program: &Program,
         works: &[Work],
-        beside: Option<&Victim>,
+        in_groups_of: Option<&Victim>,
         guard: &mut Guard,
     ) -> Result<Workers, DisturbError> {
         let mut workers = Workers { each: Vec::new(), folder: None };
@@ -46,14 +46,14 @@ impl Workers {
         }
         for worker in &mut workers.each {
             worker.wait_until_ready()?;
-            if let Some(victim) = beside {
+            if let Some(victim) = in_groups_of {
                 join_groups(worker.child.id(), victim)?;
             }
         }
         Ok(workers)
     }
 
-    /// As [`Workers::start`], with the files of the work in a folder of their own within `folder`.
+    /// As [`Workers::start`], with the files of the work in a new folder within `folder`.
     ///
     /// # Errors
     ///
@@ -73,28 +73,28 @@ impl Workers {
             guard.disarm(&armed)?;
             return Err(DisturbError::system(format!("make a folder in `{shown}`"))(error));
         }
-        // Dropped where the start fails, and the folder with it.
+        // Dropped when the start fails, and the folder with it.
         let mut keeper = Workers { each: Vec::new(), folder: Some(own.clone()) };
         let mut started = Workers::start(program, &work(&own), None, guard)?;
         keeper.each.append(&mut started.each);
         Ok(keeper)
     }
 
-    /// Their processes.
+    /// The pids of their processes.
     pub fn pids(&self) -> Vec<u32> {
         self.each.iter().map(|worker| worker.child.id()).collect()
     }
 }
 
-impl Deed for Workers {
+impl Disturbance for Workers {
     fn begin(&mut self, end: Option<Nanos>, _run: &mut Run<'_>) -> Result<Began, DisturbError> {
         let until = end.unwrap_or(Nanos::MAX);
         for worker in &mut self.each {
-            worker.tell(&format!("begin {}\n", until.0))?;
+            worker.send(&format!("begin {}\n", until.0))?;
         }
         let mut latest = Nanos::ZERO;
         for worker in &mut self.each {
-            let begun = worker.answer("begun ")?;
+            let begun = worker.reply("begun ")?;
             worker.begun = Nanos(begun.parse().unwrap_or(0));
             latest = latest.max(worker.begun);
         }
@@ -107,18 +107,18 @@ impl Deed for Workers {
 }
 
 impl Workers {
-    /// Ends an episode: what it was.
+    /// Ends an episode and reports what it was.
     fn finish(&mut self) -> Result<Done, DisturbError> {
         for worker in &mut self.each {
-            worker.tell("end\n")?;
+            worker.send("end\n")?;
         }
         let mut done = Done::default();
         let mut first = Nanos::MAX;
         for worker in &mut self.each {
-            let answer = worker.answer("ended ")?;
-            let mut words = answer.split(' ');
+            let reply = worker.reply("ended ")?;
+            let mut words = reply.split(' ');
             let ended = words.next().and_then(|end| end.parse().ok()).unwrap_or(0);
-            // All were at it from the last begin to the first end.
+            // All of them were working from the last begin to the first end.
             done.begin = done.begin.max(worker.begun);
             first = first.min(Nanos(ended));
             for (name, value) in words.filter_map(|word| word.split_once('=')) {
@@ -140,7 +140,7 @@ impl Drop for Workers {
     }
 }
 
-/// Sums, but for the largest of something.
+/// Adds a value to the fact of this name; facts with `_max_` in their name keep the larger value instead.
 fn add(facts: &mut Vec<Fact>, name: &str, value: u64) {
     match facts.iter_mut().find(|fact| fact.name == name) {
         Some(fact) if name.contains("_max_") => fact.value = fact.value.max(value),
@@ -154,7 +154,7 @@ struct Worker {
     name: &'static str,
     child: Child,
     orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    replies: BufReader<ChildStdout>,
     begun: Nanos,
 }
 
@@ -170,33 +170,33 @@ impl Worker {
             .spawn()
             .map_err(|source| DisturbError::Start { work: work.name(), source })?;
         let orders = child.stdin.take().expect("its input was asked for as a pipe");
-        let answers = BufReader::new(child.stdout.take().expect("its output was asked for as a pipe"));
-        let worker = Worker { name: work.name(), child, orders, answers, begun: Nanos::ZERO };
+        let replies = BufReader::new(child.stdout.take().expect("its output was asked for as a pipe"));
+        let worker = Worker { name: work.name(), child, orders, replies, begun: Nanos::ZERO };
         let pid = worker.child.id();
         let stat =
             Stat::read(pid).ok_or_else(|| DisturbError::WorkerGone { what: "at its start".to_owned() })?;
-        // Besides what the kernel was asked to do to it at our end.
+        // In addition to what the kernel was asked to do to it when this process ends.
         let _for_good = guard.arm(&Undo::Kill(Who { pid, started: stat.started }), None)?;
         Ok(worker)
     }
 
     fn wait_until_ready(&mut self) -> Result<(), DisturbError> {
-        self.answer("ready").map(drop)
+        self.reply("ready").map(drop)
     }
 
-    fn tell(&mut self, line: &str) -> Result<(), DisturbError> {
-        // It may have said why it went.
-        self.orders.write_all(line.as_bytes()).or_else(|_| self.answer("went").map(drop))
+    fn send(&mut self, line: &str) -> Result<(), DisturbError> {
+        // Its last line may say why it ended.
+        self.orders.write_all(line.as_bytes()).or_else(|_| self.reply("went").map(drop))
     }
 
     /// What follows `word` in its next line.
-    fn answer(&mut self, word: &str) -> Result<String, DisturbError> {
-        let mut fds = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
+    fn reply(&mut self, word: &str) -> Result<String, DisturbError> {
+        let mut fds = [PollFd::new(self.replies.get_ref(), PollFlags::IN)];
         let patience = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
         let mut line = String::new();
-        let came = self.answers.buffer().contains(&b'\n')
+        let came = self.replies.buffer().contains(&b'\n')
             || poll(&mut fds, Some(&patience)).is_ok_and(|ready| ready > 0);
-        if came && self.answers.read_line(&mut line).is_ok_and(|length| length > 0) {
+        if came && self.replies.read_line(&mut line).is_ok_and(|length| length > 0) {
             if let Some(rest) = line.trim_end().strip_prefix(word) {
                 return Ok(rest.to_owned());
             }
@@ -226,7 +226,7 @@ impl Drop for Worker {
     }
 }
 
-/// Moves a process of ours into the groups of the victim that share out the CPU.
+/// Moves one of our processes into the control groups of the victim that share out the CPU.
 fn join_groups(pid: u32, victim: &Victim) -> Result<(), DisturbError> {
     let read = |path: String| fs::read_to_string(&path).map_err(DisturbError::system(format!("read {path}")));
     let (theirs, ours) =
@@ -250,7 +250,7 @@ fn join_groups(pid: u32, victim: &Victim) -> Result<(), DisturbError> {
     if found { Ok(()) } else { Err(none) }
 }
 
-/// An fsync may take seconds on a disk that is disturbed; so may a hog whose group is out of its quota.
+/// An fsync may take seconds on a disturbed disk; so may a hog whose group is out of its quota.
 const PATIENCE_S: i64 = 60;
 
 #[cfg(test)]
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_add_up_and_the_largest_stays() {
+    fn facts_are_summed_but_the_largest_is_kept() {
         let mut facts = Vec::new();
         for (name, value) in [("fsyncs", 3), ("fsync_max_ns", 9), ("fsyncs", 4), ("fsync_max_ns", 7)] {
             add(&mut facts, name, value);

@@ -1,7 +1,7 @@
-//! What the kernel's accounts say beside the meters: throttling, stolen time, pressure, read twenty times a second.
+//! The kernel's accounts that explain stalls: throttling, stolen time, pressure, read twenty times per second.
 //!
-//! Apart from the meters, for to read them takes tens of microseconds and more on a host with many CPUs. A stall lies
-//! between two samples; what the accounts grew by between these is what may have been its cause.
+//! Separate from the meters, because reading them takes tens of microseconds, and more on a host with many CPUs. A
+//! stall falls between two samples; the growth of the accounts between these may have caused it.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,19 +15,20 @@ use units::Nanos;
 use crate::cgroup::Quota;
 use crate::counters::{Missing, cpu_pressure, stolen_of};
 
-/// The accounts at one moment; `None` where the kernel keeps none.
+/// The accounts at one moment; `None` where the kernel does not keep one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sample {
+    /// When they were read, on the monotonic clock.
     pub at: Nanos,
-    /// How long a CPU quota stopped this process's control groups.
+    /// How long CPU quotas stopped this process's control groups since boot.
     pub throttled: Option<Nanos>,
-    /// What a hypervisor took from each CPU, by number.
+    /// The time a hypervisor took from each CPU since boot, with the CPU's number.
     pub stolen: Option<Vec<(usize, Nanos)>>,
-    /// How long some task of this host waited for a CPU.
+    /// How long at least one task of this host waited for a CPU since boot (PSI `cpu some`).
     pub pressure: Option<Nanos>,
 }
 
-/// Reads the accounts until it is dropped.
+/// Reads the accounts in its own thread until it is dropped.
 #[derive(Debug)]
 pub struct Accounts {
     shared: Arc<Shared>,
@@ -43,13 +44,15 @@ struct Shared {
 }
 
 impl Accounts {
+    /// Starts the thread.
+    ///
     /// # Errors
     ///
-    /// When there can be no thread.
+    /// When no thread can be started.
     ///
     /// # Cost
     ///
-    /// Three small files of /proc and /sys each 50 ms: 0.27 % of a core (2026-11-22, a virtual machine with two
+    /// Three small files of /proc and /sys every 50 ms: 0.27 % of a core (2026-11-22, a virtual machine with two
     /// cores, both busy, by the scheduler's account of its thread).
     pub fn start() -> io::Result<Accounts> {
         let mut missing = Vec::new();
@@ -70,12 +73,12 @@ impl Accounts {
         Ok(Accounts { shared, missing, thread: Some(thread) })
     }
 
-    /// What this host does not tell, and why.
+    /// The accounts that this host does not keep, and why.
     pub fn missing(&self) -> &[Missing] {
         &self.missing
     }
 
-    /// The samples around `from..until`: the last one before it to the first one after it, as far as there are any.
+    /// The samples around `from..until`: the last one before and the first one after, as far as they exist.
     pub fn around(&self, from: Nanos, until: Nanos) -> Option<(Sample, Sample)> {
         let samples = self.shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
         // A deque lies in two slices.
@@ -120,14 +123,14 @@ impl Shared {
         let stat = fs::read_to_string("/proc/stat").ok();
         let stolen = stat.and_then(|text| stolen_of(&text));
         let pressure = cpu_pressure().ok();
-        // Stamped last: the accounts are at least as old.
+        // Timestamped last: the accounts are at least as old.
         Sample { at: clock::now(), throttled, stolen, pressure }
     }
 }
 
 const EVERY: Nanos = Nanos::from_millis(50);
 
-/// A minute: where a stall is longer, what came before is lost, and more of it is unknown.
+/// A minute of samples: for a longer stall the sample before it is lost, and more of the stall is unknown.
 const KEPT: usize = 1_200;
 
 #[cfg(test)]
@@ -135,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_lies_between_two_samples() {
+    fn a_stall_is_between_two_samples() {
         let at = |ms| Sample { at: Nanos::from_millis(ms), ..Sample::default() };
         let all = [at(0), at(50), at(100), at(150)];
         let find = |from, until| {

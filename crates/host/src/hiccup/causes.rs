@@ -1,35 +1,35 @@
-//! What a stall was made of, as far as the kernel tells: a pure function of the stall and the accounts around it.
+//! The causes of a stall, as far as the kernel's accounts show them: a pure function of the stall and those accounts.
 
 use units::Nanos;
 
 use super::{Sample, Wake};
 
-/// The parts of a stall; those that are known and the rest sum to its length.
+/// The parts of a stall; all but `pressure` sum to its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Causes {
-    /// Ready to run while others ran, without what a quota took; `None` where the kernel keeps no account.
+    /// Runnable while others ran, without the part due to a quota; `None` where the kernel keeps no account.
     pub run_queue: Option<Nanos>,
-    /// Out of the CPU quota of its control groups.
+    /// Stopped by the CPU quota of its control groups.
     pub throttled: Option<Nanos>,
-    /// Given to others by a hypervisor; the account is in steps of 10 ms.
+    /// Time given to other machines by the hypervisor; counted in steps of 10 ms.
     pub stolen: Option<Nanos>,
-    /// Stopped by a signal, and continued.
+    /// Stopped by a signal, until it was continued.
     pub stopped: Nanos,
-    /// None of these.
+    /// None of the above.
     pub unknown: Nanos,
-    /// No part of the sum: for how long, between the samples around the stall but at most as long as it was, some task
-    /// of this host waited for a CPU.
+    /// Not part of the sum: for how long, between the samples around the stall but at most its length, at least one
+    /// task of this host waited for a CPU.
     pub pressure: Option<Nanos>,
 }
 
-/// How long after a stall by SIGSTOP the thread that notes the SIGCONT may come to do so.
+/// How long after a stall by SIGSTOP the thread that notes the SIGCONT may run.
 const NOTED_LATE: Nanos = Nanos::from_millis(100);
 
-/// What `wake` was made of. `around` are the accounts before and after it, `continued` when this process was told to
-/// continue after a stop.
+/// The causes of `wake`. `around` are the accounts before and after it, `continued` the instants at which this
+/// process was continued after a stop, `cpu` the CPU that the meter is bound to.
 ///
-/// A quota's wait is one on the run queue, too, so that is taken from it. An account that grew by more than the stall
-/// has grown before or after it as well: it counts as far as the stall goes.
+/// Waiting because of a quota also counts as run-queue latency, so it is subtracted there. An account that grew by
+/// more than the stall also grew before or after it: it counts up to the length of the stall.
 pub fn explain(
     wake: &Wake,
     cpu: Option<usize>,
@@ -49,7 +49,7 @@ pub fn explain(
     };
     let queued = wake.queued.map(|queued| queued.min(length));
     let throttled = grew(&|sample| sample.throttled);
-    // It grows as well when other CPUs of the group are throttled: only one that waited has been.
+    // It also grows when other CPUs of the group are throttled: only a thread that waited was affected.
     let throttled = throttled.map(|time| take(queued.map_or(time, |queued| time.min(queued))));
     let run_queue = queued.map(|queued| take(queued.saturating_sub(throttled.unwrap_or_default())));
     let stolen = grew(&|sample| stolen(sample, cpu)).map(&mut take);
@@ -60,7 +60,7 @@ pub fn explain(
     Causes { run_queue, throttled, stolen, stopped, unknown: rest, pressure }
 }
 
-/// Of the meter's CPU; of a meter that moves, of all.
+/// The time stolen from the meter's CPU, or from all CPUs for a meter that moves.
 fn stolen(sample: &Sample, cpu: Option<usize>) -> Option<Nanos> {
     let all = sample.stolen.as_ref()?;
     let of = all.iter().filter(|(number, _)| cpu.is_none_or(|cpu| cpu == *number));
@@ -76,7 +76,7 @@ mod tests {
         Nanos::from_millis(ms)
     }
 
-    /// A stall from 1000 ms on; accounts grow from zero by so many milliseconds.
+    /// A stall at 1000 ms; the accounts grow from zero by these many milliseconds.
     fn causes(length: u64, queued: u64, (throttled, stolen): (u64, u64), continued: &[Nanos]) -> Causes {
         let stall = wake(ms(1_000), ms(1_000 + length), ms(1), Some(ms(queued)));
         let sample = |at, throttled, stolen| Sample {
@@ -102,17 +102,17 @@ mod tests {
     }
 
     #[test]
-    fn each_part_goes_to_who_is_known_for_it() {
+    fn each_part_is_attributed_to_its_known_cause() {
         check(causes(40, 38, (0, 0), &[]), [38, 0, 0, 0, 2]);
         check(causes(40, 38, (30, 0), &[]), [8, 30, 0, 0, 2]);
         check(causes(40, 5, (0, 30), &[]), [5, 0, 30, 0, 5]);
         check(causes(40, 1, (0, 0), &[ms(1_040)]), [1, 0, 0, 39, 0]);
-        // Nothing is known of it.
+        // Nothing is known about it.
         check(causes(40, 0, (0, 0), &[]), [0, 0, 0, 0, 40]);
     }
 
     #[test]
-    fn what_grew_by_more_than_the_stall_counts_as_far_as_it_goes() {
+    fn an_account_counts_at_most_the_length_of_the_stall() {
         check(causes(40, 40, (500, 0), &[]), [0, 40, 0, 0, 0]);
         check(causes(40, 90, (0, 70), &[]), [40, 0, 0, 0, 0]);
         // Another CPU of the group was throttled: this one did not wait.
@@ -125,9 +125,9 @@ mod tests {
         check(causes(40, 0, (0, 0), &[ms(1_139)]), [0, 0, 0, 40, 0]);
     }
 
-    /// If this fails, an account that the kernel does not keep reads as if it had been zero.
+    /// If this fails, an account that the kernel does not keep looks like zero.
     #[test]
-    fn what_is_not_told_is_absent() {
+    fn an_account_that_is_not_kept_is_absent() {
         let stall = wake(ms(0), ms(40), ms(1), None);
         let causes = explain(&stall, None, None, &[]);
         assert_eq!((causes.run_queue, causes.throttled, causes.stolen), (None, None, None));

@@ -1,4 +1,4 @@
-//! Which processes are looked at, and when one of them is another.
+//! Which processes are measured, and when an id has come to mean another process.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,51 +9,52 @@ use units::Nanos;
 use super::reading::{Detail, Moment, ProcessReading, Reader, command_line, numbered};
 use super::usage::{End, ProcessUse};
 
-/// Which processes are looked at.
+/// Which processes to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// These, as long as they are the ones that were there at the start.
+    /// These ids, as long as they are the processes that existed at the start.
     Pids(Vec<u32>),
-    /// Those of this name, whenever they begin. The kernel keeps the first 15 bytes of a name.
+    /// All with this name, whenever they begin. The kernel keeps the first 15 bytes of a name.
     Comm(String),
-    /// All that can be seen, whenever they begin; threads of the kernel, too.
+    /// All visible processes, whenever they begin, kernel threads included.
     All,
 }
 
 /// Adds up what processes use, span by span.
 ///
-/// A span is what lies between two calls of [`take`](CpuMeter::take). Readings within it lose no precision: they
-/// are there so that something is known of what ends within it.
+/// A span is the time between two calls of [`take`](CpuMeter::take). Readings within it lose no precision: they
+/// reduce what is unknown about processes that end within it.
 #[derive(Debug)]
 pub struct CpuMeter {
     wanted: Wanted,
     reader: Reader,
-    /// The last reading of each process that is there.
+    /// The last reading of each existing process.
     last: BTreeMap<u32, ProcessReading>,
-    /// By id and start: an id may come to name another process.
+    /// By id and start time: an id may come to mean another process.
     uses: BTreeMap<(u32, u64), ProcessUse>,
     commands: BTreeMap<(u32, u64), Option<String>>,
     begin: Moment,
     end: Moment,
     readings: u64,
-    /// Hundredths of a second after the start of the host, just before the last reading.
+    /// Hundredths of a second since boot, just before the last reading.
     looked: Option<u64>,
 }
 
 /// What processes used within a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuSpan {
-    /// When the readings at its begin were taken, the first of them to the last; each process has its own moment.
+    /// When the readings at its begin were taken, from the first to the last; each process has its own moment.
     pub begin: Moment,
+    /// When the readings at its end were taken.
     pub end: Moment,
-    /// By id and start.
+    /// Ordered by id and start time.
     pub processes: Vec<ProcessUse>,
-    /// How often each process was looked at, the begin included.
+    /// How often each process was read, the begin included.
     pub readings: u64,
 }
 
 impl CpuSpan {
-    /// Adds the span that began where this one ended.
+    /// Appends the span that began where this one ended.
     pub fn join(&mut self, later: CpuSpan) {
         self.end = later.end;
         // The begin of the later span is the end of this one.
@@ -64,7 +65,7 @@ impl CpuSpan {
                 Ok(known) => self.processes[known].join(process),
                 Err(place) => {
                     if process.began {
-                        // Before that it used nothing.
+                        // It used nothing before that.
                         process.usage.from = self.begin;
                     }
                     self.processes.insert(place, process);
@@ -74,13 +75,13 @@ impl CpuSpan {
     }
 }
 
-/// Why nothing can be measured.
+/// Why nothing can be measured. Messages are one line each.
 #[derive(Debug)]
 pub enum CpuError {
     NoProcess {
         pid: u32,
     },
-    /// It is a thread of this process.
+    /// The id is that of a thread.
     Thread {
         tid: u32,
         process: u32,
@@ -99,7 +100,7 @@ impl CpuMeter {
     ///
     /// # Errors
     ///
-    /// When a process that is named is not there or cannot be read, or none has the name.
+    /// When a given process does not exist or cannot be read, or none has the name.
     pub fn start(wanted: Wanted, detail: Detail) -> Result<CpuMeter, CpuError> {
         let mut reader = Reader::new(detail);
         let looked = uptime();
@@ -128,40 +129,40 @@ impl CpuMeter {
         Ok(meter)
     }
 
-    /// Looks at all of them again.
+    /// Reads all of them again.
     ///
     /// # Cost
     ///
-    /// Some 30 us a process and 20 us a thread more: see [`cost`](Self::cost).
+    /// Some 30 us per process and 20 us more per thread: see [`cost`](Self::cost).
     pub fn read(&mut self) {
         let looked = uptime();
         let before = clock::now();
         let mut now = match &self.wanted {
-            // One that cannot be read any more has ended.
+            // A process that cannot be read any more has ended.
             Wanted::Pids(_) => readings(&mut self.reader, self.last.keys().copied().collect()),
-            // /proc does not go away; without it all have ended, and that is told.
+            // /proc does not disappear; without it all count as ended, which is reported.
             Wanted::All | Wanted::Comm(_) => found(&mut self.reader, &self.wanted).unwrap_or_default(),
         };
         self.end = Moment { before, after: clock::now() };
         self.readings += 1;
         self.follow(&now);
         match self.wanted {
-            // What has another's id is not the one that was asked for.
+            // A process that reuses an id is not the one that was asked for.
             Wanted::Pids(_) => now.retain(|pid, reading| self.last[pid].started == reading.started),
-            Wanted::All | Wanted::Comm(_) => self.welcome(&now),
+            Wanted::All | Wanted::Comm(_) => self.add_new(&now),
         }
         self.last = now;
         self.looked = looked;
         self.find_commands();
     }
 
-    /// Adds what the known ones did.
+    /// Adds what the known processes used.
     fn follow(&mut self, now: &BTreeMap<u32, ProcessReading>) {
         for before in self.last.values() {
             let Some(process) = self.uses.get_mut(&key(before)) else { continue };
             match now.get(&before.pid) {
                 Some(reading) if reading.started == before.started => process.add(before, reading),
-                // Seen whole, and buried since.
+                // Read to its end, and reaped since.
                 _ if process.end == End::Whole => {}
                 Some(_) => process.end = End::Reused,
                 None => process.end = End::Cut,
@@ -169,13 +170,13 @@ impl CpuMeter {
         }
     }
 
-    /// Takes in those that were not there at the last reading.
-    fn welcome(&mut self, now: &BTreeMap<u32, ProcessReading>) {
+    /// Adds those that did not exist at the last reading.
+    fn add_new(&mut self, now: &BTreeMap<u32, ProcessReading>) {
         for reading in now.values() {
             if self.last.get(&reading.pid).is_some_and(|last| last.started == reading.started) {
                 continue;
             }
-            // One that took the wanted name only now, or could not be read before, used its time earlier.
+            // A process that took the name only now, or could not be read before, used its time earlier.
             let is_young = self.looked.is_some_and(|looked| reading.started >= looked);
             let used =
                 if is_young { ProcessUse::of_new(reading, self.begin) } else { ProcessUse::from(reading) };
@@ -183,7 +184,7 @@ impl CpuMeter {
         }
     }
 
-    /// Ends the span with the last reading, and begins the next with it.
+    /// Ends the span at the last reading, and begins the next there.
     pub fn take(&mut self) -> CpuSpan {
         let mut processes: Vec<_> = std::mem::take(&mut self.uses).into_values().collect();
         for process in &mut processes {
@@ -201,22 +202,22 @@ impl CpuMeter {
         self.end.width()
     }
 
-    /// When the span under way began.
+    /// When the current span began.
     pub fn begin(&self) -> Moment {
         self.begin
     }
 
-    /// Whether nothing is left to look at.
+    /// Whether no process is left to measure.
     pub fn is_over(&self) -> bool {
         self.wanted != Wanted::All && self.last.values().all(|process| process.has_ended)
     }
 
-    /// The kernel's tick: what a thread that runs may have used without being seen.
+    /// The kernel's tick: a running thread may have used up to this much that is not counted yet.
     pub fn tick(&self) -> Nanos {
         self.reader.tick()
     }
 
-    /// CPUs that are switched on.
+    /// The number of CPUs that are online.
     pub fn cpus(&self) -> u64 {
         self.reader.cpus()
     }
@@ -240,7 +241,7 @@ fn key(reading: &ProcessReading) -> (u32, u64) {
     (reading.pid, reading.started)
 }
 
-/// Hundredths of a second after the start of the host, as processes note their start.
+/// Hundredths of a second since boot, the unit of process start times.
 fn uptime() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     let (seconds, hundredths) = text.split_ascii_whitespace().next()?.split_once('.')?;

@@ -14,30 +14,34 @@ use super::usage::{Switches, Ticks};
 /// When something was read: the clock just before and just after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
+    /// Just before.
     pub before: Nanos,
+    /// Just after.
     pub after: Nanos,
 }
 
 impl Moment {
+    /// The best single value for the instant.
     pub fn middle(self) -> Nanos {
         Nanos(self.before.0 + self.width().0 / 2)
     }
 
-    /// By how much the instant is uncertain.
+    /// The uncertainty of the instant: it is anywhere between `before` and `after`.
     pub fn width(self) -> Nanos {
         self.after.saturating_sub(self.before)
     }
 }
 
-/// How much is read of each process.
+/// How much to read about each process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
+    /// Totals per process.
     Processes,
-    /// Also user, system and name of each thread: one more file a thread.
+    /// Also user time, system time and name of each thread: one more file per thread.
     Threads,
 }
 
-/// What the kernel says of a process at an instant. All counts are since it began.
+/// What the kernel reports about a process at one instant. All counts are since the process began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessReading {
     pub pid: u32,
@@ -48,9 +52,9 @@ pub(super) struct ProcessReading {
     pub at: Moment,
     /// CPU time of all threads, those that have ended included.
     pub run: Nanos,
-    /// At most so much more it had used: of a thread that is on a CPU the kernel knows up to its last tick.
+    /// It had used at most this much more: for a thread on a CPU, the kernel's account is as of its last tick.
     pub hidden: Nanos,
-    /// All threads have ended; the parent has not yet asked for its exit status.
+    /// All threads have ended; the parent has not reaped it yet.
     pub has_ended: bool,
     pub ticks: Ticks,
     pub threads: BTreeMap<u32, ThreadReading>,
@@ -75,7 +79,7 @@ pub(super) struct Named {
     pub ticks: Ticks,
 }
 
-/// Reads processes, into one buffer.
+/// Reads processes into one buffer.
 #[derive(Debug)]
 pub(super) struct Reader {
     detail: Detail,
@@ -102,20 +106,22 @@ impl Reader {
         self.cpus
     }
 
-    /// The name of a process, and whether it is one of the kernel's own.
+    /// The name of a process, and whether it is a kernel thread.
     pub(super) fn name(&mut self, pid: u32) -> io::Result<(String, bool)> {
         let text = self.read(&format!("/proc/{pid}/stat"))?;
         let stat = text::stat(&text).ok_or_else(not_of_form)?;
         Ok((stat.name.to_owned(), stat.kernel_thread))
     }
 
+    /// Reads one process.
+    ///
     /// # Errors
     ///
-    /// When it is not there, or not to be seen.
+    /// When it does not exist or is not visible.
     ///
     /// # Cost
     ///
-    /// Three system calls, and about eight and 20 us a thread more: /proc makes each of its texts when it is read.
+    /// Three system calls of about eight us, and 20 us more per thread: /proc produces each text when it is read.
     pub(super) fn process(&mut self, pid: u32) -> io::Result<ProcessReading> {
         let stat_text = self.read(&format!("/proc/{pid}/stat"))?;
         let stat = text::stat(&stat_text).ok_or_else(not_of_form)?;
@@ -135,19 +141,19 @@ impl Reader {
             threads: BTreeMap::new(),
         };
         let running = self.threads(&mut process)?;
-        // A thread that ran when the clock was read and is found asleep has been switched off its CPU since, and
-        // its account was brought up to date by that: the clock shows it now.
+        // A thread that ran when the clock was read and is now found asleep has left its CPU since, which brought its
+        // account up to date: the clock shows that now.
         let since = process_clock(pid)?.saturating_sub(run);
         process.hidden = Nanos(running.min(self.cpus) * self.tick.0) + since;
         Ok(process)
     }
 
-    /// How many of its threads run or want to.
+    /// Reads its threads; returns how many of them run or are runnable.
     fn threads(&mut self, process: &mut ProcessReading) -> io::Result<u64> {
         let mut running = 0;
         let mut alive = false;
         for tid in numbered(&format!("/proc/{}/task", process.pid))? {
-            // Threads end at any moment; what this one used is in the clock of the process.
+            // Threads end at any moment; what such a thread used is in the clock of the process.
             let Ok((status, thread)) = self.thread(process.pid, tid) else { continue };
             if tid == process.pid {
                 process.uid = status.uid;
@@ -172,7 +178,7 @@ impl Reader {
         let account = self.read(&format!("{folder}/schedstat"))?;
         let at = Moment { before, after: clock::now() };
         let SchedStat { run, wait, slices } = text::sched_stat(&account).ok_or_else(not_of_form)?;
-        // The state is read first: a thread that was asleep then can have run only since.
+        // The state is read first: a thread that was asleep then can only have run since.
         let unseen = if status.state == 'R' { self.tick } else { Nanos::ZERO };
         let hidden = unseen + (at.after - looked);
         Ok((status, ThreadReading { at, run, hidden, wait, slices, switches: status.switches, named }))
@@ -184,7 +190,7 @@ impl Reader {
         Ok(Named { name: name.to_owned(), started, ticks })
     }
 
-    /// The kernel writes a page at most into each of these files.
+    /// The kernel writes at most one page into each of these files.
     fn read(&mut self, path: &str) -> io::Result<String> {
         self.buffer.clear();
         File::open(path)?.take(MOST_TEXT).read_to_end(&mut self.buffer)?;
@@ -200,19 +206,19 @@ impl Reader {
 
 const MOST_TEXT: u64 = 64 * 1024;
 
-/// The ids in a folder of /proc.
+/// The numeric names in a folder of /proc.
 pub(super) fn numbered(folder: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(folder)?;
     let ids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     Ok(ids.collect())
 }
 
-/// CPUs of this host that are switched on; `None` when the kernel does not tell.
+/// The number of CPUs of this host that are online; `None` when the kernel does not report it.
 pub fn cpus_online() -> Option<u64> {
     text::cpu_count(&fs::read_to_string("/sys/devices/system/cpu/online").ok()?)
 }
 
-/// Whether a process of user space has this id now.
+/// Whether a user-space process has this id now.
 pub fn is_process(pid: u32) -> bool {
     let mut reader = Reader::new(Detail::Processes);
     reader.name(pid).is_ok_and(|(_, kernel_thread)| !kernel_thread)
@@ -225,13 +231,13 @@ pub(super) fn command_line(pid: u32) -> Option<String> {
     text::command_line(&bytes)
 }
 
-/// As much as a line of a table can use.
+/// As much of a command line as a table can use.
 const MOST_COMMAND: u64 = 512;
 
-/// The scheduler's account of all threads of a process, those that have ended included.
+/// The scheduler's account of all threads of a process, ended ones included.
 ///
-/// For another process than our own it is up to date to the last tick or switch of each thread: see
-/// `posix-cpu-timers.c` of the kernel.
+/// For another process than our own it is up to date to the last tick or switch of each thread: see the kernel's
+/// `posix-cpu-timers.c`.
 fn process_clock(pid: u32) -> io::Result<Nanos> {
     let pid = i32::try_from(pid).map_err(|_| not_of_form())?;
     // As clock_getcpuclockid(3) makes it, without the check that costs another call.
@@ -239,7 +245,10 @@ fn process_clock(pid: u32) -> io::Result<Nanos> {
     // SAFETY: all-zero is a valid timespec.
     let mut time: libc::timespec = unsafe { mem::zeroed() };
     // SAFETY: `time` outlives the call; an id of no process is refused by the kernel.
-    #[expect(clippy::disallowed_methods, reason = "this is no time but an account: the CPU use of a process")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is not a time but an account: the CPU use of a process"
+    )]
     let result = unsafe { libc::clock_gettime(id, &raw mut time) };
     if result != 0 {
         return Err(io::Error::last_os_error());
@@ -247,11 +256,11 @@ fn process_clock(pid: u32) -> io::Result<Nanos> {
     Ok(Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64))
 }
 
-/// `include/linux/posix-timers_types.h`: part of the kernel's interface, glibc builds on it.
+/// `include/linux/posix-timers_types.h`: part of the kernel's interface, glibc relies on it.
 const CPUCLOCK_SCHED: libc::clockid_t = 2;
 
 fn not_of_form() -> io::Error {
-    io::Error::other("does not have the form of proc(5)")
+    io::Error::other("its content does not have the form of proc(5)")
 }
 
 #[cfg(test)]

@@ -1,31 +1,31 @@
-//! The texts of /proc about processes and threads, parsed. Whatever does not have the form of proc(5) is `None`.
+//! Parses the files of /proc about processes and threads. `None` for anything that does not have the form of proc(5).
 
 use units::Nanos;
 
 use super::usage::{Switches, Ticks};
 
-/// `/proc/PID/stat`, as far as it is of use here.
+/// The fields of `/proc/PID/stat` that are needed here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stat<'a> {
     pub name: &'a str,
     pub state: char,
     pub kernel_thread: bool,
     pub ticks: Ticks,
-    /// Hundredths of a second after the start of the host. With the id it names a process for good.
+    /// Hundredths of a second since boot. Together with the id it identifies a process until the next boot.
     pub started: u64,
 }
 
-/// `/proc/PID/task/TID/status`, as far as it is of use here.
+/// The fields of `/proc/PID/task/TID/status` that are needed here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Status {
     pub group: u32,
     pub uid: u32,
     pub state: char,
-    /// Absent before Linux 2.6.23 only, and where a sandbox imitates /proc.
+    /// Absent only before Linux 2.6.23, and where a sandbox imitates /proc.
     pub switches: Option<Switches>,
 }
 
-/// `/proc/PID/task/TID/schedstat`: all of one thread.
+/// `/proc/PID/task/TID/schedstat`, for one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct SchedStat {
     pub run: Nanos,
@@ -73,7 +73,7 @@ pub(super) fn sched_stat(text: &str) -> Option<SchedStat> {
     Some(SchedStat { run: Nanos(number()?), wait: Nanos(number()?), slices: number()? })
 }
 
-/// A list of CPUs, `0-3,7`: how many they are.
+/// The number of CPUs in a list such as `0-3,7`.
 pub(super) fn cpu_count(text: &str) -> Option<u64> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -82,8 +82,8 @@ pub(super) fn cpu_count(text: &str) -> Option<u64> {
     text.trim().split(',').map(range).sum()
 }
 
-/// What `ps` shows: the arguments with blanks between, control characters as blanks. `None` for a kernel thread,
-/// which has none.
+/// As `ps` shows it: the arguments separated by blanks, control characters replaced by blanks. `None` for a kernel
+/// thread, which has none.
 pub(super) fn command_line(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Of Linux 6.18: a shell of this host, its name changed.
+    /// From Linux 6.18: a shell of this host, its name changed.
     const STAT: &str = "1313 (a) R 1 (b) S 1 1313 1313 0 -1 4194560 2046 68741 3 115 15 26 152 130 20 0 1 0 22744 \
         8798208 1003 18446744073709551615 94446 95328 140736 0 0 0 65536 4 65538 1 0 0 17 1 0 0 0 0 0 9 9 9 1 1 1 1 0\n";
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_whose_it_is_and_how_often_it_was_switched() {
+    fn a_status_has_owner_group_and_switches() {
         let text = "Name:\tState: Z\nUmask:\t0022\nState:\tR (running)\nTgid:\t12\nPid:\t13\nUid:\t33\t0\t0\t0\n\
             voluntary_ctxt_switches:\t344\nnonvoluntary_ctxt_switches:\t33\n";
         let switches = Some(Switches { voluntary: 344, involuntary: 33 });
@@ -149,13 +149,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_an_answer(text in "\\PC*", cut in 0usize..400) {
+        fn any_text_is_parsed_without_a_panic(text in "\\PC*", cut in 0usize..400) {
             let _ = (stat(&text), status(&text), sched_stat(&text), cpu_count(&text), command_line(text.as_bytes()));
             let cut = STAT.floor_char_boundary(cut.min(STAT.len()));
             let _ = stat(&STAT[..cut]);
         }
 
-        /// If this fails, a process chooses what is read of it by its name.
+        /// If this fails, a process can choose by its name what is read about it.
         #[test]
         fn no_name_changes_the_numbers(name in "[ -~]{0,15}", user in any::<u64>(), system in any::<u64>()) {
             let text = format!("7 ({name}) R 1 7 7 0 -1 0 0 0 0 0 {user} {system} 0 0 20 0 1 0 99 0\n");
@@ -165,8 +165,8 @@ mod tests {
 
         #[test]
         fn an_account_of_the_scheduler_survives_text(run in any::<u64>(), wait in any::<u64>(), slices in any::<u64>()) {
-            let told = sched_stat(&format!("{run} {wait} {slices}\n"));
-            prop_assert_eq!(told, Some(SchedStat { run: Nanos(run), wait: Nanos(wait), slices }));
+            let parsed = sched_stat(&format!("{run} {wait} {slices}\n"));
+            prop_assert_eq!(parsed, Some(SchedStat { run: Nanos(run), wait: Nanos(wait), slices }));
         }
     }
 }

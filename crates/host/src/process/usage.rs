@@ -1,4 +1,4 @@
-//! What happened between readings, added up. Pure: readings in, use out.
+//! Adds up what happened between readings. Pure: readings in, usage out.
 
 use std::collections::BTreeMap;
 
@@ -9,49 +9,54 @@ use super::reading::{Moment, Named, ProcessReading, ThreadReading};
 /// User and system time as /proc divides it, in hundredths of a second (`USER_HZ`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticks {
+    /// In user mode.
     pub user: u64,
+    /// In the kernel.
     pub system: u64,
 }
 
-/// How often it left a CPU: of itself, because it waited for something; or against its will, because others had to
-/// run, or by `sched_yield`.
+/// How often something left a CPU: by itself, because it waited for something; or pre-empted, or by `sched_yield`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Switches {
+    /// By itself.
     pub voluntary: u64,
+    /// Pre-empted, or by `sched_yield`.
     pub involuntary: u64,
 }
 
 /// What a process, or one thread of it, used within a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// When it was first looked at. For one that began within the span: when the span did.
+    /// When it was first read. If it began within the span: when the span began.
     pub from: Moment,
+    /// When it was last read.
     pub to: Moment,
     /// Time on a CPU, by the scheduler's account.
     pub run: Nanos,
-    /// The true time on a CPU between the two moments differs from `run` by at most this, where ticks come in time:
-    /// a hypervisor may hold one back.
+    /// The true time on a CPU between the two moments differs from `run` by at most this, as long as ticks come in
+    /// time: a hypervisor may delay one.
     pub error: Nanos,
-    /// Ready to run and without a CPU. Of a process: of its threads as long as they were seen.
+    /// Run-queue latency: time runnable without a CPU. For a process: summed over its threads while they were seen.
     pub wait: Nanos,
     /// How often it was put on a CPU.
     pub slices: u64,
+    /// How often it left a CPU; `None` where the kernel does not count it.
     pub switches: Option<Switches>,
-    /// Absent where it was not read.
+    /// User and system time; `None` where it was not read.
     pub ticks: Option<Ticks>,
 }
 
 impl Usage {
-    /// Between the two moments.
+    /// The time between the two moments.
     pub fn elapsed(&self) -> Nanos {
         self.to.middle().saturating_sub(self.from.middle())
     }
 
-    /// Adds what was used in a span that began where this one ended.
+    /// Adds what was used in the span that began where this one ended.
     fn join(&mut self, later: &Usage) {
         self.to = later.to;
         self.run += later.run;
-        // What lay hidden between the two is no error of the whole.
+        // What was hidden between the two spans is not an error of the whole.
         self.error = self.error.max(later.error);
         self.wait += later.wait;
         self.slices += later.slices;
@@ -62,51 +67,53 @@ impl Usage {
             .map(|(sum, more)| Ticks { user: sum.user + more.user, system: sum.system + more.system });
     }
 
-    /// By how much [`elapsed`](Self::elapsed) is uncertain: the account was read somewhere within each moment.
+    /// The uncertainty of [`elapsed`](Self::elapsed): the account was read somewhere within each moment.
     pub fn elapsed_error(&self) -> Nanos {
         Nanos((self.from.width() + self.to.width()).0.div_ceil(2))
     }
 
-    /// [`run`](Self::run) by what the kernel saw at its ticks; `None` where it saw nothing.
+    /// Divides [`run`](Self::run) into user and system time by what the kernel saw at its ticks; `None` where it saw
+    /// nothing.
     pub fn split(&self, tick: Nanos) -> Option<Split> {
         Split::of(self.run, self.ticks?, tick)
     }
 }
 
-/// User and system time as sampled at the ticks of the kernel.
+/// User and system time, as sampled at the ticks of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
+    /// In user mode.
     pub user: Nanos,
+    /// In the kernel.
     pub system: Nanos,
-    /// How many ticks could fall into it: the kernel does not tell how many did.
+    /// How many ticks could fall into it: the kernel does not report how many did.
     pub ticks: u64,
-    /// 95 % of splits are right to this, if the program does not keep step with the ticks. One that does may be
-    /// wrong by all of it.
+    /// 95 % of splits are right to within this, unless the program runs in lockstep with the ticks: then all of it
+    /// may be wrong.
     pub error: Nanos,
 }
 
 impl Split {
-    /// `None` when the counts of /proc did not move: it has not seen the process at all.
+    /// `None` when the counts of /proc did not change: no tick saw the process.
     fn of(run: Nanos, ticks: Ticks, tick: Nanos) -> Option<Split> {
         let counted = ticks.user.checked_add(ticks.system).filter(|&sum| sum > 0)? as f64;
         let user_share = ticks.user as f64 / counted;
         let fell = (run.0 / tick.0.max(1)).max(1);
-        // /proc cuts both counts to whole hundredths of a second, at the start and at the end.
+        // /proc truncates both counts to whole hundredths of a second, at the start and at the end.
         let error = wilson(user_share, fell as f64) + 1.0 / counted;
         let user = Nanos((run.0 as f64 * user_share).round() as u64).min(run);
         let error = Nanos((run.0 as f64 * error.min(1.0)) as u64);
         Some(Split { user, system: run - user, ticks: fell, error })
     }
 
-    /// Whether it says more than that time passed: its error is at most a quarter of the whole. That takes some
-    /// 15 ticks at even shares.
+    /// Whether its error is at most a quarter of the whole. That takes some 15 ticks at even shares.
     pub fn is_reliable(&self) -> bool {
         self.error.0 <= (self.user + self.system).0 / 4
     }
 }
 
-/// How far the ends of the 95 % interval of a share by Wilson lie from it, at most. The textbook interval would be
-/// of no width at shares of 0 and 1, on however few samples.
+/// The larger distance from a share to an end of its 95 % Wilson interval. The textbook interval would have no width
+/// at shares of 0 and 1, however few samples there are.
 fn wilson(share: f64, samples: f64) -> f64 {
     const Z: f64 = 1.96;
     let z2 = Z * Z;
@@ -116,56 +123,63 @@ fn wilson(share: f64, samples: f64) -> f64 {
     (centre + half - share).max(share - (centre - half))
 }
 
-/// How a process that was looked at fared.
+/// How a measured process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It was there at the end of the span.
+    /// It existed at the end of the span.
     Alive,
-    /// It ended, and was seen once more after its last instruction: nothing is missing.
+    /// It ended, and was read once more after its last instruction: nothing is missing.
     Whole,
-    /// It ended; what it used after the last look at it is missing.
+    /// It ended; what it used after the last reading is missing.
     Cut,
-    /// As [`End::Cut`], and another process has its id by now, which is not looked at.
+    /// As [`End::Cut`], and its id was reused by a process that is not measured.
     Reused,
 }
 
 /// What one process used within a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessUse {
+    /// Its process id.
     pub pid: u32,
-    /// Hundredths of a second after the start of the host; with the id it names a process for good.
+    /// Its start, in hundredths of a second since boot; with the id it identifies the process until the next boot.
     pub started: u64,
+    /// The kernel's short name (`comm`).
     pub name: String,
+    /// The user id it runs as.
     pub uid: u32,
-    /// Absent for threads of the kernel, and for what ended at once.
+    /// Its command line; `None` for kernel threads, and for processes that ended at once.
     pub command: Option<String>,
-    /// It began within the span.
+    /// Whether it began within the span.
     pub began: bool,
+    /// How it ended, if it did.
     pub end: End,
+    /// What it used, all threads together.
     pub usage: Usage,
-    /// By thread id, those that ended within the span included, as far as they were seen.
+    /// By thread id; includes threads that ended within the span, as far as they were seen.
     pub threads: BTreeMap<u32, ThreadUse>,
-    /// Threads of an id that came to be used again.
+    /// Threads whose id was reused, with that id.
     pub replaced: Vec<(u32, ThreadUse)>,
-    /// At the first look.
+    /// What was hidden at the first reading.
     hidden: Nanos,
 }
 
 /// What one thread used within a span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadUse {
-    /// With [`Detail::Threads`](super::Detail::Threads).
+    /// Its name; read with [`Detail::Threads`](super::Detail::Threads) only.
     pub name: Option<String>,
+    /// Whether it began within the span.
     pub began: bool,
-    /// It ended; what it used after the last look at it is in its process alone.
+    /// Whether it ended; what it used after the last reading is counted in its process only.
     pub ended: bool,
+    /// What it used.
     pub usage: Usage,
     started: Option<u64>,
     last: Counts,
     hidden: Nanos,
 }
 
-/// What has been counted so far, since a thread began.
+/// The counts since a thread began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Counts {
     run: Nanos,
@@ -176,7 +190,7 @@ struct Counts {
 }
 
 impl ProcessUse {
-    /// A span begins with `first`.
+    /// Begins a span with `first`.
     pub(super) fn from(first: &ProcessReading) -> ProcessUse {
         let threads = first.threads.iter().map(|(&tid, thread)| (tid, ThreadUse::from(thread)));
         let usage = Usage {
@@ -202,7 +216,7 @@ impl ProcessUse {
         }
     }
 
-    /// It began after `begin`, the span's: all that it has used is of the span.
+    /// A process that began after `begin`, the begin of the span: all that it has used belongs to the span.
     pub(super) fn of_new(first: &ProcessReading, begin: Moment) -> ProcessUse {
         let nothing = ProcessReading {
             at: begin,
@@ -228,7 +242,7 @@ impl ProcessUse {
             ticks.user += now.ticks.user.saturating_sub(before.ticks.user);
             ticks.system += now.ticks.system.saturating_sub(before.ticks.system);
         }
-        // Hidden at the start: counted here although used before. Hidden at the end: used and not counted.
+        // Hidden at the start: counted here although used before. Hidden at the end: used but not counted.
         usage.error = self.hidden.max(now.hidden);
         for thread in self.threads.values_mut() {
             thread.ended = true;
@@ -268,7 +282,7 @@ impl ProcessUse {
         self.threads.values().chain(self.replaced.iter().map(|(_, thread)| thread))
     }
 
-    /// Adds what the same process used in a span that began where this one ended.
+    /// Adds what the same process used in the span that began where this one ended.
     pub(super) fn join(&mut self, later: ProcessUse) {
         self.usage.join(&later.usage);
         (self.name, self.uid, self.end) = (later.name, later.uid, later.end);
@@ -285,15 +299,15 @@ impl ProcessUse {
         }
     }
 
-    /// What threads used that were not looked at any more: they ended, and some began and ended unseen. Their
-    /// waits and switches are in no count.
+    /// CPU time of threads that were not read any more: some ended after a reading, some began and ended between
+    /// readings. Their waits and switches are in no count.
     pub fn unseen(&self) -> Nanos {
         let seen: u64 = self.all_threads().map(|thread| thread.usage.run.0).sum();
         self.usage.run.saturating_sub(Nanos(seen))
     }
 
-    /// Whether waits and switches are of all threads for all of the span. Where threads ended they are of what was
-    /// seen of them: at least so much.
+    /// Whether waits and switches cover all threads for the whole span. Where threads ended, the counts are lower
+    /// bounds.
     pub fn counts_all(&self) -> bool {
         let gone = self.all_threads().any(|thread| thread.ended);
         self.end != End::Cut && self.end != End::Reused && !gone && self.unseen() <= self.usage.error
@@ -335,7 +349,7 @@ impl ThreadUse {
         thread
     }
 
-    /// Whether a reading is of this thread, not of another that has its id by now.
+    /// Whether a reading is of this thread, not of another that reused its id.
     fn is(&self, reading: &ThreadReading) -> bool {
         let started = reading.named.as_ref().map(|named: &Named| named.started);
         started == self.started && reading.run >= self.last.run && reading.slices >= self.last.slices

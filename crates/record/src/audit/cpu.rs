@@ -3,6 +3,7 @@
 use units::Nanos;
 
 use super::{Evidence, degraded, is_over_share, known_sum, percent};
+use crate::check::Check;
 use crate::document::Finding;
 use crate::series::Second;
 
@@ -13,7 +14,7 @@ pub(super) fn worker_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
     let per_mille = median(evidence.full_seconds().map(busiest_per_mille).collect())?;
     (per_mille > BUSY_PER_MILLE).then(|| {
         degraded(
-            "worker_cpu",
+            Check::WorkerCpu,
             format!(
                 "the busiest worker used {}.{} % of a CPU in the median second",
                 per_mille / 10,
@@ -38,7 +39,7 @@ pub(super) fn process_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
     let per_mille = median(evidence.full_seconds().filter_map(used).collect())?;
     (per_mille > BUSY_PER_MILLE).then(|| {
         degraded(
-            "process_cpu",
+            Check::ProcessCpu,
             format!(
                 "this process used {}.{} % of the {cpus} CPUs it may run on in the median second",
                 per_mille / 10,
@@ -72,7 +73,7 @@ pub(super) fn run_queue(evidence: &Evidence<'_>) -> Option<Finding> {
             format!("; on this host, something waited for one {} of the time", percent(ns, length))
         });
         degraded(
-            "run_queue",
+            Check::RunQueue,
             format!(
                 "worker {worker} could run and waited for a CPU {} of the time{}",
                 percent(waited, length),
@@ -106,7 +107,7 @@ pub(super) fn cpu_quota(evidence: &Evidence<'_>) -> Option<Finding> {
     let times = known_sum(evidence.seconds.iter(), |second| second.host.throttled).unwrap_or(0);
     is_over_share(throttled, length, THROTTLED_PER_MILLE).then(|| {
         degraded(
-            "cpu_quota",
+            Check::CpuQuota,
             format!(
                 "a CPU quota stopped this client's control group in {times} periods, for {} of CPU time",
                 Nanos(throttled)
@@ -129,7 +130,7 @@ pub(super) fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
     let whole = length.saturating_mul(cpus);
     is_over_share(stolen, whole, STOLEN_PER_MILLE).then(|| {
         degraded(
-            "steal",
+            Check::Steal,
             format!("the hypervisor gave {} of this client's CPU time to others", percent(stolen, whole)),
             "5 %".to_owned(),
             "this virtual machine shares its CPUs: measure from another, or from bare metal",

@@ -3,6 +3,7 @@
 use units::Nanos;
 
 use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_sum, percent, quantile};
+use crate::check::Check;
 use crate::document::{Finding, Model, VerdictWord};
 use crate::durations::Durations;
 use crate::interval::{Interval, Lag, Series};
@@ -24,12 +25,16 @@ pub(super) fn schedule_lag(evidence: &Evidence<'_>) -> Option<Finding> {
     if evidence.model != Model::Open {
         return None;
     }
-    late(evidence, Lag::Schedule, |level| format!("requests were taken up over {level} after they were due"))
+    late(evidence, Check::ScheduleLag, Lag::Schedule, |level| {
+        format!("requests were taken up over {level} after they were due")
+    })
 }
 
 /// The same limit on the other end of a request: an answer that lay in the kernel, unread.
 pub(super) fn client_lag(evidence: &Evidence<'_>) -> Option<Finding> {
-    late(evidence, Lag::Client, |level| format!("answers lay in the kernel, unread, for over {level}"))
+    late(evidence, Check::ClientLag, Lag::Client, |level| {
+        format!("answers lay in the kernel, unread, for over {level}")
+    })
 }
 
 /// Of every request that came so far, whatever became of it: what was taken up late and then refused was late all
@@ -41,7 +46,12 @@ fn of_all(total: &Interval, lag: Lag) -> Durations {
     all
 }
 
-fn late(evidence: &Evidence<'_>, which: Lag, what: impl Fn(Nanos) -> String) -> Option<Finding> {
+fn late(
+    evidence: &Evidence<'_>,
+    check: Check,
+    which: Lag,
+    what: impl Fn(Nanos) -> String,
+) -> Option<Finding> {
     let lag = &of_all(evidence.total, which);
     let share = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE);
     let limit = share.max(LAG_FLOOR) + evidence.batch;
@@ -59,7 +69,7 @@ fn late(evidence: &Evidence<'_>, which: Lag, what: impl Fn(Nanos) -> String) -> 
     let basis =
         if share > LAG_FLOOR { format!(" ({share} is 10 % of the median service)") } else { String::new() };
     Some(Finding {
-        check: which.phase().name().to_owned(),
+        check,
         makes,
         measured: format!("{over} of {n} ({}) {}{p99}", percent(over, n), what(level)),
         limit: format!("1 % of them, or {LATE_FEW}, over {level}{basis}"),
@@ -83,7 +93,7 @@ pub(super) fn client_stall(evidence: &Evidence<'_>) -> Option<Finding> {
         evidence.seconds.iter().filter(|other| (second.index..=second.index + 1).contains(&other.index));
     let (who, why, advice) = explained(stall, second, around);
     Some(degraded(
-        "client_stall",
+        Check::ClientStall,
         format!("{who} did not run for {stall}, in the second from {at} s{why}"),
         LONGEST_STALL.to_string(),
         advice,
@@ -130,7 +140,7 @@ pub(super) fn client_late(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let (wait, phase) = Lag::ALL.into_iter().map(longest).max()?;
     (wait > LONGEST_STALL).then(|| Finding {
-        check: "client_late".to_owned(),
+        check: Check::ClientLate,
         makes: VerdictWord::Degraded,
         measured: format!("a request waited {wait} for this client ({})", phase.name()),
         limit: LONGEST_STALL.to_string(),
@@ -148,7 +158,7 @@ pub(super) fn host_stall(evidence: &Evidence<'_>) -> Option<Finding> {
     let second = evidence.seconds.iter().max_by_key(|second| late(second))?;
     (late(second) > LONGEST_STALL).then(|| {
         degraded(
-            "host_stall",
+            Check::HostStall,
             format!(
                 "a thread that only sleeps was late by {}, in the second from {} s: this host stood still",
                 late(second),
@@ -170,7 +180,7 @@ pub(super) fn hiccups(evidence: &Evidence<'_>) -> Option<Finding> {
     is_finding.then(|| {
         let longest = ticks.max().unwrap_or_default();
         degraded(
-            "hiccups",
+            Check::Hiccups,
             format!(
                 "a thread that only sleeps was late by over {limit} in {over} of {n} ticks ({}), by {longest} at \
                  most",
@@ -211,7 +221,7 @@ pub(super) fn slow_worker(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     (is_late && is_alone).then(|| {
         degraded(
-            "slow_worker",
+            Check::SlowWorker,
             format!(
                 "worker {} was over {LATE} late {} times in {} answers ({}){}; the others in {}",
                 slowest.worker,

@@ -1,6 +1,7 @@
 //! Whether the load was the one that was asked for, and the server kept up with it.
 
 use super::{Evidence, degraded, ended_in, is_over_share, percent};
+use crate::check::Check;
 use crate::document::{Finding, LoadOrder, Model, State, VerdictWord};
 use crate::outcome::Outcome;
 use crate::series::Second;
@@ -15,7 +16,7 @@ pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     let scheduled = evidence.total.counts.scheduled;
     let over = evidence.model == Model::Open && is_over_share(unsent, scheduled, UNSENT_PER_MILLE);
     over.then(|| Finding {
-        check: "offered_load".to_owned(),
+        check: Check::OfferedLoad,
         makes: VerdictWord::Degraded,
         measured: format!("{} of {scheduled} requests due were not sent", percent(unsent, scheduled)),
         limit: "0.1 %".to_owned(),
@@ -34,7 +35,7 @@ pub(super) fn load_changed(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let told: Vec<_> = [told(rates, "other rate"), told(pauses, "pause")].into_iter().flatten().collect();
     (!told.is_empty()).then(|| Finding {
-        check: "load_changed".to_owned(),
+        check: Check::LoadChanged,
         makes: VerdictWord::Degraded,
         measured: format!("the load was changed by hand while it ran: {}", told.join(", ")),
         limit: "one load in one run".to_owned(),
@@ -63,7 +64,7 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     let outstanding = scheduled.saturating_sub(ended);
     let over = outstanding > evidence.slots && is_over_share(outstanding, scheduled, BACKLOG_PER_MILLE);
     over.then(|| Finding {
-        check: "kept_up".to_owned(),
+        check: Check::KeptUp,
         makes: VerdictWord::Degraded,
         measured: format!(
             "{outstanding} of {scheduled} requests were still outstanding at the end of the window: the server \
@@ -103,7 +104,7 @@ pub(super) fn ceiling(evidence: &Evidence<'_>) -> Option<Finding> {
     let per_s = u64::try_from(u128::from(answered) * 1_000_000_000 / u128::from(nanos)).unwrap_or(u64::MAX);
     is_over_share(per_s, most, CEILING_PER_MILLE).then(|| {
         degraded(
-            "ceiling",
+            Check::Ceiling,
             format!(
                 "{per_s} answers a second are {} of this client's own ceiling, {most} a second",
                 percent(per_s, most)

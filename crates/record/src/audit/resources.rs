@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::{Evidence, LATE_FEW, LATE_PER_MILLE, degraded, is_over_share, known_sum, percent};
+use crate::check::Check;
 use crate::document::Finding;
 
 /// One refused descriptor is a request that failed for a reason that has nothing to do with the server.
@@ -13,7 +14,7 @@ pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Finding> {
         let open = open.map(|open| format!("; it had {open} open at most")).unwrap_or_default();
         let limit = evidence.host.limits.open_files;
         degraded(
-            "descriptors",
+            Check::Descriptors,
             format!("{refused} connections could not be opened: this process was out of descriptors{open}"),
             limit.map_or("none refused".to_owned(), |limit| format!("none refused; {limit} at the start")),
             "raise the limit of open files (ulimit -n), or use fewer connections",
@@ -35,12 +36,12 @@ pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Finding> {
     if refused > 0 {
         let has = has.map(|has| format!(" ({has})")).unwrap_or_default();
         let measured = format!("{refused} connections could not be opened: no local port was left{has}");
-        return Some(degraded("ports", measured, "none refused".to_owned(), ADVICE));
+        return Some(degraded(Check::Ports, measured, "none refused".to_owned(), ADVICE));
     }
     let (taken, range) = taken.zip(range)?;
     is_over_share(taken, range.len(), PORTS_PER_MILLE).then(|| {
         degraded(
-            "ports",
+            Check::Ports,
             format!(
                 "{} of the local ports were taken ({})",
                 percent(taken, range.len()),
@@ -68,7 +69,7 @@ pub(super) fn listen_drops(evidence: &Evidence<'_>) -> Option<Finding> {
     let dropped = known_sum(evidence.seconds.iter(), |second| second.host.listen_drops)?;
     (is_here && dropped > 0).then(|| {
         degraded(
-            "listen_drops",
+            Check::ListenDrops,
             format!("a full listen queue on this host turned {dropped} connections away"),
             "none; counted over all servers of this network namespace".to_owned(),
             "the server accepts too slowly: each of them is tried again after a second, which stands in connect; \
@@ -87,7 +88,7 @@ pub(super) fn retransmits(evidence: &Evidence<'_>) -> Option<Finding> {
     let sent = evidence.total.counts.sent;
     (again > LATE_FEW && is_over_share(again, sent, LATE_PER_MILLE)).then(|| {
         degraded(
-            "retransmits",
+            Check::Retransmits,
             format!("{again} TCP segments were sent again, for {sent} requests"),
             "1 % of the requests; counted over this network namespace".to_owned(),
             "the network loses packets: what it costs stands in connect, send and wait",

@@ -1,6 +1,7 @@
 //! Whether the run counted everything, ended by itself, and measured anything at all.
 
 use super::{Evidence, ended_in};
+use crate::check::Check;
 use crate::document::{Finding, State, VerdictWord};
 use crate::outcome::Outcome;
 
@@ -10,7 +11,7 @@ pub(super) fn conservation(evidence: &Evidence<'_>) -> Option<Finding> {
     // While a run goes on, what is under way has not ended.
     let holds = scheduled == ended || (evidence.state == State::Running && ended < scheduled);
     (!holds).then(|| Finding {
-        check: "conservation".to_owned(),
+        check: Check::Conservation,
         makes: VerdictWord::Invalid,
         measured: format!("{scheduled} requests were scheduled, {ended} ended"),
         limit: "both are equal".to_owned(),
@@ -20,7 +21,7 @@ pub(super) fn conservation(evidence: &Evidence<'_>) -> Option<Finding> {
 
 pub(super) fn nothing_measured(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.total.counts.ok == 0 && evidence.state != State::Running).then(|| Finding {
-        check: "nothing_measured".to_owned(),
+        check: Check::NothingMeasured,
         makes: VerdictWord::Invalid,
         measured: format!(
             "none of {} requests was answered well{}",
@@ -43,7 +44,7 @@ fn what_happened_instead(evidence: &Evidence<'_>) -> String {
 
 pub(super) fn broken_off(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.state == State::Broken).then(|| Finding {
-        check: "broken_off".to_owned(),
+        check: Check::BrokenOff,
         makes: VerdictWord::Invalid,
         measured: "the run broke off through a fault of this program or of the host's event facility"
             .to_owned(),
@@ -54,7 +55,7 @@ pub(super) fn broken_off(evidence: &Evidence<'_>) -> Option<Finding> {
 
 pub(super) fn cut_off(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.state == State::Recovered).then(|| Finding {
-        check: "cut_off".to_owned(),
+        check: Check::CutOff,
         makes: VerdictWord::Degraded,
         measured: "the run's process ended before the run did".to_owned(),
         limit: "a run ends by itself or by the user".to_owned(),
@@ -65,7 +66,7 @@ pub(super) fn cut_off(evidence: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn unknown_outcome(evidence: &Evidence<'_>) -> Option<Finding> {
     let count = ended_in(evidence, Outcome::Unknown);
     (count > 0).then(|| Finding {
-        check: "unknown_outcome".to_owned(),
+        check: Check::UnknownOutcome,
         makes: VerdictWord::Degraded,
         measured: format!("{count} requests ended in a way that has no name"),
         limit: "0".to_owned(),

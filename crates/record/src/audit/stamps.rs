@@ -1,6 +1,7 @@
 //! Whether the kernel's arrival stamps can be trusted.
 
 use super::{Evidence, is_over_share, percent};
+use crate::check::Check;
 use crate::document::{ArrivalStamps, Finding, Stamps, VerdictWord};
 
 /// Asked for, it is no finding: the report says everywhere that `client_lag` is absent.
@@ -8,7 +9,7 @@ pub(super) fn read_stamps(evidence: &Evidence<'_>) -> Option<Finding> {
     let reason = evidence.stamps.reason.as_deref();
     let chosen = reason == Some(Stamps::SWITCHED_OFF);
     (evidence.stamps.arrival == ArrivalStamps::Read && !chosen).then(|| Finding {
-        check: "read_stamps".to_owned(),
+        check: Check::ReadStamps,
         makes: VerdictWord::Degraded,
         measured: format!("the kernel stamped no arrival: {}", reason.unwrap_or("no reason is on record")),
         limit: "kernel stamps, unless they are switched off".to_owned(),
@@ -25,7 +26,7 @@ pub(super) fn unstamped(evidence: &Evidence<'_>) -> Option<Finding> {
     let counts = evidence.total.counts;
     let over = is_over_share(counts.unstamped, counts.ok, STAMPS_PER_MILLE);
     (evidence.stamps.arrival == ArrivalStamps::Kernel && over).then(|| Finding {
-        check: "unstamped".to_owned(),
+        check: Check::Unstamped,
         makes: VerdictWord::Degraded,
         measured: format!("{} of the ok answers have no kernel stamp", percent(counts.unstamped, counts.ok)),
         limit: "1 %".to_owned(),
@@ -36,7 +37,7 @@ pub(super) fn unstamped(evidence: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn stamps_moved(evidence: &Evidence<'_>) -> Option<Finding> {
     let counts = evidence.total.counts;
     is_over_share(counts.stamps_moved, counts.ok, STAMPS_PER_MILLE).then(|| Finding {
-        check: "stamps_moved".to_owned(),
+        check: Check::StampsMoved,
         makes: VerdictWord::Degraded,
         measured: format!(
             "{} stamps were out of order by over 1 us, for {} ok answers",
@@ -52,7 +53,7 @@ pub(super) fn stamps_moved(evidence: &Evidence<'_>) -> Option<Finding> {
 pub(super) fn wall_clock(evidence: &Evidence<'_>) -> Option<Finding> {
     let steps = evidence.stamps.wall_clock_steps;
     (steps > 0 && evidence.stamps.arrival == ArrivalStamps::Kernel).then(|| Finding {
-        check: "wall_clock".to_owned(),
+        check: Check::WallClock,
         makes: VerdictWord::Degraded,
         measured: format!("steps of the wall clock during the run: {steps}"),
         limit: "0".to_owned(),

@@ -3,6 +3,7 @@
 use units::Nanos;
 
 use super::{Evidence, degraded};
+use crate::check::Check;
 use crate::document::{Finding, LoadOrder, Model, State, VerdictWord};
 use crate::durations::Durations;
 use crate::outcome::Outcome;
@@ -42,7 +43,7 @@ pub(super) fn littles_law(evidence: &Evidence<'_>) -> Option<Finding> {
         let length: u128 = evidence.seconds.iter().map(|second| u128::from(second.length_ns)).sum();
         let mean = |time: u128| time as f64 / length.max(1) as f64;
         degraded(
-            "littles_law",
+            Check::LittlesLaw,
             format!(
                 "{:.3} requests were on their way in the mean, and those that were booked make {:.3}",
                 mean(counted),
@@ -98,7 +99,7 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
         ),
     };
     Some(degraded(
-        "drift",
+        Check::Drift,
         measured,
         format!("{limit}, and a difference that chance makes in 1 of 100 runs"),
         "the run had not settled, or something grew all the while: warm the server up, run longer, and look at \
@@ -225,7 +226,7 @@ pub(super) fn independence(evidence: &Evidence<'_>) -> Option<Finding> {
     let (first, last) = (starved.first()?, starved.last()?);
     let which = if first == last { (*first).to_owned() } else { format!("{first} to {last}") };
     Some(Finding {
-        check: "independence".to_owned(),
+        check: Check::Independence,
         makes: VerdictWord::Valid,
         measured: format!(
             "seconds differ so much that {n} requests say as much as {effective:.0} independent ones: too few for \

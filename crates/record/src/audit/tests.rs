@@ -81,7 +81,7 @@ fn names(evidence: &Evidence<'_>) -> Vec<(String, VerdictWord)> {
     let gravest = verdict.findings.iter().map(|finding| finding.makes).max();
     assert_eq!(verdict.word, gravest.unwrap_or(VerdictWord::Valid));
     assert!(verdict.findings.is_sorted_by(|a, b| a.makes >= b.makes), "{verdict:?}");
-    verdict.findings.into_iter().map(|finding| (finding.check, finding.makes)).collect()
+    verdict.findings.into_iter().map(|finding| (finding.check.name().to_owned(), finding.makes)).collect()
 }
 
 fn check(evidence: &Evidence<'_>, expected: &[(&str, VerdictWord)]) {

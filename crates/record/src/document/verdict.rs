@@ -5,6 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::Check;
+
 /// Whether to believe the run, with reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +24,7 @@ pub struct Verdict {
 #[serde(deny_unknown_fields)]
 pub struct Unchecked {
     /// Its name, as of a finding.
-    pub check: String,
+    pub check: Check,
     pub reason: String,
 }
 
@@ -42,7 +44,7 @@ pub enum VerdictWord {
 #[serde(deny_unknown_fields)]
 pub struct Finding {
     /// Its name, stable across versions.
-    pub check: String,
+    pub check: Check,
     /// What this finding alone makes of the run.
     pub makes: VerdictWord,
     /// What was measured, with its figure.

@@ -6,30 +6,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A picture of where threads are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Picture {
-    /// They run: by samples.
-    OnCpu,
-    /// They sleep: by time, under the stack they went to sleep with.
-    OffCpu,
-    /// They could run and have no CPU: by time, under the stack they last ran or slept with.
-    RunQueue,
+units::named_enum! {
+    /// A picture of where threads are; its name is that of its files, without their endings.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Picture {
+        /// They run: by samples.
+        OnCpu = "on-cpu",
+        /// They sleep: by time, under the stack they went to sleep with.
+        OffCpu = "off-cpu",
+        /// They could run and have no CPU: by time, under the stack they last ran or slept with.
+        RunQueue = "run-queue",
+    }
 }
 
 impl Picture {
-    pub const ALL: [Picture; 3] = [Picture::OnCpu, Picture::OffCpu, Picture::RunQueue];
-
-    /// The name of its files, without what they end in.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Picture::OnCpu => "on-cpu",
-            Picture::OffCpu => "off-cpu",
-            Picture::RunQueue => "run-queue",
-        }
-    }
-
     /// What a weight in its collapsed file counts.
     pub const fn unit(self) -> &'static str {
         match self {
@@ -39,32 +30,19 @@ impl Picture {
     }
 }
 
-/// What a thread waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitKind {
-    Pool,
-    Lock,
-    Disk,
-    Network,
-    Sleep,
-    Other,
-    /// For something to do: nothing waits for this thread.
-    Idle,
-}
-
-impl WaitKind {
-    /// The word of it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            WaitKind::Pool => "pool",
-            WaitKind::Lock => "lock",
-            WaitKind::Disk => "disk",
-            WaitKind::Network => "network",
-            WaitKind::Sleep => "sleep",
-            WaitKind::Other => "other",
-            WaitKind::Idle => "idle",
-        }
+units::named_enum! {
+    /// What a thread waits for.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum WaitKind {
+        Pool = "pool",
+        Lock = "lock",
+        Disk = "disk",
+        Network = "network",
+        Sleep = "sleep",
+        Other = "other",
+        /// For something to do: nothing waits for this thread.
+        Idle = "idle",
     }
 }
 

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use record::Durations;
 use units::Nanos;
 
-use crate::style::{Style, count};
+use crate::style::Style;
+use units::count;
 
 const CELLS: usize = 44;
 

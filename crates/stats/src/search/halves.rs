@@ -1,35 +1,38 @@
-//! What one probe says of its rate: whether the objective held, and whether it would have gone on to.
+//! What one probe shows about its rate: whether the objective held, and whether it would have kept holding.
 
 use super::Finding;
 
-/// A probe as it was measured, in two halves one after the other.
+/// A measured probe, split into two halves of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Halves {
-    /// Whether the objective held over both together.
+    /// Whether the objective held over both halves together.
     pub held: bool,
-    /// Whether it held in the second alone.
+    /// Whether it held in the second half alone.
     pub held_second: bool,
-    /// Mean response in each, in seconds.
+    /// Mean response time in each half, in seconds.
     pub mean_s: [f64; 2],
-    /// From the middle of the first to the middle of the second, in seconds.
+    /// From the middle of the first half to the middle of the second, in seconds.
     pub apart_s: f64,
+    /// Whether the client could measure this rate.
     pub fitness: Fitness,
 }
 
-/// Whether the client was fit to measure this rate.
+/// Whether the load generator could measure this rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fitness {
+    /// The audit has no finding against it.
     Fit,
+    /// The audit has a finding against it: late, stalled, out of CPU.
     Unfit,
-    /// Something else on its host disturbed it.
+    /// Other work on its host disturbed it.
     Disturbed,
 }
 
-/// What they say. `tolerance` is that of the search.
+/// Judges a probe from its two halves. `tolerance` is that of the search ([`Aim::tolerance`](super::Aim)).
 ///
-/// A rate above capacity by the share ε makes a backlog of ε·t after t seconds, and the response grows by ε seconds
-/// a second. The means of two halves with a distance of D seconds differ by ε·D then, whatever the objective: a
-/// quarter of the tolerance is seen as growth long before a lax objective breaks.
+/// A rate above capacity by the share ε makes a backlog of ε·t after t seconds, so the response time grows by ε
+/// seconds per second, and the means of two halves D seconds apart differ by ε·D, whatever the objective. Growth of a
+/// quarter of the tolerance is noticed long before a loose objective fails.
 pub fn finding(halves: &Halves, tolerance: f64) -> Finding {
     let [first, second] = halves.mean_s;
     let slope = (second - first) / halves.apart_s.max(f64::MIN_POSITIVE);
@@ -48,5 +51,5 @@ pub fn finding(halves: &Halves, tolerance: f64) -> Finding {
     }
 }
 
-/// Responses of half a second differ by milliseconds from one half to the next without any backlog.
+/// Response times of half a second differ by milliseconds from one half to the next without any backlog.
 const CLEAR_GROWTH: f64 = 1.25;

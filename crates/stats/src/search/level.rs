@@ -1,28 +1,28 @@
-//! What all probes at one rate say together.
+//! What all probes at one rate show together.
 
 use super::{Finding, Length, Probed};
 
 #[derive(Debug, Clone)]
 pub(super) struct Level {
     pub rate: f64,
-    /// In the probe that served the most.
+    /// By the probe that served the most.
     pub served: f64,
     holds: usize,
     fails: usize,
     unsettled: usize,
-    /// With a client that was not fit.
+    /// Probes whose client was not fit.
     unfit: usize,
-    /// On a host that was not the client's own.
+    /// Probes disturbed by other work on the host.
     disturbed: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum Decision {
     /// Nothing is decided: probe again.
     Open,
     Holds,
     Fails,
-    /// The client cannot do this rate.
+    /// The load generator cannot do this rate.
     Limit,
 }
 
@@ -45,20 +45,20 @@ impl Level {
         } += 1;
     }
 
-    /// The majority of the probes with a fit client; without any, whether it was unfit twice: once, something else
-    /// on its host may have disturbed it. That something did takes three: it comes and goes.
-    pub(super) fn standing(&self) -> Standing {
+    /// The majority of the probes with a fit client. Without any such probe: `Limit` when the client was unfit twice
+    /// (once may have been other work on its host); a disturbance needs three, since disturbances come and go.
+    pub(super) fn decision(&self) -> Decision {
         let (holds, fails) = (self.holds, self.failed());
         match (holds, fails) {
-            (0, 0) if self.unfit >= 2 || self.uncounted() >= 3 => Standing::Limit,
-            _ if holds > fails => Standing::Holds,
-            _ if fails > holds => Standing::Fails,
-            _ => Standing::Open,
+            (0, 0) if self.unfit >= 2 || self.uncounted() >= 3 => Decision::Limit,
+            _ if holds > fails => Decision::Holds,
+            _ if fails > holds => Decision::Fails,
+            _ => Decision::Open,
         }
     }
 
-    /// One unsettled probe is repeated at twice its length, as is every later one at this rate. What does not
-    /// settle then either does not hold: the usual reason is a backlog that grows.
+    /// One unsettled probe is repeated at twice its length, as is every later one at this rate. A rate that does not
+    /// settle then counts as failed: the usual reason is a growing backlog.
     fn failed(&self) -> usize {
         self.fails + self.unsettled.saturating_sub(1)
     }
@@ -67,40 +67,40 @@ impl Level {
         self.unfit + self.disturbed
     }
 
-    /// Whether the client was ever fit here.
+    /// Whether at least one probe here had a fit client.
     fn was_measured(&self) -> bool {
         self.holds + self.fails + self.unsettled > 0
     }
 
-    /// How long the next probe at this rate shall be.
+    /// How long to measure the next probe at this rate.
     pub(super) fn length(&self) -> Length {
         if self.unsettled > 0 { Length::Twice } else { Length::Usual }
     }
 
-    /// Whether at least two probes with a fit client say so. That the client cannot do a rate takes three: it is
-    /// the likeliest to have been a disturbance.
+    /// Whether at least two probes with a fit client agree. That the client cannot do a rate needs three, because a
+    /// disturbance is the likeliest other cause.
     pub(super) fn is_confirmed(&self) -> bool {
-        match self.standing() {
-            Standing::Holds => self.holds >= 2,
-            Standing::Fails => self.failed() >= 2,
-            Standing::Limit => self.uncounted() >= 3,
-            Standing::Open => false,
+        match self.decision() {
+            Decision::Holds => self.holds >= 2,
+            Decision::Fails => self.failed() >= 2,
+            Decision::Limit => self.uncounted() >= 3,
+            Decision::Open => false,
         }
     }
 
-    /// The load that the host was disturbed under, where that is all that is known of this rate.
+    /// The served rate at which the host was disturbed, where nothing else is known about this rate.
     pub(super) fn disturbed_at(&self) -> Option<f64> {
-        let only = self.standing() == Standing::Limit && self.disturbed > self.unfit;
+        let only = self.decision() == Decision::Limit && self.disturbed > self.unfit;
         only.then_some(self.rate.min(self.served))
     }
 
-    /// Disturbed, and nothing else so far.
+    /// Whether disturbances are all that was seen at this rate.
     pub(super) fn is_only_disturbed(&self) -> bool {
         self.disturbed > 0 && !self.was_measured()
     }
 
-    /// It was measured well, and then the host was disturbed again and again: not by this rate.
-    pub(super) fn is_spoilt(&self) -> bool {
+    /// It was measured well, and later disturbed again and again: so the rate is not the cause.
+    pub(super) fn was_disturbed_later(&self) -> bool {
         self.disturbed >= 3 && self.was_measured()
     }
 }

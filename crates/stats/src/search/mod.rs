@@ -1,14 +1,15 @@
-//! The highest rate that holds an objective, from a few probes whose answers are noisy.
+//! Finds the highest rate that meets an objective, from a few noisy probes.
 //!
-//! Pure: it is told what each probe found and says which rate to try next. It drives nothing and knows neither
-//! objective nor percentile. Whoever does, runs [`Search::step`], carries it out and [`Search::note`]s it.
+//! Pure: it is given what each probe found and returns which rate to try next. It drives nothing and knows neither
+//! objective nor percentile. Its owner calls [`Search::step`], carries the step out, passes the result to
+//! [`Search::note`], and repeats that until the step is [`Step::Done`].
 //!
-//! The way: an estimate, a first rate just below it, from there up or down in steps that grow by three until one
-//! rate holds and one fails, then the middle of the two until they are as near as was asked. Both ends are then
-//! probed again, since one lucky or unlucky probe would decide all; where two probes disagree, a third decides.
+//! The method: an estimate; a first rate just below it; from there up or down, each step three times the last, until
+//! one rate holds and one fails; then bisection until the two are as close as requested. Both ends are then probed
+//! again, because otherwise one lucky or unlucky probe would decide; where two probes disagree, a third one decides.
 //!
-//! Where something else on the host disturbs the client, the load may have caused it or not. Half of the load tells:
-//! if it is disturbed there too, no rate can be measured on this host now, and the search ends.
+//! Where other work on the host disturbs the client, the load itself may be the cause. Half the load decides: if the
+//! client is disturbed there too, no rate can be measured on this host now, and the search ends.
 
 mod halves;
 mod level;
@@ -16,91 +17,96 @@ mod level;
 mod tests;
 
 pub use self::halves::{Fitness, Halves, finding};
-use self::level::{Level, Standing};
+use self::level::{Decision, Level};
 
-/// What is searched for.
+/// What to search for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aim {
-    /// The lowest rate of interest. None below it is tried.
+    /// The lowest rate of interest, per second. No lower rate is tried.
     pub from: f64,
-    /// The highest rate that may be tried at all. With it, nothing is tried that has no rate.
+    /// The highest rate that may be tried, per second. With it, no step runs without a rate: there is no estimate.
     pub to: Option<f64>,
-    /// Probes in all, the estimate included.
+    /// The most probes to run, the estimate included.
     pub probes: usize,
-    /// How near the highest rate that holds and the lowest that fails shall be: 0.02 for 2 %.
+    /// How closely to bracket the maximum: the gap between highest passing and lowest failing rate, 0.02 for 2 %.
     pub tolerance: f64,
 }
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// See how many requests a second are served to callers who wait for their answers.
+    /// Measure how many requests per second a closed loop is served.
     Estimate,
-    Probe {
-        rate: f64,
-        length: Length,
-    },
+    /// Probe at `rate` per second.
+    Probe { rate: f64, length: Length },
+    /// Nothing: [`Search::result`] is final.
     Done,
 }
 
-/// How long a probe shall be measured.
+/// How long to measure a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Length {
+    /// As long as the search usually does.
     Usual,
-    /// The one before it at this rate had not settled.
+    /// Twice as long: the previous probe at this rate had not settled.
     Twice,
 }
 
-/// What a probe says of its rate.
+/// What a probe found about its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
+    /// The objective held, without a growing backlog.
     Holds,
+    /// The objective did not hold.
     Fails,
-    /// The two halves of the probe say different things.
+    /// The two halves of the probe disagree.
     Unsettled,
-    /// The client was not fit to say.
+    /// The load generator was not fit to measure it.
     Doubtful,
-    /// Nor was it, and not by its own doing: its host stood still, or was others'.
+    /// Likewise, because of its host: stalled, or busy with other work.
     Disturbed,
 }
 
-/// A probe that was carried out.
+/// The result of one probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probed {
+    /// The rate that was asked for, per second.
     pub rate: f64,
+    /// What the probe found.
     pub finding: Finding,
-    /// Good answers a second while it was measured.
+    /// Successful responses per second while it was measured.
     pub served: f64,
 }
 
-/// What is known when the search ends, or breaks off.
+/// The result of a search, or what is known so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answer {
-    /// The highest rate that held with a client that was fit.
+pub struct SearchResult {
+    /// The highest rate that held with a fit client.
     pub holds: Option<f64>,
-    /// The lowest rate above it that did not.
+    /// The lowest rate above it that failed.
     pub fails: Option<f64>,
-    /// Whether each end that there is was seen at least twice, with no as many that spoke against it.
+    /// Whether each end was seen at least twice, by more probes than contradict it.
     pub confirmed: bool,
+    /// Why the result is no higher.
     pub above: Above,
-    /// The client's host is disturbed whatever the rate: there was no use in going on.
+    /// The client's host is disturbed whatever the rate, so the search stopped early.
     pub given_up: bool,
 }
 
-/// Why the answer is no higher.
+/// Why the result is no higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Above {
-    /// A rate above it failed, and the client was fit.
+    /// A higher rate failed, and the client was fit.
     Server,
-    /// At a rate above it the client was not fit, again and again.
+    /// At a higher rate the client was unfit, repeatedly.
     Client,
     /// No higher rate was allowed.
     Range,
-    /// Probes ran out first.
+    /// The probes were used up.
     Untried,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Debug, Clone)]
 pub struct Search {
     aim: Aim,
@@ -110,22 +116,23 @@ pub struct Search {
     estimate: Option<Option<f64>>,
     /// In the order of their first probe.
     levels: Vec<Level>,
-    /// How often a step went where the throughput of a failed probe points.
+    /// How many steps went where the throughput of a failed probe points.
     hints_taken: usize,
 }
 
 impl Search {
+    /// A search that has probed nothing yet.
     pub fn new(aim: Aim) -> Search {
         Search { aim, used: 0, estimate: None, levels: Vec::new(), hints_taken: 0 }
     }
 
-    /// Takes in what the estimate was; `None` when nothing was served.
+    /// Records the estimate, in requests per second; `None` when nothing was served.
     pub fn note_estimate(&mut self, per_s: Option<f64>) {
         self.used += 1;
         self.estimate = Some(per_s.filter(|per_s| *per_s > 0.0));
     }
 
-    /// Takes in what a probe found.
+    /// Records the result of a probe.
     pub fn note(&mut self, probed: Probed) {
         self.used += 1;
         if self.hint() == Some(probed.rate) {
@@ -137,7 +144,7 @@ impl Search {
         }
     }
 
-    /// What to do next; a function of what was noted.
+    /// What to do next: a pure function of what was recorded.
     pub fn step(&self) -> Step {
         if self.used >= self.aim.probes || self.is_starved() {
             return Step::Done;
@@ -165,32 +172,32 @@ impl Search {
     }
 
     /// What is known so far.
-    pub fn answer(&self) -> Answer {
+    pub fn result(&self) -> SearchResult {
         let (low, high) = (self.low(), self.high());
         let ends = [low, high];
         let confirmed =
             ends.iter().any(Option::is_some) && ends.into_iter().flatten().all(Level::is_confirmed);
         let given_up = self.is_starved();
-        let above = match high.map(Level::standing) {
-            Some(Standing::Limit) => Above::Client,
+        let above = match high.map(Level::decision) {
+            Some(Decision::Limit) => Above::Client,
             Some(_) => Above::Server,
             None if low.is_some_and(|low| self.aim.to.is_some_and(|to| low.rate >= to)) => Above::Range,
             None if given_up => Above::Client,
             None => Above::Untried,
         };
         let [holds, fails] = ends.map(|end| end.map(|level| level.rate));
-        Answer { holds, fails, confirmed, above, given_up }
+        SearchResult { holds, fails, confirmed, above, given_up }
     }
 
-    /// The lowest rate that does not hold.
+    /// The lowest rate that fails.
     fn high(&self) -> Option<&Level> {
-        let not = |level: &&Level| matches!(level.standing(), Standing::Fails | Standing::Limit);
+        let not = |level: &&Level| matches!(level.decision(), Decision::Fails | Decision::Limit);
         self.levels.iter().filter(not).min_by(|a, b| a.rate.total_cmp(&b.rate))
     }
 
     /// The highest rate below it that holds.
     fn low(&self) -> Option<&Level> {
-        let holds = self.below(self.high()).filter(|level| level.standing() == Standing::Holds);
+        let holds = self.below(self.high()).filter(|level| level.decision() == Decision::Holds);
         holds.max_by(|a, b| a.rate.total_cmp(&b.rate))
     }
 
@@ -199,10 +206,10 @@ impl Search {
         self.levels.iter().filter(move |level| level.rate < limit)
     }
 
-    /// A rate between the ends whose probes do not yet say anything.
+    /// A rate between the ends whose probes are not conclusive yet.
     fn undecided(&self) -> Option<&Level> {
         let low = self.low().map_or(0.0, |low| low.rate);
-        self.below(self.high()).find(|level| level.rate > low && level.standing() == Standing::Open)
+        self.below(self.high()).find(|level| level.rate > low && level.decision() == Decision::Open)
     }
 
     fn upwards(&self, low: &Level) -> Option<f64> {
@@ -230,7 +237,7 @@ impl Search {
     }
 
     /// 1.5 times the tolerance, and three times more with each probe: two strides around a good estimate enclose
-    /// the answer within 3 tolerances, and four reach from the best case to half or twice of it.
+    /// the result within 3 tolerances, and four reach from the best case to half or twice of it.
     fn stride(&self, tried: usize) -> f64 {
         let grown = i32::try_from(tried.saturating_sub(1)).unwrap_or(i32::MAX);
         1.5 * self.aim.tolerance * 3f64.powi(grown.min(20))
@@ -245,7 +252,7 @@ impl Search {
         (next > low.rate && next < high.rate).then_some(next)
     }
 
-    /// Where the ends are far apart: a rate between them that the throughput of the failed one points at, first
+    /// Where the ends are far apart: a rate between them that the throughput of the failed one suggests, first
     /// just below what it served, then just above.
     fn hint(&self) -> Option<f64> {
         let (low, high) = (self.low()?, self.high()?);
@@ -258,9 +265,9 @@ impl Search {
     }
 
     /// Whether the host was disturbed at a rate that it had been fit at, or, without any rate known to hold, under
-    /// clearly less load as well: nothing that a search can do gets around that.
+    /// clearly less load as well: no further probe can help.
     fn is_starved(&self) -> bool {
-        if self.levels.iter().any(Level::is_spoilt) {
+        if self.levels.iter().any(Level::was_disturbed_later) {
             return true;
         }
         let load = self.levels.iter().filter_map(Level::disturbed_at).reduce(f64::max);
@@ -269,13 +276,14 @@ impl Search {
         self.levels.iter().any(|level| level.is_only_disturbed() && level.rate <= little)
     }
 
-    /// A disturbance above a rate that was seen to hold once only: whether the rate made it shows where it held.
+    /// A disturbance above a rate that was seen to hold only once: a probe at the rate that held shows whether the
+    /// load is the cause.
     fn unproven(&self, low: &Level, high: &Level) -> Option<f64> {
         let proven = |level: &Level| level.rate <= low.rate && level.is_confirmed();
         (high.disturbed_at().is_some() && !self.levels.iter().any(proven)).then_some(low.rate)
     }
 
-    /// What was served at a rate that asked for clearly more.
+    /// The throughput at a rate that asked for clearly more.
     fn served_short(&self, high: &Level) -> Option<f64> {
         let is_short = high.served > 0.0 && high.served < high.rate * (1.0 - self.aim.tolerance / 4.0);
         is_short.then_some(high.served)
@@ -293,20 +301,20 @@ impl Search {
     }
 }
 
-/// With four digits, so that people can read and repeat it: a twentieth of the finest tolerance.
+/// To four digits, so that people can read and repeat it: the error is a twentieth of the finest tolerance.
 fn rounded(rate: f64) -> f64 {
     let scale = 10f64.powf(3.0 - rate.abs().log10().floor());
     if scale.is_finite() { (rate * scale).round() / scale } else { rate }
 }
 
-/// Where a server serves less the more it is asked for, each hint lies far too low.
+/// Where a server serves less the more it is asked for, each hint is far too low.
 const MOST_HINTS: usize = 4;
 
-/// In tolerances: two probes this far below and above what was served are as near as the answer needs.
+/// In tolerances: two probes this far below and above what was served are as close as the result needs.
 const HINT_MARGIN: f64 = 0.45;
 
-/// A host that is starved by the load has time to spare under half of it.
+/// A host that is starved by the load has time to spare at half of it.
 const CLEARLY_LESS: f64 = 0.5;
 
-/// Down to 30 % at once: without a bracket, three such steps find what holds at a thirtieth of the estimate.
+/// Down to 30 % at once: without a bracket, three such steps find a rate that holds at a thirtieth of the estimate.
 const FARTHEST_DOWN: f64 = 0.7;

@@ -4,16 +4,16 @@ use super::*;
 
 const AIM: Aim = Aim { from: 1.0, to: None, probes: 12, tolerance: 0.02 };
 
-/// Carries a search out on `probe`, with an estimate of its own; the answer and how many probes it took.
+/// Runs a search against `probe` with the given estimate; returns the result and how many probes it took.
 fn search(
     aim: Aim,
     estimate: Option<f64>,
     mut probe: impl FnMut(f64, Length) -> (Finding, f64),
-) -> (Answer, usize) {
+) -> (SearchResult, usize) {
     let mut search = Search::new(aim);
     for used in 0.. {
         match search.step() {
-            Step::Done => return (search.answer(), used),
+            Step::Done => return (search.result(), used),
             Step::Estimate => search.note_estimate(estimate),
             Step::Probe { rate, length } => {
                 assert!(rate >= aim.from && aim.to.is_none_or(|to| rate <= to), "{rate}");
@@ -34,125 +34,124 @@ fn exact(capacity: f64) -> impl FnMut(f64, Length) -> (Finding, f64) {
 }
 
 #[test]
-fn a_server_without_noise_is_enclosed_in_a_handful_of_probes() {
+fn the_limit_of_a_server_without_noise_is_bracketed_in_a_handful_of_probes() {
     for capacity in [3.7, 512.0, 1_999.0, 2_000.0, 48_123.0] {
-        let (answer, used) = search(AIM, Some(capacity), exact(capacity));
-        let (holds, fails) = (answer.holds.unwrap(), answer.fails.unwrap());
-        assert!(holds <= capacity && capacity < fails && fails / holds <= 1.02, "{capacity}: {answer:?}");
-        assert!(answer.confirmed && answer.above == Above::Server && used <= 7, "{capacity}: {used}");
+        let (result, used) = search(AIM, Some(capacity), exact(capacity));
+        let (holds, fails) = (result.holds.unwrap(), result.fails.unwrap());
+        assert!(holds <= capacity && capacity < fails && fails / holds <= 1.02, "{capacity}: {result:?}");
+        assert!(result.confirmed && result.above == Above::Server && used <= 7, "{capacity}: {used}");
     }
 }
 
 #[test]
-fn an_estimate_far_off_costs_probes_and_not_the_answer() {
+fn an_estimate_far_off_costs_probes_but_does_not_change_the_result() {
     for factor in [0.3, 0.5, 0.8, 1.3, 2.0, 5.0, 40.0] {
-        let (answer, used) = search(AIM, Some(1_000.0 * factor), exact(1_000.0));
-        assert!(within(answer, 1_000.0), "{factor}: {answer:?} in {used}");
+        let (result, used) = search(AIM, Some(1_000.0 * factor), exact(1_000.0));
+        assert!(within(result, 1_000.0), "{factor}: {result:?} in {used}");
     }
-    // Without the throughput of the failed probes to point at it: an objective that breaks far below what can be
-    // served.
+    // Without the throughput of the failed probes as a hint: an objective that fails far below what can be served.
     for factor in [1.3, 2.0, 5.0] {
         let server = |rate, _| if rate <= 1_000.0 { (Finding::Holds, rate) } else { (Finding::Fails, rate) };
-        let (answer, used) = search(AIM, Some(1_000.0 * factor), server);
-        assert!(within(answer, 1_000.0), "{factor}: {answer:?} in {used}");
+        let (result, used) = search(AIM, Some(1_000.0 * factor), server);
+        assert!(within(result, 1_000.0), "{factor}: {result:?} in {used}");
     }
 }
 
 #[test]
-fn the_range_is_kept_and_said() {
+fn no_rate_outside_the_range_is_tried_and_the_range_is_given_as_the_reason() {
     let aim = Aim { to: Some(800.0), ..AIM };
-    let (answer, used) = search(aim, None, exact(1_000.0));
-    assert_eq!((answer.holds, answer.fails, answer.above, used), (Some(800.0), None, Above::Range, 2));
+    let (result, used) = search(aim, None, exact(1_000.0));
+    assert_eq!((result.holds, result.fails, result.above, used), (Some(800.0), None, Above::Range, 2));
     let aim = Aim { from: 1_500.0, to: Some(3_000.0), ..AIM };
-    let (answer, _) = search(aim, None, exact(1_000.0));
-    assert_eq!((answer.holds, answer.fails, answer.above), (None, Some(1_500.0), Above::Server));
-    assert!(answer.confirmed);
-    let (answer, used) = search(Aim { to: Some(5_000.0), ..AIM }, None, exact(1_000.0));
-    assert!(within(answer, 1_000.0) && used <= 8, "{answer:?} in {used}");
+    let (result, _) = search(aim, None, exact(1_000.0));
+    assert_eq!((result.holds, result.fails, result.above), (None, Some(1_500.0), Above::Server));
+    assert!(result.confirmed);
+    let (result, used) = search(Aim { to: Some(5_000.0), ..AIM }, None, exact(1_000.0));
+    assert!(within(result, 1_000.0) && used <= 8, "{result:?} in {used}");
 }
 
 #[test]
-fn a_server_that_serves_nothing_is_asked_no_more() {
-    let (answer, used) = search(AIM, None, |_, _| unreachable!("there is no rate to try"));
-    assert_eq!((answer.holds, answer.fails, used), (None, None, 1));
+fn a_server_that_serves_nothing_is_not_probed_again() {
+    let (result, used) = search(AIM, None, |_, _| unreachable!("there is no rate to try"));
+    assert_eq!((result.holds, result.fails, used), (None, None, 1));
 }
 
 /// If this fails, a rate is reported that nobody measured: the client was not fit there.
 #[test]
-fn a_rate_that_the_client_cannot_do_is_never_reported() {
+fn a_rate_beyond_the_client_is_never_reported() {
     for unfit in [Finding::Doubtful, Finding::Disturbed] {
         let client = |rate: f64, _| if rate <= 1_000.0 { (Finding::Holds, rate) } else { (unfit, rate) };
         for estimate in [700.0, 1_000.0, 1_400.0] {
-            let (answer, _) = search(AIM, Some(estimate), client);
+            let (result, _) = search(AIM, Some(estimate), client);
             assert!(
-                answer.holds.unwrap() <= 1_000.0 && answer.above == Above::Client,
-                "{unfit:?}: {answer:?}"
+                result.holds.unwrap() <= 1_000.0 && result.above == Above::Client,
+                "{unfit:?}: {result:?}"
             );
         }
     }
-    let (answer, _) = search(AIM, Some(100.0), |rate, _| (Finding::Doubtful, rate));
-    assert_eq!((answer.holds, answer.above), (None, Above::Client));
+    let (result, _) = search(AIM, Some(100.0), |rate, _| (Finding::Doubtful, rate));
+    assert_eq!((result.holds, result.above), (None, Above::Client));
 }
 
-/// If this fails, a search on a host that others have taken spends a dozen probes to say nothing.
+/// If this fails, a search on a host busy with other work spends a dozen probes to find nothing.
 #[test]
-fn a_host_that_is_disturbed_at_half_the_load_as_well_is_given_up() {
+fn a_host_disturbed_even_at_half_the_load_ends_the_search() {
     for aim in [AIM, Aim { to: Some(5_000.0), ..AIM }, Aim { from: 990.0, ..AIM }] {
-        let (answer, used) = search(aim, Some(1_000.0), |rate, _| (Finding::Disturbed, rate.min(1_000.0)));
+        let (result, used) = search(aim, Some(1_000.0), |rate, _| (Finding::Disturbed, rate.min(1_000.0)));
         assert!(
-            answer.holds.is_none() && answer.above == Above::Client && answer.given_up,
-            "{aim:?}: {answer:?}"
+            result.holds.is_none() && result.above == Above::Client && result.given_up,
+            "{aim:?}: {result:?}"
         );
         assert!(used <= 5, "{aim:?}: {used}");
     }
 }
 
-/// If this fails, a host that its own load saturates is taken for one that others have taken.
+/// If this fails, a host that its own load saturates is taken for one that others keep busy.
 #[test]
-fn a_host_that_the_load_itself_disturbs_is_searched_below() {
+fn a_host_disturbed_by_the_load_itself_is_probed_at_lower_rates() {
     for limit in [0.3, 0.6, 0.8, 0.95] {
         let server = |rate: f64, _| match rate {
             rate if rate <= 1_000.0 * limit => (Finding::Holds, rate),
             rate => (Finding::Disturbed, rate.min(1_000.0)),
         };
-        let (answer, used) = search(AIM, Some(1_000.0), server);
-        match answer.holds {
+        let (result, used) = search(AIM, Some(1_000.0), server);
+        match result.holds {
             Some(holds) => {
-                assert!(holds <= 1_000.0 * limit && holds >= 900.0 * limit, "{limit}: {answer:?}");
-                assert_eq!(answer.above, Above::Client, "{limit} in {used}");
+                assert!(holds <= 1_000.0 * limit && holds >= 900.0 * limit, "{limit}: {result:?}");
+                assert_eq!(result.above, Above::Client, "{limit} in {used}");
             }
-            // Below half of what it served: nothing tells it from a host that is not its own.
-            None => assert!(limit < 0.5 && answer.given_up, "{limit}: {answer:?}"),
+            // Below half of what it served: cannot be told from a host busy with other work.
+            None => assert!(limit < 0.5 && result.given_up, "{limit}: {result:?}"),
         }
     }
 }
 
 #[test]
-fn a_host_that_others_take_in_the_middle_of_a_search_is_given_up_with_what_is_known() {
+fn a_host_taken_by_others_during_a_search_ends_it_with_what_is_known() {
     for calm in 1..8 {
         let mut count = 0;
-        let (answer, used) = search(AIM, Some(900.0), |rate, _| {
+        let (result, used) = search(AIM, Some(900.0), |rate, _| {
             count += 1;
             let finding = if rate <= 1_000.0 { Finding::Holds } else { Finding::Fails };
             (if count > calm { Finding::Disturbed } else { finding }, rate.min(1_000.0))
         });
-        assert!(answer.holds.is_some_and(|holds| holds <= 1_000.0), "{calm}: {answer:?}");
-        assert!(answer.confirmed || answer.given_up || used == AIM.probes, "{calm}: {answer:?}");
-        // What the server was seen to fail at, it failed at.
-        assert!(answer.above != Above::Server || answer.fails.is_some_and(|fails| fails > 1_000.0));
+        assert!(result.holds.is_some_and(|holds| holds <= 1_000.0), "{calm}: {result:?}");
+        assert!(result.confirmed || result.given_up || used == AIM.probes, "{calm}: {result:?}");
+        // Where the server is reported as the limit, a probe really failed there.
+        assert!(result.above != Above::Server || result.fails.is_some_and(|fails| fails > 1_000.0));
         // The estimate, what was calm, and three at each of two rates.
         assert!(calm > 2 || used <= 1 + calm + 6, "{calm}: {used}");
     }
 }
 
-/// If this fails, an end is told to have been seen twice that was seen once.
+/// If this fails, an end is reported as seen twice that was seen once.
 #[test]
 fn a_probe_with_an_unfit_client_confirms_nothing() {
     for unfit in [Finding::Doubtful, Finding::Disturbed] {
         let mut search = Search::new(Aim { to: Some(100.0), ..AIM });
         let mut note = |finding| {
             search.note(Probed { rate: 100.0, finding, served: 100.0 });
-            search.answer().confirmed
+            search.result().confirmed
         };
         assert!(!note(Finding::Holds) && !note(unfit) && note(Finding::Holds), "{unfit:?}");
     }
@@ -160,38 +159,38 @@ fn a_probe_with_an_unfit_client_confirms_nothing() {
 
 /// Another tenant takes the host in one of ten probes.
 #[test]
-fn a_queue_on_a_host_that_is_now_and_then_disturbed_is_found_within_3_percent() {
+fn a_queue_on_an_occasionally_disturbed_host_is_found_within_3_percent() {
     let mut good = 0;
     for seed in 0..SEEDS {
         let mut random = Random(seed);
         let capacity = 500.0 * 10f64.powf(random.unit());
         let estimate = capacity * (1.0 - 0.02 * random.unit());
-        let (answer, _) = search(AIM, Some(estimate), |rate, length| {
+        let (result, _) = search(AIM, Some(estimate), |rate, length| {
             let (finding, served) = queue(&mut random, capacity, rate, length);
             (if random.unit() < 0.1 { Finding::Disturbed } else { finding }, served)
         });
-        good += u64::from(within(answer, capacity));
+        good += u64::from(within(result, capacity));
     }
     assert!(good * 100 >= SEEDS * 95, "{good} of {SEEDS}");
 }
 
 #[test]
-fn one_false_probe_does_not_decide() {
+fn one_wrong_probe_does_not_decide() {
     for wrong in 1..8 {
         let mut count = 0;
-        let (answer, used) = search(AIM, Some(1_000.0), |rate, _| {
+        let (result, used) = search(AIM, Some(1_000.0), |rate, _| {
             count += 1;
             let holds = (rate <= 1_000.0) != (count == wrong);
             (if holds { Finding::Holds } else { Finding::Fails }, rate.min(1_000.0))
         });
-        assert!(within(answer, 1_000.0), "probe {wrong} wrong: {answer:?} in {used}");
+        assert!(within(result, 1_000.0), "probe {wrong} wrong: {result:?} in {used}");
     }
 }
 
 #[test]
-fn what_has_not_settled_is_probed_for_longer_and_fails_if_it_never_does() {
+fn an_unsettled_rate_is_probed_for_longer_and_fails_if_it_never_settles() {
     let mut lengths = Vec::new();
-    let (answer, _) = search(AIM, Some(1_000.0), |rate, length| {
+    let (result, _) = search(AIM, Some(1_000.0), |rate, length| {
         lengths.push(length);
         let finding = match length {
             Length::Usual if (900.0..=1_000.0).contains(&rate) => Finding::Unsettled,
@@ -201,11 +200,11 @@ fn what_has_not_settled_is_probed_for_longer_and_fails_if_it_never_does() {
         (finding, rate.min(1_000.0))
     });
     assert_eq!(lengths[..2], [Length::Usual, Length::Twice]);
-    assert!(within(answer, 1_000.0), "{answer:?}");
+    assert!(within(result, 1_000.0), "{result:?}");
     let never =
         |rate: f64, _| if rate <= 600.0 { (Finding::Holds, rate) } else { (Finding::Unsettled, rate) };
-    let (answer, _) = search(AIM, Some(650.0), never);
-    assert!(within(answer, 600.0), "{answer:?}");
+    let (result, _) = search(AIM, Some(650.0), never);
+    assert!(within(result, 600.0), "{result:?}");
 }
 
 #[test]
@@ -216,7 +215,7 @@ fn rates_have_four_digits() {
 }
 
 #[test]
-fn the_halves_of_a_probe_tell_a_backlog_from_a_warm_up() {
+fn the_halves_of_a_probe_distinguish_a_backlog_from_a_warm_up() {
     let steady =
         Halves { held: true, held_second: true, mean_s: [0.002, 0.002], apart_s: 2.0, fitness: Fitness::Fit };
     for (halves, found) in [
@@ -236,18 +235,18 @@ fn the_halves_of_a_probe_tell_a_backlog_from_a_warm_up() {
     }
 }
 
-/// If this fails, the capacity that a search reports is off by more than it says.
+/// If this fails, the error of the reported capacity is larger than stated.
 #[test]
 fn a_queue_behind_a_client_that_stalls_is_found_within_3_percent() {
     let mut good = 0;
     for seed in 0..SEEDS {
         let mut random = Random(seed);
         let capacity = 500.0 * 10f64.powf(random.unit());
-        // What a closed loop of two seconds says: the capacity, less what its stalls cost.
+        // What a closed loop of two seconds measures: the capacity, less what its stalls cost.
         let estimate = capacity * (1.0 - 0.02 * random.unit());
-        let (answer, _) =
+        let (result, _) =
             search(AIM, Some(estimate), |rate, length| queue(&mut random, capacity, rate, length));
-        good += u64::from(within(answer, capacity));
+        good += u64::from(within(result, capacity));
     }
     assert!(good * 100 >= SEEDS * 95, "{good} of {SEEDS}");
 }
@@ -259,9 +258,9 @@ fn a_blurred_limit_is_found_within_3_percent() {
     for seed in 0..SEEDS {
         let mut random = Random(seed);
         let limit = 500.0 * 10f64.powf(random.unit());
-        // The estimate is what can be served at all: some half more than what holds.
+        // The estimate is the total throughput: about half more than the rate that holds.
         let estimate = limit * (1.0 + 0.5 * random.unit());
-        let (answer, _) = search(AIM, Some(estimate), |rate, _| {
+        let (result, _) = search(AIM, Some(estimate), |rate, _| {
             let share = 1.0 / (1.0 + ((rate / limit - 1.0) / 0.004).exp());
             let held = random.unit() < share;
             let finding = match random.unit() < 0.05 {
@@ -271,29 +270,29 @@ fn a_blurred_limit_is_found_within_3_percent() {
             };
             (finding, rate.min(estimate))
         });
-        good += u64::from(within(answer, limit));
+        good += u64::from(within(result, limit));
     }
     assert!(good * 100 >= SEEDS * 95, "{good} of {SEEDS}");
 }
 
-/// A server that refuses what is over its capacity, under `error_share < 1%`.
+/// A server that refuses what exceeds its capacity, under `error_share < 1%`.
 #[test]
 fn a_refusal_is_found_within_3_percent() {
     let mut good = 0;
     for seed in 0..SEEDS {
         let mut random = Random(seed);
         let capacity = 500.0 * 10f64.powf(random.unit());
-        let (answer, _) = search(AIM, Some(capacity * (0.99 + 0.02 * random.unit())), |rate, _| {
+        let (result, _) = search(AIM, Some(capacity * (0.99 + 0.02 * random.unit())), |rate, _| {
             let refused = (1.0 - capacity / rate).max(0.0) + 0.001 * random.normal();
             (if refused < 0.01 { Finding::Holds } else { Finding::Fails }, rate.min(capacity))
         });
-        good += u64::from(within(answer, capacity / 0.99));
+        good += u64::from(within(result, capacity / 0.99));
     }
     assert!(good * 100 >= SEEDS * 95, "{good} of {SEEDS}");
 }
 
-fn within(answer: Answer, truth: f64) -> bool {
-    answer.holds.is_some_and(|holds| (holds / truth - 1.0).abs() <= 0.03)
+fn within(result: SearchResult, truth: f64) -> bool {
+    result.holds.is_some_and(|holds| (holds / truth - 1.0).abs() <= 0.03)
 }
 
 /// One probe of a queue that serves exactly `capacity`, by a client that stands still now and then and then sends

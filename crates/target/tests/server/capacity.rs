@@ -1,6 +1,6 @@
-//! The planted capacity over real sockets: one for all threads and connections, held to its schedule.
+//! The planted capacity over real sockets: one for all threads and connections, exactly on its schedule.
 
-use target::{Kind, Options, Server};
+use target::{Options, RouteKind, Server};
 use units::Nanos;
 
 use crate::client::{Client, get};
@@ -9,28 +9,28 @@ use crate::client::{Client, get};
 #[test]
 fn all_threads_and_connections_share_one_capacity() {
     let server = Server::start(Options { threads: 2, ..Options::default() }).unwrap();
-    // Eight connections land on both threads but for one chance in 128.
+    // Eight connections are spread over both threads, with a probability of 127 in 128.
     let mut clients: Vec<_> = (0..8).map(|_| Client::connect(server.local_addr())).collect();
     let begin = clock::now();
     for client in &mut clients {
         client.send(get("/capacity?rate=200/s").repeat(5));
     }
     for client in &mut clients {
-        (0..5).for_each(|_| assert_eq!(client.answer().status, 200));
+        (0..5).for_each(|_| assert_eq!(client.response().status, 200));
     }
     let took = clock::now() - begin;
-    // The first leaves at once and the last one 39 places later, 5 ms each: never earlier, by the schedule.
+    // The first is released at once and the last one 39 slots later, 5 ms each: by the schedule never earlier.
     assert!(took >= Nanos::from_millis(195), "{took}");
     let truth = server.stop();
-    assert_eq!((truth.requests_of(Kind::Capacity), truth.answers_with(200)), (40, 40));
+    assert_eq!((truth.requests_of(RouteKind::Capacity), truth.responses_with(200)), (40, 40));
     let admissions = truth.capacity();
     assert_eq!((admissions.at_once, admissions.held), (1, 39), "{admissions:?}");
-    // Held answers are delayed on purpose, so the truth has how late this server itself was.
+    // Held responses are delayed on purpose, so the truth has how late this server itself was.
     assert_eq!(truth.lateness().count(), 39);
 }
 
 #[test]
-fn who_finds_no_place_is_refused_or_slowed_as_asked() {
+fn a_request_without_a_slot_is_refused_or_slowed_as_asked() {
     let server = Server::start(Options::default()).unwrap();
     let mut client = Client::connect(server.local_addr());
     let statuses: Vec<_> =

@@ -12,12 +12,12 @@ pub fn start() -> Server {
 
 pub struct Client {
     pub stream: TcpStream,
-    /// Read and not yet taken.
+    /// Read and not yet consumed.
     kept: Vec<u8>,
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub head: String,
     pub body: Vec<u8>,
@@ -42,13 +42,13 @@ impl Client {
         self.stream.write_all(bytes.as_ref()).unwrap();
     }
 
-    pub fn get(&mut self, target: &str) -> Answer {
+    pub fn get(&mut self, target: &str) -> Response {
         self.send(get(target));
-        self.answer()
+        self.response()
     }
 
-    /// The next answer, with a body unless its status has none.
-    pub fn answer(&mut self) -> Answer {
+    /// The next response, with a body unless its status has none.
+    pub fn response(&mut self) -> Response {
         let head = self.head();
         let body = if head.status < 200 || matches!(head.status, 204 | 304) {
             Vec::new()
@@ -58,14 +58,14 @@ impl Client {
             let length = head.head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
             self.take(length.parse().unwrap())
         };
-        Answer { body, ..head }
+        Response { body, ..head }
     }
 
-    /// The next answer's head alone.
-    pub fn head(&mut self) -> Answer {
+    /// The head of the next response.
+    pub fn head(&mut self) -> Response {
         let head = self.until(b"\r\n\r\n");
         let status = head.strip_prefix("HTTP/1.1 ").unwrap()[..3].parse().unwrap();
-        Answer { status, head, body: Vec::new() }
+        Response { status, head, body: Vec::new() }
     }
 
     /// Everything up to the end of the connection, and how it ended.

@@ -2,24 +2,24 @@
 
 use std::io::Read;
 
-use target::{Fault, Kind};
+use target::{Fault, RouteKind};
 use units::Nanos;
 
 use crate::client::{Client, End, get, start};
 
-/// What a client sees of a fault: the bytes, and the end.
+/// Checks what a client sees of a fault: the bytes, and the end.
 fn check(name: &str, expected: impl Fn(&[u8]) -> bool, expected_end: &End) {
     let server = start();
     let mut client = Client::connect(server.local_addr());
-    // An answer ahead of the fault must arrive whole all the same.
+    // A response ahead of the fault must arrive whole all the same.
     client.send([get("/plaintext"), get(&format!("/fault/{name}"))].concat());
-    assert_eq!(client.answer().body, b"Hello, World!");
+    assert_eq!(client.response().body, b"Hello, World!");
     let (bytes, end) = client.rest();
     assert!(expected(&bytes), "{name}: {:?}", String::from_utf8_lossy(&bytes));
     assert_eq!(end, *expected_end, "{name}");
     let truth = server.truth();
-    let fault = Fault::ALL.into_iter().find(|fault| fault.name() == name).unwrap();
-    assert_eq!((truth.faults_of(fault), truth.ended_by_fault(), truth.answers()), (1, 1, 1), "{name}");
+    let fault = Fault::from_name(name).unwrap();
+    assert_eq!((truth.faults_of(fault), truth.ended_by_fault(), truth.responses()), (1, 1, 1), "{name}");
     let ended = truth.connections();
     assert_eq!(
         (ended.reset_by_server, ended.closed_by_server),
@@ -47,7 +47,7 @@ fn short_body_ends_before_its_length() {
     check("short-body", |bytes| bytes.starts_with(head) && bytes.len() == head.len() + 500, &End::Fin);
 }
 
-/// The bytes before the reset must have arrived: else it is only another `/fault/reset`.
+/// The bytes before the reset must have arrived: otherwise it is only another `/fault/reset`.
 #[test]
 fn reset_body_delivers_a_part_and_then_resets() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
@@ -94,7 +94,7 @@ fn never_is_silent_until_the_client_gives_up() {
     // Both have given up; the server must have noticed.
     let patience = clock::now() + Nanos::from_secs(5);
     while server.truth().connections().open > 0 {
-        assert!(clock::now() < patience, "a connection that will never be answered is kept for ever");
+        assert!(clock::now() < patience, "a connection that never gets a response is kept for ever");
     }
     let truth = server.stop();
     assert_eq!((truth.faults_of(Fault::Never), truth.connections().closed_by_peer), (2, 2));
@@ -108,16 +108,16 @@ fn a_freeze_on_demand_stops_the_whole_thread() {
     other.get("/plaintext");
     let began = clock::now();
     frozen.send(get("/fault/freeze?ms=50"));
-    assert_eq!(frozen.answer().status, 200);
+    assert_eq!(frozen.response().status, 200);
     assert!(clock::now() - began >= Nanos::from_millis(50));
     let truth = server.stop();
     let [freeze] = truth.freezes() else { panic!("one freeze: {:?}", truth.freezes()) };
     assert_eq!(freeze.index, None);
     assert!(freeze.end - freeze.begin >= Nanos::from_millis(50) && freeze.begin >= began);
-    assert_eq!((truth.faults_of(Fault::Freeze), truth.answers()), (1, 2));
+    assert_eq!((truth.faults_of(Fault::Freeze), truth.responses()), (1, 2));
 }
 
-/// If this fails, an experiment with one in ten faults cannot be repeated.
+/// If this fails, an experiment with one in ten faults cannot be reproduced.
 #[test]
 fn a_share_of_requests_is_drawn_the_same_each_time() {
     let pattern = || {
@@ -126,7 +126,7 @@ fn a_share_of_requests_is_drawn_the_same_each_time() {
         let drawn: Vec<bool> = (0..100)
             .map(|_| {
                 client.send(get("/fault/close?p=0.3&seed=7"));
-                // A share that is not drawn is an answer in one write; a drawn one is the end.
+                // Without the fault there is a response in one write; with it the connection ends.
                 if client.stream.read(&mut [0; 4_096]).unwrap() > 0 {
                     return false;
                 }
@@ -136,8 +136,8 @@ fn a_share_of_requests_is_drawn_the_same_each_time() {
             .collect();
         let count = drawn.iter().filter(|fault| **fault).count() as u64;
         let truth = server.stop();
-        assert_eq!((truth.faults_of(Fault::Close), truth.answers_with(200)), (count, 100 - count));
-        assert_eq!(truth.requests_of(Kind::Fault), 100);
+        assert_eq!((truth.faults_of(Fault::Close), truth.responses_with(200)), (count, 100 - count));
+        assert_eq!(truth.requests_of(RouteKind::Fault), 100);
         drawn
     };
     let first = pattern();

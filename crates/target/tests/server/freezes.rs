@@ -1,4 +1,4 @@
-//! Freezes on schedule, held against the clock that both sides share.
+//! Freezes on schedule, compared with the clock that both sides share.
 
 use target::{Freeze, Options, Server};
 use units::Nanos;
@@ -10,9 +10,9 @@ fn frozen(length: Nanos, every: Nanos, first: Nanos, threads: usize) -> Server {
     Server::start(Options { freeze, threads, ..Options::default() }).unwrap()
 }
 
-/// The reason this server exists: a stall of known begin and end, to hold an instrument against.
+/// The reason this server exists: a stall of known begin and end, to test an instrument with.
 #[test]
-fn a_request_sent_in_a_freeze_is_answered_after_its_end() {
+fn a_request_sent_during_a_freeze_gets_its_response_after_it() {
     let ms = Nanos::from_millis;
     // Long enough that a client on a busy machine does not sleep through it.
     let server = frozen(ms(600), ms(800), ms(100), 1);
@@ -26,12 +26,12 @@ fn a_request_sent_in_a_freeze_is_answered_after_its_end() {
     for (begin, end) in planned {
         clock::sleep_until(begin + ms(20));
         before.send(get("/plaintext"));
-        // The kernel goes on accepting, and stamping what comes.
+        // The kernel keeps accepting, and stamping what arrives.
         let mut during = Client::connect(server.local_addr());
         during.send(get("/plaintext"));
         let sent = clock::now();
         waited_ns += 2 * u128::from(end.saturating_sub(sent).0);
-        assert_eq!((before.answer().status, during.answer().status), (200, 200));
+        assert_eq!((before.response().status, during.response().status), (200, 200));
         assert!(sent < end && clock::now() >= end, "sent {sent:?}, answered {:?}, end {end:?}", clock::now());
     }
     let truth = server.stop();
@@ -39,7 +39,7 @@ fn a_request_sent_in_a_freeze_is_answered_after_its_end() {
     for freeze in truth.freezes() {
         assert!(freeze.begin >= freeze.planned_begin && freeze.end >= freeze.planned_end);
     }
-    assert_eq!((truth.answers(), truth.unstamped()), (5, 0));
+    assert_eq!((truth.responses(), truth.unstamped()), (5, 0));
     // Four of five waited in the kernel, and the truth counts from their arrival there.
     assert!(waited_ns > 0 && truth.response().durations().sum_ns() >= waited_ns, "{waited_ns}");
 }

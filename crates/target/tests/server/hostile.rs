@@ -1,4 +1,4 @@
-//! Clients that do what no client should, all at once and in no order. Looks at the books, not at the answers.
+//! Clients that do what no client should, all at once and in no order. Checks the counts, not the responses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,9 +9,9 @@ use units::Nanos;
 
 use crate::client::Client;
 
-/// If this fails, a client can make the server lose count, or stop.
+/// If this fails, a client can make the server miscount, or stop.
 #[test]
-fn the_books_balance_whatever_clients_do() {
+fn every_request_is_counted_once_whatever_clients_do() {
     let server = Server::start(Options { threads: 2, ..Options::default() }).unwrap();
     let mut dice = Dice(20);
     for _ in 0..150 {
@@ -19,7 +19,7 @@ fn the_books_balance_whatever_clients_do() {
         stream.set_read_timeout(Some(Duration::from_millis(1 + dice.below(8)))).unwrap();
         stream.set_write_timeout(Some(Duration::from_millis(8))).unwrap();
         let bytes: Vec<u8> = (0..=dice.below(12)).flat_map(|_| dice.request()).collect();
-        // Errors are what this is about: the server may close or reset at any point.
+        // Errors are expected: the server may close or reset at any point.
         let size = [61, 700, 8_000, 80_000][dice.below(4) as usize];
         for (index, part) in bytes.chunks(size).enumerate() {
             let _ = stream.write_all(part);
@@ -41,8 +41,8 @@ fn the_books_balance_whatever_clients_do() {
         assert!(clock::now() < patience, "{}", server.truth().to_json());
     }
     let truth = server.stop();
-    assert!(truth.is_conserved() && truth.answers() > 100, "{}", truth.to_json());
-    assert_eq!(truth.response().count(), truth.answers());
+    assert!(truth.is_conserved() && truth.responses() > 100, "{}", truth.to_json());
+    assert_eq!(truth.response().count(), truth.responses());
     let ends = truth.connections();
     let ended = ends.closed_by_peer + ends.closed_by_server + ends.reset_by_peer + ends.reset_by_server;
     assert_eq!((ended, ends.open), (ends.accepted, 0));

@@ -1,4 +1,4 @@
-//! What a peer may not do, and what the server says to it; what the server says when it cannot start.
+//! What a client may not do, and the server's response to it; and the messages when the server cannot start.
 
 use std::net::TcpListener;
 
@@ -10,10 +10,10 @@ use crate::client::{Client, End, get, start};
 fn refused(server: &Server, bytes: &[u8], status: u16) {
     let mut client = Client::connect(server.local_addr());
     client.send(bytes);
-    let answer = client.answer();
-    assert_eq!(answer.status, status, "{:.60}", String::from_utf8_lossy(bytes));
-    assert!(answer.head.contains("Connection: close"));
-    // It may go on sending; the answer must not be lost to a reset.
+    let response = client.response();
+    assert_eq!(response.status, status, "{:.60}", String::from_utf8_lossy(bytes));
+    assert!(response.head.contains("Connection: close"));
+    // The client may keep sending; the response must not be lost to a reset.
     assert_eq!(client.rest(), (vec![], End::Fin));
 }
 
@@ -33,15 +33,15 @@ fn what_is_not_a_request_is_refused_and_closed() {
     refused(&server, b"GET / HTTP/9.9\r\n\r\n", 505);
     let truth = server.stop();
     assert_eq!([400, 413, 431, 505].map(|status| truth.refusals_with(status)), [3, 2, 2, 1]);
-    assert_eq!((truth.requests(), truth.answers(), truth.response().count()), (0, 0, 0));
+    assert_eq!((truth.requests(), truth.responses(), truth.response().count()), (0, 0, 0));
 }
 
 #[test]
-fn a_refusal_waits_for_the_answers_ahead_of_it() {
+fn a_refusal_waits_for_the_responses_ahead_of_it() {
     let server = start();
     let mut client = Client::connect(server.local_addr());
     client.send([get("/delay?ms=20"), "nonsense\r\n\r\n".to_owned(), get("/json")].concat());
-    assert_eq!((client.answer().status, client.answer().status), (200, 400));
+    assert_eq!((client.response().status, client.response().status), (200, 400));
     assert_eq!(client.rest(), (vec![], End::Fin));
 }
 
@@ -66,7 +66,7 @@ fn connections_over_the_limit_are_turned_away() {
     let mut first = Client::connect(server.local_addr());
     assert_eq!(first.get("/plaintext").status, 200);
     let mut second = Client::connect(server.local_addr());
-    assert_eq!(second.answer().status, 503);
+    assert_eq!(second.response().status, 503);
     assert_eq!(first.get("/plaintext").status, 200);
     assert_eq!(server.stop().connections().refused, 1);
 }
@@ -80,7 +80,7 @@ fn small_limits_hold() {
 }
 
 #[test]
-fn errors_to_start_say_what_to_do() {
+fn errors_at_the_start_contain_what_to_do() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     for threads in [1, 2] {

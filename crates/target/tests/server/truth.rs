@@ -1,8 +1,8 @@
-//! Whether the server tells what it did: counts after known requests, times of known delays.
+//! Whether the server reports what it did: counts after known requests, times of known delays.
 
 use std::net::Shutdown;
 
-use target::{Kind, Truth};
+use target::{RouteKind, Truth};
 use units::Nanos;
 
 use crate::client::{Client, get, start};
@@ -18,21 +18,28 @@ fn counts_are_exact() {
     {
         for _ in 0..count {
             read += get(target).len();
-            let answer = client.get(target);
-            written += answer.head.len() + answer.body.len();
+            let response = client.get(target);
+            written += response.head.len() + response.body.len();
         }
     }
     let truth = server.truth();
-    let by_kind = [Kind::Plaintext, Kind::Json, Kind::Status, Kind::Bytes, Kind::NotFound, Kind::Delay];
+    let by_kind = [
+        RouteKind::Plaintext,
+        RouteKind::Json,
+        RouteKind::Status,
+        RouteKind::Bytes,
+        RouteKind::NotFound,
+        RouteKind::Delay,
+    ];
     assert_eq!(by_kind.map(|kind| truth.requests_of(kind)), [7, 3, 2, 4, 1, 0]);
-    assert_eq!([200, 404, 500].map(|status| truth.answers_with(status)), [14, 1, 2]);
+    assert_eq!([200, 404, 500].map(|status| truth.responses_with(status)), [14, 1, 2]);
     assert_eq!((truth.bytes_read(), truth.bytes_written()), (read as u64, written as u64));
     assert_eq!((truth.response().count(), truth.lateness().count()), (17, 0));
     assert_eq!((truth.connections().accepted, truth.connections().open), (1, 1));
     assert!(truth.is_conserved());
 }
 
-/// If this fails, calibration holds the instrument against a server that misstates its own delay.
+/// If this fails, calibration compares the instrument with a server that misstates its own delay.
 #[test]
 fn a_delay_is_never_shorter_than_asked_for() {
     let server = start();
@@ -45,7 +52,7 @@ fn a_delay_is_never_shorter_than_asked_for() {
     let truth = server.stop();
     assert_eq!((truth.response().count(), truth.lateness().count(), truth.unstamped()), (100, 100, 0));
     assert!(truth.response().min().unwrap() >= Nanos::from_micros(2_000));
-    // The same answers from two starting points: the difference is the delay, exactly.
+    // The same responses from two starting points: the difference is exactly the delay.
     let (response, lateness) = (truth.response().durations(), truth.lateness().durations());
     assert_eq!(response.sum_ns() - lateness.sum_ns(), 100 * 2_000_000);
 }
@@ -59,7 +66,7 @@ fn jitter_adds_between_nothing_and_its_width() {
     }
     let truth = server.stop();
     let added = truth.response().durations().sum_ns() - truth.lateness().durations().sum_ns() - 50 * 500_000;
-    // The mean of 50 uniform draws lies within 1 ms of the middle but once in some ten thousand seeds.
+    // The mean of 50 uniform draws is within 1 ms of the middle, except once in some ten thousand seeds.
     assert!((50_000_000..150_000_000).contains(&added), "{added}");
 }
 
@@ -73,8 +80,11 @@ fn the_document_does_not_count_itself() {
     let before = server.truth();
     assert!(text(&mut client, "/truth/reset").contains("\"read\": 1,"));
     let after = server.truth();
-    assert_eq!((before.requests(), before.answers()), (1, 1));
-    assert_eq!((after.requests(), after.answers(), after.bytes_written(), after.bytes_read()), (0, 0, 0, 0));
+    assert_eq!((before.requests(), before.responses()), (1, 1));
+    assert_eq!(
+        (after.requests(), after.responses(), after.bytes_written(), after.bytes_read()),
+        (0, 0, 0, 0)
+    );
     assert_eq!((after.connections().open, after.connections().accepted), (1, 0));
     assert!(after.since() > before.since());
 }
@@ -90,20 +100,20 @@ fn requests_in_flight_carry_over_a_reset() {
     client.send(get("/delay?ms=200"));
     wait_for(|| server.truth(), |truth| truth.in_flight() == 1);
     server.reset_truth();
-    client.answer();
+    client.response();
     let truth = server.stop();
-    assert_eq!((truth.carried(), truth.requests(), truth.answers()), (1, 0, 1));
+    assert_eq!((truth.carried(), truth.requests(), truth.responses()), (1, 0, 1));
     assert!(truth.is_conserved());
 }
 
 #[test]
-fn a_client_that_leaves_is_counted_for_how_it_left() {
+fn a_client_that_leaves_is_counted_by_how_it_left() {
     let server = start();
     let mut half = Client::connect(server.local_addr());
     half.send(get("/delay?ms=20"));
-    // It has said all it will say, and still gets its answer.
+    // It has sent everything it will send, and still gets its response.
     half.stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(half.answer().status, 200);
+    assert_eq!(half.response().status, 200);
     let mut gone = Client::connect(server.local_addr());
     gone.send(get("/delay?ms=3600000"));
     // Bytes that it has not read turn its close into a reset.
@@ -122,7 +132,7 @@ fn a_client_that_leaves_is_counted_for_how_it_left() {
     assert!(end.is_conserved());
 }
 
-/// Asks until it is so; what the kernel tells the server takes a moment to arrive.
+/// Polls until the condition holds; what the kernel reports to the server takes a moment to arrive.
 fn wait_for(ask: impl Fn() -> Truth, is_so: impl Fn(&Truth) -> bool) -> Truth {
     let patience = clock::now() + Nanos::from_secs(5);
     loop {

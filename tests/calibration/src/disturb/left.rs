@@ -32,7 +32,7 @@ fn a_process_that_is_paused_already_is_refused() {
     let first = Running::start(&line);
     let (out, error) = texts(&spawn(&line, folder.path()).wait_with_output().unwrap());
     assert_eq!(out, "");
-    assert!(error.contains("is being paused already, by another parallax"), "{error}");
+    assert!(error.contains("is already being paused by another parallax"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
     kill_process(first.as_pid(), Signal::INT).unwrap();
     assert!(first.wait().success());
@@ -62,7 +62,7 @@ fn what_cannot_be_undone_is_said() {
     fs::remove_dir(&group).unwrap();
     assert_eq!(output.status.code(), Some(1), "{out}{error}");
     assert!(!out.contains("everything is undone"), "{out}");
-    let named = format!("not everything is undone: {}", group.display());
+    let named = format!("a disturbance was not fully undone: {}", group.display());
     assert!(error.contains(&named), "{error}");
     victim.end_by_term();
 }

@@ -19,14 +19,14 @@ use units::Nanos;
 use super::lane::{Lane, Line, most_read};
 use super::{Cut, Direction, Effects, Order, Shared, count};
 
-/// Of a connection: who connected to us, and the target.
+/// The two sides of a connection: the client that connected to us, and the target.
 const CLIENT: usize = 0;
 const TARGET: usize = 1;
 
 const LISTENER: u64 = u64::MAX;
 const WAKE: u64 = u64::MAX - 1;
 
-/// After an accept failed for want of descriptors, the next is tried so much later.
+/// After an accept failed because descriptors ran out, the next is tried after this time.
 const ACCEPT_AGAIN: Nanos = Nanos::from_millis(100);
 
 pub(super) struct Hub {
@@ -35,9 +35,9 @@ pub(super) struct Hub {
     target: SocketAddr,
     effects: Effects,
     active: bool,
-    connections: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, RelayedConnection>,
     next: u64,
-    /// When something is due, for which connection, or for the listener: one for each at most.
+    /// When something is due, for which connection or for the listener: at most one entry each.
     timers: BTreeSet<(Nanos, u64)>,
     /// To the client, and to the target.
     lines: [Line; 2],
@@ -45,18 +45,18 @@ pub(super) struct Hub {
     shared: Arc<Shared>,
 }
 
-struct Connection {
+struct RelayedConnection {
     sides: [TcpStream; 2],
-    /// What each side is registered for; empty is not registered.
+    /// What each side is registered for; empty means not registered.
     interest: [EventFlags; 2],
-    /// What is on its way to the client, and to the target.
+    /// The data on its way to the client, and to the target.
     lanes: [Lane; 2],
-    /// Its timer.
+    /// When its timer expires.
     armed: Option<Nanos>,
     connected: bool,
 }
 
-/// A connection is over.
+/// A connection has ended.
 enum Over {
     /// Both directions have ended.
     Ended,
@@ -88,20 +88,20 @@ impl Hub {
         })
     }
 
-    /// Relays until it is ordered to stop; tells when it has carried out an order.
-    pub(super) fn run(mut self, tell: &SyncSender<Nanos>) {
+    /// Relays until ordered to stop; sends the instant at which each order was carried out.
+    pub(super) fn run(mut self, confirm: &SyncSender<Nanos>) {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let mut events: Vec<Event> = Vec::with_capacity(256);
-        while self.turn(&mut events, tell) {}
+        while self.turn(&mut events, confirm) {}
     }
 
     /// Waits until there is something to do, and does it; `false` when it is to stop.
-    fn turn(&mut self, events: &mut Vec<Event>, tell: &SyncSender<Nanos>) -> bool {
+    fn turn(&mut self, events: &mut Vec<Event>, confirm: &SyncSender<Nanos>) -> bool {
         let timeout = self.timers.first().map(|(due, _)| timespec(due.saturating_sub(clock::now())));
         events.clear();
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
-            // Without it nothing can be relayed: connections end, and who orders next learns of it.
+            // Without epoll nothing can be relayed: connections end, and the next order fails.
             Err(_) => return false,
         }
         for event in events {
@@ -109,8 +109,8 @@ impl Hub {
                 WAKE => match self.shared.take() {
                     Some(Order::Stop) => return false,
                     Some(order) => {
-                        self.obey(order);
-                        let _ = tell.try_send(clock::now());
+                        self.carry_out(order);
+                        let _ = confirm.try_send(clock::now());
                     }
                     None => {}
                 },
@@ -122,7 +122,7 @@ impl Hub {
         true
     }
 
-    fn obey(&mut self, order: Order) {
+    fn carry_out(&mut self, order: Order) {
         self.active = order == Order::Begin;
         if self.active && self.effects.cut == Cut::Reset {
             let all: Vec<u64> = self.connections.keys().copied().collect();
@@ -132,7 +132,7 @@ impl Hub {
         all.into_iter().for_each(|id| self.step(id));
     }
 
-    /// What was due until now leaves.
+    /// Passes on what has become due.
     fn fire(&mut self) {
         let now = clock::now();
         while let Some(&(due, id)) = self.timers.first().filter(|(due, _)| *due <= now) {
@@ -180,12 +180,12 @@ impl Hub {
             hard_close(&client);
             return;
         };
-        // A relay that gathers small writes would delay them in its own right.
+        // A relay that gathers small writes would add a delay of its own.
         let _ = client.set_nodelay(true).and_then(|()| target.set_nodelay(true));
         let id = self.next;
         self.next += 1;
         let lane = |side: u64| Lane::new(Stream::new(self.seed, id * 2 + side + 1));
-        let connection = Connection {
+        let connection = RelayedConnection {
             sides: [client, target],
             interest: [EventFlags::empty(); 2],
             lanes: [lane(0), lane(1)],
@@ -205,13 +205,13 @@ impl Hub {
                 self.rearm(id, &mut connection);
                 self.connections.insert(id, connection);
             }
-            // Dropped, and closed in order.
+            // Dropped, and closed normally.
             Err(Over::Ended) => {}
             Err(Over::Broken) => connection.sides.iter().for_each(hard_close),
         }
     }
 
-    fn advance(&mut self, connection: &mut Connection) -> Result<(), Over> {
+    fn advance(&mut self, connection: &mut RelayedConnection) -> Result<(), Over> {
         if !connection.connected && !connection.is_connected(&self.shared)? {
             return Ok(());
         }
@@ -232,23 +232,23 @@ impl Hub {
     fn effects_towards(&self, to: usize) -> Option<Effects> {
         let works = match self.effects.direction {
             Direction::Both => true,
-            Direction::Answers => to == CLIENT,
+            Direction::Responses => to == CLIENT,
             Direction::Requests => to == TARGET,
         };
         (self.active && works).then_some(self.effects)
     }
 
     /// Reads what is on its way to one side from the other.
-    fn read(&mut self, connection: &mut Connection, to: usize) -> Result<(), Over> {
+    fn read(&mut self, connection: &mut RelayedConnection, to: usize) -> Result<(), Over> {
         let effects = self.effects_towards(to);
         let mut bytes = vec![0; most_read(effects.as_ref())];
         while connection.lanes[to].has_room(effects.as_ref()) {
             match connection.sides[1 - to].read(&mut bytes) {
                 Ok(length) => {
                     count(&self.shared.counters.bytes, length as u64);
-                    let piece = bytes[..length].to_vec();
+                    let chunk = bytes[..length].to_vec();
                     let lane = &mut connection.lanes[to];
-                    let lost = lane.put(clock::now(), piece, effects.as_ref(), &mut self.lines[to]);
+                    let lost = lane.put(clock::now(), chunk, effects.as_ref(), &mut self.lines[to]);
                     count(&self.shared.counters.stalls, lost);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -260,18 +260,18 @@ impl Hub {
     }
 
     /// Writes what is due.
-    fn write(&mut self, connection: &mut Connection, to: usize) -> Result<(), Over> {
+    fn write(&mut self, connection: &mut RelayedConnection, to: usize) -> Result<(), Over> {
         let lane = &mut connection.lanes[to];
         lane.blocked = false;
-        while let Some(piece) = lane.pieces.front_mut().filter(|piece| piece.due <= clock::now()) {
-            if piece.bytes.is_empty() {
-                // Who is gone already needs no end.
+        while let Some(chunk) = lane.chunks.front_mut().filter(|chunk| chunk.due <= clock::now()) {
+            if chunk.bytes.is_empty() {
+                // A side that is already gone needs no end of stream.
                 let _ = connection.sides[to].shutdown(Shutdown::Write);
                 lane.pop();
                 continue;
             }
-            match connection.sides[to].write(&piece.bytes[piece.left..]) {
-                Ok(length) => piece.left += length,
+            match connection.sides[to].write(&chunk.bytes[chunk.left..]) {
+                Ok(length) => chunk.left += length,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     lane.blocked = true;
@@ -279,15 +279,15 @@ impl Hub {
                 }
                 Err(_) => return Err(Over::Broken),
             }
-            if piece.left == piece.bytes.len() {
+            if chunk.left == chunk.bytes.len() {
                 lane.pop();
             }
         }
         Ok(())
     }
 
-    /// Asks for what the connection waits for: to be read, to be written, or a time.
-    fn rearm(&mut self, id: u64, connection: &mut Connection) {
+    /// Registers what the connection waits for: to be read, to be written, or a time.
+    fn rearm(&mut self, id: u64, connection: &mut RelayedConnection) {
         let held = self.is_held();
         for side in [CLIENT, TARGET] {
             let reads = !held
@@ -299,7 +299,7 @@ impl Hub {
             wanted.set(EventFlags::OUT, writes);
             let data = EventData::new_u64(id << 1 | side as u64);
             let socket = connection.sides[side].as_fd();
-            // Without any interest it is taken out: the end of a connection is told again and again otherwise.
+            // Without any interest it is unregistered: otherwise the end of a connection is reported again and again.
             let result = match (connection.interest[side].is_empty(), wanted.is_empty()) {
                 (true, true) => Ok(()),
                 (true, false) => epoll::add(&self.epoll, socket, data, wanted),
@@ -315,8 +315,8 @@ impl Hub {
         self.timers.extend(connection.armed.map(|due| (due, id)));
     }
 
-    /// Takes a connection out, and its timer with it.
-    fn take(&mut self, id: u64) -> Option<Connection> {
+    /// Removes a connection and its timer.
+    fn take(&mut self, id: u64) -> Option<RelayedConnection> {
         let mut connection = self.connections.remove(&id)?;
         if let Some(due) = connection.armed.take() {
             self.timers.remove(&(due, id));
@@ -332,8 +332,8 @@ impl Hub {
     }
 }
 
-impl Connection {
-    /// Whether the target has accepted, or the kernel for it.
+impl RelayedConnection {
+    /// Whether the target, or the kernel for it, has accepted.
     fn is_connected(&mut self, shared: &Shared) -> Result<bool, Over> {
         let target = &self.sides[TARGET];
         if let Ok(Some(_)) | Err(_) = target.take_error() {
@@ -345,7 +345,7 @@ impl Connection {
     }
 }
 
-/// Begins a connection without waiting for it.
+/// Starts a connection without waiting for it.
 fn connect(target: SocketAddr) -> io::Result<TcpStream> {
     let family = if target.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -356,7 +356,7 @@ fn connect(target: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// When it is closed now, the peer gets a reset.
+/// A close after this resets the connection.
 fn hard_close(socket: &TcpStream) {
     let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
 }
@@ -381,7 +381,7 @@ mod tests {
 
     const DELAY: Nanos = Nanos::from_millis(40);
 
-    /// If this fails, each message leaves a timer behind that rings for good: the relay gets slower and slower, until
+    /// If this fails, each message leaves a timer behind that fires for good: the relay gets slower and slower, until
     /// it does nothing else.
     #[test]
     fn a_connection_has_one_timer_however_much_is_on_its_way() {
@@ -393,12 +393,12 @@ mod tests {
         let shared = Arc::new(Shared { order: Mutex::new(None), wake, counters: Counters::default() });
         let effects = Effects { direction: Direction::Both, delay: DELAY, ..Effects::default() };
         let mut hub = Hub::new(entrance, target, (effects, 1), shared).unwrap();
-        hub.obey(Order::Begin);
+        hub.carry_out(Order::Begin);
         let mut near = TcpStream::connect(address).unwrap();
         near.set_nodelay(true).unwrap();
-        let (mut events, (tell, _told)) = (Vec::with_capacity(256), sync_channel(1));
+        let (mut events, (confirm, _confirmed)) = (Vec::with_capacity(256), sync_channel(1));
         let mut turn = |hub: &mut Hub| {
-            assert!(hub.turn(&mut events, &tell));
+            assert!(hub.turn(&mut events, &confirm));
             assert!(hub.timers.len() <= hub.connections.len(), "{:?}", hub.timers);
         };
         while hub.connections.values().all(|connection| !connection.connected) {
@@ -411,7 +411,7 @@ mod tests {
             far.write_all(&[n]).unwrap();
             turn(&mut hub);
         }
-        // Whatever has arrived leaves in the end; each turn is one event or one timer.
+        // Everything that has arrived leaves in the end; each turn handles one event or one timer.
         for side in [&mut near, &mut far] {
             side.set_nonblocking(true).unwrap();
         }

@@ -10,19 +10,19 @@ use super::{Cut, Effects};
 /// The payload of a segment of TCP on Ethernet with timestamps.
 const SEGMENT: u64 = 1_448;
 
-/// A retransmission waits at most so many times twice as long, as the kernel's does in effect.
+/// A retransmission timeout doubles at most this often, as in the kernel in effect.
 const MOST_DOUBLINGS: u32 = 6;
 
-/// What a lane holds at most. More would let a sender run far ahead of its receiver; less would limit the rate at
-/// long delays: 4 MiB in 100 ms are 40 MiB/s.
+/// The most bytes in a lane. More would let a sender run far ahead of its receiver; less would limit the rate at long
+/// delays: 4 MiB in 100 ms are 40 MiB/s.
 const MOST_QUEUED: usize = 4 << 20;
 
-/// With a rate: so much time of it, as a router's queue would hold.
+/// With a rate: the time of data that a lane queues, as a router would.
 const QUEUED_TIME: Nanos = Nanos::from_millis(50);
 
-/// A piece as it arrived, and when it may leave. Without bytes it is the end of the stream.
+/// A chunk as it arrived, and when it may leave. Without bytes it is the end of the stream.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct Chunk {
     pub due: Nanos,
     pub bytes: Vec<u8>,
     /// How much of it has left.
@@ -31,13 +31,13 @@ pub(super) struct Piece {
 
 #[derive(Debug)]
 pub(super) struct Lane {
-    pub pieces: VecDeque<Piece>,
+    pub chunks: VecDeque<Chunk>,
     queued: usize,
-    /// Nothing leaves before what came before it.
+    /// Nothing leaves before this: the instant at which the chunk before it left.
     last: Nanos,
     random: Stream,
     drawn: u64,
-    /// The end of the stream has arrived; it has left.
+    /// The end of the stream has arrived; and has been passed on.
     pub ended: bool,
     pub shut: bool,
     /// The other side takes no more for now.
@@ -50,7 +50,7 @@ pub(super) type Line = Nanos;
 impl Lane {
     pub(super) fn new(random: Stream) -> Lane {
         Lane {
-            pieces: VecDeque::new(),
+            chunks: VecDeque::new(),
             queued: 0,
             last: Nanos::ZERO,
             random,
@@ -61,7 +61,7 @@ impl Lane {
         }
     }
 
-    /// Takes in a piece. How often it was lost.
+    /// Queues a chunk; returns how often it was lost.
     pub(super) fn put(
         &mut self,
         now: Nanos,
@@ -74,11 +74,11 @@ impl Lane {
         self.last = self.last.max(due);
         self.queued += bytes.len();
         self.ended |= bytes.is_empty();
-        self.pieces.push_back(Piece { due: self.last, bytes, left: 0 });
+        self.chunks.push_back(Chunk { due: self.last, bytes, left: 0 });
         losses
     }
 
-    /// When a piece may leave, before those in front of it are thought of, and how often it was lost.
+    /// When a chunk may leave, apart from those in front of it, and how often it was lost.
     fn due(&mut self, now: Nanos, length: u64, effects: &Effects, line: &mut Line) -> (Nanos, u64) {
         let moved = self.draw(effects.jitter.0.saturating_mul(2));
         let mut due = now
@@ -99,7 +99,7 @@ impl Lane {
         (due, losses)
     }
 
-    /// How often a piece is lost: once where any of its segments is, and again with the chance of one.
+    /// How often a chunk is lost: once if any of its segments is, and again with the probability of one.
     fn losses(&mut self, length: u64, loss_ppm: u64) -> u64 {
         if loss_ppm == 0 || length == 0 {
             return 0;
@@ -119,20 +119,20 @@ impl Lane {
         self.random.up_to(self.drawn, most)
     }
 
-    /// When the first piece may leave.
+    /// When the first chunk may leave.
     pub(super) fn next_due(&self) -> Option<Nanos> {
-        self.pieces.front().map(|piece| piece.due)
+        self.chunks.front().map(|chunk| chunk.due)
     }
 
-    /// The first piece has left.
+    /// The first chunk has left.
     pub(super) fn pop(&mut self) {
-        if let Some(piece) = self.pieces.pop_front() {
-            self.queued -= piece.bytes.len();
-            self.shut |= piece.bytes.is_empty();
+        if let Some(chunk) = self.chunks.pop_front() {
+            self.queued -= chunk.bytes.len();
+            self.shut |= chunk.bytes.is_empty();
         }
     }
 
-    /// Whether more may be read for it.
+    /// Whether more may be read for this lane.
     pub(super) fn has_room(&self, effects: Option<&Effects>) -> bool {
         let most = match effects.and_then(|effects| Some((effects.bytes_per_s?, effects.delay))) {
             Some((rate, delay)) => {
@@ -145,7 +145,7 @@ impl Lane {
     }
 }
 
-/// How much is read at once: less on a slow line, so that it flows rather than gushes.
+/// How much to read at once: less on a slow line, so that data flows evenly.
 pub(super) fn most_read(effects: Option<&Effects>) -> usize {
     const MOST: usize = 16 << 10;
     let rate = effects.filter(|effects| effects.cut == Cut::None).and_then(|effects| effects.bytes_per_s);
@@ -166,18 +166,18 @@ mod tests {
         for &(at, length) in arrivals {
             lane.put(ms(at), vec![0; length], Some(&effects), &mut line);
         }
-        lane.pieces.iter().map(|piece| piece.due).collect()
+        lane.chunks.iter().map(|chunk| chunk.due).collect()
     }
 
     #[test]
-    fn a_delay_moves_every_piece_alike() {
+    fn a_delay_applies_to_every_chunk_alike() {
         let effects = Effects { delay: ms(20), ..Effects::default() };
         assert_eq!(dues(effects, &[(0, 1), (7, 1_000)]), [ms(20), ms(27)]);
     }
 
     /// If this fails, a receiver gets bytes in another order than they were sent.
     #[test]
-    fn pieces_never_overtake_each_other() {
+    fn chunks_never_overtake_each_other() {
         let effects = Effects {
             delay: ms(20),
             jitter: ms(20),
@@ -192,7 +192,7 @@ mod tests {
         assert!(dues.iter().zip(&arrivals).all(|(due, &(at, _))| *due >= ms(at)));
     }
 
-    /// Ten pieces of 1000 bytes on a line of 10 kB/s leave one each 100 ms, however they arrive.
+    /// Ten chunks of 1000 bytes on a line of 10 kB/s leave every 100 ms, however they arrive.
     #[test]
     fn a_rate_is_kept() {
         let effects = Effects { bytes_per_s: Some(10_000), ..Effects::default() };
@@ -203,16 +203,17 @@ mod tests {
         );
     }
 
-    /// Of 20,000 segments with a chance of 5 %, 1,000 are lost; the standard deviation is sqrt(950) = 31: five of it.
+    /// Of 20,000 segments with a probability of 5 %, 1,000 are lost; the standard deviation is sqrt(950) = 31: five
+    /// of it.
     #[test]
-    fn losses_come_with_their_chance_and_stall() {
+    fn losses_occur_with_their_probability_and_stall() {
         let effects = Effects { loss_ppm: 50_000, retransmission: ms(200), ..Effects::default() };
         let mut lane = Lane::new(Stream::new(7, 0));
         let (mut stalled, mut line) = (0, Nanos::ZERO);
         for n in 0..20_000 {
             let at = ms(n * 100_000);
             let lost = lane.put(at, vec![0], Some(&effects), &mut line);
-            let due = lane.pieces.back().unwrap().due;
+            let due = lane.chunks.back().unwrap().due;
             assert_eq!(due - at, Nanos(ms(200).0 * ((1 << lost) - 1)));
             stalled += u64::from(lost > 0);
         }

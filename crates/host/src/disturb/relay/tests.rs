@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 
-/// A server that sends back what it gets, for as many connections as come, until the process ends.
+/// A server that sends back what it gets, for any number of connections, until the process ends.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -68,9 +68,9 @@ fn bytes_pass_whole_and_in_order_with_the_end_of_the_stream() {
     assert!(got == expected, "{} bytes of {}", got.len(), expected.len());
 }
 
-/// A delay is a lower bound by its nature; above it lies what this host takes.
+/// A delay is a lower bound by its nature; the host adds to it.
 #[test]
-fn answers_are_delayed_in_an_episode_and_not_outside_of_it() {
+fn responses_are_delayed_during_an_episode_only() {
     let delay = Nanos::from_millis(30);
     let relay = relay(Effects { delay, ..Effects::default() });
     let mut client = client(&relay);
@@ -115,7 +115,7 @@ fn a_reset_reaches_the_client_and_only_in_the_episode() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_counted_and_the_client_learns_of_it() {
+fn an_unreachable_target_is_counted_and_the_client_is_disconnected() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let relay = Relay::start("127.0.0.1:0".parse().unwrap(), nobody, Effects::default(), 1).unwrap();
     assert!(client(&relay).read(&mut [0]).is_err());
@@ -123,7 +123,7 @@ fn a_target_that_is_not_there_is_counted_and_the_client_learns_of_it() {
 }
 
 #[test]
-fn an_address_in_use_is_one_line() {
+fn an_address_in_use_is_refused_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let error = Relay::start(address, address, Effects::default(), 1).unwrap_err().to_string();
@@ -131,7 +131,7 @@ fn an_address_in_use_is_one_line() {
 }
 
 #[test]
-fn when_it_goes_its_sockets_go() {
+fn dropping_the_relay_closes_its_sockets() {
     let relay = relay(Effects::default());
     let address = relay.address();
     let mut client = client(&relay);

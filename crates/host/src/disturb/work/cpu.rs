@@ -5,14 +5,14 @@ use units::Nanos;
 use super::{Window, fact};
 use crate::disturb::conduct::Fact;
 
-/// As long as the period of a CPU quota is by default divided by ten: short beside what people disturb, long beside
-/// a scheduler's slice.
+/// A tenth of the default period of a CPU quota: short compared with what people disturb, long compared with a
+/// scheduler's slice.
 const PERIOD: Nanos = Nanos::from_millis(10);
 
 const WHOLE_PPM: u64 = 1_000_000;
 
-/// Burns until the window is shut. The share is one of elapsed time: a hog that has to wait for its CPU does not
-/// catch up.
+/// Burns CPU time until the window closes. The share is one of elapsed time: a hog that has to wait for its CPU does
+/// not catch up.
 pub(super) fn burn(duty_ppm: u64, window: &Window) -> Vec<Fact> {
     let before = clock::thread_cpu();
     let busy = Nanos(PERIOD.0 * duty_ppm.min(WHOLE_PPM) / WHOLE_PPM);
@@ -28,21 +28,21 @@ pub(super) fn burn(duty_ppm: u64, window: &Window) -> Vec<Fact> {
         if busy < PERIOD {
             window.sleep_until(period);
         }
-        // After a long wait the periods begin anew.
+        // After a long wait the periods start again.
         period = period.max(clock::now().saturating_sub(PERIOD));
     }
     vec![fact("cpu_ns", (clock::thread_cpu() - before).0)]
 }
 
-/// Some microseconds between two looks at the clock.
+/// Some microseconds between two readings of the clock.
 const SPINS: u32 = 100;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Of its own CPU time it has used what it was to use, as far as the host let it: a hog that waits does not catch
-    /// up, so it uses at most its share of the elapsed time and a period.
+    /// It used the CPU time that it was to use, as far as the host let it: a hog that waits does not catch up, so it
+    /// uses at most its share of the elapsed time plus one period.
     #[test]
     fn a_hog_burns_its_share() {
         let begin = clock::now();

@@ -11,7 +11,7 @@ use units::Nanos;
 use super::{Window, fact};
 use crate::disturb::conduct::Fact;
 
-/// A file that is written round and round.
+/// A file that is overwritten in a cycle.
 pub(super) struct Writer {
     path: PathBuf,
     file: File,
@@ -31,20 +31,20 @@ impl Writer {
         let path = folder.join(format!("writer-{}", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&path);
         let file = file.map_err(|error| within(&path, &error))?;
-        // Noise: some file systems and disks make nothing of zeros.
+        // Random bytes: some file systems and disks optimise zeros away.
         let noise = Stream::new(u64::from(std::process::id()), 0);
         let words = (0..block_bytes.div_ceil(8)).flat_map(|n| noise.up_to(n, u64::MAX).to_le_bytes());
         let block: Vec<u8> = words.take(usize::try_from(block_bytes).map_err(io::Error::other)?).collect();
         Ok(Writer { path, file, block, blocks: (file_bytes / block_bytes.max(1)).max(1), next: 0, per_s })
     }
 
-    /// Writes until the window is shut. An fsync under way is waited for: it may end later than the window.
+    /// Writes until the window closes. A running fsync is waited for: it may end later than the window.
     pub(super) fn write(&mut self, window: &Window) -> io::Result<Vec<Fact>> {
         let begin = clock::now();
         let (mut writes, mut sum, mut max) = (0, 0, 0);
         while window.is_open() {
             if let Some(rate) = self.per_s {
-                // One that the disk kept waiting is late; the next is due when it is due.
+                // A write that the disk delayed is late; the next is due at its own time.
                 window.sleep_until(begin + due(writes, rate));
                 if !window.is_open() {
                     break;
@@ -67,7 +67,7 @@ impl Writer {
     }
 }
 
-/// What went wrong where, and what to do.
+/// Adds to an error where it happened and what to do.
 fn within(path: &Path, error: &io::Error) -> io::Error {
     let shown = path.display();
     let what_to_do = match error.kind() {
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_go_round_within_the_file() {
+    fn blocks_wrap_around_within_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(folder.path(), 4_096, 3 * 4_096, Some(200)).unwrap();
         let window = Window::until(clock::now() + Nanos::from_millis(200));

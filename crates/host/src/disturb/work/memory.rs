@@ -7,14 +7,14 @@ use units::Nanos;
 use super::{Window, fact};
 use crate::disturb::conduct::Fact;
 
-/// The smallest page of any Linux: to touch more often does no harm.
+/// The smallest page of any Linux: touching more often than needed is harmless.
 const PAGE: u64 = 4_096;
 
-/// Pages between two looks at the clock: a megabyte.
+/// Pages between two readings of the clock: a megabyte.
 const STRIDE: u64 = 256;
 
-/// Holds `bytes` until the window is shut. With a rate, pages are touched in turn, over and over, so many bytes a
-/// second; without, all are touched once, as fast as it goes.
+/// Holds `bytes` of memory until the window closes. With a rate, pages are touched in turn, repeatedly, that many
+/// bytes per second; without, all are touched once, as fast as possible.
 pub(super) fn hold(bytes: u64, bytes_per_s: Option<u64>, window: &Window) -> io::Result<Vec<Fact>> {
     let size = usize::try_from(bytes).map_err(io::Error::other)?;
     let mut memory: Vec<u8> = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn hold(bytes: u64, bytes_per_s: Option<u64>, window: &Window) -> io:
     }
     let held = (touched.min(pages) * PAGE).min(bytes);
     let mut facts = vec![fact("held_bytes", held), fact("touched_bytes", touched * PAGE)];
-    // Absent where the time was too short for all.
+    // Absent where the time was too short to touch all.
     facts.extend(all_touched.map(|time| fact("filled_max_ns", time.0)));
     Ok(facts)
 }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_taken_to_its_size_and_no_further() {
+    fn no_more_memory_is_taken_than_asked_for() {
         let window = Window::until(clock::now() + Nanos::from_millis(200));
         let facts = hold(3 << 20, None, &window).unwrap();
         assert_eq!(of(&facts, "held_bytes"), 3 << 20);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_goes_round() {
+    fn a_rate_touches_pages_repeatedly() {
         let begin = clock::now();
         let window = Window::until(begin + Nanos::from_millis(100));
         let facts = hold(1 << 20, Some(100 << 20), &window).unwrap();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_refuses_is_said() {
+    fn a_refusal_of_the_kernel_is_reported() {
         let window = Window::until(Nanos::MAX);
         assert!(hold(1 << 62, None, &window).unwrap_err().to_string().contains("refuses"));
     }

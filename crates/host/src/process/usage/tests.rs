@@ -1,4 +1,4 @@
-//! Use between readings that are made up: sums, threads that come and go, splits.
+//! Usage between made-up readings: sums, threads that come and go, splits.
 
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn process<const N: usize>(at: Moment, run: u64, threads: [(u32, ThreadReading);
     }
 }
 
-/// If this fails, a server that starts a thread for each connection seems to use next to nothing.
+/// If this fails, a server that starts a thread per connection seems to use next to nothing.
 #[test]
 fn threads_that_come_and_go_are_in_the_total() {
     let first = process(at(0), 1_000, [(7, thread(600, 10, 1)), (8, thread(400, 10, 1))]);
@@ -44,7 +44,7 @@ fn threads_that_come_and_go_are_in_the_total() {
 }
 
 #[test]
-fn a_thread_id_that_is_used_again_is_another_thread() {
+fn a_reused_thread_id_is_another_thread() {
     let first = process(at(0), 1_000, [(7, thread(900, 0, 1)), (8, thread(100, 9, 5))]);
     let last = process(at(100), 1_020, [(7, thread(900, 0, 1)), (8, thread(20, 1, 1))]);
     let mut used = ProcessUse::from(&first);
@@ -54,13 +54,13 @@ fn a_thread_id_that_is_used_again_is_another_thread() {
 }
 
 #[test]
-fn what_begins_within_a_span_used_all_of_it_there() {
+fn a_process_that_begins_within_a_span_used_everything_in_it() {
     let used = ProcessUse::of_new(&process(at(60), 40, [(7, thread(40, 3, 2))]), at(0));
     assert!(used.began && used.counts_all());
     assert_eq!((used.usage.run, used.usage.elapsed(), used.usage.wait), (Nanos(40), Nanos(60), Nanos(3)));
 }
 
-/// What a running thread hides at an end of a span is in the error; in between it comes to light.
+/// What a running thread hides at the ends of a span is in the error; in between it is counted.
 #[test]
 fn only_the_ends_of_a_span_hide_anything() {
     let hides = |at: Moment, run, hidden| ProcessReading { hidden: Nanos(hidden), ..process(at, run, []) };
@@ -100,7 +100,7 @@ proptest! {
         }
     }
 
-    /// Cutting a span in pieces loses nothing and adds nothing.
+    /// Cutting a span into pieces loses nothing and adds nothing.
     #[test]
     fn pieces_sum_to_the_whole(steps in prop::collection::vec((0u64..1 << 40, 0u64..1 << 40, 0u64..100), 1..20)) {
         let mut sum = (0, 0, 0);

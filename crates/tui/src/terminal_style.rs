@@ -4,16 +4,16 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
 
 use super::heat;
-use super::lights::Light;
+use super::lights::CheckLight;
 
 /// What the terminal can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalStyle {
     pub colour: bool,
     pub unicode: bool,
 }
 
-impl Look {
+impl TerminalStyle {
     pub fn title(self, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), Modifier::BOLD)
     }
@@ -35,12 +35,12 @@ impl Look {
         Span::styled(text.into(), style)
     }
 
-    pub fn light(self, light: Light) -> Span<'static> {
+    pub fn light(self, light: CheckLight) -> Span<'static> {
         let (signs, colour) = match light {
-            Light::Green => (["✓", "ok"], Color::Green),
-            Light::Amber => (["!", "!"], Color::Yellow),
-            Light::Red => (["✗", "X"], Color::Red),
-            Light::Off => (["–", "-"], Color::Reset),
+            CheckLight::Green => (["✓", "ok"], Color::Green),
+            CheckLight::Amber => (["!", "!"], Color::Yellow),
+            CheckLight::Red => (["✗", "X"], Color::Red),
+            CheckLight::Off => (["–", "-"], Color::Reset),
         };
         self.paint(if self.unicode { signs[0] } else { signs[1] }, colour).style_bold()
     }

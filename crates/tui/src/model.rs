@@ -25,7 +25,7 @@ pub struct Model {
     /// How long requests are scheduled for, as of now; absent where only their number ends the run.
     pub window: Option<Nanos>,
     pub steering: Steering,
-    pub beats: VecDeque<Beat>,
+    pub beats: VecDeque<IntervalRates>,
     pub heat: VecDeque<Column>,
     pub totals: Totals,
     pub whole: Response,
@@ -46,7 +46,7 @@ pub struct Steering {
 
 /// One interval, in rates.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Beat {
+pub struct IntervalRates {
     pub due_per_s: f64,
     pub sent_per_s: f64,
     pub ok_per_s: f64,
@@ -128,7 +128,7 @@ impl Model {
             return;
         }
         let per_s = |count: u64| count as f64 * 1e9 / second.length_ns as f64;
-        let beat = Beat {
+        let beat = IntervalRates {
             due_per_s: per_s(second.scheduled),
             sent_per_s: per_s(second.sent),
             ok_per_s: per_s(second.ok),
@@ -150,7 +150,7 @@ impl Model {
     }
 
     /// The interval that ended last.
-    pub fn latest(&self) -> Beat {
+    pub fn latest(&self) -> IntervalRates {
         self.beats.back().copied().unwrap_or_default()
     }
 

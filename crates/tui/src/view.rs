@@ -6,14 +6,14 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 use record::document::Model as LoadModel;
 
 use super::heat;
-use super::look::Look;
 use super::model::Model;
-use super::pieces::{Lines, rect, shortened, spread};
 use super::sections;
+use super::terminal_style::TerminalStyle;
+use super::widgets::{Lines, rect, shortened, spread};
 
 /// What the hand on the keys adds to the picture.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Foot<'a> {
+pub struct Footer<'a> {
     pub said: Option<&'a str>,
     pub help: bool,
 }
@@ -27,7 +27,7 @@ const FEWEST_PHASES: usize = 4;
 /// More rows for the strip would only thin it out.
 const TALLEST_STRIP: usize = 14;
 
-pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Foot<'_>, look: Look) {
+pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Footer<'_>, look: TerminalStyle) {
     let area = frame.area();
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     if width == 0 || height == 0 {
@@ -49,7 +49,7 @@ pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Foot<'_>, look: Look) {
 
 /// One part under the other. Where they do not fit, the strip goes first, then outcomes, phases and rates; what a
 /// user cannot do without, the header, the response and the lights, is last to go.
-fn narrow(model: &Model, width: usize, height: usize, look: Look) -> Lines {
+fn narrow(model: &Model, width: usize, height: usize, look: TerminalStyle) -> Lines {
     let header = sections::header(model, width, look);
     let response = sections::response(model, width, look);
     let audit = sections::audit(model, width, look);
@@ -76,7 +76,7 @@ fn narrow(model: &Model, width: usize, height: usize, look: Look) -> Lines {
 }
 
 /// Two columns over the strip.
-fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), look: Look) {
+fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), look: TerminalStyle) {
     let area = frame.area();
     let header = sections::header(model, width, look);
     let audit = sections::audit(model, width, look);
@@ -105,7 +105,7 @@ fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), l
     }
 }
 
-fn keys(model: &Model, foot: Foot<'_>, width: usize, look: Look) -> Line<'static> {
+fn keys(model: &Model, foot: Footer<'_>, width: usize, look: TerminalStyle) -> Line<'static> {
     if let Some(said) = foot.said {
         return Line::from(look.key(shortened(&format!(" {said}"), width, look)));
     }
@@ -132,7 +132,7 @@ const HELP: [(&str, &str); 7] = [
     ("", "all of it is noted in the record"),
 ];
 
-fn help(frame: &mut Frame<'_>, model: &Model, look: Look) {
+fn help(frame: &mut Frame<'_>, model: &Model, look: TerminalStyle) {
     let area = frame.area();
     let (width, height) = (62, HELP.len() + 5);
     let at = |room: u16, length: usize| usize::from(room).saturating_sub(length) / 2;

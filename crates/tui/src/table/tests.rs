@@ -7,15 +7,16 @@ use record::Protocol;
 
 use super::*;
 
-const COLOURED: Look = Look { colour: true, unicode: true };
-const ASCII: Look = Look { colour: false, unicode: false };
+const COLOURED: TerminalStyle = TerminalStyle { colour: true, unicode: true };
+const ASCII: TerminalStyle = TerminalStyle { colour: false, unicode: false };
 
-fn table(length: Option<Nanos>) -> Table {
-    let subject = Subject { who: "mariadbd (-p 4711)", ports: &[3306], start: Nanos::from_secs(100), length };
-    Table::new(&subject, Arc::default())
+fn table(length: Option<Nanos>) -> LiveTable {
+    let subject =
+        TableSubject { who: "mariadbd (-p 4711)", ports: &[3306], start: Nanos::from_secs(100), length };
+    LiveTable::new(&subject, Arc::default())
 }
 
-fn glance(requests: u64) -> Glance {
+fn glance(requests: u64) -> RequestSample {
     let parts_ns = PartsNs {
         on_cpu: 60_000 * requests,
         run_queue: 25_000 * requests,
@@ -25,7 +26,13 @@ fn glance(requests: u64) -> Glance {
     };
     let known = |us| Shown::Known(Nanos::from_micros(us));
     let quantiles = [known(92), known(310), Shown::TooFew];
-    Glance { requests, preempted: requests / 50, parts_ns, quantiles, max: Some(Nanos::from_micros(900)) }
+    RequestSample {
+        requests,
+        preempted: requests / 50,
+        parts_ns,
+        quantiles,
+        max: Some(Nanos::from_micros(900)),
+    }
 }
 
 fn digest(text: &str, count: u64, sum_ns: u64) -> Digest {
@@ -44,10 +51,10 @@ fn preemptor(comm: &str, time_ns: u64) -> Preemptor {
     Preemptor { pid: 17, comm: comm.to_owned(), cgroup: None, time_ns, count: 3 }
 }
 
-fn seen() -> Seen {
+fn seen() -> TableSnapshot {
     let digests = (0..40)
         .map(|n| digest(&format!("SELECT c{n} FROM world WHERE id = ?"), 900 - n, (40 - n) * 1_000_000));
-    Seen {
+    TableSnapshot {
         length: Nanos::from_secs(3),
         lately: glance(90),
         whole: glance(36_000),
@@ -60,13 +67,13 @@ fn seen() -> Seen {
     }
 }
 
-fn shown() -> Table {
+fn shown() -> LiveTable {
     let mut table = table(Some(Nanos::from_secs(30)));
     (0..12).for_each(|_| table.add(seen()));
     table
 }
 
-fn text(table: &mut Table, (width, height): (u16, u16), look: Look) -> String {
+fn text(table: &mut LiveTable, (width, height): (u16, u16), look: TerminalStyle) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| table.draw(frame, Nanos::from_secs(112), look)).unwrap();
     let buffer = terminal.backend().buffer();
@@ -79,7 +86,7 @@ fn text(table: &mut Table, (width, height): (u16, u16), look: Look) -> String {
 }
 
 #[track_caller]
-fn check(table: &mut Table, size: (u16, u16), look: Look, expected: &Expect) {
+fn check(table: &mut LiveTable, size: (u16, u16), look: TerminalStyle, expected: &Expect) {
     expected.assert_eq(&text(table, size, look));
 }
 
@@ -211,8 +218,8 @@ fn before_the_first_interval_it_says_who_is_watched() {
 #[test]
 fn an_interval_without_a_request_has_no_figures() {
     let mut table = table(None);
-    let nothing = Glance::of(&Sums::default());
-    table.add(Seen {
+    let nothing = RequestSample::of(&Sums::default());
+    table.add(TableSnapshot {
         lately: nothing.clone(),
         whole: nothing,
         protocols: Vec::new(),

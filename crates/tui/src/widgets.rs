@@ -5,13 +5,13 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use units::Nanos;
 
-use super::look::Look;
 use super::tally::Shown;
+use super::terminal_style::TerminalStyle;
 
 pub type Lines = Vec<Line<'static>>;
 
 /// `text` in at most `width` columns.
-pub fn shortened(text: &str, width: usize, look: Look) -> String {
+pub fn shortened(text: &str, width: usize, look: TerminalStyle) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -20,7 +20,7 @@ pub fn shortened(text: &str, width: usize, look: Look) -> String {
     format!("{kept}{mark}")
 }
 
-pub fn shown_text(shown: Shown, look: Look) -> String {
+pub fn shown_text(shown: Shown, look: TerminalStyle) -> String {
     match shown {
         Shown::Known(value) => value.to_string(),
         Shown::Above(value) => format!("> {value}"),
@@ -38,7 +38,7 @@ pub fn seconds(time: Nanos) -> String {
 }
 
 /// How far it is, with a bar where there is an end and room for one.
-pub fn progress(text: &str, share: Option<f64>, width: usize, look: Look) -> Line<'static> {
+pub fn progress(text: &str, share: Option<f64>, width: usize, look: TerminalStyle) -> Line<'static> {
     let cells = width.saturating_sub(text.chars().count() + 3).min(60);
     match share {
         Some(share) if cells >= 8 => {
@@ -55,7 +55,7 @@ pub fn progress(text: &str, share: Option<f64>, width: usize, look: Look) -> Lin
 }
 
 /// One bar of several parts: of each its share of the whole, and its colour.
-pub fn stacked(parts: &[(f64, Color)], cells: usize, look: Look) -> Line<'static> {
+pub fn stacked(parts: &[(f64, Color)], cells: usize, look: TerminalStyle) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     let (mut drawn, mut sum) = (0, 0.0);
     for (index, &(share, colour)) in parts.iter().enumerate() {

@@ -2,11 +2,11 @@
 
 use record::document::{QuantileValue, Quantity, Reading};
 use record::{Durations, Interval, Outcome};
+use units::count;
 
 use super::Figures;
 use super::metric::{Metric, Of, Statistic};
 use crate::distribution;
-use crate::style::count;
 use crate::words;
 use crate::words::quantile_name;
 

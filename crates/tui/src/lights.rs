@@ -8,7 +8,7 @@ use super::model::Model;
 use super::tally::{RecentPhase, Shown};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Light {
+pub enum CheckLight {
     Green,
     Amber,
     Red,
@@ -18,13 +18,13 @@ pub enum Light {
 
 /// One check with its figure.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Checked {
-    pub light: Light,
+pub struct CheckStatus {
+    pub light: CheckLight,
     pub name: &'static str,
     pub figure: String,
 }
 
-pub fn lights(model: &Model) -> [Checked; 5] {
+pub fn lights(model: &Model) -> [CheckStatus; 5] {
     [schedule(model), client_lag(model), worker_cpu(model), stalls(model), stamps(model)]
 }
 
@@ -34,7 +34,7 @@ const LAG_FLOOR: Nanos = Nanos::from_millis(1);
 const LAG_SHARE: u64 = 10;
 const LAG_RED_FACTOR: u64 = 10;
 
-fn lag(model: &Model, name: &'static str, phase: &RecentPhase) -> Checked {
+fn lag(model: &Model, name: &'static str, phase: &RecentPhase) -> CheckStatus {
     let service = match model.service.tally.quantile(0.5) {
         Shown::Known(service) => Nanos(service.0 / LAG_SHARE),
         Shown::Above(_) | Shown::TooFew => Nanos::ZERO,
@@ -46,26 +46,26 @@ fn lag(model: &Model, name: &'static str, phase: &RecentPhase) -> Checked {
         Shown::Above(_) | Shown::TooFew => ("max", phase.tally.max()),
     };
     let Some(worst) = worst else {
-        return Checked { light: Light::Off, name, figure: "nothing yet".to_owned() };
+        return CheckStatus { light: CheckLight::Off, name, figure: "nothing yet".to_owned() };
     };
     let light = match worst {
-        worst if worst <= limit => Light::Green,
-        worst if worst.0 <= limit.0.saturating_mul(LAG_RED_FACTOR) => Light::Amber,
-        _ => Light::Red,
+        worst if worst <= limit => CheckLight::Green,
+        worst if worst.0 <= limit.0.saturating_mul(LAG_RED_FACTOR) => CheckLight::Amber,
+        _ => CheckLight::Red,
     };
-    Checked { light, name, figure: format!("{which} {worst}") }
+    CheckStatus { light, name, figure: format!("{which} {worst}") }
 }
 
-fn schedule(model: &Model) -> Checked {
+fn schedule(model: &Model) -> CheckStatus {
     if model.load.model == LoadModel::Closed {
-        return Checked { light: Light::Off, name: "schedule", figure: "none".to_owned() };
+        return CheckStatus { light: CheckLight::Off, name: "schedule", figure: "none".to_owned() };
     }
     lag(model, "schedule", &model.phases[Phase::ScheduleLag as usize])
 }
 
-fn client_lag(model: &Model) -> Checked {
+fn client_lag(model: &Model) -> CheckStatus {
     if model.stamps.arrival == ArrivalStamps::Read {
-        return Checked { light: Light::Off, name: "client lag", figure: "not seen".to_owned() };
+        return CheckStatus { light: CheckLight::Off, name: "client lag", figure: "not seen".to_owned() };
     }
     lag(model, "client lag", &model.phases[Phase::ClientLag as usize])
 }
@@ -74,56 +74,56 @@ fn client_lag(model: &Model) -> Checked {
 const BUSY: f64 = 0.8;
 const FULL: f64 = 0.97;
 
-fn worker_cpu(model: &Model) -> Checked {
+fn worker_cpu(model: &Model) -> CheckStatus {
     let name = "worker CPU";
     if model.beats.is_empty() {
-        return Checked { light: Light::Off, name, figure: "nothing yet".to_owned() };
+        return CheckStatus { light: CheckLight::Off, name, figure: "nothing yet".to_owned() };
     }
     let share = model.latest().worker_cpu;
     let light = match share {
-        share if share <= BUSY => Light::Green,
-        share if share <= FULL => Light::Amber,
-        _ => Light::Red,
+        share if share <= BUSY => CheckLight::Green,
+        share if share <= FULL => CheckLight::Amber,
+        _ => CheckLight::Red,
     };
-    Checked { light, name, figure: format!("{:.0} %", share * 100.0) }
+    CheckStatus { light, name, figure: format!("{:.0} %", share * 100.0) }
 }
 
 /// The audit's limit; and a stall that nobody could overlook in the response.
 const LONGEST_STALL: Nanos = Nanos::from_millis(100);
 const GRAVE_STALL: Nanos = Nanos::from_secs(1);
 
-fn stalls(model: &Model) -> Checked {
+fn stalls(model: &Model) -> CheckStatus {
     let stall = model.totals.longest_stall;
     let at = model.totals.stalled_at.0 / 1_000_000_000;
     let (light, figure) = match stall {
-        Nanos::ZERO => (Light::Green, "none".to_owned()),
-        stall if stall <= LONGEST_STALL => (Light::Green, format!("at most {stall}")),
-        stall if stall <= GRAVE_STALL => (Light::Amber, format!("{stall} at {at} s")),
-        stall => (Light::Red, format!("{stall} at {at} s")),
+        Nanos::ZERO => (CheckLight::Green, "none".to_owned()),
+        stall if stall <= LONGEST_STALL => (CheckLight::Green, format!("at most {stall}")),
+        stall if stall <= GRAVE_STALL => (CheckLight::Amber, format!("{stall} at {at} s")),
+        stall => (CheckLight::Red, format!("{stall} at {at} s")),
     };
-    Checked { light, name: "stalls", figure }
+    CheckStatus { light, name: "stalls", figure }
 }
 
 /// The audit's limit: one answer in a hundred.
 const STAMPS_PER_MILLE: u64 = 10;
 
-fn stamps(model: &Model) -> Checked {
+fn stamps(model: &Model) -> CheckStatus {
     let totals = &model.totals;
     let over = |part: u64| part * 1_000 > totals.ok * STAMPS_PER_MILLE;
     let (light, figure) = match model.stamps.arrival {
         ArrivalStamps::Read
             if model.stamps.reason.as_deref() == Some(record::document::Stamps::SWITCHED_OFF) =>
         {
-            (Light::Off, "read, as asked".to_owned())
+            (CheckLight::Off, "read, as asked".to_owned())
         }
-        ArrivalStamps::Read => (Light::Amber, "read".to_owned()),
+        ArrivalStamps::Read => (CheckLight::Amber, "read".to_owned()),
         ArrivalStamps::Kernel if over(totals.unstamped) => {
-            (Light::Amber, format!("{} lack", totals.unstamped))
+            (CheckLight::Amber, format!("{} lack", totals.unstamped))
         }
         ArrivalStamps::Kernel if over(totals.stamps_moved) => {
-            (Light::Amber, format!("{} moved", totals.stamps_moved))
+            (CheckLight::Amber, format!("{} moved", totals.stamps_moved))
         }
-        ArrivalStamps::Kernel => (Light::Green, "kernel".to_owned()),
+        ArrivalStamps::Kernel => (CheckLight::Green, "kernel".to_owned()),
     };
-    Checked { light, name: "stamps", figure }
+    CheckStatus { light, name: "stamps", figure }
 }

@@ -6,13 +6,13 @@ use record::document::{Distribution, PhaseResult, QuantileValue, Results};
 use units::Nanos;
 
 /// `p50`, `p99.9`.
-pub(crate) fn quantile_name(q: f64) -> String {
+pub fn quantile_name(q: f64) -> String {
     // Four digits behind the point and no more: 0.9999 · 100 is not 99.99 in binary.
     format!("p{}", (q * 1e6).round() / 1e4)
 }
 
 /// What an outcome means to somebody who has never read the vocabulary. At most 33 characters: a column.
-pub(crate) fn meaning(outcome: &str) -> &'static str {
+pub fn meaning(outcome: &str) -> &'static str {
     match Outcome::from_name(outcome) {
         Some(Outcome::Ok) => "answered, every check passed",
         Some(Outcome::AppError) => "answered with an error",
@@ -37,18 +37,18 @@ pub(crate) fn meaning(outcome: &str) -> &'static str {
 }
 
 /// The median where the sample can carry one, else the mean: what to name in a sentence.
-pub(crate) fn typical(distribution: &Distribution) -> Option<Nanos> {
+pub fn typical(distribution: &Distribution) -> Option<Nanos> {
     match value_of(distribution, 0.5) {
         Some(QuantileValue::Known { ns, .. }) => Some(Nanos(ns)),
         _ => distribution.mean_ns.map(Nanos),
     }
 }
 
-pub(crate) fn value_of(distribution: &Distribution, q: f64) -> Option<QuantileValue> {
+pub fn value_of(distribution: &Distribution, q: f64) -> Option<QuantileValue> {
     distribution.quantiles.iter().find(|quantile| quantile.q == q).map(|quantile| quantile.value)
 }
 
-pub(crate) fn phase(results: &Results, phase: Phase) -> Option<&PhaseResult> {
+pub fn phase(results: &Results, phase: Phase) -> Option<&PhaseResult> {
     results.phases.iter().find(|result| result.phase == phase.name())
 }
 

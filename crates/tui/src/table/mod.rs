@@ -17,15 +17,15 @@ use stats::quantile_ranks;
 use units::Nanos;
 use watch::Sums;
 
-use crate::live::Look;
-use crate::live::pieces::{Lines, rect, spread};
-use crate::live::stage::Picture;
-use crate::live::tally::Shown;
+use crate::TerminalStyle;
+use crate::display::LiveView;
+use crate::tally::Shown;
+use crate::widgets::{Lines, rect, spread};
 
 /// How many intervals the sparkline reaches back at most.
 const SPARKS: usize = 240;
 
-pub struct Table {
+pub struct LiveTable {
     /// `nginx (-p 4711)`.
     who: String,
     ports: Vec<u16>,
@@ -36,14 +36,14 @@ pub struct Table {
     /// Ends the watch.
     stop: Arc<AtomicBool>,
     per_s: VecDeque<f64>,
-    seen: Option<Seen>,
+    seen: Option<TableSnapshot>,
 }
 
 /// What is known when an interval is over. Tables are of the whole watch, the most time first.
-pub struct Seen {
+pub struct TableSnapshot {
     pub length: Nanos,
-    pub lately: Glance,
-    pub whole: Glance,
+    pub lately: RequestSample,
+    pub whole: RequestSample,
     pub protocols: Vec<ProtocolCount>,
     pub connections: u64,
     pub digests: Vec<Digest>,
@@ -54,7 +54,7 @@ pub struct Seen {
 
 /// Some requests at a glance.
 #[derive(Debug, Clone)]
-pub struct Glance {
+pub struct RequestSample {
     requests: u64,
     preempted: u64,
     parts_ns: PartsNs,
@@ -62,10 +62,10 @@ pub struct Glance {
     max: Option<Nanos>,
 }
 
-impl Glance {
-    pub fn of(sums: &Sums) -> Glance {
+impl RequestSample {
+    pub fn of(sums: &Sums) -> RequestSample {
         let response = sums.response();
-        Glance {
+        RequestSample {
             requests: sums.requests,
             preempted: sums.preempted,
             parts_ns: sums.parts_ns,
@@ -81,16 +81,16 @@ fn quantile(durations: &Durations, q: f64) -> Shown {
 }
 
 /// Whom a table is of, and for how long.
-pub struct Subject<'a> {
+pub struct TableSubject<'a> {
     pub who: &'a str,
     pub ports: &'a [u16],
     pub start: Nanos,
     pub length: Option<Nanos>,
 }
 
-impl Table {
-    pub fn new(subject: &Subject<'_>, stop: Arc<AtomicBool>) -> Table {
-        Table {
+impl LiveTable {
+    pub fn new(subject: &TableSubject<'_>, stop: Arc<AtomicBool>) -> LiveTable {
+        LiveTable {
             who: record::escape_text(subject.who),
             ports: subject.ports.to_vec(),
             start: subject.start,
@@ -103,7 +103,7 @@ impl Table {
     }
 
     /// An interval is over.
-    pub fn add(&mut self, seen: Seen) {
+    pub fn add(&mut self, seen: TableSnapshot) {
         if self.per_s.len() == SPARKS {
             self.per_s.pop_front();
         }
@@ -113,7 +113,7 @@ impl Table {
 
     /// Where not all fits, the tables go first, then the parts; what a user cannot do without, the header, the
     /// response and the losses, is last to go.
-    fn lines(&self, width: usize, height: usize, look: Look) -> Lines {
+    fn lines(&self, width: usize, height: usize, look: TerminalStyle) -> Lines {
         let mut header = rows::header(self, width, look);
         let Some(seen) = &self.seen else { return header };
         header.push(rows::throughput(self, width, look));
@@ -151,8 +151,8 @@ const FEWEST: usize = 3;
 /// Empty lines between the parts.
 const AIR: usize = 5;
 
-impl Picture for Table {
-    fn draw(&mut self, frame: &mut Frame<'_>, now: Nanos, look: Look) {
+impl LiveView for LiveTable {
+    fn draw(&mut self, frame: &mut Frame<'_>, now: Nanos, look: TerminalStyle) {
         self.now = now.saturating_sub(self.start);
         let area = frame.area();
         let (width, height) = (usize::from(area.width), usize::from(area.height));

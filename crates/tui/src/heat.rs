@@ -5,9 +5,9 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use units::Nanos;
 
-use super::look::Look;
 use super::model::Model;
 use super::tally::Values;
+use super::terminal_style::TerminalStyle;
 
 /// Edges a decade, from 1 us on: as fine as it gets.
 const EDGES: [u64; 6] = [100, 150, 200, 300, 500, 700];
@@ -49,7 +49,7 @@ fn bucket(value: u64) -> usize {
 }
 
 /// The strip in at most `rows` lines of `width` columns, its title included; nothing where that is too little.
-pub fn strip(model: &Model, width: usize, rows: usize, look: Look) -> Vec<Line<'static>> {
+pub fn strip(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Vec<Line<'static>> {
     const LABEL: usize = 10;
     let room = width.saturating_sub(LABEL + 1);
     if rows < 4 || room < 10 {

@@ -1,8 +1,8 @@
-//! What the answer of each route is. When it goes out is decided in `answers.rs`.
+//! The response of each route. `responses.rs` decides when it is sent.
 
 use std::mem;
 
-use super::{Answers, Ending, Mark, Pending, What};
+use super::{Ending, Mark, Pending, Responses, What};
 use crate::context::Context;
 use crate::encode::{self, Framing, Head};
 use crate::fault::Fault;
@@ -10,7 +10,7 @@ use crate::request::Refusal;
 use crate::route::Route;
 use crate::stream::Stream;
 
-impl Answers {
+impl Responses {
     #[inline]
     pub(super) fn begin(&mut self, mut pending: Pending, ctx: &mut Context) {
         let route = match pending.what {
@@ -34,7 +34,7 @@ impl Answers {
             }
             Route::Status(status) => self.begin_status(status, &pending, ctx),
             Route::Bytes { count, chunked } => {
-                // HTTP/1.0 knows no chunks.
+                // HTTP/1.0 has no chunks.
                 let chunked = chunked && !pending.http10;
                 let framing = if chunked { Framing::Chunked } else { Framing::Length(count) };
                 let stream = Stream::Bytes { next: 0, count, chunked };
@@ -59,7 +59,7 @@ impl Answers {
         }
     }
 
-    /// An answer that is encoded at once, of the length of its body.
+    /// A response that is encoded at once, with the length of its body.
     #[inline]
     fn whole(&mut self, to: &Pending, head: Head<'_>, body: &[u8]) {
         let before = self.out.len();
@@ -73,7 +73,7 @@ impl Answers {
     fn begin_status(&mut self, status: u16, to: &Pending, ctx: &Context) {
         let head = Head { status, ..head(to, ctx) };
         match status {
-            // An interim status is not an answer: 200 follows it.
+            // An interim status is not a response: 200 follows it.
             100..=199 => {
                 if !to.http10 {
                     encode::interim(&mut self.out, status);
@@ -85,7 +85,7 @@ impl Answers {
                 encode::head(&mut self.out, Head { framing: Framing::Nothing, ..head });
                 self.finish(to, status, before);
             }
-            // Reset Content carries no content, and says so with a length (RFC 9110, 15.3.6).
+            // Reset Content carries no content, and needs a length that says so (RFC 9110, 15.3.6).
             205 => self.whole(to, head, b""),
             _ => self.whole(to, head, format!("{status}\n").as_bytes()),
         }
@@ -139,7 +139,7 @@ impl Answers {
                 self.stream = Some(Stream::Flood { next: 0 });
             }
             Fault::Never => self.stream = Some(Stream::Never),
-            Fault::Freeze => unreachable!("a freeze becomes a plain answer when it is over"),
+            Fault::Freeze => unreachable!("a freeze becomes a plain response when it is over"),
         }
     }
 
@@ -152,7 +152,7 @@ impl Answers {
         self.end_after(to);
     }
 
-    /// The answer ends with what is encoded now.
+    /// Marks the end of a response at the end of what is encoded now.
     #[inline]
     pub(super) fn mark(&mut self, mark: Mark) {
         let end = self.taken + (self.out.len() - self.sent) as u64;
@@ -180,7 +180,7 @@ fn head<'a>(to: &Pending, ctx: &'a Context) -> Head<'a> {
         content_type: "text/plain; charset=utf-8",
         framing: Framing::Length(0),
         close: !to.keep_alive,
-        tell_keep_alive: to.http10 && to.keep_alive,
+        write_keep_alive: to.http10 && to.keep_alive,
         date: &ctx.date,
     }
 }
@@ -193,16 +193,16 @@ const INDEX: &str = "\
 /plaintext                              Hello, World!
 /json                                   the same as JSON
 /echo                                   the request's body, at most 1 MiB
-/delay/SECONDS                          answers that long after the request arrived
+/delay/SECONDS                          responds that long after the request arrived
 /delay?us=N  /delay?ms=N                the same; jitter_us=M&seed=S adds a uniform 0 to M
 /status/CODE                            100, 102 to 599; after an interim status comes 200
 /bytes/N                                N bytes, at most 1 GiB; ?chunked=1 in chunks
 /drip?bytes=N&over_ms=M&delay_ms=D      N bytes spread evenly; numbytes, duration, delay in seconds also
 /capacity?rate=2000/s&burst=N            serves that many at most; the others queue, or with over=refuse
-                                        get 503, or with over=slow&ms=N an answer that much later
+                                        get 503, or with over=slow&ms=N a response that much later
 /fault/NAME                             close short-body reset reset-body never garbage header-flood
                                         half-head chunk-garbage freeze?ms=N
                                         ?p=0.1&seed=7 on that share of requests, else Hello, World!
 /truth                                  what this server did, as JSON
-/truth/reset                            the same, and counting begins anew
+/truth/reset                            the same, then starts counting from zero
 ";

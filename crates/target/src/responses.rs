@@ -1,6 +1,7 @@
-//! The answers of one connection: in the order of the requests, each when it is due. Touches no socket and
-//! reads no clock; `connection.rs` drives it: [`accept`](Answers::accept) requests, [`fill`](Answers::fill)
-//! the buffer, hand [`unsent`](Answers::unsent) bytes to the kernel, and say what it [`took`](Answers::took).
+//! The responses of one connection: in the order of the requests, each when it is due. Touches no socket and reads no
+//! clock; `connection.rs` drives it: [`accept`](Responses::accept) requests, [`fill`](Responses::fill) the buffer,
+//! hand [`unsent`](Responses::unsent) bytes to the kernel, and report how many were sent with
+//! [`note_sent`](Responses::note_sent).
 
 mod compose;
 
@@ -16,37 +17,37 @@ use crate::route::{Drip, Route};
 use crate::stream::{Flow, Stream};
 
 #[derive(Default)]
-pub(crate) struct Answers {
+pub(crate) struct Responses {
     queue: VecDeque<Pending>,
-    /// The rest of the answer that has begun.
+    /// The rest of the response that is being sent.
     stream: Option<Stream>,
-    /// What becomes of the mark when the stream is done.
+    /// The mark to set when the stream is done.
     streamed: Option<Mark>,
     out: Vec<u8>,
-    /// How much of `out` the kernel has.
+    /// How much of `out` the kernel has accepted.
     sent: usize,
-    /// Bytes of this connection that the kernel has taken, all told.
+    /// Total bytes of this connection that the kernel has accepted.
     taken: u64,
     marks: VecDeque<Mark>,
     ending: Option<Ending>,
-    /// No request after the last one accepted will be answered.
+    /// No request after the last accepted one will get a response.
     sealed: bool,
-    /// The text for the `/truth` that is next.
+    /// The text for the next `/truth`.
     truth: Option<String>,
-    /// Requests neither answered nor ended by a fault.
+    /// Requests without a response that no fault has ended.
     open: u64,
     /// Bytes of bodies waiting to be echoed.
     held_bytes: usize,
     last_intended: Nanos,
 }
 
-/// Something to answer.
+/// A request that waits for its response.
 struct Pending {
     what: What,
     arrival: Nanos,
-    /// Not before this; zero unless it is delayed on purpose.
+    /// Not sent before this; zero unless it is delayed on purpose.
     due: Nanos,
-    /// The instant meant for the last byte, of answers that are delayed on purpose.
+    /// For responses delayed on purpose: when the last byte is meant to leave.
     intended: Option<Nanos>,
     head_only: bool,
     http10: bool,
@@ -61,18 +62,18 @@ enum What {
     Refusal(Refusal),
 }
 
-/// Where in the sent bytes an answer ends, and what is then known.
+/// Where in the sent bytes a response ends, and what is then known.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     end: u64,
     arrival: Nanos,
     intended: Option<Nanos>,
-    /// `None`: an answer to `/truth`, this many bytes long, which does not count.
+    /// `None`: a response to `/truth`, which is not counted. `bytes` is its length.
     status: Option<u16>,
     bytes: u64,
 }
 
-/// One call that handed bytes to the kernel: it accepted them at an instant in between.
+/// One system call that handed bytes to the kernel: it accepted them at some instant in between.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Call {
     pub began: Nanos,
@@ -85,16 +86,16 @@ pub(crate) enum Ending {
     Close,
     /// Close, but not before the peer had time to read: it may still be sending.
     Linger,
-    /// Reset, when what was sent is acknowledged.
+    /// Reset, once everything sent is acknowledged.
     Reset,
 }
 
-/// What [`Answers::fill`] needs before it can go on.
+/// What [`Responses::fill`] needs before it can continue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// Nothing: every request is answered.
+    /// Nothing: every request has its response.
     Idle,
-    /// Room.
+    /// Space in the buffer.
     Full,
     Until(Nanos),
     Truth {
@@ -103,12 +104,12 @@ pub(crate) enum Next {
     /// Everything before this sent, and then a pause of the whole thread.
     Freeze(Nanos),
     End(Ending),
-    /// Nothing will come any more; the peer must give up.
+    /// Nothing more will be sent; the peer must give up.
     Never,
 }
 
-impl Answers {
-    /// Takes a request in; decides now whether a fault drawn by chance will occur, and how long a delay is.
+impl Responses {
+    /// Accepts a request; decides now whether a fault drawn by chance occurs, and how long a delay is.
     #[inline]
     pub(crate) fn accept(&mut self, request: Request, arrival: Nanos, ctx: &mut Context) {
         let mut route = request.route;
@@ -119,8 +120,8 @@ impl Answers {
             ctx.tally.arrivals.add(arrival);
             self.open += 1;
         }
-        // What is not delayed is due at once, not at its arrival: that may be later than the loop's last look
-        // at the clock, and would then wait for the next one.
+        // A request without a delay is due at once, not at its arrival: that may be later than the loop's last
+        // reading of the clock, and would then wait for the next one.
         let (mut due, mut intended) = (Nanos::ZERO, None);
         match route {
             Route::Delay { delay, jitter } => {
@@ -150,7 +151,7 @@ impl Answers {
             }
             _ => {}
         }
-        // An answer cannot be meant for before the one ahead of it.
+        // A response cannot be meant to leave before the one ahead of it.
         if let Some(instant) = &mut intended {
             *instant = (*instant).max(self.last_intended);
             self.last_intended = *instant;
@@ -162,18 +163,18 @@ impl Answers {
         self.queue.push_back(Pending { what, arrival, due, intended, head_only, http10, keep_alive, body });
     }
 
-    /// Will ask for the body that the peer holds back, when its turn comes.
-    pub(crate) fn ask_for_body(&mut self) {
+    /// Sends `100 Continue`, in its turn, so that the peer sends the body.
+    pub(crate) fn request_body(&mut self) {
         self.queue.push_back(Pending::plain(What::Continue));
     }
 
-    /// Will say why, when its turn comes, and end the connection. Nothing is accepted after it.
+    /// Sends the refusal, in its turn, and then ends the connection. Nothing is accepted after it.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.sealed = true;
         self.queue.push_back(Pending::plain(What::Refusal(refusal)));
     }
 
-    /// Whether the peer must give up, because it will never get an answer.
+    /// Whether the peer must give up, because it will never get a response.
     pub(crate) fn is_silent(&self) -> bool {
         matches!(self.stream, Some(Stream::Never))
     }
@@ -182,7 +183,7 @@ impl Answers {
         self.sealed
     }
 
-    /// Whether so much waits here that no more should be read.
+    /// Whether so much is queued here that no more should be read.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         self.queue.len() >= MOST_QUEUED || self.held_bytes >= MOST_HELD_BYTES
@@ -192,14 +193,14 @@ impl Answers {
         self.truth = Some(text);
     }
 
-    /// The pause that [`Next::Freeze`] asked for is over.
-    pub(crate) fn thawed(&mut self) {
+    /// Continues after the pause that [`Next::Freeze`] asked for.
+    pub(crate) fn resume_after_freeze(&mut self) {
         if let Some(front) = self.queue.front_mut() {
             front.what = What::Route(Route::Plaintext);
         }
     }
 
-    /// How many requests are left without an answer, now that the connection is gone.
+    /// How many requests are left without a response, now that the connection is gone.
     pub(crate) fn open(&self) -> u64 {
         self.open
     }
@@ -209,9 +210,9 @@ impl Answers {
         &self.out[self.sent..]
     }
 
-    /// The kernel has accepted `count` more bytes, in one call.
+    /// Notes that the kernel has accepted `count` more bytes, in one call.
     #[inline]
-    pub(crate) fn took(&mut self, count: usize, call: Call, ctx: &mut Context) {
+    pub(crate) fn note_sent(&mut self, count: usize, call: Call, ctx: &mut Context) {
         self.sent += count;
         self.taken += count as u64;
         ctx.tally.bytes_written += count as u64;
@@ -220,7 +221,7 @@ impl Answers {
         {
             match mark.status {
                 Some(status) => {
-                    ctx.tally.answers[usize::from(status)] += 1;
+                    ctx.tally.responses[usize::from(status)] += 1;
                     ctx.tally.in_flight -= 1;
                     self.open -= 1;
                     ctx.tally.handed.record(call.began.saturating_sub(mark.arrival));
@@ -236,12 +237,12 @@ impl Answers {
         if self.sent == self.out.len() {
             self.sent = 0;
             self.out.clear();
-            // A long answer's buffer is not kept for the short ones after it.
+            // The buffer of a long response is not kept for the short ones after it.
             self.out.shrink_to(FULL_BYTES);
         }
     }
 
-    /// Encodes what is due, up to a bufferful.
+    /// Encodes what is due, up to a full buffer.
     pub(crate) fn fill(&mut self, ctx: &mut Context) -> Next {
         loop {
             if self.out.len() - self.sent >= FULL_BYTES {
@@ -280,12 +281,12 @@ impl Answers {
         }
     }
 
-    /// What must happen outside before the answer at the front can begin.
+    /// What must happen outside before the first queued response can begin.
     fn precondition(&self) -> Option<Next> {
         match self.queue.front()?.what {
             What::Route(Route::Truth { reset }) if self.truth.is_none() => Some(Next::Truth { reset }),
             What::Route(Route::Fault(FaultPlan { fault: Fault::Freeze, length, .. })) => {
-                // What is encoded goes out first: a frozen thread sends nothing.
+                // Encoded bytes are sent first: a frozen thread sends nothing.
                 Some(if self.unsent().is_empty() { Next::Freeze(length) } else { Next::Full })
             }
             _ => None,
@@ -308,14 +309,14 @@ impl Pending {
     }
 }
 
-/// Scales a draw to `0..=up_to`, without the bias of a remainder (Lemire's multiplication, unrejected: off by
+/// Scales a draw to `0..=up_to`, without the bias of a remainder (Lemire's multiplication without rejection: off by
 /// less than one part in 2^22 for an hour of nanoseconds).
 fn uniform(draw: u64, up_to: u64) -> u64 {
     let scaled = (u128::from(draw) * (u128::from(up_to) + 1)) >> 64;
     u64::try_from(scaled).unwrap_or(up_to)
 }
 
-/// Encoded and not yet sent, at most: enough to keep a socket busy, little enough for 10 000 connections.
+/// The most bytes encoded and not yet sent: enough to keep a socket busy, little enough for 10 000 connections.
 const FULL_BYTES: usize = 64 << 10;
 const MOST_QUEUED: usize = 1_024;
 const MOST_HELD_BYTES: usize = 4 << 20;
@@ -347,37 +348,37 @@ mod tests {
         }
     }
 
-    /// If this fails, a busy server answers in the round after the one in which it read the request.
+    /// If this fails, a busy server responds one round of its loop too late.
     #[test]
-    fn an_undelayed_answer_does_not_wait_for_the_next_look_at_the_clock() {
-        let (mut answers, mut ctx) = (Answers::default(), context());
-        answers.accept(request("/plaintext"), ctx.now + Nanos(500), &mut ctx);
-        assert_eq!(answers.fill(&mut ctx), Next::Idle);
-        assert!(answers.unsent().ends_with(b"Hello, World!"));
+    fn an_undelayed_response_does_not_wait_for_the_next_reading_of_the_clock() {
+        let (mut responses, mut ctx) = (Responses::default(), context());
+        responses.accept(request("/plaintext"), ctx.now + Nanos(500), &mut ctx);
+        assert_eq!(responses.fill(&mut ctx), Next::Idle);
+        assert!(responses.unsent().ends_with(b"Hello, World!"));
     }
 
     /// The whole law of the truth's distributions, on numbers chosen beforehand.
     #[test]
-    fn times_run_from_arrival_and_from_intention_to_the_last_byte() {
-        let (mut answers, mut ctx) = (Answers::default(), context());
+    fn times_run_from_arrival_and_from_the_intended_instant_to_the_last_byte() {
+        let (mut responses, mut ctx) = (Responses::default(), context());
         let arrival = ctx.now;
-        answers.accept(request("/delay?us=30"), arrival, &mut ctx);
-        answers.accept(request("/delay?us=10"), arrival, &mut ctx);
-        answers.accept(request("/json"), arrival, &mut ctx);
-        assert_eq!(answers.fill(&mut ctx), Next::Until(arrival + Nanos(30_000)));
+        responses.accept(request("/delay?us=30"), arrival, &mut ctx);
+        responses.accept(request("/delay?us=10"), arrival, &mut ctx);
+        responses.accept(request("/json"), arrival, &mut ctx);
+        assert_eq!(responses.fill(&mut ctx), Next::Until(arrival + Nanos(30_000)));
         ctx.now = arrival + Nanos(30_500);
-        assert_eq!(answers.fill(&mut ctx), Next::Idle);
-        let all = answers.unsent().len();
+        assert_eq!(responses.fill(&mut ctx), Next::Idle);
+        let all = responses.unsent().len();
         let call =
             |began, returned| Call { began: arrival + Nanos(began), returned: arrival + Nanos(returned) };
-        answers.took(1, call(30_600, 31_000), &mut ctx);
-        assert_eq!((ctx.tally.answers[200], answers.open()), (0, 3));
-        answers.took(all - 1, call(31_200, 32_000), &mut ctx);
-        assert_eq!((ctx.tally.answers[200], answers.open()), (3, 0));
+        responses.note_sent(1, call(30_600, 31_000), &mut ctx);
+        assert_eq!((ctx.tally.responses[200], responses.open()), (0, 3));
+        responses.note_sent(all - 1, call(31_200, 32_000), &mut ctx);
+        assert_eq!((ctx.tally.responses[200], responses.open()), (3, 0));
         let (response, lateness) = (&ctx.tally.response, &ctx.tally.lateness);
         assert_eq!((response.min(), response.max()), (Some(Nanos(32_000)), Some(Nanos(32_000))));
         assert_eq!(ctx.tally.handed.min(), Some(Nanos(31_200)));
-        // The second was meant for no earlier than the first, which is ahead of it.
+        // The second was meant to leave no earlier than the first, which is ahead of it.
         assert_eq!(
             (lateness.count(), lateness.min(), lateness.max()),
             (2, Some(Nanos(2_000)), Some(Nanos(2_000)))

@@ -6,14 +6,14 @@ use record::Part;
 use report::{count, part_words, percent, plural, rate};
 use units::Nanos;
 
-use super::{Glance, Seen, Table};
-use crate::live::Look;
-use crate::live::pieces::{self, Lines, seconds, shortened, shown_text, stacked};
+use super::{LiveTable, RequestSample, TableSnapshot};
+use crate::TerminalStyle;
+use crate::widgets::{self, Lines, seconds, shortened, shown_text, stacked};
 
 pub const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)];
 
 /// Who is watched, what it speaks, and for how long.
-pub fn header(table: &Table, width: usize, look: Look) -> Lines {
+pub fn header(table: &LiveTable, width: usize, look: TerminalStyle) -> Lines {
     let state = "watching";
     let who = shortened(&table.who, width.saturating_sub(state.len() + " parallax   ".len()), look);
     let left = format!(" parallax  {who}");
@@ -30,7 +30,7 @@ pub fn header(table: &Table, width: usize, look: Look) -> Lines {
     ]
 }
 
-fn subject(table: &Table) -> String {
+fn subject(table: &LiveTable) -> String {
     let ports: Vec<String> = table.ports.iter().map(u16::to_string).collect();
     let place = match ports.as_slice() {
         [] => "no TCP port".to_owned(),
@@ -45,19 +45,19 @@ fn subject(table: &Table) -> String {
     format!("{spoken}{place}, {connections}, {}", plural(seen.whole.requests, "request"))
 }
 
-fn progress(table: &Table, width: usize, look: Look) -> Line<'static> {
+fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'static> {
     let now = seconds(table.now);
     let Some(length) = table.length else {
-        return pieces::progress(&format!("{now}, without an end"), None, width, look);
+        return widgets::progress(&format!("{now}, without an end"), None, width, look);
     };
     // Rounded up: what is left of a second is left.
     let left = length.saturating_sub(table.now).saturating_add(Nanos::from_millis(999));
     let text = format!("{now} of {}, {} left", seconds(length), seconds(left));
     let share = table.now.0 as f64 / length.0.max(1) as f64;
-    pieces::progress(&text, Some(share), width, look)
+    widgets::progress(&text, Some(share), width, look)
 }
 
-pub fn throughput(table: &Table, width: usize, look: Look) -> Line<'static> {
+pub fn throughput(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'static> {
     let cells = width.saturating_sub(12 + 10 + 2).min(120);
     let shown = || table.per_s.iter().rev().take(cells).rev().copied();
     // A little air above: a steady rate is a line, not a wall.
@@ -71,14 +71,14 @@ pub fn throughput(table: &Table, width: usize, look: Look) -> Line<'static> {
 }
 
 /// The time at the server, lately and over the whole watch.
-pub fn response(seen: &Seen, width: usize, look: Look) -> Lines {
+pub fn response(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Lines {
     let cells = |cells: Vec<String>| -> String {
         let cell = cells.into_iter().map(|cell| format!("{cell:>11}"));
         // What does not fit goes whole: a figure that is cut is another figure.
         cell.take(width.saturating_sub(14) / 11).collect()
     };
     let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max", "pre-empted"]);
-    let row = |head: String, glance: &Glance| {
+    let row = |head: String, glance: &RequestSample| {
         let mut values: Vec<String> = glance.quantiles.map(|value| shown_text(value, look)).to_vec();
         values.push(glance.max.map_or_else(|| absent(look), |max| max.to_string()));
         values.push(match glance.requests {
@@ -97,16 +97,16 @@ pub fn response(seen: &Seen, width: usize, look: Look) -> Lines {
     ]
 }
 
-fn lately(seen: &Seen) -> String {
+fn lately(seen: &TableSnapshot) -> String {
     format!("last {}", seen.length.to_string().replace(".00", ""))
 }
 
-fn absent(look: Look) -> String {
+fn absent(look: TerminalStyle) -> String {
     if look.unicode { "–".to_owned() } else { "-".to_owned() }
 }
 
 /// Where the time of the last interval went: one stacked bar, and its largest parts in the order of time.
-pub fn parts(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
+pub fn parts(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let title = Line::from(vec![
         look.title(" where the time went"),
         look.faint(shortened(&format!("  {}", lately(seen)), width.saturating_sub(20), look)),
@@ -145,7 +145,7 @@ fn colour_of(part: Part) -> Color {
 }
 
 /// Statements or routes by their share of the time.
-pub fn digests(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
+pub fn digests(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let total: u128 = seen.digests.iter().map(|digest| u128::from(digest.sum_ns)).sum();
     if total == 0 || rows < 2 {
         return Lines::new();
@@ -163,7 +163,7 @@ pub fn digests(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
 }
 
 /// Who ran while the server's threads waited for a CPU.
-pub fn preemptors(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
+pub fn preemptors(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     if seen.preemptors.is_empty() || rows < 2 {
         return Lines::new();
     }
@@ -179,7 +179,7 @@ pub fn preemptors(seen: &Seen, width: usize, rows: usize, look: Look) -> Lines {
 }
 
 /// What was lost, each by its cause; and what is inexact.
-pub fn losses(seen: &Seen, width: usize, look: Look) -> Line<'static> {
+pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'static> {
     let (lost, inexact) = (seen.losses, seen.inexact);
     let told = |counts: &[(u64, &str)]| -> Vec<String> {
         let happened = counts.iter().filter(|(n, _)| *n > 0);
@@ -206,7 +206,7 @@ pub fn losses(seen: &Seen, width: usize, look: Look) -> Line<'static> {
     Line::from(vec![look.title(" lost"), if is_bad { look.bad(text) } else { Span::raw(text) }])
 }
 
-pub fn keys(look: Look) -> Line<'static> {
+pub fn keys(look: TerminalStyle) -> Line<'static> {
     let key = |key: &'static str, does: &'static str| {
         [Span::raw(" "), look.key(key), look.faint(format!(" {does} "))]
     };

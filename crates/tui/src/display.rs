@@ -13,19 +13,19 @@ use crossterm::event::{self, Event, KeyEvent};
 use ratatui::Frame;
 use units::Nanos;
 
-use super::look::Look;
 use super::screen::{self, Screen};
+use super::terminal_style::TerminalStyle;
 
 /// What is shown, and what keys do.
-pub trait Picture: Send + 'static {
+pub trait LiveView: Send + 'static {
     /// Draws it as of `now`, on the monotonic clock.
-    fn draw(&mut self, frame: &mut Frame<'_>, now: Nanos, look: Look);
+    fn draw(&mut self, frame: &mut Frame<'_>, now: Nanos, look: TerminalStyle);
 
     fn press(&mut self, key: KeyEvent);
 }
 
 /// A picture on the terminal, until it is ended or dropped.
-pub struct Stage<P> {
+pub struct Display<P> {
     shared: Arc<Shared<P>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -46,13 +46,13 @@ const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
 /// How often the clock on the screen moves when nothing else is new.
 const TICK: Nanos = Nanos::from_millis(500);
 
-impl<P: Picture> Stage<P> {
+impl<P: LiveView> Display<P> {
     /// Takes the terminal, and shows.
     ///
     /// # Errors
     ///
     /// Those of the terminal, which is as before then.
-    pub fn raise(picture: P, look: Look) -> io::Result<Stage<P>> {
+    pub fn raise(picture: P, look: TerminalStyle) -> io::Result<Display<P>> {
         let screen = Screen::enter()?;
         let shared = Arc::new(Shared {
             picture: Mutex::new(picture),
@@ -62,7 +62,7 @@ impl<P: Picture> Stage<P> {
         let mut viewer = Viewer { screen, shared: Arc::clone(&shared), look, drawn: None };
         let thread = thread::Builder::new().name("live-view".to_owned()).spawn(move || viewer.view());
         match thread {
-            Ok(thread) => Ok(Stage { shared, thread: Some(thread) }),
+            Ok(thread) => Ok(Display { shared, thread: Some(thread) }),
             Err(error) => {
                 screen::leave();
                 Err(error)
@@ -77,7 +77,7 @@ impl<P: Picture> Stage<P> {
     }
 }
 
-impl<P> Stage<P> {
+impl<P> Display<P> {
     /// Gives the terminal back.
     pub fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
@@ -94,7 +94,7 @@ impl<P> Stage<P> {
     }
 }
 
-impl<P> Drop for Stage<P> {
+impl<P> Drop for Display<P> {
     fn drop(&mut self) {
         self.end();
     }
@@ -108,11 +108,11 @@ fn lock<P>(picture: &Mutex<P>) -> MutexGuard<'_, P> {
 struct Viewer<P> {
     screen: Screen,
     shared: Arc<Shared<P>>,
-    look: Look,
+    look: TerminalStyle,
     drawn: Option<Nanos>,
 }
 
-impl<P: Picture> Viewer<P> {
+impl<P: LiveView> Viewer<P> {
     fn view(&mut self) {
         while !self.shared.over.load(Ordering::Acquire) {
             if self.draw_if_due().is_err() {

@@ -5,9 +5,8 @@
 
 use record::document::{Load, Model, Results};
 use record::{Outcome, Phase, Second};
-use units::Nanos;
+use units::{Nanos, count, percent, plural, rate};
 
-use crate::style::{count, percent, plural, rate};
 use crate::words::{meaning, phase, typical};
 
 /// One piece of advice: a finding with its figures, and the reasoning behind what it asks for.

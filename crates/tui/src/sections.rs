@@ -7,14 +7,14 @@ use record::document::Model as LoadModel;
 use report::{count, percent, rate};
 use units::Nanos;
 
-use super::lights::{Checked, lights};
-use super::look::Look;
-use super::model::{Beat, Model};
-use super::pieces::{self, Lines, seconds, shortened, shown_text, stacked};
+use super::lights::{CheckStatus, lights};
+use super::model::{IntervalRates, Model};
 use super::tally::RECENT;
+use super::terminal_style::TerminalStyle;
+use super::widgets::{self, Lines, seconds, shortened, shown_text, stacked};
 
 /// What is driven, how, and how far it is.
-pub fn header(model: &Model, width: usize, look: Look) -> Lines {
+pub fn header(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     let state = match model.steering {
         _ if model.is_draining() => ("draining", Color::Cyan),
         steering if steering.ended => ("ending", Color::Cyan),
@@ -36,7 +36,7 @@ pub fn header(model: &Model, width: usize, look: Look) -> Lines {
     ]
 }
 
-fn load(model: &Model, look: Look) -> String {
+fn load(model: &Model, look: TerminalStyle) -> String {
     let load = &model.load;
     let over = format!("{} connections, {} workers", count(load.connections), load.workers);
     let over = over.replace("1 workers", "1 worker");
@@ -56,7 +56,7 @@ fn load(model: &Model, look: Look) -> String {
     }
 }
 
-fn progress(model: &Model, width: usize, look: Look) -> Line<'static> {
+fn progress(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> {
     let by_time = model.window.filter(|window| window.0 > 0);
     let by_time = by_time.map(|window| (model.now.0 as f64 / window.0 as f64, window));
     let requests = model.load.request_limit;
@@ -81,7 +81,7 @@ fn progress(model: &Model, width: usize, look: Look) -> Line<'static> {
             (None, None) => format!("{now}, without an end"),
         }
     };
-    pieces::progress(&text, share, width, look)
+    widgets::progress(&text, share, width, look)
 }
 
 fn larger(so_far: Option<f64>, share: f64) -> Option<f64> {
@@ -89,8 +89,8 @@ fn larger(so_far: Option<f64>, share: f64) -> Option<f64> {
 }
 
 /// Rates of the last seconds, and sums.
-pub fn rates(model: &Model, width: usize, look: Look) -> Lines {
-    type Of = fn(&Beat) -> f64;
+pub fn rates(model: &Model, width: usize, look: TerminalStyle) -> Lines {
+    type Of = fn(&IntervalRates) -> f64;
     let mut rows: Vec<(&str, Of, u64)> = vec![
         ("due", |beat| beat.due_per_s, model.totals.scheduled),
         ("sent", |beat| beat.sent_per_s, model.totals.sent),
@@ -127,7 +127,7 @@ pub fn rates(model: &Model, width: usize, look: Look) -> Lines {
     lines
 }
 
-fn under_way(model: &Model, width: usize, look: Look) -> Line<'static> {
+fn under_way(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> {
     let (outstanding, slots) = (model.latest().outstanding, model.load.slots());
     let queueing = outstanding.saturating_sub(slots);
     // Workers hand over their sum only: where it fits the connections, one worker may queue while another has room.
@@ -144,7 +144,7 @@ fn under_way(model: &Model, width: usize, look: Look) -> Line<'static> {
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
 /// The response, lately and over the whole run.
-pub fn response(model: &Model, width: usize, look: Look) -> Lines {
+pub fn response(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     let names = QUANTILES.map(|(name, _)| name).into_iter().chain(["max"]);
     let shown = if width < 66 { 3 } else { QUANTILES.len() };
     let is_shown = |index: &usize| *index < shown || *index == QUANTILES.len();
@@ -166,7 +166,7 @@ pub fn response(model: &Model, width: usize, look: Look) -> Lines {
 }
 
 /// Where the time of the last seconds went: one stacked bar, and its largest parts in the order of time.
-pub fn phases(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
+pub fn phases(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let title =
         vec![look.title(" phases"), look.faint(format!("  of the ok requests of the last {RECENT} s"))];
     let whole: u128 = model.phases.iter().map(|phase| phase.sum_ns).sum();
@@ -217,7 +217,7 @@ fn colour_of(phase: Phase) -> Color {
 }
 
 /// How requests ended, and whose fault it was.
-pub fn outcomes(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
+pub fn outcomes(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let totals = &model.totals;
     let ended = (totals.ok + totals.failed).max(1);
     let of_all = |count: u64| percent(count as f64 / ended as f64);
@@ -248,11 +248,11 @@ pub fn outcomes(model: &Model, width: usize, rows: usize, look: Look) -> Lines {
 }
 
 /// The audit's lights, in as many lines as the width needs.
-pub fn audit(model: &Model, width: usize, look: Look) -> Lines {
+pub fn audit(model: &Model, width: usize, look: TerminalStyle) -> Lines {
     let mut lines: Lines = Vec::new();
     let mut spans = vec![look.title(" audit ")];
     let mut used = 7;
-    for Checked { light, name, figure } in lights(model) {
+    for CheckStatus { light, name, figure } in lights(model) {
         let sign = look.light(light);
         let text = format!(" {name} {figure}");
         let length = sign.width() + text.chars().count() + 2;

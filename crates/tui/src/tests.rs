@@ -9,12 +9,12 @@ use record::document::{ArrivalStamps, Load, Model as LoadModel, Pace, Stamps};
 use record::{Failure, Interval, Outcome, Phase, Second, Timeline};
 use units::Nanos;
 
-use super::look::Look;
 use super::model::Model;
-use super::view::{self, Foot};
+use super::terminal_style::TerminalStyle;
+use super::view::{self, Footer};
 
-const COLOURED: Look = Look { colour: true, unicode: true };
-const ASCII: Look = Look { colour: false, unicode: false };
+const COLOURED: TerminalStyle = TerminalStyle { colour: true, unicode: true };
+const ASCII: TerminalStyle = TerminalStyle { colour: false, unicode: false };
 
 fn load() -> Load {
     Load {
@@ -82,13 +82,13 @@ fn run(mut model: Model, seconds: u64, failing: u64) -> Model {
     model
 }
 
-fn terminal(model: &Model, size: (u16, u16), foot: Foot<'_>, look: Look) -> Terminal<TestBackend> {
+fn terminal(model: &Model, size: (u16, u16), foot: Footer<'_>, look: TerminalStyle) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
     terminal.draw(|frame| view::draw(frame, model, foot, look)).unwrap();
     terminal
 }
 
-fn text(model: &Model, size: (u16, u16), foot: Foot<'_>, look: Look) -> String {
+fn text(model: &Model, size: (u16, u16), foot: Footer<'_>, look: TerminalStyle) -> String {
     let terminal = terminal(model, size, foot, look);
     let buffer = terminal.backend().buffer();
     let row =
@@ -97,10 +97,10 @@ fn text(model: &Model, size: (u16, u16), foot: Foot<'_>, look: Look) -> String {
 }
 
 #[track_caller]
-fn check(model: &Model, size: (u16, u16), look: Look, expected: &Expect) {
+fn check(model: &Model, size: (u16, u16), look: TerminalStyle, expected: &Expect) {
     // A margin, or the snapshot would take the view's own first column for indentation.
     let text: String =
-        text(model, size, Foot::default(), look).lines().map(|line| format!("|{line}\n")).collect();
+        text(model, size, Footer::default(), look).lines().map(|line| format!("|{line}\n")).collect();
     expected.assert_eq(&text);
 }
 
@@ -252,7 +252,7 @@ fn a_steered_run_says_so() {
     let mut model = run(model(load()), 12, 0);
     model.steer(Change { at: Nanos::from_secs(4), order: Order::Tempo(Tempo::of_steps(2)) });
     model.steer(Change { at: Nanos::from_secs(5), order: Order::Pause });
-    let foot = Foot { said: Some("paused: nothing becomes due"), help: false };
+    let foot = Footer { said: Some("paused: nothing becomes due"), help: false };
     let text = text(&model, (80, 24), foot, COLOURED);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].ends_with("paused"), "{}", lines[0]);
@@ -262,7 +262,7 @@ fn a_steered_run_says_so() {
 
 #[test]
 fn help_lies_over_the_view() {
-    let foot = Foot { said: None, help: true };
+    let foot = Footer { said: None, help: true };
     let text = text(&run(model(load()), 3, 0), (80, 24), foot, ASCII);
     assert!(text.contains("+ keys ---"), "{text}");
     assert!(text.contains("q, s          end well: wait for what is under way"), "{text}");
@@ -279,7 +279,7 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
         request_limit: Some(10_000),
         ..load()
     };
-    let text = text(&run(model(load), 12, 0), (80, 24), Foot::default(), COLOURED);
+    let text = text(&run(model(load), 12, 0), (80, 24), Footer::default(), COLOURED);
     assert!(text.contains("closed loop, 20 callers over 20 connections, 1 worker"), "{text}");
     assert!(text.contains("12 s, 7600 of 10 000 requests left"), "{text}");
     assert!(text.contains("– schedule none"), "{text}");
@@ -288,7 +288,7 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
 
 #[test]
 fn before_the_first_second_there_is_nothing_to_show_and_nothing_breaks() {
-    let text = text(&model(load()), (80, 24), Foot::default(), COLOURED);
+    let text = text(&model(load()), (80, 24), Footer::default(), COLOURED);
     assert!(text.contains("0 s of 30 s"), "{text}");
     assert!(text.contains("none as yet"), "{text}");
 }
@@ -300,7 +300,7 @@ fn no_size_breaks_it() {
     for width in (0..=40).chain([59, 60, 79, 80, 81, 100, 131, 132, 133, 200, 400]) {
         for height in (0..=30).chain([50, 100]) {
             for help in [false, true] {
-                terminal(&model, (width, height), Foot { said: None, help }, COLOURED);
+                terminal(&model, (width, height), Footer { said: None, help }, COLOURED);
             }
         }
     }
@@ -310,8 +310,8 @@ fn no_size_breaks_it() {
 #[test]
 fn without_colour_no_cell_has_one() {
     let model = run(model(load()), 70, 3);
-    let look = Look { colour: false, ..COLOURED };
-    let terminal = terminal(&model, (120, 40), Foot::default(), look);
+    let look = TerminalStyle { colour: false, ..COLOURED };
+    let terminal = terminal(&model, (120, 40), Footer::default(), look);
     let cells = &terminal.backend().buffer().content;
     assert!(cells.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
 }
@@ -339,7 +339,7 @@ fn lights_turn_with_what_was_measured() {
     }
     let second = Second::of(&interval, None);
     model.add(&interval, &second);
-    let text = text(&model, (120, 40), Foot::default(), ASCII);
+    let text = text(&model, (120, 40), Footer::default(), ASCII);
     let audit = text.split(" audit ").nth(1).unwrap();
     for said in
         ["! schedule p99 5.00 ms", "X client lag p99 40.0 ms", "X worker CPU 99 %", "! stalls 300 ms at 12 s"]
@@ -349,7 +349,7 @@ fn lights_turn_with_what_was_measured() {
 
     // What the pace chose is no lateness.
     model.load.pace = Some(Pace { name: "efficient".to_owned(), batch_ns: 5_000_000 });
-    let shown = self::text(&model, (120, 40), Foot::default(), ASCII);
+    let shown = self::text(&model, (120, 40), Footer::default(), ASCII);
     let audit = shown.split(" audit ").nth(1).unwrap();
     for said in ["ok schedule p99 5.00 ms", "! client lag p99 40.0 ms"] {
         assert!(audit.contains(said), "{said}: {audit}");

@@ -6,7 +6,7 @@ use record::document::Model as LoadModel;
 
 /// The user's hand on the run.
 #[derive(Debug, Default)]
-pub struct Hand {
+pub struct KeyControls {
     /// Steps of ten per cent away from the planned rate.
     steps: i32,
     paused: bool,
@@ -16,7 +16,7 @@ pub struct Hand {
     pub said: Option<String>,
 }
 
-impl Hand {
+impl KeyControls {
     pub fn press(&mut self, key: KeyEvent, model: LoadModel, controls: &Controls) {
         self.said = None;
         let shut = std::mem::take(&mut self.help);
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn before_the_run_begins_keys_do_nothing() {
         let controls = Controls::new(Arc::default());
-        let mut hand = Hand::default();
+        let mut hand = KeyControls::default();
         for key in ['p', '+', 'q'] {
             hand.press(KeyEvent::from(KeyCode::Char(key)), LoadModel::Open, &controls);
         }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_closed_loop_says_that_it_has_no_rate() {
         let controls = Controls::new(Arc::default());
-        let mut hand = Hand::default();
+        let mut hand = KeyControls::default();
         hand.press(KeyEvent::from(KeyCode::Up), LoadModel::Closed, &controls);
         assert!(hand.said.unwrap().contains("no rate"));
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn control_c_stops_and_any_key_shuts_the_help() {
         let controls = Controls::new(Arc::default());
-        let mut hand = Hand::default();
+        let mut hand = KeyControls::default();
         hand.press(KeyEvent::from(KeyCode::Char('?')), LoadModel::Open, &controls);
         assert!(hand.help);
         hand.press(KeyEvent::from(KeyCode::Esc), LoadModel::Open, &controls);

@@ -12,12 +12,10 @@ use std::fmt;
 
 use record::Interval;
 use record::document::{Quantity, Reading, Results, Threshold, ThresholdResult};
-use units::Nanos;
+use units::{Nanos, count, rate};
 
 pub use metric::{Metric, Of, Statistic};
 pub use parse::ConditionError;
-
-use crate::style::{count, rate};
 
 /// `METRIC OP VALUE`.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +86,7 @@ impl Condition {
             }
             (Reading::Above(bound), _) => Answer::CannotTell(format!(
                 "it falls among requests that were never answered, so it is only known to be over {}",
-                quantity(bound)
+                quantity_text(bound)
             )),
         };
         Judgement { reading: Some(reading), answer }
@@ -159,8 +157,8 @@ fn order(figure: Quantity, limit: Quantity) -> std::cmp::Ordering {
     }
 }
 
-/// For people.
-pub(crate) fn quantity(quantity: Quantity) -> String {
+/// A figure with its unit. A share keeps enough digits to tell it from a limit that it exceeds by a hair.
+pub fn quantity_text(quantity: Quantity) -> String {
     match quantity {
         Quantity::Ns(ns) => Nanos(ns).to_string(),
         Quantity::PerS(per_s) => rate(per_s),
@@ -170,12 +168,11 @@ pub(crate) fn quantity(quantity: Quantity) -> String {
     }
 }
 
-/// What was measured against a threshold, for people.
-pub(crate) fn measured(threshold: &Threshold) -> String {
-    match threshold.measured {
-        Some(Reading::Known(figure)) => quantity(figure),
-        Some(Reading::Above(bound)) => format!("> {}", quantity(bound)),
-        None => "no figure".to_owned(),
+/// A figure with its unit; a lower bound as `> 50.0 ms`.
+pub fn reading_text(reading: Reading) -> String {
+    match reading {
+        Reading::Known(figure) => quantity_text(figure),
+        Reading::Above(bound) => format!("> {}", quantity_text(bound)),
     }
 }
 

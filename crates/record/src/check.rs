@@ -1,0 +1,246 @@
+//! The checks of the audit by name: what a finding is about, and what follows from it for other verbs.
+//!
+//! A vocabulary and a part of the wire format; the rules themselves are in `audit`. Every decision that depends on
+//! which check found something is a method here, so that a new check is decided upon in one place.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What a check says something about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Concern {
+    /// The load generator: its program, its clock, its limits, and what its user did to it during the run.
+    Client,
+    /// The host of the load generator: others took its CPU, or the whole host stood still.
+    Host,
+    /// The server, or the network to it.
+    Server,
+    /// The sample: what was measured is right, and supports less than its size suggests.
+    Sample,
+}
+
+/// One row per check: its documentation, variant, name in records, and what it concerns.
+macro_rules! checks {
+    ($($(#[$about:meta])* $check:ident = $name:literal: $concern:ident,)+) => {
+        /// A check of the audit.
+        ///
+        /// In records it is its name. A newer program may have checks that this one does not know: they are kept as
+        /// [`Check::Other`], and shown.
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Check {
+            $($(#[$about])* $check,)+
+            /// A check that this version does not know, by its name.
+            Other(String),
+        }
+
+        impl Check {
+            /// Every check that this version knows, in the order of the audit.
+            pub const ALL: &[Check] = &[$(Check::$check),+];
+
+            /// The name in records and reports; stable across versions.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Check::$check => $name,)+
+                    Check::Other(name) => name,
+                }
+            }
+
+            /// What it concerns. A check that is not known here counts against the client: a measurement is not
+            /// trusted on the ground that its fault has a new name.
+            pub fn concern(&self) -> Concern {
+                match self {
+                    $(Check::$check => Concern::$concern,)+
+                    Check::Other(_) => Concern::Client,
+                }
+            }
+        }
+    };
+}
+
+checks! {
+    /// Scheduled requests equal the sum of all outcomes.
+    Conservation = "conservation": Client,
+    /// At least one request succeeded.
+    NothingMeasured = "nothing_measured": Server,
+    /// The run ended by itself or by its user, not by a fault.
+    BrokenOff = "broken_off": Client,
+    /// The process lived until the run's end.
+    CutOff = "cut_off": Client,
+    /// No connection failed for want of a file descriptor.
+    Descriptors = "descriptors": Client,
+    /// No connection failed for want of a local port, and most ports stayed free.
+    Ports = "ports": Client,
+    /// What the schedule asked for was sent.
+    OfferedLoad = "offered_load": Server,
+    /// Nobody changed the load during the run.
+    LoadChanged = "load_changed": Client,
+    /// The server answered as fast as requests were due.
+    KeptUp = "kept_up": Server,
+    /// Requests were started when they were due.
+    ScheduleLag = "schedule_lag": Client,
+    /// Responses were read soon after they arrived.
+    ClientLag = "client_lag": Client,
+    /// No worker stood still while it had work.
+    ClientStall = "client_stall": Client,
+    /// No single request waited long for this client.
+    ClientLate = "client_late": Client,
+    /// No worker was much later than the others.
+    SlowWorker = "slow_worker": Client,
+    /// The host did not stand still.
+    HostStall = "host_stall": Host,
+    /// Sleeping threads of this host woke up on time.
+    Hiccups = "hiccups": Host,
+    /// No CPU quota stopped this client.
+    CpuQuota = "cpu_quota": Host,
+    /// Workers got a CPU when they were ready to run.
+    RunQueue = "run_queue": Host,
+    /// The hypervisor left this virtual machine its CPUs.
+    Steal = "steal": Host,
+    /// The busiest worker had CPU time left.
+    WorkerCpu = "worker_cpu": Client,
+    /// The process had CPU time left.
+    ProcessCpu = "process_cpu": Client,
+    /// The rate was well below what this client can do at most.
+    Ceiling = "ceiling": Client,
+    /// The listen queues of this host turned no connection away.
+    ListenDrops = "listen_drops": Server,
+    /// TCP hardly had to send a segment again.
+    Retransmits = "retransmits": Server,
+    /// The kernel stamped the arrival of responses.
+    ReadStamps = "read_stamps": Sample,
+    /// Nearly every response has its arrival stamp.
+    Unstamped = "unstamped": Sample,
+    /// The arrival stamps agree with the client's own clock readings.
+    StampsMoved = "stamps_moved": Client,
+    /// The wall clock was not set during the run.
+    WallClock = "wall_clock": Client,
+    /// Mean number in flight = rate x mean time.
+    LittlesLaw = "littles_law": Client,
+    /// The run was the same from its begin to its end.
+    Drift = "drift": Sample,
+    /// Every request ended in an outcome that has a name.
+    UnknownOutcome = "unknown_outcome": Sample,
+    /// Requests are independent enough for the intervals that are printed.
+    Independence = "independence": Sample,
+    /// Parallax made the measurement itself; another tool's output is never audited.
+    Imported = "imported": Sample,
+}
+
+impl Check {
+    /// The check of that name; [`Check::Other`] where this version knows none.
+    pub fn from_name(name: &str) -> Check {
+        let known = Check::ALL.iter().find(|check| check.name() == name);
+        known.cloned().unwrap_or_else(|| Check::Other(name.to_owned()))
+    }
+
+    /// Whether a finding says that the load generator was not fit to measure this rate, by its own fault or its
+    /// host's. A search then repeats the probe instead of blaming the server.
+    pub fn is_against_client(&self) -> bool {
+        matches!(self.concern(), Concern::Client | Concern::Host)
+    }
+
+    /// Whether a finding says that an open loop's schedule was missed, whoever is to blame: what a calibration looks
+    /// for.
+    pub fn is_schedule_missed(&self) -> bool {
+        matches!(
+            self,
+            Check::ScheduleLag | Check::ClientLag | Check::ClientLate | Check::OfferedLoad | Check::KeptUp
+        )
+    }
+
+    /// Whether a finding says that client or host stood still for a while, or lost its CPUs: what was measured then
+    /// is no property of the client, and a calibration keeps nothing of it.
+    pub fn is_standstill(&self) -> bool {
+        matches!(self, Check::Steal | Check::CpuQuota | Check::HostStall | Check::ClientStall)
+    }
+
+    /// Whether it takes preparation by the user (`drive --calibrate`). Most never do that, so reports do not list it
+    /// among the checks that could not be made; the record does.
+    pub fn is_opt_in(&self) -> bool {
+        matches!(self, Check::Ceiling)
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Check {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Check {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Check, D::Error> {
+        let name = Cow::<'de, str>::deserialize(deserializer)?;
+        Ok(Check::from_name(&name))
+    }
+}
+
+/// Any string: a closed list would refuse the records of a program with one check more.
+impl JsonSchema for Check {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Check".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_read_back() {
+        for (i, check) in Check::ALL.iter().enumerate() {
+            assert_eq!(Check::from_name(check.name()), *check);
+            assert!(Check::ALL[i + 1..].iter().all(|other| other.name() != check.name()), "{check}");
+        }
+    }
+
+    /// If this fails, a record of a newer program is refused, or loses the reason of its verdict.
+    #[test]
+    fn a_check_of_a_newer_program_is_kept_and_counts_against_the_client() {
+        let newer: Check = serde_json::from_str("\"moon_phase\"").unwrap();
+        assert_eq!(newer, Check::Other("moon_phase".to_owned()));
+        assert_eq!(serde_json::to_string(&newer).unwrap(), "\"moon_phase\"");
+        assert!(newer.is_against_client() && !newer.is_opt_in());
+    }
+
+    /// If this fails, a search blames the server for its client, or believes a rate that was measured with moved
+    /// stamps.
+    #[test]
+    fn only_the_servers_and_the_samples_findings_leave_the_client_fit() {
+        let fit: Vec<&str> =
+            Check::ALL.iter().filter(|check| !check.is_against_client()).map(Check::name).collect();
+        let expected = [
+            "nothing_measured",
+            "offered_load",
+            "kept_up",
+            "listen_drops",
+            "retransmits",
+            "read_stamps",
+            "unstamped",
+            "drift",
+            "unknown_outcome",
+            "independence",
+            "imported",
+        ];
+        assert_eq!(fit, expected);
+        let host: Vec<&str> =
+            Check::ALL.iter().filter(|check| check.concern() == Concern::Host).map(Check::name).collect();
+        assert_eq!(host, ["host_stall", "hiccups", "cpu_quota", "run_queue", "steal"]);
+    }
+}
