@@ -15,17 +15,17 @@ import org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder;
 import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 
 /**
- * Installs {@link HttpClientMetrics} in each client that is built, unless somebody did: the application, our starter, or
- * this hook when the builder built one before.
+ * Installs {@link HttpClientMetrics} in each client that is built, unless the application, the starter, or this hook in
+ * an earlier build of the same builder already did.
  */
 public final class HttpClient5Hook implements Hook {
-    /** Of our own step, wherever its class was loaded from. */
+    /** Prefix of our own interceptor, whichever loader loaded it. */
     private static final String OURS = "dev.parallax.httpclient5.";
 
     private final HttpClientMetrics metrics = new HttpClientMetrics();
     private final Map<Object, Boolean> measured = Collections.synchronizedMap(new WeakHashMap<>());
 
-    /** By the bridge. */
+    /** Called by the bridge. */
     public HttpClient5Hook() {}
 
     @Override
@@ -46,7 +46,7 @@ public final class HttpClient5Hook implements Hook {
                     metrics.install((HttpAsyncClientBuilder) self);
                 }
             }
-            default -> throw new IllegalArgumentException(point + " is not here");
+            default -> throw new IllegalArgumentException(point + " is not a place of this hook");
         }
         return null;
     }

@@ -1,6 +1,6 @@
 package dev.parallax.agent.run;
 
-/** The agent's options: name, what may stand behind it, what holds without it, and what it is for. */
+/** The agent's options: name, values, default and help text. */
 enum Option {
     OUT("out", "DIR", "", "write a record (intervals, .hlog files, events) to this folder; `parallax report DIR` reads it"),
     INTERVAL("interval", "TIME", "1s", "length of the record's intervals; at least 100ms"),
@@ -21,13 +21,13 @@ enum Option {
 
     final String key;
     final String values;
-    final String otherwise;
+    final String defaultValue;
     final String help;
 
-    Option(String key, String values, String otherwise, String help) {
+    Option(String key, String values, String defaultValue, String help) {
         this.key = key;
         this.values = values;
-        this.otherwise = otherwise;
+        this.defaultValue = defaultValue;
         this.help = help;
     }
 }

@@ -4,44 +4,44 @@ import dev.parallax.pauses.PauseReading;
 import java.util.function.Consumer;
 
 /**
- * Gives each hiccup the pauses that were in it, by what the JVM had booked at each look. One thread.
+ * Assigns pauses to hiccups from the JVM's counters at each wake-up of a meter. Not thread-safe.
  *
- * <p>The JVM books the end of a pause after it lets threads go, and before the next one begins. A look may come before that, so
- * a hiccup in which a pause may have begun waits for a later look. What is booked until then is its own as long as no other
- * pause began. Once one did, the counters tell whose it is only where the hiccup waited for a single pause; else it leaves to
- * the next one what it cannot have had, as its thread waited for a CPU meanwhile. It takes no more than its length, and the
- * next has what is left.
+ * <p>The JVM updates its counters for the end of a pause after resuming the threads and before the next pause begins. A
+ * wake-up may come before that update, so a hiccup in which a pause may have begun waits for a later one. What is
+ * counted until then belongs to it as long as no other pause began. If one did, the counters identify its pause only if
+ * the hiccup waited for a single one; otherwise it leaves to the next hiccup whatever it cannot have contained, because
+ * its thread was waiting for a CPU then. A hiccup never takes more than its own length; the rest goes to the next.
  *
- * <p>Where the host has no account of the thread, one of two late looks in a row may so have what is the other's; and a hiccup
- * may have what was paused between the look before it and the moment it was due.
+ * <p>Limits: if the host has no account of the thread, one of two consecutive late wake-ups may get time of the other,
+ * and a hiccup may get time paused between the previous wake-up and its own due time.
  */
-final class Bookings {
-    /** So long it waits for the only pause that began: who books it may have no CPU just then. */
+final class PauseAttribution {
+    /** Maximum wait if only one pause began: the thread that updates the counters may have no CPU at the moment. */
     private static final long WAIT_MOST_NS = 20_000_000;
 
-    /** So long where others are booked: then it may be that there was no more to it. */
+    /** Maximum wait if other pauses are counted already: there may be nothing more to come. */
     private static final long WAIT_USUAL_NS = 3_000_000;
 
     private final Consumer<Raw> hiccups;
 
-    /** From here on pauses are counted. */
+    /** Pauses are counted from here on. */
     private PauseReading from;
 
-    /** So much since then is given away. */
+    /** The part already assigned. */
     private long givenNs;
 
-    /** At the last look. */
+    /** Reading at the last wake-up. */
     private PauseReading last;
 
-    /** The hiccup whose pause may not be booked yet; null for none. */
+    /** The hiccup whose pause may not be counted yet; null if there is none. */
     private Raw waiting;
 
-    Bookings(PauseReading now, Consumer<Raw> hiccups) {
+    PauseAttribution(PauseReading now, Consumer<Raw> hiccups) {
         this.hiccups = hiccups;
         passOver(now);
     }
 
-    /** Nothing was late at {@code nowNs}; with {@code now} as it was read then. */
+    /** A wake-up at {@code nowNs} was in time; {@code now} was read then. */
     void onTime(PauseReading now, long nowNs) {
         if (waiting == null || isKnown(now, nowNs)) {
             end(now, nowNs);
@@ -57,7 +57,7 @@ final class Bookings {
                 || nowNs - waiting.endNs() >= patienceNs;
     }
 
-    /** A look was late; {@code hiccup} does not have its pauses yet. */
+    /** A wake-up was late; {@code hiccup} has no pauses assigned yet. */
     void late(PauseReading now, Raw hiccup) {
         end(now, hiccup.endNs());
         if (leftNs(now) > 0 || now.begun() != last.begun()) {
@@ -68,27 +68,27 @@ final class Bookings {
         last = now;
     }
 
-    /** Tells the hiccup that waits, if one does. */
+    /** Reports the waiting hiccup, if there is one. */
     void end(PauseReading now, long nowNs) {
         if (waiting != null) {
             long bookedNs = leftNs(last);
             long ns = Math.min(bookedNs + ownNs(now, nowNs), waiting.lengthNs());
             hiccups.accept(waiting.withSafepointNs(ns));
             waiting = null;
-            // What was booked at the last look and is more than the hiccup was before it.
+            // What was counted at the last wake-up beyond what the hiccup was before it.
             from = last;
             givenNs = Math.max(0, ns - bookedNs);
         }
     }
 
-    /** How much of what was booked since the last look is of the hiccup that waits. */
+    /** How much of the time counted since the last wake-up belongs to the waiting hiccup. */
     private long ownNs(PauseReading now, long nowNs) {
         long newNs = now.since(last).pausedNs();
         if (now.begun() == last.begun() || last.since(from).unfinished()) {
             return newNs;
         }
         long mostNs = Math.max(0, waiting.lengthNs() - waiting.runQueueNs() - leftNs(last));
-        // What is more than the time since can hold is of before.
+        // Anything beyond the time elapsed since must be older.
         long leastNs = newNs - (nowNs - waiting.endNs());
         return Math.min(newNs, Math.max(mostNs, leastNs));
     }

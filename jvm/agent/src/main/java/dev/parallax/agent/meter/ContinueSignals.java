@@ -6,10 +6,10 @@ import java.lang.reflect.Proxy;
 import java.util.concurrent.ConcurrentLinkedDeque;
 
 /**
- * Hears SIGCONT, which is how a process that was stopped by a signal goes on: nothing else tells that it was. Whoever had a
- * handler for it goes on being called. Where the JDK has no module {@code jdk.unsupported} nothing is heard.
+ * Notices SIGCONT, the only sign that a process had been stopped by a signal. An existing handler is still called.
+ * Without the module {@code jdk.unsupported} nothing is noticed.
  */
-final class Continues {
+final class ContinueSignals {
     private static final int MOST = 1_000;
 
     private final ConcurrentLinkedDeque<Long> heardNs = new ConcurrentLinkedDeque<>();
@@ -17,24 +17,24 @@ final class Continues {
     private volatile Object previous;
     private Method handle;
 
-    private Continues() {}
+    private ContinueSignals() {}
 
-    /** Hears nothing. */
-    static Continues deaf() {
-        return new Continues();
+    /** Notices nothing. */
+    static ContinueSignals deaf() {
+        return new ContinueSignals();
     }
 
-    static Continues listen() {
-        Continues continues = new Continues();
+    static ContinueSignals listen() {
+        ContinueSignals continues = new ContinueSignals();
         try {
             continues.install();
         } catch (ReflectiveOperationException | RuntimeException | LinkageError absent) {
-            // Then a stop stays unexplained.
+            // Stops remain unexplained then.
         }
         return continues;
     }
 
-    /** Hears no more: who had a handler has it again. */
+    /** Restores the previous handler. */
     void end() {
         try {
             if (previous != null) {
@@ -43,7 +43,7 @@ final class Continues {
                         .invoke(null, signal.getConstructor(String.class).newInstance("CONT"), previous);
             }
         } catch (ReflectiveOperationException | RuntimeException absent) {
-            // Then it hears, and nobody asks.
+            // The handler stays, and nobody asks it.
         }
     }
 
@@ -72,17 +72,18 @@ final class Continues {
                 heardNs.poll();
             }
         } catch (OutOfMemoryError e) {
-            // Then this stop stays unexplained: the thread is the JVM's, and what it throws the application's.
+            // This stop remains unexplained: the thread is the JVM's, and an exception would reach the application's
+            // handler.
         }
         Object other = previous;
-        // The two that the JDK itself has are for "do what is usual" and "do nothing": to go on has been done.
+        // The JDK's own two handlers mean "default" and "ignore"; the process has continued already.
         if (other != null && !other.getClass().getName().startsWith("jdk.internal.")
                 && !other.getClass().getName().startsWith("sun.misc.")) {
             handle.invoke(other, signal);
         }
     }
 
-    /** Whether one was heard in that time. */
+    /** Whether SIGCONT was noticed in that period. */
     boolean heard(long fromNs, long toNs) {
         for (Long ns : heardNs) {
             if (ns - fromNs >= 0 && toNs - ns >= 0) {

@@ -11,23 +11,23 @@ import java.util.Set;
 import java.util.jar.JarFile;
 
 /**
- * Puts {@code Dispatch} and {@code Relay} where all class loaders find them. To be opened before any class that names them
- * is loaded, so this one does not.
+ * Makes {@code Dispatch} and {@code Relay} visible to all class loaders. Must run before any class that refers to them
+ * is loaded, so this class does not.
  */
-public final class Door {
-    /** In this order: the one names the other. */
+public final class BootstrapClasses {
+    /** In this order: the second refers to the first. */
     private static final List<String> NAMES = List.of("dev.parallax.agent.Relay", "dev.parallax.agent.Dispatch");
 
-    private Door() {}
+    private BootstrapClasses() {}
 
     /**
-     * Defines both in the bootstrap loader, by the JVM's own means: that leaves the loader's class path as it is. A longer
-     * one makes the JVM say on standard output that it shares fewer classes. Where those means are gone, a longer one it
-     * is.
+     * Defines both classes in the bootstrap loader through an internal API, which leaves the loader's class path
+     * unchanged; with a longer one the JVM prints a warning about class data sharing. If that API is not available, the
+     * class path is extended.
      *
      * @param agent the agent's loader
-     * @param instrumentation the JVM's
-     * @throws IOException when the agent's jar cannot be read
+     * @param instrumentation from the JVM
+     * @throws IOException if the agent's jar cannot be read
      */
     public static void open(AgentLoader agent, Instrumentation instrumentation) throws IOException {
         try (JarFile jar = new JarFile(agent.file())) {
@@ -39,7 +39,7 @@ public final class Door {
 
     private static void define(JarFile jar, Instrumentation instrumentation)
             throws IOException, ReflectiveOperationException {
-        Module own = Door.class.getModule();
+        Module own = BootstrapClasses.class.getModule();
         instrumentation.redefineModule(
                 Object.class.getModule(), Set.of(), Map.of("jdk.internal.misc", Set.of(own)), Map.of(), Set.of(), Map.of());
         Class<?> type = Class.forName("jdk.internal.misc.Unsafe");

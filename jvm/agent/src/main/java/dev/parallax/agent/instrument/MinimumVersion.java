@@ -8,18 +8,18 @@ import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * The least version of a library that is looked into. It is known by a method that older ones lack: files that tell a version
- * get lost where an application's jars are made into one.
+ * The minimum version of a library that is instrumented, recognised by a method that older versions lack: version files
+ * get lost when an application's jars are merged into one.
  *
  * @param title of the library
- * @param version for people
+ * @param version for messages
  * @param className of the class that has the method
  * @param method its name
- * @param parameters how many it has
- * @param resource properties that tell the version, where they are
- * @param key of these properties
+ * @param parameters number of its parameters
+ * @param resource properties file with the version, if present
+ * @param key of the version in it
  */
-record Least(String title, String version, String className, String method, int parameters, String resource, String key) {
+record MinimumVersion(String title, String version, String className, String method, int parameters, String resource, String key) {
     /** See {@link Library#refusal}. */
     Optional<String> refusal(ClassLoader loader) {
         TypePool.Resolution found =
@@ -39,7 +39,7 @@ record Least(String title, String version, String className, String method, int 
                 properties.load(in);
             }
         } catch (IOException | IllegalArgumentException e) {
-            // The library is as old without it.
+            // The version is too old even if it cannot be named.
         }
         return properties.getProperty(key, "of an unknown version");
     }

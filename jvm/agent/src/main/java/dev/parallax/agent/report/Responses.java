@@ -8,12 +8,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What a request is answered.
+ * Builds the endpoint's responses.
  *
- * <p>Only one for a name of the loopback is told anything: a page that a browser of this host shows could otherwise name a
- * host of its own, let it resolve to here, and read.
+ * <p>Only requests for a loopback name are served: otherwise a web page in a browser on this host could resolve its own
+ * host name to the loopback address and read the data (DNS rebinding).
  */
-final class Answers {
+final class Responses {
     private static final Pattern REQUEST = Pattern.compile("([A-Z]+) ([^ ?]+)(\\?[^ ]*)? HTTP/1\\.[01]");
     private static final Pattern FIELD = Pattern.compile("[^\\s:]+:.*");
     private static final String HOST = "Host:";
@@ -23,11 +23,11 @@ final class Answers {
 
     private final List<Source> sources;
 
-    Answers(List<Source> sources) {
+    Responses(List<Source> sources) {
         this.sources = sources;
     }
 
-    /** To one whose head is longer than is read. */
+    /** Response to a request with too long a head. */
     static ByteBuffer tooLong() {
         return new Answer("431 Request Header Fields Too Large", PLAIN, "request too long\n").bytes(true);
     }

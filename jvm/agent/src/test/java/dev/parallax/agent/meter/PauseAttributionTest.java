@@ -9,12 +9,12 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /** Pauses and looks at them in simulated time, with a JVM that books late. */
-class BookingsTest {
+class PauseAttributionTest {
     private static final long MS = 1_000_000;
     private static final PauseReading START = new PauseReading(7, 70, 700);
 
     private final List<Raw> told = new ArrayList<>();
-    private final Bookings bookings = new Bookings(START, told::add);
+    private final PauseAttribution bookings = new PauseAttribution(START, told::add);
 
     private static Raw hiccup(long beginMs, long endMs) {
         return hiccup(beginMs, endMs, 0);
@@ -146,7 +146,7 @@ class BookingsTest {
         private final long[] beginNs = new long[PAUSES];
         private final long[] endNs = new long[PAUSES];
         private final long[] bookedNs = new long[PAUSES];
-        private final Bookings bookings;
+        private final PauseAttribution bookings;
 
         Simulation(Random random, List<Raw> told) {
             long now = 0;
@@ -159,7 +159,7 @@ class BookingsTest {
                 now += 1 + random.nextLong(300_000);
                 bookedNs[n] = now;
             }
-            bookings = new Bookings(reading(0), told::add);
+            bookings = new PauseAttribution(reading(0), told::add);
         }
 
         long run() {
