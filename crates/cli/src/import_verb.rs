@@ -5,14 +5,14 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use clap::ValueHint;
+use clap::{ArgMatches, ValueHint};
 use export::import::{LONGEST, Tool};
+use findings::Condition;
 use record::import::{Import, read_import, write_import};
-use report::Condition;
 
-use crate::drive::new_folder;
 use crate::exit::Exit;
-use crate::{printed, terminal};
+use crate::{observing, printed, report_verb, say_notes, terminal};
+use run::folder::new_folder;
 
 /// Keep the output of another load generator as a record, with what that output cannot know.
 ///
@@ -73,14 +73,16 @@ fn tool(text: &str) -> Result<From, String> {
 /// # Errors
 ///
 /// When the file cannot be read or understood, or the record not be kept.
-pub fn run(args: &Args) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let shown = args.file.display().to_string();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{shown}`"))?;
     let parsed =
         export::import::parse(&bytes, args.from.0).with_context(|| format!("cannot import `{shown}`"))?;
     let made = export::import::record(parsed, &shown, env!("CARGO_PKG_VERSION"));
     let (mut import, logs) = made.with_context(|| format!("cannot import `{shown}`"))?;
-    import.thresholds = report::import_thresholds(&args.fail_if, &import.results);
+    import.command = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
+    import.options = observing::effective("import", matches);
+    import.thresholds = findings::import_thresholds(&args.fail_if, &import.results);
     let folder = args.output.clone().unwrap_or_else(new_folder);
     write_import(&folder, &import, &logs)?;
     print(&import, &folder, args.json, args.no_color)?;
@@ -95,9 +97,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) -> anyhow::Result<Exit> {
     let mut import = read_import(folder)?;
     if !fail_if.is_empty() {
-        import.thresholds = report::import_thresholds(fail_if, &import.results);
+        import.thresholds = findings::import_thresholds(fail_if, &import.results);
     }
-    print(&import, folder, json, no_color)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    report_verb::print(&findings::import_view(&import, folder), json, &mut out, style)?;
+    say_notes(&import);
     Ok(Exit::of_import(&import))
 }
 
@@ -109,7 +114,7 @@ fn print(import: &Import, folder: &Path, json: bool, no_color: bool) -> anyhow::
         return printed(out.write_all(&text));
     }
     let style = terminal::style(&out, no_color);
-    printed(report::import_text(import, folder, &mut out, style))
+    printed(report::text(&findings::import_view(import, folder), &mut out, style))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

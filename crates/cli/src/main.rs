@@ -1,6 +1,7 @@
 //! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
 
-mod beside;
+#[cfg(feature = "ebpf")]
+mod controlled;
 mod convert_verb;
 mod cpu;
 mod cpu_list;
@@ -8,24 +9,21 @@ mod demo;
 mod disturb_verb;
 mod doctor_verb;
 mod drive;
+mod environment;
 mod exit;
 mod explain_verb;
 mod hiccup_verb;
 mod hints;
 mod import_verb;
-#[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "such a build leads and is not led"))]
-mod led;
 mod observation_report;
 mod observing;
 mod profile_verb;
 mod progress;
 mod report_verb;
 mod scenario_verb;
-mod search;
 mod serve;
 mod signals;
 mod terminal;
-mod under_way;
 #[cfg(feature = "ebpf")]
 mod watch_verb;
 
@@ -93,7 +91,7 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Verb::Explain(args) => explain_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),
-        Verb::Import(args) => import_verb::run(&args),
+        Verb::Import(args) => import_verb::run(&args, verb_matches),
         Verb::Hiccup(args) => hiccup_verb::run(&args, verb_matches),
         Verb::Disturb(args) => disturb_verb::run(&args, verb_matches),
     };
@@ -109,6 +107,11 @@ fn failed(error: &anyhow::Error) -> Exit {
 /// One line on standard error. What is told may have been read from a stranger's file, or from a hostile peer.
 fn say(what: impl Display) {
     let _ = writeln!(io::stderr(), "{}", said(what));
+}
+
+/// Prints what the reader of a record had to say about it: fields that it ignored, a newer schema version.
+fn say_notes(envelope: &record::document::Envelope) {
+    envelope.notes.iter().for_each(say);
 }
 
 /// Its control characters are written out: none reaches the terminal, and a newline in it makes no second line.

@@ -15,7 +15,7 @@ use serde_json::Value;
 use units::Nanos;
 
 use crate::clocks::same_boot;
-use crate::explanation::Client;
+use crate::inputs::Client;
 use crate::runtime::Runtime;
 use crate::stalls::{self, Meters, Stall, Stalls};
 
@@ -97,7 +97,7 @@ impl Surroundings {
                     continue;
                 }
                 let Ok(fields) = line.fields::<Value>() else { continue };
-                match observed.document.kind {
+                match observed.document.body.kind() {
                     ObservationKind::Hiccup => meters.add(&fields, zero),
                     ObservationKind::Cpu => add_use(&fields, &mut used),
                     _ => {}

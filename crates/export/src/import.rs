@@ -11,8 +11,8 @@ mod values;
 mod vegeta;
 mod wrk;
 
-use record::document::{Finding, SCHEMA_VERSION, Verdict, VerdictWord};
-use record::import::{Import, ImportKind, Imported, ImportedQuantile, ImportedResults, ImportedTime};
+use record::document::{Envelope, Finding, RecordKind, State, Time, Verdict, VerdictWord};
+use record::import::{Import, Imported, ImportedQuantile, ImportedResults, ImportedTime};
 use record::{Check, LogLine};
 use stats::needed_samples;
 use thiserror::Error;
@@ -182,11 +182,8 @@ pub fn record(
         logs.push((file, log));
     }
     let import = Import {
-        schema_version: SCHEMA_VERSION,
-        kind: ImportKind::Import,
-        verdict: verdict(&results, tool),
+        envelope: envelope(&results, tool, version),
         thresholds: Vec::new(),
-        parallax_version: version.to_owned(),
         imported: Imported {
             tool: tool.to_owned(),
             tool_version,
@@ -197,6 +194,17 @@ pub fn record(
         results,
     };
     Ok((import, logs))
+}
+
+/// The run was when the tool says it was. Whose host it was, no tool says.
+fn envelope(results: &ImportedResults, tool: &str, version: &str) -> Envelope {
+    let started = results.started.clone().unwrap_or_default();
+    Envelope {
+        state: State::Finished,
+        verdict: Some(verdict(results, tool)),
+        time: Time { started, elapsed_ns: results.elapsed_ns, ..Time::default() },
+        ..Envelope::new(RecordKind::Import, version)
+    }
 }
 
 /// Never valid: nobody audited the run. Invalid when nothing was measured.

@@ -2,11 +2,11 @@
 
 mod fixture;
 
+use findings::{Condition, Figures, rebuild};
 use fixture::{MS, Run, US, book_failure, book_ok, timeline};
 use proptest::prelude::*;
 use record::document::{Document, JourneyFacts, JourneyResult, Kept, State, ThresholdResult, VerdictWord};
 use record::{Check, Failure, FolderWriter, Outcome, Phase};
-use report::{Condition, Figures, rebuild};
 use units::Nanos;
 
 /// One request: the lengths of its phases in microseconds, or a failure.
@@ -92,7 +92,14 @@ fn what_became_of_journeys_and_of_kept_requests_is_rebuilt() {
     });
     run.finish(State::Finished);
     let results = run.document.results.as_mut().unwrap();
-    let shop = JourneyResult { name: "shop".to_owned(), started: 3, completed: 1, cut: 2 };
+    let shop = JourneyResult {
+        name: "shop".to_owned(),
+        started: 3,
+        completed: 1,
+        cut: 2,
+        retries: 0,
+        response: None,
+    };
     assert_eq!(results.journeys, [shop]);
     results.kept = Some(Kept { requests: "all".to_owned(), rows: 6, lost: 0 });
     let rebuilt = rebuild(record::read(written(&run, true).path()).unwrap());
@@ -147,10 +154,10 @@ fn a_cut_off_run_is_settled_and_judged() {
     let rebuilt = rebuild(record::read(folder.path()).unwrap());
     let document = rebuilt.document;
     assert_eq!(document.state, State::Recovered);
-    let verdict = document.verdict.unwrap();
+    let verdict = document.verdict.clone().unwrap();
     assert_eq!(verdict.word, VerdictWord::Degraded);
     assert!(verdict.findings.iter().any(|finding| finding.check == Check::CutOff), "{verdict:?}");
-    let results = document.results.unwrap();
+    let results = document.results.clone().unwrap();
     assert_eq!(results.totals.scheduled, results.totals.ok + results.totals.failed);
     assert!(results.outcomes.iter().any(|row| row.outcome == "in_flight" && row.count == 3));
     assert_eq!(document.time.window_ns, Some(3_000 * MS));

@@ -23,8 +23,8 @@ use self::args::written;
 use self::beside::Running;
 use self::meters::{Continued, Meters, Tally};
 use crate::exit::Exit;
-use crate::under_way::UnderWay;
-use crate::{drive, observing, printed, signals, terminal};
+use crate::{observing, printed, signals, terminal};
+use run::record_lock::RecordLock;
 
 /// Runs the verb.
 ///
@@ -35,8 +35,8 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let cpus = args.meters()?;
     beside::check(&args.command)?;
     let stop = signals::stop_flag()?;
-    let folder = args.output.clone().unwrap_or_else(drive::new_folder);
-    let claim = drive::Claim::make(&folder)?;
+    let folder = args.output.clone().unwrap_or_else(run::folder::new_folder);
+    let claim = run::folder::ClaimedFolder::make(&folder)?;
     let mut session = match Session::open(args, &cpus, matches, &folder, stop) {
         Ok(session) => session,
         Err(error) => {
@@ -77,7 +77,7 @@ struct Session<'a> {
     style: Style,
     /// The first thing that could not be written.
     damage: Option<RecordError>,
-    _under_way: Option<UnderWay>,
+    _under_way: Option<RecordLock>,
 }
 
 /// Lines are so much later than what they tell: the accounts and the continuation of a stall come after its end.
@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
         let mut document = observing::opening(body, options, meters.zero());
         document.missing = meters.missing();
         let writer = ObservationWriter::create(folder, &document)?;
-        let under_way = UnderWay::mark(writer.path());
+        let under_way = RecordLock::acquire(writer.path());
         // What the command prints is its own: ours goes beside it.
         let out: Box<dyn Write> = match (args.json, args.command.is_empty()) {
             (true, _) => Box::new(io::sink()),
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
         let (tick, priority) = (self.args.resolution.written(), &self.results.priority);
         writeln!(self.out, "{meters} {plural}, a tick each {tick}, priority {priority}; {end}")?;
         writeln!(self.out, "record {}", record::escape_text(&folder.display().to_string()))?;
-        writeln!(self.out, "{}", report::hiccup_head(self.style))
+        writeln!(self.out, "{}", self.style.faint(findings::hiccup_head()))
     }
 
     /// Measures until `until`, or until somebody stops it or `over` says so. `over` is told whether it is to stop.
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
         self.all.merge(&seen.all);
         self.each.iter_mut().zip(&seen.each).for_each(|(tally, seen)| tally.merge(seen));
         // Who listens no longer does not end the record.
-        let _ = write!(self.out, "{}", report::hiccup_line(end, &line, STALLS_SHOWN))
+        let _ = write!(self.out, "{}", findings::hiccup_line(end, &line, STALLS_SHOWN))
             .and_then(|()| self.out.flush());
     }
 
@@ -263,8 +263,8 @@ impl<'a> Session<'a> {
             let text = serde_json::to_string_pretty(&self.document).context("cannot print the result")?;
             printed(writeln!(io::stdout(), "{text}"))?;
         }
-        let shown = writeln!(self.out)
-            .and_then(|()| report::hiccup_text(&self.results, &self.all.ticks, &mut self.out, self.style));
+        let view = findings::hiccup_view(&self.results, &self.all.ticks);
+        let shown = writeln!(self.out).and_then(|()| report::text(&view, &mut self.out, self.style));
         printed(shown)?;
         match self.damage {
             Some(error) => Err(error).context("the record is incomplete"),

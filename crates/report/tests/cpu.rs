@@ -1,0 +1,166 @@
+//! The tables of `cpu`, of processes that are made up.
+
+#[path = "fixture/rendered.rs"]
+mod rendered;
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use findings::{CpuTable, CpuUnit};
+use record::observation::cpu::{CpuBoundary, CpuEnd, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
+use rendered::rendered;
+use report::Style;
+use units::Nanos;
+
+const TICK: Nanos = Nanos::from_millis(4);
+
+fn used(run_ms: u64, split: Option<CpuSplit>) -> CpuUse {
+    CpuUse {
+        from_ns: 1_000,
+        to_ns: 10_000_001_000,
+        elapsed_error_ns: 2_000,
+        run_ns: run_ms * 1_000_000,
+        error_ns: 4_010_000,
+        wait_ns: 240_600_000,
+        slices: 12_345,
+        voluntary: Some(12_000),
+        involuntary: Some(345),
+        split,
+    }
+}
+
+fn ticks(user_ms: u64, system_ms: u64, ticks: u64, error_ms: u64) -> CpuSplit {
+    CpuSplit {
+        method: SplitMethod::Ticks,
+        user_ns: user_ms * 1_000_000,
+        system_ns: system_ms * 1_000_000,
+        error_ns: error_ms * 1_000_000,
+        reliable: error_ms * 4 <= user_ms + system_ms,
+        ticks: Some(ticks),
+        boundary: None,
+    }
+}
+
+fn process(pid: u32, name: &str, used: CpuUse) -> CpuProcess {
+    CpuProcess {
+        pid,
+        started: 7,
+        name: name.to_owned(),
+        uid: 117,
+        user: Some("mysql".to_owned()),
+        began: false,
+        end: CpuEnd::Alive,
+        used,
+        threads_began: 0,
+        threads_ended: 0,
+        unseen_ns: 0,
+        counts_all: true,
+        threads: Vec::new(),
+    }
+}
+
+#[track_caller]
+fn check(processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
+    let command = "/usr/sbin/mariadbd --defaults-file=/etc/my.cnf".to_owned();
+    let commands = BTreeMap::from([((7141, 7), command)]);
+    let table = CpuTable { processes, idle: 3, cpus: 2, tick: TICK, unit, commands: &commands };
+    let text = rendered(&findings::cpu_view(&table), Style { width: 120, ..Style::PLAIN });
+    // A first line at the edge: what all lines are indented by is no part of an expected text.
+    expected.assert_eq(&format!("table:\n{}", text));
+}
+
+#[test]
+fn a_table_says_what_each_used_and_how_sure_that_is() {
+    let server = process(7141, "mariadbd", used(9_512, Some(ticks(8_834, 678, 2_378, 120))));
+    let idle = CpuUse { voluntary: None, involuntary: None, wait_ns: 0, error_ns: 0, ..used(0, None) };
+    let mut shell = process(19_869, "sh\u{1b}[2J", idle);
+    (shell.user, shell.end, shell.counts_all) = (None, CpuEnd::Cut, false);
+    let few = process(19_870, "sysbench", used(8, Some(ticks(8, 0, 2, 8))));
+    check(
+        &[server, few, shell],
+        CpuUnit::Machine,
+        &expect![[r#"
+            table:
+                 UID     PID     %USR     %SYS +-SPLIT TICKS     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    44.17    3.390    0.60  2378    47.56   0.021    1.203 12 000    345  /usr/sbin/mariadbd --defaults-
+               mysql   19870 0.04000?   0.000?   0.040     2  0.04000   0.021    1.203 12 000    345  [sysbench]
+                 117   19869        –        –       –     –    0.000       0   >0.000      –      –  (ended, last seen after 10.0 s
+              % of the 2 CPUs of this host; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up
+              to the next tick (4.00 ms), and the time that reading took
+              user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
+              does not keep step with the tick; for one that does, the split may be all wrong
+              ? : that split is unreliable, its error is over a quarter of the whole
+              > : at least; threads ended meanwhile, whose waits and switches are in no count
+              3 more used no CPU time
+        "#]],
+    );
+}
+
+#[test]
+fn threads_stand_under_their_process() {
+    let mut server = process(7141, "mariadbd", used(9_512, Some(ticks(8_834, 678, 2_378, 120))));
+    server.counts_all = false;
+    server.unseen_ns = 512_000_000;
+    let thread = |tid, ended| CpuThread {
+        tid,
+        name: "worker".to_owned(),
+        began: false,
+        ended,
+        used: used(4_500, None),
+    };
+    server.threads = vec![thread(7_142, false), thread(7_150, true)];
+    check(
+        &[server],
+        CpuUnit::Seconds,
+        &expect![[r#"
+            table:
+                 UID     PID      USR      SYS +-SPLIT TICKS      CPU   +-CPU     WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    8.834   0.6780    0.12  2378    9.512  0.0041  >0.2406>12 000   >345  /usr/sbin/mariadbd --defaults-
+                        7142        –        –       –     –    4.500  0.0041   0.2406 12 000    345  |__worker
+                        7150        –        –       –     –    4.500  0.0041  >0.2406>12 000   >345  |__worker (ended)
+                                    –        –       –     –   0.5120       –        –      –      –  |__threads that ended unseen
+              CPU seconds; CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
+              (4.00 ms)
+              user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
+              does not keep step with the tick; for one that does, the split may be all wrong
+              > : at least; threads ended meanwhile, whose waits and switches are in no count
+              3 more used no CPU time
+        "#]],
+    );
+}
+
+#[test]
+fn a_split_at_boundaries_says_what_was_stolen() {
+    let boundary = CpuBoundary {
+        wall_ns: 10_200_000_000,
+        interrupt_ns: 200_000_000,
+        stolen_ns: 200_000_000,
+        system_calls: 1_000,
+        faults: 10,
+        interrupts: 345,
+        missed_switches: 0,
+    };
+    let split = CpuSplit {
+        method: SplitMethod::Ebpf,
+        user_ns: 9_000_000_000,
+        system_ns: 1_000_000_000,
+        error_ns: 1_000_000,
+        reliable: true,
+        ticks: None,
+        boundary: Some(boundary),
+    };
+    check(
+        &[process(7141, "mariadbd", used(10_000, Some(split)))],
+        CpuUnit::Core,
+        &expect![[r#"
+            table:
+                 UID     PID     %USR     %SYS +-SPLIT     %IRQ  %STOLEN     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
+               mysql    7141    90.00    10.00   0.010    2.000    2.000    100.0   0.041    2.406 12 000    345  /usr/sbin/mariadbd -
+              % of one CPU; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
+              (4.00 ms), and the time that reading took
+              user and system are seen at the boundaries of system calls and interrupts (eBPF), on the wall's clock: STOLEN of it
+              the scheduler did not book, because the hypervisor took it
+              3 more used no CPU time
+        "#]],
+    );
+}
