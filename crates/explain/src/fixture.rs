@@ -51,7 +51,7 @@ pub(crate) fn row(intended: u64, lengths: [Option<u64>; Phase::COUNT]) -> Row {
         connection: Some(0),
         carried: None,
         failure: None,
-        code: Some(200),
+        code: Some(units::Code::status(200)),
         intended: Nanos(intended),
         response: timeline.response(),
         service: Some(timeline.service()),
