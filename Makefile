@@ -1,4 +1,4 @@
-# The commands a newcomer needs; each installs first what it lacks. Developers also have `cargo xtask help`.
+# The commands for new users; each first installs what is missing. Developers also have `cargo xtask help`.
 
 RUST = scripts/with-rust
 # Where cargo builds, when the environment says so.
@@ -8,14 +8,14 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 .PHONY: help demo test bench bench-jvm soak-jvm tidy
 
 help:
-	@echo 'make demo    build Parallax and watch it take one slow answer apart'
-	@echo 'make test    all that has to pass: tidy, formatting, lints, build, tests'
-	@echo 'make bench   what the load generator itself costs, side by side with wrk'
-	@echo 'make bench-jvm   what a record inside a JVM costs, and metrics a Vert.x server, beside others'
-	@echo 'make soak-jvm    the long forms of the tests under jvm/, on a quiet machine with 10 GB of memory to spare'
-	@echo 'make tidy    the rules that the compiler does not know'
+	@echo 'make demo    build Parallax and run the demo: where the time of a slow response goes'
+	@echo 'make test    run the complete test suite: tidy, formatting, lints, build, tests'
+	@echo 'make bench   measure the overhead of the load generator, compared with wrk'
+	@echo 'make bench-jvm   measure the overhead of recording in a JVM and of Vert.x metrics, compared with others'
+	@echo 'make soak-jvm    run the long forms of the tests under jvm/; needs a quiet machine with 10 GB of free memory'
+	@echo 'make tidy    check the rules that the compiler does not know'
 	@echo
-	@echo 'all but tidy first install what is missing (scripts/setup) and say so.'
+	@echo 'All except tidy first install what is missing (scripts/setup) and tell you what.'
 
 demo:
 	@scripts/setup demo

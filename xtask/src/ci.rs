@@ -6,54 +6,158 @@ use std::env;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 
-/// Runs every step; false, with the step named, at the first that fails.
+use crate::jvm;
+
+/// Runs every step and prints how long each took; false, with the step named, at the first that fails.
 pub fn run(root: &Path) -> anyhow::Result<bool> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    for step in STEPS {
-        writeln!(io::stderr(), "ci: {}: cargo {}", step.name, step.arguments.join(" "))?;
-        let status =
-            Command::new(&cargo).args(step.arguments).current_dir(root).status().with_context(|| {
-                format!("step {}: {} cannot be started", step.name, cargo.to_string_lossy())
-            })?;
-        if !status.success() {
-            writeln!(io::stderr(), "ci: step `{}` failed ({status})", step.name)?;
+    let mut times = Vec::new();
+    let passed = run_all(root, &mut times);
+    print_times(&times)?;
+    match passed? {
+        None => writeln!(io::stderr(), "ci: {} steps passed", times.len())?,
+        Some(step) => {
+            writeln!(io::stderr(), "ci: step `{step}` failed")?;
             return Ok(false);
         }
     }
-    writeln!(io::stderr(), "ci: {} steps passed", STEPS.len())?;
     Ok(true)
+}
+
+/// The name of the step that failed, if one did. `times` gets the name and the wall-clock time of each that ran.
+fn run_all(root: &Path, times: &mut Vec<(&'static str, Duration)>) -> anyhow::Result<Option<&'static str>> {
+    for stage in STAGES {
+        // Maven's compiler fills the core that cargo leaves idle while it links.
+        let meanwhile = stage.meanwhile.map(|step| {
+            let root = root.to_owned();
+            thread::spawn(move || timed(&root, step))
+        });
+        let mut failed = None;
+        for step in stage.steps {
+            let (passed, time) = timed(root, step)?;
+            times.push((step.name, time));
+            if !passed {
+                failed = Some(step.name);
+                break;
+            }
+        }
+        if let (Some(step), Some(thread)) = (stage.meanwhile, meanwhile) {
+            let (passed, time) = thread.join().expect("a step returns its errors")?;
+            times.push((step.name, time));
+            if !passed {
+                failed = failed.or(Some(step.name));
+            }
+        }
+        if failed.is_some() {
+            return Ok(failed);
+        }
+    }
+    Ok(None)
+}
+
+fn timed(root: &Path, step: &Step) -> anyhow::Result<(bool, Duration)> {
+    let began = crate::now();
+    let passed = match step.work {
+        Work::Cargo(arguments) => cargo(root, step.name, arguments)?,
+        Work::BuildJvm => jvm::build_quietly(root)?,
+    };
+    Ok((passed, began.elapsed()))
+}
+
+fn cargo(root: &Path, name: &str, arguments: &[&str]) -> anyhow::Result<bool> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    writeln!(io::stderr(), "ci: {name}: cargo {}", arguments.join(" "))?;
+    let status = Command::new(&cargo).args(arguments).current_dir(root).status();
+    let status =
+        status.with_context(|| format!("step {name}: {} cannot be started", cargo.to_string_lossy()))?;
+    Ok(status.success())
+}
+
+fn print_times(times: &[(&str, Duration)]) -> io::Result<()> {
+    let mut err = io::stderr().lock();
+    for (name, time) in times {
+        writeln!(err, "ci: {:6.1} s  {name}", time.as_secs_f64())?;
+    }
+    Ok(())
+}
+
+/// Steps that follow one another, and one that runs meanwhile.
+struct Stage {
+    steps: &'static [Step],
+    /// Only compiles: no step that measures time has company.
+    meanwhile: Option<&'static Step>,
 }
 
 struct Step {
     name: &'static str,
-    arguments: &'static [&'static str],
+    work: Work,
 }
 
-/// The quick ones first. The release binary comes before the tests because the end-to-end tests drive it.
-const STEPS: &[Step] = &[
-    Step { name: "tidy", arguments: &["xtask", "tidy"] },
-    Step { name: "kernel's side", arguments: &["xtask", "bpf", "--check"] },
-    Step { name: "format", arguments: &["fmt", "--all", "--check"] },
-    Step {
-        name: "lint",
-        arguments: &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
+#[derive(Clone, Copy, PartialEq)]
+enum Work {
+    Cargo(&'static [&'static str]),
+    BuildJvm,
+}
+
+const fn step(name: &'static str, arguments: &'static [&'static str]) -> Step {
+    Step { name, work: Work::Cargo(arguments) }
+}
+
+/// The quick ones first. All is compiled before the first test runs: tests measure time, and have the machine to
+/// themselves.
+const STAGES: &[Stage] = &[
+    Stage {
+        steps: &[
+            step("tidy", &["xtask", "tidy"]),
+            step("kernel's side", &["xtask", "bpf", "--check"]),
+            step("format", &["fmt", "--all", "--check"]),
+        ],
+        meanwhile: None,
     },
-    Step { name: "build", arguments: &["build", "--release", "--locked", "-p", "parallax"] },
-    Step { name: "jvm", arguments: &["xtask", "jvm"] },
-    Step { name: "test", arguments: &["test", "--workspace", "--locked", "--no-fail-fast"] },
+    Stage {
+        steps: &[
+            step("lint", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+            step("build", &["build", "--release", "--locked", "-p", "parallax"]),
+            step("build tests", &["test", "--workspace", "--locked", "--no-run"]),
+        ],
+        meanwhile: Some(&Step { name: "build jvm", work: Work::BuildJvm }),
+    },
+    Stage {
+        steps: &[
+            step("jvm", &["xtask", "jvm", "test"]),
+            step("test", &["test", "--workspace", "--locked", "--no-fail-fast"]),
+        ],
+        meanwhile: None,
+    },
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn stage_of(name: &str) -> usize {
+        let has = |stage: &Stage| stage.steps.iter().chain(stage.meanwhile).any(|step| step.name == name);
+        STAGES.iter().position(has).unwrap()
+    }
+
     /// If this fails, the end-to-end tests judge a binary of yesterday.
     #[test]
-    fn the_release_binary_is_built_before_the_tests() {
-        let at = |name| STEPS.iter().position(|step| step.name == name).unwrap();
-        assert!(at("build") < at("test"));
+    fn everything_is_compiled_before_the_first_test_runs() {
+        for built in ["build", "build tests", "build jvm"] {
+            for tested in ["jvm", "test"] {
+                assert!(stage_of(built) < stage_of(tested), "{built}, {tested}");
+            }
+        }
+    }
+
+    /// If this fails, a test that measures time shares its cores with a compiler.
+    #[test]
+    fn nothing_runs_during_a_test() {
+        assert!(STAGES[stage_of("jvm")].meanwhile.is_none());
+        assert!(STAGES[stage_of("test")].meanwhile.is_none());
     }
 }

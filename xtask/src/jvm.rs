@@ -4,7 +4,7 @@
 
 use std::env;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,33 +17,53 @@ const NEWEST: u32 = 25;
 /// Where Linux distributions put their JDKs.
 const JDKS: &str = "/usr/lib/jvm";
 
-/// Builds, and runs the tests of all modules on both. False when Maven found fault.
+/// Maven's options for what is built: all modules, side by side, with no test run.
+const BUILD: &[&str] = &["--threads", "1C", "-DskipTests", "package"];
+
+/// Builds all modules and runs their tests. False when Maven found fault.
 pub fn run(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
-    let (oldest, newest) = (jdk(OLDEST)?, jdk(NEWEST)?);
+    let oldest = jdk(OLDEST)?;
     writeln!(out, "jvm: built with Java {OLDEST}, {}", oldest.display())?;
-    // Modules side by side: what is built measures nothing.
-    if !maven(root, &oldest, &["--threads", "1C", "-DskipTests", "package"])? {
-        return Ok(false);
-    }
-    // The same classes for both: nothing has changed, so nothing is compiled. Fault on one may be fault on the other.
+    Ok(maven(root, &oldest, BUILD).status().context(NO_MAVEN)?.success() && test(root, out)?)
+}
+
+/// Builds all modules and prints what Maven printed when it has ended: something else writes to the log meanwhile.
+pub fn build_quietly(root: &Path) -> anyhow::Result<bool> {
+    let output = maven(root, &jdk(OLDEST)?, BUILD).output().context(NO_MAVEN)?;
+    let mut err = io::stderr().lock();
+    err.write_all(&output.stdout)?;
+    err.write_all(&output.stderr)?;
+    Ok(output.status.success())
+}
+
+/// Runs the tests of what is built. The same classes on both JDKs: nothing has changed, so nothing is compiled.
+/// Modules that depend on a library and not on the JVM set `skipTests` to `skip.libraries`: they are tested on the
+/// newest Java only. Prints the time of each JDK. False when Maven found fault on either.
+pub fn test(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
+    let oldest = jdk(OLDEST)?;
     let mut passed = true;
-    for (version, java) in [(OLDEST, &oldest), (NEWEST, &newest)] {
+    for (version, java, skipped) in [(OLDEST, oldest.clone(), "true"), (NEWEST, jdk(NEWEST)?, "false")] {
         writeln!(out, "jvm: tested on Java {version}, {}", java.display())?;
+        let began = crate::now();
         let on = format!("-Dtest.java={}", java.join("bin/java").display());
-        passed &= maven(root, &oldest, &["--fail-at-end", &on, "test"])?;
+        let skip = format!("-Dskip.libraries={skipped}");
+        let status = maven(root, &oldest, &["--fail-at-end", &on, &skip, "test"]).status();
+        passed &= status.context(NO_MAVEN)?.success();
+        writeln!(out, "jvm: {:.1} s on Java {version}", began.elapsed().as_secs_f64())?;
     }
     Ok(passed)
 }
 
-fn maven(root: &Path, built_with: &Path, arguments: &[&str]) -> anyhow::Result<bool> {
-    let status = Command::new("mvn")
+const NO_MAVEN: &str = "cannot start mvn; `scripts/setup test` installs it (Debian's maven)";
+
+fn maven(root: &Path, built_with: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("mvn");
+    command
         .args(["--batch-mode", "--no-transfer-progress", "-Dstyle.color=never", "-f"])
         .arg(root.join("jvm/pom.xml"))
         .args(arguments)
-        .env("JAVA_HOME", built_with)
-        .status()
-        .context("cannot start mvn; `scripts/setup test` installs it (Debian's maven)")?;
-    Ok(status.success())
+        .env("JAVA_HOME", built_with);
+    command
 }
 
 /// The folder of a JDK of that version: `JDK_25` in the environment, or the first by name where distributions put them.

@@ -13,6 +13,7 @@ use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context;
 
@@ -39,6 +40,7 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         ["bpf"] => bpf::run(&root()?, bpf::Mode::Write, &mut out),
         ["bpf", "--check"] => bpf::run(&root()?, bpf::Mode::Check, &mut out),
         ["jvm"] => jvm::run(&root()?, &mut out),
+        ["jvm", "test"] => jvm::test(&root()?, &mut out),
         ["ci"] => ci::run(&root()?),
         [] | ["help" | "--help" | "-h"] => {
             out.write_all(HELP.as_bytes())?;
@@ -46,6 +48,12 @@ fn run(arguments: &[String]) -> anyhow::Result<bool> {
         }
         other => anyhow::bail!("no command `{}`; `cargo xtask help` lists them", other.join(" ")),
     }
+}
+
+/// The time of a step begins here.
+#[expect(clippy::disallowed_methods, reason = "xtask uses no crate of the workspace, so not `clock` either")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 /// The repository: the folder above this crate's.
@@ -58,7 +66,7 @@ fn root() -> anyhow::Result<PathBuf> {
 const HELP: &str = "\
 cargo xtask tidy [--verbose]   check what the compiler cannot: layers, lengths, paths in documents, words
 cargo xtask bpf [--check]      compile the kernel's side into the committed objects, or compare them
-cargo xtask jvm                build the modules under jvm/ and test them on Java 17 and 25
-cargo xtask ci                 all that has to pass: tidy, formatting, lints, release build, tests
+cargo xtask jvm [test]         build the modules under jvm/ and test them on Java 17 and 25, or only test them
+cargo xtask ci                 all that has to pass: tidy, formatting, lints, builds, tests; prints the time of each step
 cargo xtask help               this text
 ";

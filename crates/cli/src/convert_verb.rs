@@ -8,8 +8,8 @@ use anyhow::{Context, ensure};
 use clap::ValueHint;
 use export::rows::{self, Form};
 use export::{Facts, Snapshot, hlog, k6, otlp, prometheus};
+use findings::Rebuilt;
 use record::RecordError;
-use report::Rebuilt;
 use units::Nanos;
 
 use crate::exit::Exit;
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if record::import::is_import(folder)? {
         return Err(RecordError::NotARun { path: folder.to_owned() }.into());
     }
-    let rebuilt = report::rebuild(record::read(folder)?);
+    let rebuilt = findings::rebuild(record::read(folder)?);
     let text = converted(&rebuilt, args.to)?;
     match &args.output {
         Some(path) => write(path, &text)?,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use engine::Controls;
-use report::Report;
+use findings::RunRecord;
 use target::{Options, Server};
 
 use crate::drive;
@@ -59,12 +59,12 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     );
     let conducted = drive::conduct(&prepared, options, &folder, Progress::Quiet, &controls)?;
     drop(server);
-    let report = Report {
+    let run = RunRecord {
         document: &conducted.document,
         seconds: &conducted.seconds,
         folder: Some(&conducted.folder),
     };
-    printed(report::demo_text(&report, &mut out, style))?;
+    printed(report::text(&findings::demo_view(&run), &mut out, style))?;
     drive::conclude(conducted)
 }
 

@@ -165,7 +165,7 @@ fn check_size(path: &Path, rows: usize) -> anyhow::Result<()> {
         rows <= MOST_REQUESTS,
         "{} holds over {} requests; keep fewer, with --requests sample=1% or slowest=10000",
         path.display(),
-        report::count(MOST_REQUESTS as u64)
+        units::count(MOST_REQUESTS as u64)
     );
     Ok(())
 }

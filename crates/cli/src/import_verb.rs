@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use clap::ValueHint;
 use export::import::{LONGEST, Tool};
+use findings::Condition;
 use record::import::{Import, read_import, write_import};
-use report::Condition;
 
 use crate::drive::new_folder;
 use crate::exit::Exit;
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         export::import::parse(&bytes, args.from.0).with_context(|| format!("cannot import `{shown}`"))?;
     let made = export::import::record(parsed, &shown, env!("CARGO_PKG_VERSION"));
     let (mut import, logs) = made.with_context(|| format!("cannot import `{shown}`"))?;
-    import.thresholds = report::import_thresholds(&args.fail_if, &import.results);
+    import.thresholds = findings::import_thresholds(&args.fail_if, &import.results);
     let folder = args.output.clone().unwrap_or_else(new_folder);
     write_import(&folder, &import, &logs)?;
     print(&import, &folder, args.json, args.no_color)?;
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) -> anyhow::Result<Exit> {
     let mut import = read_import(folder)?;
     if !fail_if.is_empty() {
-        import.thresholds = report::import_thresholds(fail_if, &import.results);
+        import.thresholds = findings::import_thresholds(fail_if, &import.results);
     }
     print(&import, folder, json, no_color)?;
     Ok(Exit::of_import(&import))
@@ -108,7 +108,7 @@ fn print(import: &Import, folder: &Path, json: bool, no_color: bool) -> anyhow::
         return printed(out.write_all(&text));
     }
     let style = terminal::style(&out, no_color);
-    printed(report::import_text(import, folder, &mut out, style))
+    printed(report::text(&findings::import_view(import, folder), &mut out, style))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

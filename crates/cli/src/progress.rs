@@ -35,7 +35,7 @@ impl Progress {
             // What is left of a second when a run ends may be too short for anything to have happened in it.
             Progress::Lines if second.scheduled + second.ok + second.failed == 0 && !is_whole(second) => {}
             Progress::Lines => {
-                let _ = writeln!(io::stderr(), "{}", report::second_line(second, &document.load));
+                let _ = writeln!(io::stderr(), "{}", findings::second_line(second, &document.load));
             }
             Progress::Live(live) => live.interval(interval, second),
         }

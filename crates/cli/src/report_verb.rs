@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
+use findings::{Condition, Rebuilt, RunRecord};
 use record::document::State;
 use record::observation::ObservationKind;
-use report::{Condition, Rebuilt, Report};
 
 use crate::exit::Exit;
 use crate::under_way::is_under_way;
@@ -83,7 +83,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let at_work = is_under_way(folder);
     let recording = record::read(folder)?;
     let under_way = recording.document.state == State::Running && at_work;
-    let mut rebuilt = if under_way { report::rebuild_so_far(recording) } else { report::rebuild(recording) };
+    let mut rebuilt =
+        if under_way { findings::rebuild_so_far(recording) } else { findings::rebuild(recording) };
     if !args.fail_if.is_empty() {
         rebuilt.judge(&args.fail_if);
     }
@@ -93,8 +94,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     printed(if args.json {
         report::json(&document, &mut out)
     } else {
-        let report = Report { document: &document, seconds: &seconds, folder: Some(folder) };
-        report::text(&report, &mut out, style)
+        let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
+        report::text(&findings::run_view(&run), &mut out, style)
     })?;
     if let Some(first) = differences.first() {
         say(format_args!(
@@ -117,9 +118,9 @@ fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     printed(if args.json {
-        report::search_json(&document, &mut out)
+        report::json(&document, &mut out)
     } else {
-        report::search_text(&document, Some(folder), &mut out, style)
+        report::text(&findings::search_view(&document, Some(folder)), &mut out, style)
     })?;
     Ok(Exit::of_search(&document))
 }

@@ -5,24 +5,22 @@
 
 use record::document::{Load, Model, Results};
 use record::{Outcome, Phase, Second};
-use units::{Nanos, count, percent, plural, rate};
+use units::Nanos;
 
+use crate::view::{Advice, Phrase, Value, phrase};
 use crate::words::{meaning, phase, typical};
-
-/// One piece of advice: a finding with its figures, and the reasoning behind what it asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Advice {
-    pub text: String,
-    pub reason: String,
-}
 
 /// Everything the rules have to say about a run, the most telling first.
 pub fn advice(results: &Results, load: &Load, seconds: &[Second]) -> Vec<Advice> {
-    let view = View { results, load, seconds };
+    let view = Run { results, load, seconds };
     RULES.iter().filter_map(|rule| rule(&view)).collect()
 }
 
-type Rule = fn(&View<'_>) -> Option<Advice>;
+fn advice_of(rule: &str, finding: Phrase, reason: Phrase) -> Advice {
+    Advice { rule: rule.to_owned(), finding, reason }
+}
+
+type Rule = fn(&Run<'_>) -> Option<Advice>;
 
 const RULES: [Rule; 8] = [
     nothing_ok,
@@ -61,13 +59,13 @@ const HELD_SHARE: f64 = 0.9;
 /// other are answered all at once, with silence in between.
 const PACE: u64 = 3;
 
-struct View<'a> {
+struct Run<'a> {
     results: &'a Results,
     load: &'a Load,
     seconds: &'a [Second],
 }
 
-impl View<'_> {
+impl Run<'_> {
     fn share(&self, of: Phase) -> f64 {
         phase(self.results, of).and_then(|result| result.share).unwrap_or(0.0)
     }
@@ -87,10 +85,14 @@ impl View<'_> {
     }
 
     /// The median wait; where most did not wait and some waited long, the mean.
-    fn pool_wait(&self) -> Option<String> {
+    fn pool_wait(&self) -> Option<Phrase> {
         let waits = phase(self.results, Phase::PoolWait)?.distribution.as_ref()?;
         let (median, mean) = (typical(waits)?, Nanos(waits.mean_ns?));
-        Some(if median.0 < mean.0 / 2 { format!("{mean} on average") } else { median.to_string() })
+        Some(if median.0 < mean.0 / 2 {
+            phrase!("{waited} on average", waited = mean)
+        } else {
+            phrase!("{waited}", waited = median)
+        })
     }
 
     /// How many times its shortest the typical service is, and that shortest, where it is not flat.
@@ -111,7 +113,7 @@ impl View<'_> {
     }
 }
 
-fn nothing_ok(view: &View<'_>) -> Option<Advice> {
+fn nothing_ok(view: &Run<'_>) -> Option<Advice> {
     let worst = view.results.outcomes.first().filter(|_| view.results.totals.ok == 0)?;
     let reason = match Outcome::from_name(&worst.outcome) {
         Some(Outcome::AppError | Outcome::CheckFailed) => {
@@ -119,16 +121,14 @@ fn nothing_ok(view: &View<'_>) -> Option<Advice> {
         }
         _ => "Without an answer there is no response to speak of; try a single request first.",
     };
-    Some(Advice {
-        text: format!(
-            "No request ended ok: {} of {} ended in {} ({}).",
-            count(worst.count),
-            count(view.results.totals.scheduled),
-            worst.outcome,
-            meaning(&worst.outcome)
-        ),
-        reason: reason.to_owned(),
-    })
+    let finding = phrase!(
+        "No request ended ok: {count} of {scheduled} ended in {outcome} ({meaning}).",
+        count = Value::Count(worst.count),
+        scheduled = Value::Count(view.results.totals.scheduled),
+        outcome = worst.outcome.as_str(),
+        meaning = meaning(&worst.outcome)
+    );
+    Some(advice_of("nothing-ok", finding, Phrase::new(reason)))
 }
 
 /// One second after another in which every connection had a request on it and none was answered.
@@ -141,30 +141,30 @@ struct Silence<'a> {
 
 /// A freeze of the server looks like a slow request to each connection; that all of them were held at once, it takes
 /// the seconds to see.
-fn server_stood_still(view: &View<'_>) -> Option<Advice> {
+fn server_stood_still(view: &Run<'_>) -> Option<Advice> {
     let Silence { seconds, longest, usual } = longest_silence(view)?;
     let first = seconds.first()?;
     let answered: u64 = seconds.iter().map(|second| second.ok).sum();
     let held = match view.load.connections {
-        1 => "The one connection was".to_owned(),
-        connections => format!("All {} connections were", count(connections)),
+        1 => Phrase::new("The one connection was"),
+        all => phrase!("All {connections} connections were", connections = Value::Count(all)),
     };
-    Some(Advice {
-        text: format!(
-            "{held} held by requests of up to {longest} at second {}: the server stood still, or the way to it.",
-            first.start_ns / 1_000_000_000,
-        ),
-        reason: format!(
-            "Nearly nothing was answered ({} in {}, where {} a second are usual), and this client ran: look for what \
-             stops the whole server then, as garbage collection, a lock or a checkpoint does.",
-            count(answered),
-            Nanos(seconds.iter().map(|second| second.length_ns).sum()),
-            count(usual),
-        ),
-    })
+    let what = phrase!(
+        "held by requests of up to {longest} at second {second}: the server stood still, or the way to it.",
+        longest = longest,
+        second = Value::Id(first.start_ns / 1_000_000_000)
+    );
+    let reason = phrase!(
+        "Nearly nothing was answered ({answered} in {silence}, where {usual} a second are usual), and this client ran: \
+         look for what stops the whole server then, as garbage collection, a lock or a checkpoint does.",
+        answered = Value::Count(answered),
+        silence = Nanos(seconds.iter().map(|second| second.length_ns).sum()),
+        usual = Value::Count(usual)
+    );
+    Some(advice_of("server-stood-still", held.then(" ", what), reason))
 }
 
-fn longest_silence<'a>(view: &View<'a>) -> Option<Silence<'a>> {
+fn longest_silence<'a>(view: &Run<'a>) -> Option<Silence<'a>> {
     let seconds = view.seconds;
     let mut answers: Vec<u64> = seconds.iter().map(|second| second.ok).collect();
     answers.sort_unstable();
@@ -203,7 +203,7 @@ fn is_held(second: &Second, slots: u64) -> bool {
     second.outstanding >= slots && second.outstanding_ns.is_some_and(|ns| ns as f64 >= all * HELD_SHARE)
 }
 
-fn pool_owns(view: &View<'_>) -> Option<Advice> {
+fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     let share = view.share(Phase::PoolWait);
     if share < POOL_SHARE {
         return None;
@@ -216,10 +216,14 @@ fn pool_owns(view: &View<'_>) -> Option<Advice> {
     } else {
         "The pool, not the server"
     };
-    let text = format!(
-        "{what}: requests waited {waited} for one of {} ({} of the response); the request itself took {took}.",
-        plural(connections, "connection"),
-        percent(share),
+    let finding = Phrase::new(what).then(": requests waited ", waited).then(
+        " for one of ",
+        phrase!(
+            "{connections} ({share} of the response); the request itself took {took}.",
+            connections = Value::items(connections, "connection"),
+            share = Value::Share(share),
+            took = took
+        ),
     );
     // Where the rate changes, the pool has to carry the highest.
     let per_s = view.load.rate_per_s.or(view.load.arrivals.as_ref().map(|facts| facts.peak_per_s));
@@ -227,27 +231,33 @@ fn pool_owns(view: &View<'_>) -> Option<Advice> {
         (Model::Open, Some(per_s)) => connections_for_rate(view, per_s)?,
         _ => connections_for_callers(view.load),
     };
-    Some(Advice { text, reason: sizing.reason(view) })
+    Some(advice_of("pool-owns", finding, sizing.reason(view)))
 }
 
 /// What Little's law makes of the pool's size.
 enum Sizing {
     /// It is enough as it is; the text says what to look for.
-    Enough(String),
+    Enough(Phrase),
     /// The law in words, how many connections it asks for, and what those would do.
-    Asks { law: String, needed: u64, effect: String },
+    Asks { law: Phrase, needed: u64, effect: Phrase },
 }
 
 impl Sizing {
     /// Little's law takes the service as given. Where it grew under this load, more connections may only let
     /// more requests wait within the server.
-    fn reason(self, view: &View<'_>) -> String {
+    fn reason(self, view: &Run<'_>) -> Phrase {
         match (self, view.service_growth()) {
             (Sizing::Enough(text), _) => text,
-            (Sizing::Asks { law, needed, effect }, None) => format!("{law}; {needed} connections {effect}."),
-            (Sizing::Asks { needed, .. }, Some((times, shortest))) => format!(
-                "More connections may only move the wait into the server: try {needed} as an experiment (service \
-                 is already {times:.1} times its shortest, {shortest})."
+            (Sizing::Asks { law, needed, effect }, None) => law
+                .then("; ", phrase!("{needed} connections", needed = Value::Id(needed)))
+                .then(" ", effect)
+                .then(".", Phrase::default()),
+            (Sizing::Asks { needed, .. }, Some((times, shortest))) => phrase!(
+                "More connections may only move the wait into the server: try {needed} as an experiment (service is \
+                 already {times} times its shortest, {shortest}).",
+                needed = Value::Id(needed),
+                times = Value::Number(times),
+                shortest = shortest
             ),
         }
     }
@@ -256,74 +266,78 @@ impl Sizing {
 fn connections_for_callers(load: &Load) -> Sizing {
     let needed = load.callers.div_ceil(load.pipeline.max(1));
     if load.connections >= needed {
-        return Sizing::Enough(format!(
-            "{} are enough for {}, so the wait is for connections being made or replaced.",
-            plural(load.connections, "connection"),
-            plural(load.callers, "caller"),
+        return Sizing::Enough(phrase!(
+            "{connections} are enough for {callers}, so the wait is for connections being made or replaced.",
+            connections = Value::items(load.connections, "connection"),
+            callers = Value::items(load.callers, "caller")
         ));
     }
     // Those that think have fewer requests under way than they are.
     let at_most = if load.think.is_some() { "at most " } else { "" };
-    let law = format!(
-        "Little's law: {} keep {at_most}as many requests under way, and {} carry {} at a time",
-        plural(load.callers, "caller"),
-        plural(load.connections, "connection"),
-        count(load.slots()),
+    let law = phrase!("Little's law: {callers} keep ", callers = Value::items(load.callers, "caller")).then(
+        at_most,
+        phrase!(
+            "as many requests under way, and {connections} carry {slots} at a time",
+            connections = Value::items(load.connections, "connection"),
+            slots = Value::Count(load.slots())
+        ),
     );
-    Sizing::Asks { law, needed, effect: "would let none wait".to_owned() }
+    Sizing::Asks { law, needed, effect: Phrase::new("would let none wait") }
 }
 
-fn connections_for_rate(view: &View<'_>, per_s: f64) -> Option<Sizing> {
+fn connections_for_rate(view: &Run<'_>, per_s: f64) -> Option<Sizing> {
     let hold = view.mean_hold()?;
     let busy = per_s * hold.as_secs_f64() / view.load.pipeline.max(1) as f64;
     let needed = (busy / BUSY).ceil().max(1.0) as u64;
-    let law = format!(
-        "Little's law: {}, each holding a connection for {hold}, keep {busy:.1} of them busy",
-        rate(per_s)
+    let law = phrase!(
+        "Little's law: {rate}, each holding a connection for {hold}, keep {busy} of them busy",
+        rate = Value::PerSecond(per_s),
+        hold = hold,
+        busy = Value::Number(busy)
     );
     if view.load.connections >= needed {
-        let connections = view.load.connections;
-        let text = format!("{law}, well below the {connections}: look for the seconds in which it stalled.");
-        return Some(Sizing::Enough(text));
+        let connections = Value::Id(view.load.connections);
+        let text = phrase!(
+            "well below the {connections}: look for the seconds in which it stalled.",
+            connections = connections
+        );
+        return Some(Sizing::Enough(law.then(", ", text)));
     }
-    let effect = format!("leave headroom ({} busy)", percent(busy / needed as f64));
+    let effect =
+        phrase!("leave headroom ({busy_share} busy)", busy_share = Value::Share(busy / needed as f64));
     Some(Sizing::Asks { law, needed, effect })
 }
 
-fn client_starts_late(view: &View<'_>) -> Option<Advice> {
+fn client_starts_late(view: &Run<'_>) -> Option<Advice> {
     let share = view.share(Phase::ScheduleLag);
     let lag = view
         .typical(Phase::ScheduleLag)
         .filter(|_| share >= CLIENT_SHARE && view.is_felt(Phase::ScheduleLag))?;
-    Some(Advice {
-        text: format!(
-            "This client fell behind its schedule: {} of the response is schedule lag ({lag} typical).",
-            percent(share)
-        ),
-        reason:
-            "Requests lay here before they went anywhere: use more workers or hosts, or a lower rate; only \
-                 `service` speaks of the server."
-                .to_owned(),
-    })
+    let finding = phrase!(
+        "This client fell behind its schedule: {share} of the response is schedule lag ({lag} typical).",
+        share = Value::Share(share),
+        lag = lag
+    );
+    let reason = "Requests lay here before they went anywhere: use more workers or hosts, or a lower rate; only `service` \
+                  speaks of the server.";
+    Some(advice_of("client-starts-late", finding, Phrase::new(reason)))
 }
 
-fn client_reads_late(view: &View<'_>) -> Option<Advice> {
+fn client_reads_late(view: &Run<'_>) -> Option<Advice> {
     let share = view.share(Phase::ClientLag);
     let lag =
         view.typical(Phase::ClientLag).filter(|_| share >= CLIENT_SHARE && view.is_felt(Phase::ClientLag))?;
-    Some(Advice {
-        text: format!(
-            "This client read late: {} of the response is answers waiting in its own kernel ({lag} typical).",
-            percent(share)
-        ),
-        reason:
-            "The answers had arrived, so this is not the server: give the client more CPU or more workers, \
-                 and quote `service`."
-                .to_owned(),
-    })
+    let finding = phrase!(
+        "This client read late: {share} of the response is answers waiting in its own kernel ({lag} typical).",
+        share = Value::Share(share),
+        lag = lag
+    );
+    let reason = "The answers had arrived, so this is not the server: give the client more CPU or more workers, and quote \
+                  `service`.";
+    Some(advice_of("client-reads-late", finding, Phrase::new(reason)))
 }
 
-fn connections_not_kept(view: &View<'_>) -> Option<Advice> {
+fn connections_not_kept(view: &Run<'_>) -> Option<Advice> {
     let (opened, ok) = (view.passed(Phase::Connect), view.results.totals.ok);
     // Each connection is opened once in any run; a short run opens them on most of its requests.
     if opened * 2 < ok || opened <= view.load.connections {
@@ -331,31 +345,30 @@ fn connections_not_kept(view: &View<'_>) -> Option<Advice> {
     }
     let share =
         [Phase::Resolve, Phase::Connect, Phase::Tls, Phase::Auth].map(|of| view.share(of)).iter().sum();
-    Some(Advice {
-        text: format!(
-            "Connections are not kept: {} of {} ok requests opened one, for {} of the response.",
-            count(opened),
-            count(ok),
-            percent(share)
-        ),
-        reason:
-            "With kept connections each is opened once: look for `Connection: close`, or a limit of requests \
-                 for each connection, in the answers and in this command."
-                .to_owned(),
-    })
+    let finding = phrase!(
+        "Connections are not kept: {opened} of {ok} ok requests opened one, for {share} of the response.",
+        opened = Value::Count(opened),
+        ok = Value::Count(ok),
+        share = Value::Share(share)
+    );
+    let reason = "With kept connections each is opened once: look for `Connection: close`, or a limit of requests for each \
+                  connection, in the answers and in this command.";
+    Some(advice_of("connections-not-kept", finding, Phrase::new(reason)))
 }
 
-fn lookups_own(view: &View<'_>) -> Option<Advice> {
+fn lookups_own(view: &Run<'_>) -> Option<Advice> {
     let share = view.share(Phase::Resolve);
     let took = view.typical(Phase::Resolve).filter(|_| share >= LOOKUP_SHARE)?;
-    Some(Advice {
-        text: format!("Name lookups own {} of the response ({took} typical).", percent(share)),
-        reason: "Give the target as an address, or a resolver that caches, to measure the server alone."
-            .to_owned(),
-    })
+    let finding = phrase!(
+        "Name lookups own {share} of the response ({took} typical).",
+        share = Value::Share(share),
+        took = took
+    );
+    let reason = "Give the target as an address, or a resolver that caches, to measure the server alone.";
+    Some(advice_of("lookups-own", finding, Phrase::new(reason)))
 }
 
-fn unanswered(view: &View<'_>) -> Option<Advice> {
+fn unanswered(view: &Run<'_>) -> Option<Advice> {
     let totals = &view.results.totals;
     let is_unanswered = |name: &str| Outcome::from_name(name).is_some_and(Outcome::is_unanswered);
     let rows = || view.results.outcomes.iter().filter(|row| is_unanswered(&row.outcome));
@@ -368,15 +381,14 @@ fn unanswered(view: &View<'_>) -> Option<Advice> {
     // Rows are split by phase and blame; the first of an outcome need not be the whole of it.
     let of = |name: &str| -> u64 { rows().filter(|row| row.outcome == name).map(|row| row.count).sum() };
     let dominant = Outcome::ALL.into_iter().rev().max_by_key(|outcome| of(outcome.name()))?;
-    Some(Advice {
-        text: format!(
-            "{} ({}) never got a whole answer: above p{:.1} the response is only known to be longer than printed.",
-            plural(never, "request"),
-            percent(share),
-            ((1.0 - share) * 1e3).floor() / 10.0
-        ),
-        reason: unanswered_reason(dominant).to_owned(),
-    })
+    let finding = phrase!(
+        "{never} ({share}) never got a whole answer: above p{percentile} the response is only known to be longer than \
+         printed.",
+        never = Value::items(never, "request"),
+        share = Value::Share(share),
+        percentile = Value::Number(((1.0 - share) * 1e3).floor() / 10.0)
+    );
+    Some(advice_of("unanswered", finding, Phrase::new(unanswered_reason(dominant))))
 }
 
 /// What would show how long they take, or spare them, by what became of most.

@@ -1,24 +1,54 @@
-//! What a report says, as data: results, verdicts on conditions, and advice from records.
+//! What a report says, as data: results, verdicts on conditions, and the [`view::View`] of every kind of record.
 //!
-//! Everything here is a function of a record. Nothing here prints, reads a clock, or looks at the environment.
+//! Everything here is a function of a record. Shares, order, intervals, what is shown and what is left out are worked
+//! out here; whoever lays a view out formats its figures. Nothing here prints, reads a clock, or looks at the
+//! environment.
 
 mod advice;
 mod condition;
+mod cpu_view;
+mod demo_view;
 mod distribution;
+mod disturb_view;
+mod hiccup_view;
+mod histogram;
 mod import_thresholds;
+mod import_view;
+mod jvm_view;
+mod observation_view;
 mod observations;
+mod profile_view;
+mod progress;
 mod rebuild;
+mod run_view;
+mod search_view;
 mod summary;
+mod verdict;
+pub mod view;
+mod watch_view;
 mod words;
 
-pub use advice::{Advice, advice};
+pub use advice::advice;
 pub use condition::{
     Answer, Condition, ConditionError, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
     reading_text,
 };
+pub use cpu_view::{CpuTable, CpuUnit, cpu_notes, cpu_table, cpu_view};
+pub use demo_view::{Trap, demo_view, trap};
 pub use distribution::QUANTILES;
+pub use disturb_view::disturb_view;
+pub use hiccup_view::hiccup_view;
 pub use import_thresholds::import_thresholds;
+pub use import_view::import_view;
+pub use jvm_view::jvm_view;
+pub use observation_view::observation_view;
 pub use observations::{summarize_hiccups, summarize_watch};
+pub use profile_view::{ProfileChange, profile_change_view, profile_view};
+pub use progress::{hiccup_head, hiccup_line, probe_line, second_line, watch_line};
 pub use rebuild::{Rebuilt, rebuild, rebuild_so_far};
+pub use record::escape_text;
+pub use run_view::{RunRecord, run_view};
+pub use search_view::search_view;
 pub use summary::{RunFacts, summarize};
+pub use watch_view::{WatchRecord, part_words, watch_cost, watch_view};
 pub use words::{meaning, phase, quantile_name, typical, value_of};

@@ -5,6 +5,8 @@ use record::Phase;
 use record::document::{Distribution, PhaseResult, QuantileValue, Results};
 use units::Nanos;
 
+use crate::view::{Cell, Value};
+
 /// `p50`, `p99.9`.
 pub fn quantile_name(q: f64) -> String {
     // Four digits behind the point and no more: 0.9999 · 100 is not 99.99 in binary.
@@ -44,10 +46,28 @@ pub fn typical(distribution: &Distribution) -> Option<Nanos> {
     }
 }
 
+/// The percentile `q`, where it is one of [`crate::QUANTILES`].
 pub fn value_of(distribution: &Distribution, q: f64) -> Option<QuantileValue> {
     distribution.quantiles.iter().find(|quantile| quantile.q == q).map(|quantile| quantile.value)
 }
 
+/// A percentile as a view has it.
+pub(crate) fn quantile_cell(value: QuantileValue) -> Cell {
+    match value {
+        QuantileValue::Known { ns, low_ns, high_ns } => {
+            Cell::Interval { value: Value::Ns(ns), low: Value::Ns(low_ns), high: high_ns.map(Value::Ns) }
+        }
+        QuantileValue::Above { ns } => Cell::Above(Value::Ns(ns)),
+        QuantileValue::TooFew { needed } => Cell::TooFew { needed },
+    }
+}
+
+/// The percentile `q` of a distribution; absent where that has no such percentile.
+pub(crate) fn percentile(distribution: &Distribution, q: f64) -> Cell {
+    value_of(distribution, q).map_or_else(Cell::absent, quantile_cell)
+}
+
+/// A phase's results by the phase.
 pub fn phase(results: &Results, phase: Phase) -> Option<&PhaseResult> {
     results.phases.iter().find(|result| result.phase == phase.name())
 }

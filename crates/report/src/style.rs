@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Effects};
-use record::document::VerdictWord;
+use findings::view::Word;
 use units::Nanos;
 
 /// What the reader's terminal can do.
@@ -45,11 +45,11 @@ impl Style {
         self.paint(AnsiColor::Red.on_default(), text)
     }
 
-    pub(crate) fn verdict(self, word: VerdictWord, text: impl Display) -> String {
+    pub(crate) fn verdict(self, word: Word, text: impl Display) -> String {
         let colour = match word {
-            VerdictWord::Valid => AnsiColor::Green,
-            VerdictWord::Degraded => AnsiColor::Yellow,
-            VerdictWord::Invalid => AnsiColor::Red,
+            Word::Valid => AnsiColor::Green,
+            Word::Degraded => AnsiColor::Yellow,
+            Word::Invalid => AnsiColor::Red,
         };
         self.paint(colour.on_default().effects(Effects::BOLD), text)
     }

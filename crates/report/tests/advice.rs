@@ -20,8 +20,8 @@ fn advised(
     run.finish(State::Finished);
     let document = &run.document;
     let results = document.results.as_ref().expect("a finished run has results");
-    let advice = report::advice(results, &document.load, &run.seconds);
-    advice.into_iter().map(|advice| format!("{} {}", advice.text, advice.reason)).collect()
+    let advice = findings::advice(results, &document.load, &run.seconds);
+    advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
 #[track_caller]
@@ -84,8 +84,8 @@ fn frozen(held: u64, stalled: u64) -> Vec<String> {
     run.finish(State::Finished);
     let document = &run.document;
     let results = document.results.as_ref().expect("a finished run has results");
-    let advice = report::advice(results, &document.load, &run.seconds);
-    advice.into_iter().map(|advice| format!("{} {}", advice.text, advice.reason)).collect()
+    let advice = findings::advice(results, &document.load, &run.seconds);
+    advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
 /// If this fails, a server that stood still for a second reads as one with a few slow requests.
@@ -116,7 +116,7 @@ fn callers_who_keep_step_make_no_freeze() {
     }
     run.finish(State::Finished);
     let results = run.document.results.as_ref().expect("a finished run has results");
-    assert_eq!(report::advice(results, &run.document.load, &run.seconds), []);
+    assert_eq!(findings::advice(results, &run.document.load, &run.seconds), []);
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn the_trap_tells_the_three_numbers() {
     assert_eq!(run.document.load.model, Model::Closed);
     run.second(|interval| (0..100).for_each(|_| book_ok(interval, &kept(3 * US, 2_000 * MS, 2_000 * MS))));
     run.finish(State::Finished);
-    let trap = report::trap(run.document.results.as_ref().unwrap()).unwrap();
+    let trap = findings::trap(run.document.results.as_ref().unwrap()).unwrap();
     assert!(trap.is_median);
     for (value, seconds) in [(trap.interceptor, 4.0), (trap.service, 2.0), (trap.pool_wait, 2.0)] {
         assert!((value.as_secs_f64() / seconds - 1.0).abs() < 2e-3, "{value}");
@@ -241,5 +241,5 @@ fn the_trap_tells_the_three_numbers() {
 fn without_an_answer_there_is_no_trap() {
     let mut run = Run::closed(4, 2, 0);
     run.finish(State::Finished);
-    assert_eq!(report::trap(run.document.results.as_ref().unwrap()), None);
+    assert_eq!(findings::trap(run.document.results.as_ref().unwrap()), None);
 }

@@ -2,11 +2,11 @@
 
 mod fixture;
 
+use findings::{Condition, Figures, rebuild};
 use fixture::{MS, Run, US, book_failure, book_ok, timeline};
 use proptest::prelude::*;
 use record::document::{Document, JourneyFacts, JourneyResult, Kept, State, ThresholdResult, VerdictWord};
 use record::{Check, Failure, FolderWriter, Outcome, Phase};
-use report::{Condition, Figures, rebuild};
 use units::Nanos;
 
 /// One request: the lengths of its phases in microseconds, or a failure.

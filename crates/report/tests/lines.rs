@@ -9,10 +9,10 @@ use fixture::{failing, good, pool};
 fn lines_for_logs_keep_their_columns() {
     let (good, failing, pool) = (good(), failing(), pool());
     let lines = [
-        report::second_line(&good.seconds[2], &good.document.load),
-        report::second_line(&failing.seconds[12], &failing.document.load),
-        report::second_line(&pool.seconds[2], &pool.document.load),
-        report::second_line(&pool.seconds[3], &pool.document.load),
+        findings::second_line(&good.seconds[2], &good.document.load),
+        findings::second_line(&failing.seconds[12], &failing.document.load),
+        findings::second_line(&pool.seconds[2], &pool.document.load),
+        findings::second_line(&pool.seconds[3], &pool.document.load),
     ];
     let text = format!("a log\n{}\n", lines.join("\n"));
     expect![[r#"

@@ -3,8 +3,9 @@
 mod fixture;
 
 use expect_test::expect;
+use findings::{Condition, Figures};
 use fixture::good;
-use report::{Condition, Figures, Style};
+use report::Style;
 use units::Nanos;
 
 #[test]

@@ -14,6 +14,7 @@ mod script;
 mod server;
 mod sim;
 pub mod terminal;
+pub mod trials;
 pub mod wait;
 
 pub use formats::{check_format, formats, is_update};

@@ -4,8 +4,8 @@ use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use record::Phase;
 use record::document::Model as LoadModel;
-use report::{count, percent, rate};
 use units::Nanos;
+use units::{count, percent, rate};
 
 use super::lights::{CheckStatus, lights};
 use super::model::{IntervalRates, Model};

@@ -1,5 +1,6 @@
 //! The server freezes for a second within a steady run: who was held back, and for how long, is known on paper.
 
+use testkit::trials;
 use units::Nanos;
 
 use crate::drive::{Driving, Run, known};
@@ -46,7 +47,7 @@ fn a_freeze_beyond_the_last_request_due_is_felt_in_full() {
 fn check(secs: u64, at: Nanos, plain: &[(usize, u64)]) -> Frozen {
     let _alone = quiet::alone();
     let mut told = Vec::new();
-    for _ in 0..MOST_TRIALS {
+    for trial in 1..=MOST_TRIALS {
         let frozen = Frozen::run(secs, at);
         if let Some(excuse) = frozen.came_otherwise() {
             told.push(excuse);
@@ -55,11 +56,13 @@ fn check(secs: u64, at: Nanos, plain: &[(usize, u64)]) -> Frozen {
         let response = frozen.against_paper(plain).chain(frozen.against_plain(plain));
         let wrong: Vec<String> = response.chain(frozen.of_service()).flat_map(Seen::check).collect();
         if wrong.is_empty() {
+            trials::report(trial, MOST_TRIALS);
             return frozen;
         }
         println!("{}: {wrong:?}", frozen.run.line);
         told.extend(wrong);
     }
+    trials::report(MOST_TRIALS, MOST_TRIALS);
     panic!("no trial of {MOST_TRIALS} held: {told:?}");
 }
 

@@ -3,6 +3,7 @@
 
 use record::Phase;
 use record::document::VerdictWord;
+use testkit::trials;
 use units::Nanos;
 
 use crate::drive::{Driving, Run, quantile};
@@ -55,9 +56,10 @@ fn compare(load: &[&str], also: impl Fn(&Run)) {
         let agrees = |p99: &Nanos| p99.0.abs_diff(usual.0) * 5 <= usual.0;
         println!("{}: p99 of wait: undisturbed {undisturbed:?}, stopped {stopped:?}", run.line);
         if trial >= FEWEST_TRIALS && stopped.iter().any(agrees) {
-            return;
+            return trials::report(trial, MOST_TRIALS);
         }
     }
+    trials::report(MOST_TRIALS, MOST_TRIALS);
     panic!(
         "no run with a stop kept p99 of wait within 20 %: undisturbed {undisturbed:?}, stopped {stopped:?}"
     );

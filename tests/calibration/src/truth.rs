@@ -2,6 +2,7 @@
 
 use record::document::ArrivalStamps;
 use record::{Durations, Phase};
+use testkit::trials;
 use units::Nanos;
 
 use crate::drive::{Run, drive, quantile};
@@ -12,8 +13,9 @@ use crate::serve::{self, Serve};
 fn wait_is_the_servers_own_time_and_a_little_more() {
     let _alone = quiet::alone();
     for us in [1_000, 5_000] {
-        let trials: Vec<Trial> = (0..TRIALS).map(|_| Trial::run(us)).collect();
-        check_close(&trials, us);
+        let runs: Vec<Trial> = (0..TRIALS).map(|_| Trial::run(us)).collect();
+        trials::report(TRIALS, TRIALS);
+        check_close(&runs, us);
     }
 }
 

@@ -163,6 +163,6 @@ impl<R: Read + Send + 'static, W: Write + Send + 'static> Partner<R, W> {
 
     fn ask(&mut self, length: Nanos) -> io::Result<()> {
         self.questions.write_all(&length.0.to_le_bytes())?;
-        self.responses.read_exact(&mut [0])
+        self.answers.read_exact(&mut [0])
     }
 }

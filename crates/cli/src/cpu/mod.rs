@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use clap::{ArgMatches, ValueEnum, ValueHint};
+use findings::view::Subject;
+use findings::{CpuTable, CpuUnit};
 use host::process::{CpuMeter, CpuSpan, Detail};
 use record::RecordError;
 use record::document::{EffectiveOption, MissingFact, OptionSource, State};
 use record::observation::cpu::{CpuLine, CpuResults};
 use record::observation::{Observation, ObservationBody, ObservationWriter};
-use report::{CpuTable, CpuUnit, Style};
+use report::Style;
 use units::Nanos;
 
 use self::order::Order;
@@ -271,10 +273,10 @@ impl<'a> Watch<'a> {
                 writeln!(out, "{head}")?;
             }
             if notes != Notes::Alone {
-                report::cpu_table(&table, out, self.style)?;
+                report::table(&findings::cpu_table(&table), out, self.style)?;
             }
             if notes != Notes::Later {
-                report::cpu_notes(&table, out, self.style)?;
+                report::section(Subject::Cpu, &findings::cpu_notes(&table), out, self.style)?;
             }
             out.flush()
         };

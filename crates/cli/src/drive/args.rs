@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueHint;
 use engine::Pace;
-use report::Condition;
+use findings::Condition;
 use schedule::{Jitter, Speed, Think, Written};
 use units::{Bytes, Nanos, Rate};
 

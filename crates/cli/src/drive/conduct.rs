@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
+use findings::{Condition, Figures, RunFacts};
 use record::document::{
     ArrivalStamps, Document, EffectiveOption, Host, JourneyFacts, Kind, Load as LoadFacts, LoadChange,
     LoadOrder, Model, OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
 };
 use record::{Event, Evidence, FolderWriter, Interval, RecordError, Second, audit};
-use report::{Condition, Figures, RunFacts};
 use units::Nanos;
 
 use super::ceiling;
@@ -367,7 +367,7 @@ impl Keeper<'_> {
                 (LoadOrder::Paused, _) => ("paused", "paused by a key".to_owned()),
                 (LoadOrder::Resumed, _) => ("resumed", "resumed by a key".to_owned()),
                 (LoadOrder::Rate, Some(per_s)) => {
-                    ("rate", format!("the rate is {} by a key", report::rate(per_s)))
+                    ("rate", format!("the rate is {} by a key", units::rate(per_s)))
                 }
                 (LoadOrder::Rate, None) => ("rate", "the pace was changed by a key".to_owned()),
                 (LoadOrder::Ended, _) => ("ended", "ended by a key; last answers are waited for".to_owned()),
@@ -460,7 +460,7 @@ impl Keeper<'_> {
 
     fn judge(&mut self, seconds: &[Second]) {
         let document = &mut self.document;
-        document.results = Some(report::summarize(
+        document.results = Some(findings::summarize(
             &self.total,
             &RunFacts {
                 subject: &document.subject,

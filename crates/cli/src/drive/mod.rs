@@ -25,8 +25,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::{ArgMatches, CommandFactory};
 use engine::Controls;
+use findings::RunRecord;
 use record::document::EffectiveOption;
-use report::{Report, Style};
+use report::Style;
 
 pub use self::args::{Args, ArrivalsArg};
 pub use self::conduct::{Conducted, conduct, host_facts, opening_document, timestamp};
@@ -149,19 +150,19 @@ fn progress(args: &Args, controls: &Arc<Controls>) -> Progress {
 fn print(args: &Args, conducted: &Conducted) -> io::Result<()> {
     if args.sinks.to_stdout() {
         // There the lines of the seconds stand: the report makes way.
-        let report = report_of(conducted);
-        return report::text(&report, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
+        let view = findings::run_view(&record_of(conducted));
+        return report::text(&view, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
     }
     let mut out = io::stdout();
     if args.json {
         return report::json(&conducted.document, &mut out);
     }
     let style = terminal::style(&out, args.no_color);
-    report::text(&report_of(conducted), &mut out, style)
+    report::text(&findings::run_view(&record_of(conducted)), &mut out, style)
 }
 
-fn report_of(conducted: &Conducted) -> Report<'_> {
-    Report { document: &conducted.document, seconds: &conducted.seconds, folder: Some(&conducted.folder) }
+fn record_of(conducted: &Conducted) -> RunRecord<'_> {
+    RunRecord { document: &conducted.document, seconds: &conducted.seconds, folder: Some(&conducted.folder) }
 }
 
 /// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.

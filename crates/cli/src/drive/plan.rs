@@ -6,8 +6,8 @@ use std::{fs, io};
 use anyhow::{Context, bail, ensure};
 use codec::web::{Checks, Header, Limits, Request, Settings, Url, Web, origins, targets};
 use engine::{Plan, PoolPlan};
+use findings::Condition;
 use host::process::{CpuMeter, Detail, Wanted};
-use report::Condition;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::Nanos;
 

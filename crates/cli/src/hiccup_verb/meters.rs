@@ -163,7 +163,7 @@ impl Tally {
             over_100ms,
             stalls: self.stalls,
             causes_ns: self.causes,
-            ..report::summarize_hiccups(&self.ticks)
+            ..findings::summarize_hiccups(&self.ticks)
         }
     }
 }

@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
         let (tick, priority) = (self.args.resolution.written(), &self.results.priority);
         writeln!(self.out, "{meters} {plural}, a tick each {tick}, priority {priority}; {end}")?;
         writeln!(self.out, "record {}", record::escape_text(&folder.display().to_string()))?;
-        writeln!(self.out, "{}", report::hiccup_head(self.style))
+        writeln!(self.out, "{}", self.style.faint(findings::hiccup_head()))
     }
 
     /// Measures until `until`, or until somebody stops it or `over` says so. `over` is told whether it is to stop.
@@ -200,7 +200,7 @@ impl<'a> Session<'a> {
         self.all.merge(&seen.all);
         self.each.iter_mut().zip(&seen.each).for_each(|(tally, seen)| tally.merge(seen));
         // Who listens no longer does not end the record.
-        let _ = write!(self.out, "{}", report::hiccup_line(end, &line, STALLS_SHOWN))
+        let _ = write!(self.out, "{}", findings::hiccup_line(end, &line, STALLS_SHOWN))
             .and_then(|()| self.out.flush());
     }
 
@@ -263,8 +263,8 @@ impl<'a> Session<'a> {
             let text = serde_json::to_string_pretty(&self.document).context("cannot print the result")?;
             printed(writeln!(io::stdout(), "{text}"))?;
         }
-        let shown = writeln!(self.out)
-            .and_then(|()| report::hiccup_text(&self.results, &self.all.ticks, &mut self.out, self.style));
+        let view = findings::hiccup_view(&self.results, &self.all.ticks);
+        let shown = writeln!(self.out).and_then(|()| report::text(&view, &mut self.out, self.style));
         printed(shown)?;
         match self.damage {
             Some(error) => Err(error).context("the record is incomplete"),

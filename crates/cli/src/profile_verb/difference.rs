@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 use export::flame::FlameGraph;
+use findings::ProfileChange;
 use record::observation::profile::Picture;
 use record::stacks::{Stacks, changes};
-use report::ProfileChange;
 
 use super::pictures;
 use crate::exit::Exit;
@@ -40,7 +40,10 @@ pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow
         };
         let changes = changes(&told(&before), &told(&after));
         let change = ProfileChange { picture, changes: &changes };
-        printed(report::profile_change_text(&change, &mut out, style).and_then(|()| writeln!(out)))?;
+        printed(
+            report::text(&findings::profile_change_view(&change), &mut out, style)
+                .and_then(|()| writeln!(out)),
+        )?;
     }
     ensure!(!drawn.is_empty(), "there is nothing to compare: one of the two profiles saw nothing");
     for path in drawn {

@@ -12,6 +12,7 @@ use anyhow::ensure;
 use clap::{ArgMatches, ValueHint};
 use record::Observation;
 use record::document::{EffectiveOption, OptionSource, State};
+use record::observation::ObservationBody;
 use units::Nanos;
 
 use crate::drive::{Claim, new_folder};
@@ -112,7 +113,10 @@ fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Resul
     printed(if json {
         report::json(observation, &mut out)
     } else {
-        report::profile_text(observation, &mut out, style)
+        let ObservationBody::Profile(results) = &observation.body else {
+            panic!("it is the record of a profile")
+        };
+        report::text(&findings::profile_view(observation, results), &mut out, style)
     })?;
     let stopped = observation.state == State::Interrupted;
     Ok(if stopped { Exit::Interrupted } else { Exit::Done })

@@ -68,10 +68,10 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     ended?;
     let mut out = io::stdout();
     printed(if args.json {
-        report::search_json(&run.document, &mut out)
+        report::json(&run.document, &mut out)
     } else {
         let style = terminal::style(&out, args.no_color);
-        report::search_text(&run.document, Some(&folder), &mut out, style)
+        report::text(&findings::search_view(&run.document, Some(&folder)), &mut out, style)
     })?;
     Ok(run.exit.unwrap_or_else(|| Exit::of_search(&run.document)))
 }
@@ -124,7 +124,7 @@ impl Plan {
 }
 
 fn opening_document(run: record::document::Document, plan: &Plan) -> SearchDocument {
-    let demanded = |(condition, implied): &(report::Condition, bool)| Demanded {
+    let demanded = |(condition, implied): &(findings::Condition, bool)| Demanded {
         condition: condition.to_string(),
         implied: *implied,
     };
@@ -208,7 +208,7 @@ impl Run<'_> {
             Some(rate) => search.note(Probed { rate, finding, served: measured.ok_per_s() }),
         }
         if !self.args.quiet {
-            let _ = writeln!(io::stderr(), "{}", report::probe_line(number, &result));
+            let _ = writeln!(io::stderr(), "{}", findings::probe_line(number, &result));
         }
         self.document.probes.push(result);
         if let Some(error) = &conducted.broken {

@@ -1,8 +1,8 @@
 //! What has to hold, and how long a probe must be to tell. Pure.
 
 use anyhow::{bail, ensure};
+use findings::{Condition, Metric, Operator, Statistic};
 use record::document::Quantity;
-use report::{Condition, Metric, Operator, Statistic};
 use units::Nanos;
 
 /// Conditions that all have to hold.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use findings::{Answer, Figures, RunFacts};
 use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
 use record::search::{ProbeFigure, ProbeResult, Says};
 use record::{Check, Concern, Interval, Second};
-use report::{Answer, Figures, RunFacts};
 use stats::search::{Finding, Fitness, Halves, finding};
 use units::Nanos;
 
@@ -46,7 +46,7 @@ impl Measured {
                 window: WARMUP + length,
                 seconds: &seconds,
             };
-            let results = report::summarize(&total, &facts);
+            let results = findings::summarize(&total, &facts);
             Ok(Part { total, seconds, results })
         };
         let first = part(WARMUP, middle)?;
@@ -139,7 +139,7 @@ impl Judge<'_> {
             let (held, reason) = match (&judgement.answer, judgement.reading) {
                 (Answer::Holds, _) => (Some(true), None),
                 (Answer::DoesNotHold, Some(reading)) => {
-                    (Some(false), Some(format!("{condition} was {}", report::reading(reading))))
+                    (Some(false), Some(format!("{condition} was {}", findings::reading_text(reading))))
                 }
                 (Answer::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
                 (Answer::CannotTell(reason), _) => (None, Some(format!("{condition}: {reason}"))),

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ArgMatches;
+use findings::WatchRecord;
+use findings::view::Subject;
 use record::document::{MissingFact, State};
 use record::observation::watch::{Inexact, Losses, Preemptor, ProgramCost, Tier, WatchResults, WatchSubject};
 use record::observation::{Observation, ObservationBody};
 use record::{Durations, Event, RecordError};
-use report::{Style, WatchReport};
+use report::Style;
 use units::Nanos;
 use watch::{DigestSums, Session, Sums};
 
@@ -259,7 +261,7 @@ impl<'a> Observing<'a> {
             host::process_cpu().zip(self.own_cpu).map(|(now, before)| now.saturating_sub(before).0);
         let (kept, unkept) = self.recording.finish_served();
         results.kept = kept;
-        report::summarize_watch(results, &logs);
+        findings::summarize_watch(results, &logs);
         self.document.missing.extend(unkept);
         self.document.state = State::Finished;
         self.document.time.elapsed_ns = Some((now - self.zero).0);
@@ -286,11 +288,13 @@ impl Watched {
         if args.json {
             return printed(report::json(&self.document, &mut *out));
         }
-        let report = WatchReport { document: &self.document, results: &self.results, logs: &self.logs };
-        printed(writeln!(out).and_then(|()| report::watch_text(&report, out, style)))?;
+        let record = WatchRecord { document: &self.document, results: &self.results, logs: &self.logs };
+        printed(writeln!(out).and_then(|()| report::text(&findings::watch_view(&record), out, style)))?;
         if args.self_cost {
             let elapsed = Nanos(self.document.time.elapsed_ns.unwrap_or(0));
-            printed(report::watch_cost(&self.results, elapsed, out, style))?;
+            let cost = findings::watch_cost(&self.results, elapsed);
+            let shown = writeln!(out).and_then(|()| report::section(Subject::Watch, &cost, out, style));
+            printed(shown)?;
         }
         Ok(())
     }

@@ -37,7 +37,7 @@ impl Progress {
             Progress::Lines => {
                 let at = crate::drive::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
                 // Where it cannot be printed, the report at the end cannot either, and says so.
-                let _ = writeln!(io::stdout(), "{at}   {}", report::watch_line(line, length));
+                let _ = writeln!(io::stdout(), "{at}   {}", findings::watch_line(line, length));
             }
             Progress::Live(stage) => {
                 let seen = seen();

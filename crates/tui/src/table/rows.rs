@@ -1,10 +1,11 @@
 //! The parts of the live table as lines of text, each for a width and a number of rows. Pure.
 
+use findings::part_words;
 use ratatui::style::{Color, Modifier};
 use ratatui::text::{Line, Span};
 use record::Part;
-use report::{count, part_words, percent, plural, rate};
 use units::Nanos;
+use units::{count, percent, plural, rate};
 
 use super::{LiveTable, RequestSample, TableSnapshot};
 use crate::TerminalStyle;

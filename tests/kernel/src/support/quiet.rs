@@ -2,6 +2,8 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use testkit::trials;
+
 static QUIET: RwLock<()> = RwLock::new(());
 
 /// For a test that measures time: nothing else of this package runs meanwhile.
@@ -29,10 +31,11 @@ pub fn in_trials(trial: impl Fn() -> Verdict) {
     let _alone = alone();
     for n in 1..=TRIALS {
         match trial() {
-            Ok(()) => return,
+            Ok(()) => return trials::report(n, TRIALS),
             Err(off) => println!("trial {n} of {TRIALS}: {off}"),
         }
     }
+    trials::report(TRIALS, TRIALS);
     panic!("off in each of {TRIALS} trials");
 }
 

@@ -8,8 +8,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.ToLongFunction;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -30,6 +32,13 @@ class ArticleTest {
 
     @TempDir
     private Path folder;
+
+    private TestInfo test;
+
+    @BeforeEach
+    void remember(TestInfo test) {
+        this.test = test;
+    }
 
     @Test
     void theWaitOfAClassicClientIsToldApart() throws Exception {
@@ -74,9 +83,11 @@ class ArticleTest {
         for (int trial = 0; trial < TRIALS; trial++) {
             failure = trial(Files.createDirectory(folder.resolve("trial" + trial)), program, classPath, kind, builds, more);
             if (failure.isEmpty()) {
+                Trials.report(trial + 1, TRIALS, test);
                 return;
             }
         }
+        Trials.report(TRIALS, TRIALS, test);
         throw new AssertionError("in none of " + TRIALS + " trials: " + failure);
     }
 

@@ -14,8 +14,10 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
@@ -50,6 +52,13 @@ class FaultTest {
     /** Of the trial. */
     private Path folder;
 
+    private TestInfo test;
+
+    @BeforeEach
+    void remember(TestInfo test) {
+        this.test = test;
+    }
+
     private interface Trial {
         void run() throws Exception;
     }
@@ -59,9 +68,11 @@ class FaultTest {
             folder = Files.createDirectory(temporary.resolve("trial" + n));
             try {
                 trial.run();
+                Trials.report(n, TRIALS, test);
                 return;
             } catch (AssertionError e) {
                 if (n == TRIALS) {
+                    Trials.report(n, TRIALS, test);
                     throw e;
                 }
             }
@@ -89,6 +100,7 @@ class FaultTest {
                 // By these `parallax explain` finds the requests that a collection held up.
                 long pauses = longCollections(Files.readAllLines(folder.resolve("record/events.ndjson")));
                 assertTrue(pauses >= logged.size(), logged + " were logged, told " + pauses);
+                Trials.report(trial, TRIALS_MAX, test);
                 return;
             }
             assertTrue(trial < TRIALS_MAX, "in each of " + trial + " trials others had the CPU: " + parts);

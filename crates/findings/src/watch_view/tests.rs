@@ -1,6 +1,7 @@
 //! The texts of a watch, from values alone.
 
 use super::*;
+use crate::progress::watch_line;
 
 #[test]
 fn a_line_says_what_there_was() {
@@ -34,6 +35,6 @@ fn every_loss_is_told() {
 fn all_that_is_inexact_is_told() {
     let all = Inexact { forgotten_slices: 1, joined_arrivals: 2, missed_switches: 3 };
     assert_eq!(inexact(&all).len(), 3);
-    assert!(inexact(&all)[1].starts_with("2 – lots of bytes"));
+    assert!(inexact(&all)[1].to_string().starts_with("2 – lots of bytes"));
     assert!(inexact(&Inexact::default()).is_empty());
 }

@@ -1,9 +1,16 @@
 //! The tables of `cpu`, of processes that are made up.
 
-use expect_test::{Expect, expect};
-use record::observation::cpu::{CpuBoundary, CpuThread};
+#[path = "fixture/rendered.rs"]
+mod rendered;
 
-use super::*;
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use findings::{CpuTable, CpuUnit};
+use record::observation::cpu::{CpuBoundary, CpuEnd, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
+use rendered::rendered;
+use report::Style;
+use units::Nanos;
 
 const TICK: Nanos = Nanos::from_millis(4);
 
@@ -57,12 +64,9 @@ fn check(processes: &[CpuProcess], unit: CpuUnit, expected: &Expect) {
     let command = "/usr/sbin/mariadbd --defaults-file=/etc/my.cnf".to_owned();
     let commands = BTreeMap::from([((7141, 7), command)]);
     let table = CpuTable { processes, idle: 3, cpus: 2, tick: TICK, unit, commands: &commands };
-    let mut out = Vec::new();
-    let style = Style { width: 120, ..Style::PLAIN };
-    cpu_table(&table, &mut out, style).unwrap();
-    cpu_notes(&table, &mut out, style).unwrap();
+    let text = rendered(&findings::cpu_view(&table), Style { width: 120, ..Style::PLAIN });
     // A first line at the edge: what all lines are indented by is no part of an expected text.
-    expected.assert_eq(&format!("table:\n{}", String::from_utf8(out).unwrap()));
+    expected.assert_eq(&format!("table:\n{}", text));
 }
 
 #[test]
@@ -159,54 +163,4 @@ fn a_split_at_boundaries_says_what_was_stolen() {
               3 more used no CPU time
         "#]],
     );
-}
-
-#[test]
-fn time_that_is_in_no_clock_of_the_process_is_told() {
-    let told = |run_ms: u64| {
-        let boundary = CpuBoundary {
-            wall_ns: 10_200_000_000,
-            interrupt_ns: 0,
-            stolen_ns: 200_000_000,
-            system_calls: 0,
-            faults: 0,
-            interrupts: 0,
-            missed_switches: 0,
-        };
-        let split = CpuSplit {
-            method: SplitMethod::Ebpf,
-            user_ns: 9_000_000_000,
-            system_ns: 1_200_000_000,
-            error_ns: 0,
-            reliable: true,
-            ticks: None,
-            boundary: Some(boundary),
-        };
-        outlasts_its_account(&used(run_ms, Some(split)))
-    };
-    // The scheduler booked 10 s.
-    assert_eq!([9_950, 9_995, 10_000, 10_010].map(told), [true, false, false, false]);
-}
-
-#[test]
-fn figures_have_four_digits_and_errors_are_rounded_up() {
-    for (value, text) in [
-        (0.0, "0.000"),
-        (44.174, "44.17"),
-        (3.3912, "3.391"),
-        (0.044_163, "0.04416"),
-        (9.999_96, "10.00"),
-        (100.0, "100.0"),
-        (1_234.56, "1235"),
-        (-0.5, "-0.5000"),
-        (0.000_012, "0.000012"),
-        (1e-9, "0.000"),
-    ] {
-        assert_eq!(four_digits(value), text);
-    }
-    for (value, text) in
-        [(0.0, "0"), (0.0401, "0.041"), (0.04, "0.040"), (1.21, "1.3"), (12.1, "13"), (1e-9, "0.00001")]
-    {
-        assert_eq!(bound(value), text, "{value}");
-    }
 }

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use record::Second;
-use record::document::Load;
-
+use super::line::plain;
 use crate::style::Style;
+use findings::view::{Point, Series};
 use units::rate;
 
 const ROWS: usize = 3;
@@ -23,24 +22,18 @@ struct Column {
     failed: bool,
 }
 
-/// `ok` a second, the seconds with failures marked beneath. Nothing for a run of fewer than two intervals.
+/// `ok` a second, the seconds with failures marked beneath. Nothing for fewer than two intervals.
 ///
 /// The top is the larger of what was answered and what became due: a gap above the columns is load not answered.
-pub(crate) fn throughput(
-    seconds: &[Second],
-    load: &Load,
-    out: &mut dyn Write,
-    style: Style,
-) -> io::Result<()> {
-    let seconds = whole(seconds);
-    if seconds.len() < 2 {
+pub(super) fn throughput(series: &Series, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let points = series.points.as_slice();
+    if points.len() < 2 {
         return Ok(());
     }
-    let columns = columns(seconds, style.width.saturating_sub(LABEL + 4).max(10));
+    let columns = columns(points, style.width.saturating_sub(LABEL + 4).max(10));
     let highest = columns.iter().map(|column| column.ok_per_s.max(column.due_per_s)).fold(0.0, f64::max);
     let top = round_up(highest);
-    let asked = load.rate_per_s.map_or(String::new(), |per_s| format!(", {} asked", rate(per_s)));
-    writeln!(out, "  {}", style.faint(format!("ok a second{asked}")))?;
+    writeln!(out, "  {}", style.faint(plain(&series.title, style)))?;
     for row in (0..ROWS).rev() {
         let label = match row {
             0 => "0/s".to_owned(),
@@ -55,22 +48,14 @@ pub(crate) fn throughput(
         let marks: String = columns.iter().map(mark).collect();
         writeln!(out, "  {:>LABEL$} {}", "failures", style.bad(marks.trim_end()))?;
     }
-    writeln!(out, "  {:>LABEL$} {}", "", style.faint(axis(seconds, columns.len())))
-}
-
-/// Without the stub at the end, in which the last answers were read: its few milliseconds make no rate.
-fn whole(seconds: &[Second]) -> &[Second] {
-    match seconds {
-        [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
-        _ => seconds,
-    }
+    writeln!(out, "  {:>LABEL$} {}", "", style.faint(axis(points, columns.len())))
 }
 
 /// `0 s` under the first column, the end under the last where there is room.
-fn axis(seconds: &[Second], columns: usize) -> String {
-    let end_s = seconds.last().map_or(0, |last| (last.start_ns + last.length_ns).div_ceil(1_000_000_000));
+fn axis(points: &[Point], columns: usize) -> String {
+    let end_s = points.last().map_or(0, |last| (last.start_ns + last.length_ns).div_ceil(1_000_000_000));
     let room = columns.saturating_sub("0 s ".len()).max(" 9 s".len());
-    let scale = match seconds.len().div_ceil(columns.max(1)) {
+    let scale = match points.len().div_ceil(columns.max(1)) {
         0 | 1 => String::new(),
         several => format!("   {several} seconds a column"),
     };
@@ -88,23 +73,19 @@ fn round_up(per_s: f64) -> f64 {
 }
 
 /// One column for several seconds of a long run, several for each of a short one.
-fn columns(seconds: &[Second], most: usize) -> Vec<Column> {
-    let per_column = seconds.len().div_ceil(most).max(1);
-    let per_second = (most / seconds.len().max(1)).clamp(1, WIDEST);
-    seconds
-        .chunks(per_column)
-        .map(column)
-        .flat_map(|column| std::iter::repeat_n(column, per_second))
-        .collect()
+fn columns(points: &[Point], most: usize) -> Vec<Column> {
+    let per_column = points.len().div_ceil(most).max(1);
+    let per_second = (most / points.len().max(1)).clamp(1, WIDEST);
+    points.chunks(per_column).map(column).flat_map(|column| std::iter::repeat_n(column, per_second)).collect()
 }
 
-fn column(seconds: &[Second]) -> Column {
-    let length: u64 = seconds.iter().map(|second| second.length_ns).sum();
+fn column(points: &[Point]) -> Column {
+    let length: u64 = points.iter().map(|second| second.length_ns).sum();
     let per_s = |count: u64| if length == 0 { 0.0 } else { count as f64 * 1e9 / length as f64 };
     Column {
-        ok_per_s: per_s(seconds.iter().map(|second| second.ok).sum()),
-        due_per_s: per_s(seconds.iter().map(|second| second.scheduled).sum()),
-        failed: seconds.iter().any(|second| second.failed > 0),
+        ok_per_s: per_s(points.iter().map(|second| second.ok).sum()),
+        due_per_s: per_s(points.iter().map(|second| second.due).sum()),
+        failed: points.iter().any(|second| second.failed > 0),
     }
 }
 

@@ -1,0 +1,382 @@
+//! The view of CPU use: what each process used, how sure that is, and how long it waited for a CPU.
+
+use std::collections::BTreeMap;
+
+use record::observation::cpu::{CpuEnd, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
+use units::{Nanos, count, plural};
+
+use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View};
+
+/// What figures are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuUnit {
+    /// Percent of all CPUs of the host.
+    Machine,
+    /// Percent of one CPU.
+    Core,
+    /// CPU seconds.
+    Seconds,
+}
+
+/// What is in one table.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuTable<'a> {
+    pub processes: &'a [CpuProcess],
+    /// How many more were looked at and used nothing.
+    pub idle: u64,
+    pub cpus: u64,
+    pub tick: Nanos,
+    pub unit: CpuUnit,
+    /// Command lines by pid and start, which a record does not hold: where there is none, the name is shown.
+    pub commands: &'a BTreeMap<(u32, u64), String>,
+}
+
+/// Everything that a report says of CPU use: the table and its notes.
+pub fn cpu_view(table: &CpuTable<'_>) -> View {
+    let mut view = View::new(Subject::Cpu);
+    let mut blocks = vec![Block::Table(cpu_table(table))];
+    blocks.extend(cpu_notes(table).blocks);
+    view.sections.push(Section::new("processes", blocks));
+    view
+}
+
+/// A row for each process, and one for each of its threads where those were asked for.
+pub fn cpu_table(table: &CpuTable<'_>) -> Table {
+    let figures = Figures { unit: table.unit, cpus: table.cpus, bounded: table.is_bounded() };
+    let mut rows = Vec::new();
+    for process in table.processes {
+        let known = table.commands.get(&(process.pid, process.started));
+        let command = known.cloned().unwrap_or_else(|| format!("[{}]", process.name));
+        let user = process.user.as_deref().map_or_else(|| process.uid.to_string(), |name| cut(name, 8));
+        let head = [user.into(), Value::Id(u64::from(process.pid)).into()];
+        let text = format!("{}{command}", fate(process));
+        rows.push(figures.row(head, &process.used, !process.counts_all, &text));
+        rows.extend(process.threads.iter().map(|thread| thread_row(thread, figures)));
+        rows.extend(unseen_threads(process, figures));
+    }
+    Table { id: figures.table().to_owned(), columns: figures.columns(), rows }
+}
+
+/// What a reader must know to believe a table: once, under the last.
+pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
+    let unit = match table.unit {
+        CpuUnit::Machine => format!("% of the {} of this host", plural(table.cpus, "CPU")),
+        CpuUnit::Core => "% of one CPU".to_owned(),
+        CpuUnit::Seconds => "CPU seconds".to_owned(),
+    };
+    let mut notes = vec![format!(
+        "{unit}; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next \
+         tick ({}), and the time that reading took",
+        table.tick
+    )];
+    if table.unit == CpuUnit::Seconds {
+        notes[0] = notes[0].replace("%CPU", "CPU").replace(", and the time that reading took", "");
+    }
+    if table.splits().any(|split| split.method == SplitMethod::Ticks) {
+        notes.push(
+            "user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for \
+             a program that does not keep step with the tick; for one that does, the split may be all wrong"
+                .to_owned(),
+        );
+    }
+    if table.is_bounded() {
+        notes.push(
+            "user and system are seen at the boundaries of system calls and interrupts (eBPF), on the wall's clock: \
+             STOLEN of it the scheduler did not book, because the hypervisor took it"
+                .to_owned(),
+        );
+    }
+    if table.processes.iter().any(|process| outlasts_its_account(&process.used)) {
+        notes.push(
+            "USR and SYS hold more than CPU where threads ended: what they use on their way out, after the kernel has \
+             closed their accounts, is in no clock of the process"
+                .to_owned(),
+        );
+    }
+    if table.splits().any(|split| !split.reliable) {
+        notes.push("? : that split is unreliable, its error is over a quarter of the whole".to_owned());
+    }
+    if table.processes.iter().any(|process| !process.counts_all) {
+        notes.push(
+            "> : at least; threads ended meanwhile, whose waits and switches are in no count".to_owned(),
+        );
+    }
+    if table.idle > 0 {
+        notes.push(format!("{} more used no CPU time", count(table.idle)));
+    }
+    let notes = notes.into_iter().map(|note| Block::line(Role::Note, Phrase::text(note)));
+    Section::new("notes", notes.collect())
+}
+
+/// Whether by a thousandth or more, beyond what running threads may hide.
+fn outlasts_its_account(used: &CpuUse) -> bool {
+    let boundary = used.split.as_ref().and_then(|split| split.boundary.as_ref());
+    boundary.is_some_and(|seen| {
+        let accounted = seen.wall_ns.saturating_add_signed(seen.stolen_ns.saturating_neg());
+        accounted > used.run_ns + used.error_ns.max(used.run_ns / 1_000)
+    })
+}
+
+impl CpuTable<'_> {
+    fn splits(&self) -> impl Iterator<Item = &CpuSplit> {
+        self.processes.iter().filter_map(|process| process.used.split.as_ref())
+    }
+
+    /// System calls and interrupts were watched.
+    fn is_bounded(&self) -> bool {
+        self.splits().any(|split| split.boundary.is_some())
+    }
+}
+
+/// What is before the command of a process that was not there all the time.
+fn fate(process: &CpuProcess) -> String {
+    let seen = Nanos(process.used.elapsed_ns());
+    let end = match process.end {
+        CpuEnd::Alive => None,
+        CpuEnd::Whole => Some(format!("ended, all seen in {seen}")),
+        CpuEnd::Cut => Some(format!("ended, last seen after {seen}")),
+        CpuEnd::Reused => Some(format!("ended, last seen after {seen}; its pid is another's now")),
+    };
+    let words: Vec<_> = process.began.then(|| "began".to_owned()).into_iter().chain(end).collect();
+    if words.is_empty() { String::new() } else { format!("({}) ", words.join(", ")) }
+}
+
+fn thread_row(thread: &CpuThread, figures: Figures) -> Row {
+    let fate = match (thread.began, thread.ended) {
+        (false, false) => "",
+        (true, false) => " (began)",
+        (false, true) => " (ended)",
+        (true, true) => " (began, ended)",
+    };
+    let head = ["".into(), Value::Id(u64::from(thread.tid)).into()];
+    figures.row(head, &thread.used, thread.ended, &format!("|__{}{fate}", thread.name))
+}
+
+/// What threads used that ended between two readings.
+fn unseen_threads(process: &CpuProcess, figures: Figures) -> Option<Row> {
+    if process.threads.is_empty() || process.unseen_ns <= process.used.error_ns {
+        return None;
+    }
+    let used = CpuUse { run_ns: process.unseen_ns, split: None, ..process.used };
+    let cells = figures.kinds().map(|kind| match kind {
+        Kind::Total => figures.figure(used.run_ns as f64, &used).into(),
+        Kind::User | Kind::Pid => "".into(),
+        Kind::Command => "|__threads that ended unseen".into(),
+        _ => Cell::absent(),
+    });
+    Some(Row::new(cells.collect()))
+}
+
+/// In which unit figures are, and which columns there are.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    unit: CpuUnit,
+    cpus: u64,
+    bounded: bool,
+}
+
+/// What is in a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    User,
+    Pid,
+    InUser,
+    InSystem,
+    SplitError,
+    Ticks,
+    Interrupts,
+    Stolen,
+    Total,
+    Error,
+    Wait,
+    Voluntary,
+    Involuntary,
+    Command,
+}
+
+impl Kind {
+    const BY_TICKS: &[Kind] = {
+        use Kind::*;
+        &[User, Pid, InUser, InSystem, SplitError, Ticks, Total, Error, Wait, Voluntary, Involuntary, Command]
+    };
+    const BY_BOUNDARIES: &[Kind] = {
+        use Kind::*;
+        &[
+            User,
+            Pid,
+            InUser,
+            InSystem,
+            SplitError,
+            Interrupts,
+            Stolen,
+            Total,
+            Error,
+            Wait,
+            Voluntary,
+            Involuntary,
+            Command,
+        ]
+    };
+
+    /// Whether it is CPU time; its id, its title, and what it means.
+    fn words(self) -> (bool, &'static str, &'static str, &'static str) {
+        match self {
+            Kind::User => (false, "user", "UID", "the user whose process it is"),
+            Kind::Pid => (false, "pid", "PID", "the process, or the thread"),
+            Kind::InUser => (true, "in_user", "USR", "CPU time in its own code"),
+            Kind::InSystem => (true, "in_system", "SYS", "CPU time in the kernel"),
+            Kind::SplitError => (false, "split_error", "+-SPLIT", "the error of user and system"),
+            Kind::Ticks => (false, "ticks", "TICKS", "ticks that could fall into the time"),
+            Kind::Interrupts => (true, "interrupts", "IRQ", "interrupts within its time"),
+            Kind::Stolen => (true, "stolen", "STOLEN", "time that the hypervisor took"),
+            Kind::Total => (true, "total", "CPU", "CPU time by the scheduler's account"),
+            Kind::Error => (false, "error", "+-CPU", "the error of the CPU time"),
+            Kind::Wait => (true, "wait", "WAIT", "time in the run queue"),
+            Kind::Voluntary => (false, "voluntary", "VCSW", "voluntary context switches"),
+            Kind::Involuntary => (false, "involuntary", "NVCSW", "involuntary context switches"),
+            Kind::Command => (false, "command", "COMMAND", "the command, or the name"),
+        }
+    }
+}
+
+impl Figures {
+    fn table(self) -> &'static str {
+        if self.bounded { "cpu_by_boundaries" } else { "cpu_by_ticks" }
+    }
+
+    fn kinds(self) -> impl Iterator<Item = Kind> {
+        let kinds = if self.bounded { Kind::BY_BOUNDARIES } else { Kind::BY_TICKS };
+        kinds.iter().copied()
+    }
+
+    fn columns(self) -> Vec<crate::view::Column> {
+        let time = if self.unit == CpuUnit::Seconds { "cpu_seconds" } else { "cpu_percent" };
+        let column = |kind: Kind| {
+            let (is_time, id, title, meaning) = kind.words();
+            let sign = if is_time && self.unit != CpuUnit::Seconds { "%" } else { "" };
+            let unit = match kind {
+                Kind::User | Kind::Command => "text",
+                Kind::Pid => "id",
+                Kind::Ticks | Kind::Voluntary | Kind::Involuntary => "count",
+                _ => time,
+            };
+            crate::view::Column {
+                id: id.to_owned(),
+                title: format!("{sign}{title}"),
+                unit: unit.to_owned(),
+                meaning: meaning.to_owned(),
+            }
+        };
+        self.kinds().map(column).collect()
+    }
+
+    /// `at_least` where waits and switches of some threads are in no count.
+    fn row(self, head: [Cell; 2], used: &CpuUse, at_least: bool, command: &str) -> Row {
+        let [user, pid] = head;
+        let bounded = |value: Value| if at_least { Cell::Above(value) } else { Cell::Figure(value) };
+        let counted = |switches: Option<u64>| switches.map(|n| bounded(Value::Count(n)));
+        let split = used.split.as_ref();
+        let boundary = split.and_then(|split| split.boundary.as_ref());
+        let figure = |ns: u64| self.figure(ns as f64, used);
+        let mode = |ns: fn(&CpuSplit) -> u64| {
+            let cell = |split: &CpuSplit| {
+                let value = figure(ns(split));
+                if split.reliable { Cell::Figure(value) } else { Cell::Doubtful(value) }
+            };
+            split.map(cell)
+        };
+        let cells = self.kinds().map(|kind| match kind {
+            Kind::User => Some(user.clone()),
+            Kind::Pid => Some(pid.clone()),
+            Kind::Command => Some(command.into()),
+            // It was seen once: there is no time that a share could be of.
+            _ if self.unit != CpuUnit::Seconds && used.elapsed_ns() == 0 => None,
+            Kind::InUser => mode(|split| split.user_ns),
+            Kind::InSystem => mode(|split| split.system_ns),
+            Kind::SplitError => split.map(|split| self.figure(split.error_ns as f64, used).into()),
+            Kind::Ticks => split.and_then(|split| split.ticks).map(|n| Value::Count(n).into()),
+            Kind::Interrupts => boundary.map(|seen| figure(seen.interrupt_ns).into()),
+            Kind::Stolen => boundary.map(|seen| self.figure(seen.stolen_ns as f64, used).into()),
+            Kind::Total => Some(figure(used.run_ns).into()),
+            Kind::Error => Some(self.total_error(used).into()),
+            Kind::Wait => Some(bounded(figure(used.wait_ns))),
+            Kind::Voluntary => counted(used.voluntary),
+            Kind::Involuntary => counted(used.involuntary),
+        });
+        Row::new(cells.map(|cell| cell.unwrap_or_else(Cell::absent)).collect())
+    }
+
+    /// In a percentage there is also the error of the time that it is of.
+    fn total_error(self, used: &CpuUse) -> Value {
+        let run = used.run_ns as f64;
+        let of_elapsed = match self.unit {
+            CpuUnit::Seconds => 0.0,
+            CpuUnit::Machine | CpuUnit::Core => {
+                run * used.elapsed_error_ns as f64 / used.elapsed_ns().max(1) as f64
+            }
+        };
+        self.figure(used.error_ns as f64 + of_elapsed, used)
+    }
+
+    fn figure(self, ns: f64, used: &CpuUse) -> Value {
+        let elapsed = used.elapsed_ns().max(1) as f64;
+        match self.unit {
+            CpuUnit::Seconds => Value::CpuSeconds(ns / 1e9),
+            CpuUnit::Core => Value::CpuPercent(ns / elapsed * 100.0),
+            CpuUnit::Machine => Value::CpuPercent(ns / elapsed * 100.0 / self.cpus.max(1) as f64),
+        }
+    }
+}
+
+fn cut(text: &str, room: usize) -> String {
+    record::escape_text(text).chars().take(room).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use record::observation::cpu::CpuBoundary;
+
+    use super::*;
+
+    fn used(run_ms: u64, split: Option<CpuSplit>) -> CpuUse {
+        CpuUse {
+            from_ns: 1_000,
+            to_ns: 10_000_001_000,
+            elapsed_error_ns: 2_000,
+            run_ns: run_ms * 1_000_000,
+            error_ns: 4_010_000,
+            wait_ns: 240_600_000,
+            slices: 12_345,
+            voluntary: Some(12_000),
+            involuntary: Some(345),
+            split,
+        }
+    }
+
+    #[test]
+    fn time_that_is_in_no_clock_of_the_process_is_told() {
+        let told = |run_ms: u64| {
+            let boundary = CpuBoundary {
+                wall_ns: 10_200_000_000,
+                interrupt_ns: 0,
+                stolen_ns: 200_000_000,
+                system_calls: 0,
+                faults: 0,
+                interrupts: 0,
+                missed_switches: 0,
+            };
+            let split = CpuSplit {
+                method: SplitMethod::Ebpf,
+                user_ns: 9_000_000_000,
+                system_ns: 1_200_000_000,
+                error_ns: 0,
+                reliable: true,
+                ticks: None,
+                boundary: Some(boundary),
+            };
+            outlasts_its_account(&used(run_ms, Some(split)))
+        };
+        // The scheduler booked 10 s.
+        assert_eq!([9_950, 9_995, 10_000, 10_010].map(told), [true, false, false, false]);
+    }
+}

@@ -1,0 +1,54 @@
+//! The view of any record of an observing verb.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use record::Observed;
+use record::observation::{CpuResults, ObservationBody};
+use units::Nanos;
+
+use crate::cpu_view::{CpuTable, CpuUnit, cpu_view};
+use crate::disturb_view::disturb_view;
+use crate::hiccup_view::hiccup_view;
+use crate::jvm_view::jvm_view;
+use crate::profile_view::profile_view;
+use crate::view::View;
+use crate::watch_view::{WatchRecord, watch_cost, watch_view};
+
+/// Everything that a report says of a record of `watch`, `cpu`, `hiccup`, `disturb`, `profile` or of a JVM.
+///
+/// # Errors
+///
+/// A line of a JVM's series that is none is an error of the kind `InvalidData`.
+pub fn observation_view(observed: &Observed) -> io::Result<View> {
+    let document = &observed.document;
+    Ok(match &document.body {
+        ObservationBody::Watch(results) => {
+            let mut view = watch_view(&WatchRecord { document, results, logs: &observed.logs });
+            if !results.self_cost.is_empty() {
+                view.sections.push(watch_cost(results, Nanos(document.time.elapsed_ns.unwrap_or(0))));
+            }
+            view
+        }
+        ObservationBody::Cpu(results) => cpu(results),
+        ObservationBody::Hiccup(results) => {
+            hiccup_view(results, &observed.logs.get("hiccup").cloned().unwrap_or_default())
+        }
+        ObservationBody::Disturb(results) => disturb_view(observed, results),
+        ObservationBody::Jvm(results) => jvm_view(observed, results)?,
+        ObservationBody::Profile(results) => profile_view(document, results),
+    })
+}
+
+fn cpu(results: &CpuResults) -> View {
+    // A record does not keep command lines: they hold secrets.
+    let commands = BTreeMap::new();
+    cpu_view(&CpuTable {
+        processes: &results.processes,
+        idle: 0,
+        cpus: results.cpus,
+        tick: Nanos(results.tick_ns),
+        unit: CpuUnit::Machine,
+        commands: &commands,
+    })
+}

@@ -1,0 +1,128 @@
+//! Lines of progress, for pipes and logs: what one interval, probe or stall was.
+
+use record::Second;
+use record::document::{Load, Model};
+use record::observation::hiccup::{HiccupLine, Hiccups, Stall};
+use record::observation::watch;
+use record::search::ProbeResult;
+use units::{Nanos, count, percent, rate};
+
+use crate::hiccup_view::causes;
+use crate::search_view::says;
+use crate::words::quantile_cell;
+
+/// `   3s  ok     998/s of 1000/s   p50 1.02 ms  p99 1.31 ms  failed 0  open 2`.
+///
+/// `of` is what became due in an open loop, `open` what was outstanding at the end. At most 80 columns as long as
+/// the counts have no more than three digits each.
+/// The quantiles are those of this second alone, of the sample itself; the report merges the histograms. A second
+/// of too few requests for a p99 tells its `max` instead.
+pub fn second_line(second: &Second, load: &Load) -> String {
+    let per_s = |count: u64| {
+        if second.length_ns == 0 { 0.0 } else { count as f64 * 1e9 / second.length_ns as f64 }
+    };
+    let ends = (second.start_ns + second.length_ns).div_ceil(1_000_000_000);
+    let asked = match load.model {
+        Model::Open => format!(" of {:<9}", rate(per_s(second.scheduled))),
+        Model::Closed => String::new(),
+    };
+    let quantile = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), |ns| Nanos(ns).to_string());
+    let (high_name, high) = if second.ok >= FEWEST_FOR_P99 {
+        ("p99", second.response_ns.map(|response| response.p99))
+    } else {
+        ("max", second.response_ns.map(|response| response.max))
+    };
+    format!(
+        "{ends:>4}s  ok {:>9}{asked}  p50 {:<7}  {high_name} {:<7}  failed {}  open {}",
+        rate(per_s(second.ok)),
+        quantile(second.response_ns.map(|response| response.p50)),
+        quantile(high),
+        count(second.failed),
+        count(second.outstanding),
+    )
+}
+
+/// The fewest requests whose p99 has a finite 95 % interval, as in the report.
+const FEWEST_FOR_P99: u64 = 368;
+
+/// One line of a live view: what happened in an interval.
+pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
+    let per_s = line.requests as f64 * 1e9 / length.0.max(1) as f64;
+    let times = match line.response_ns {
+        Some(times) => format!(
+            "p50 {:>9}  p95 {:>9}  p99 {:>9}",
+            Nanos(times.p50).to_string(),
+            Nanos(times.p95).to_string(),
+            Nanos(times.p99).to_string()
+        ),
+        None => "no request".to_owned(),
+    };
+    let preempted = match line.requests {
+        0 => String::new(),
+        requests => format!("  pre-empted {}", percent(line.preempted as f64 / requests as f64)),
+    };
+    let lost = match line.losses.ring_full + line.losses.map_full {
+        0 => String::new(),
+        lost => format!("  LOST {}", count(lost)),
+    };
+    format!("throughput {:>10}  {times}{preempted}{lost}", rate(per_s))
+}
+
+/// One probe in a line, as it is told when it has ended.
+pub fn probe_line(number: usize, probe: &ProbeResult) -> String {
+    let asked = probe.rate_per_s.map_or("closed loop".to_owned(), rate);
+    let why = if probe.why.is_empty() { String::new() } else { format!(": {}", probe.why) };
+    format!(
+        "probe {number:>2}  {asked:>11}  {:>9} done  p99 {:>9}  {}{why}",
+        rate(probe.ok_per_s),
+        quantile_cell(probe.p99).to_string(),
+        says(probe.says),
+    )
+}
+
+/// The names above [`hiccup_line`].
+pub fn hiccup_head() -> String {
+    format!("{:>10} {COLUMNS}", "until")
+}
+
+const COLUMNS: &str = "     ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms";
+
+/// The line of an interval that ends at `end`, and its longest stalls, at most `most`.
+pub fn hiccup_line(end: Nanos, line: &HiccupLine, most: usize) -> String {
+    let mut text = format!("{:>10} {}\n", end.to_string(), row(&line.saw));
+    for stall in line.stalls.iter().take(most) {
+        text.push_str(&format!("{:>10}   {}\n", "", stall_text(stall)));
+    }
+    let told = line.stalls.len().min(most) as u64;
+    if line.saw.stalls > told {
+        text.push_str(&format!("{:>10}   and {} more, shorter\n", "", count(line.saw.stalls - told)));
+    }
+    text
+}
+
+fn row(saw: &Hiccups) -> String {
+    // Too few ticks for a percentile is not a zero.
+    let time = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Nanos(ns).to_string());
+    format!(
+        "{:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6} {:>6} {:>7}",
+        count(saw.ticks),
+        time(saw.p50_ns),
+        time(saw.p99_ns),
+        time(saw.p99_9_ns),
+        time(saw.p99_99_ns),
+        time(saw.max_ns),
+        count(saw.over_1ms),
+        count(saw.over_10ms),
+        count(saw.over_100ms)
+    )
+}
+
+fn stall_text(stall: &Stall) -> String {
+    let cpu = stall.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    let at = stall.at_ns as f64 / 1e9;
+    let pressure = stall
+        .cpu_pressure_ns
+        .filter(|&ns| ns > 0)
+        .map_or_else(String::new, |ns| format!("; somebody waited for a CPU for {}", Nanos(ns)));
+    format!("stall at {at:.6} s{cpu}: {} = {}{pressure}", Nanos(stall.length_ns), causes(&stall.causes_ns))
+}

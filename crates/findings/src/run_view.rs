@@ -1,0 +1,343 @@
+//! The view of a run: whether to believe it, what was measured, where the time went, how requests ended.
+
+mod heading;
+mod times;
+
+use std::path::Path;
+
+use record::Second;
+use record::document::{CodeCount, Document, EffectiveOption, Load, LoadOrder, Model, OptionSource, Results};
+use units::Nanos;
+
+use crate::advice::advice;
+use crate::verdict::{thresholds_view, verdict_so_far};
+use crate::view::{
+    Block, Cell, Headline, Phrase, Point, Role, Row, Section, Series, Subject, Table, Value, View, phrase,
+};
+use crate::words::{meaning, percentile};
+
+pub(crate) use heading::host_facts;
+
+/// A run as it is read: its document, its seconds, and the folder that they are in.
+#[derive(Debug, Clone, Copy)]
+pub struct RunRecord<'a> {
+    pub document: &'a Document,
+    pub seconds: &'a [Second],
+    /// Absent when nothing was kept.
+    pub folder: Option<&'a Path>,
+}
+
+/// Everything that a report says of a run.
+pub fn run_view(run: &RunRecord<'_>) -> View {
+    let document = run.document;
+    let mut view = View::new(Subject::Drive);
+    view.verdict = Some(verdict_so_far(document));
+    view.thresholds = thresholds_view(&document.thresholds);
+    let mut subject = heading::heading(document);
+    let mut details = options(document);
+    if let Some(results) = &document.results {
+        view.headline = Some(headline(results));
+        subject.push(requests(results, &document.load));
+        view.sections.push(Section::new("subject", subject));
+        view.sections.push(Section::new("phases", times::phases(results)));
+        view.sections.push(Section::new("response", vec![times::response(results)]));
+        view.sections.extend(advice_section(results, &document.load, run.seconds));
+        view.sections.push(Section::new("outcomes", outcomes(results)));
+        view.sections.extend(targets(&document.subject.targets, results));
+        view.sections.extend(journeys(results));
+        view.sections.extend(throughput(run.seconds, &document.load));
+        details.splice(0..0, cost(results, document));
+        details.push(record_line(run.folder));
+        details.extend(kept(results));
+        view.sections.push(Section::new("details", details));
+    } else {
+        subject.append(&mut details);
+        subject.push(record_line(run.folder));
+        view.sections.push(Section::new("subject", subject));
+    }
+    view
+}
+
+fn headline(results: &Results) -> Headline {
+    let totals = &results.totals;
+    let quantile = |q| percentile(&results.response, q);
+    Headline {
+        rate: Value::PerSecond(totals.throughput_per_s).into(),
+        response_p50: quantile(0.5),
+        response_p90: quantile(0.9),
+        response_p99: quantile(0.99),
+        response_max: times::response_max(results),
+        errors: Value::Count(totals.failed).into(),
+        error_share: Value::Share(share(totals.failed, totals.scheduled)).into(),
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+/// Everything that was scheduled, and what became of it, in one line.
+fn requests(results: &Results, load: &Load) -> Block {
+    let totals = &results.totals;
+    let mut text = Phrase::default();
+    // One request has a response, and no rate.
+    if totals.scheduled > 1 {
+        text = phrase!("{*ok_rate} ok", ok_rate = Value::PerSecond(totals.throughput_per_s));
+        if let Some(per_s) = load.rate_per_s {
+            let changed = load.changes.iter().any(|change| change.change == LoadOrder::Rate);
+            let asked = if changed { " of {asked} asked at first" } else { " of {asked} asked" };
+            text = text.then("", phrase!(asked, asked = Value::PerSecond(per_s)));
+        }
+        text = text.then("; ", Phrase::default());
+    }
+    let sum = phrase!(
+        "{scheduled} scheduled = {ok} ok + {!failed} failed",
+        scheduled = Value::Count(totals.scheduled),
+        ok = Value::Count(totals.ok),
+        failed = Value::Count(totals.failed),
+    );
+    text = text.then("", sum);
+    if totals.failed > 0 {
+        let share = Value::Share(share(totals.failed, totals.scheduled));
+        text = text.then("", phrase!(" ({error_share})", error_share = share));
+    }
+    let received = Value::Bytes(totals.bytes_received);
+    Block::line(Role::Text, text.then("; ", phrase!("{received} in", received = received)))
+}
+
+/// What the figures alone ask for, as a section; none where they ask for nothing.
+pub(crate) fn advice_section(results: &Results, load: &Load, seconds: &[Second]) -> Option<Section> {
+    let all = advice(results, load, seconds);
+    (!all.is_empty()).then(|| Section::new("advice", all.into_iter().map(Block::Advice).collect()))
+}
+
+/// How requests ended, where all did not end ok, and the application's codes.
+fn outcomes(results: &Results) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if results.totals.failed > 0 {
+        let text = |text: &Option<String>| text.clone().map_or_else(Cell::absent, Cell::from);
+        let rows = results.outcomes.iter().map(|row| {
+            Row::new(vec![
+                Value::Count(row.count).into(),
+                Value::Share(share(row.count, results.totals.scheduled)).into(),
+                row.outcome.as_str().into(),
+                text(&row.blame),
+                text(&row.phase),
+                meaning(&row.outcome).into(),
+            ])
+        });
+        let columns = [
+            ("requests", "requests", "count", "requests that ended so"),
+            ("share", "share", "share", "of all scheduled requests"),
+            ("outcome", "outcome", "text", "how they ended"),
+            ("blame", "blame", "text", "who is at fault"),
+            ("phase", "in phase", "text", "where in the request it happened"),
+            ("meaning", "", "text", "the outcome in other words"),
+        ];
+        blocks.push(Block::Table(Table::new("outcomes", &columns, rows.collect())));
+        for row in &results.reasons {
+            let label = format!("why {}:", row.outcome);
+            blocks.push(Block::labelled(Role::Text, &label, counted(row.reason.clone(), row.count)));
+        }
+    }
+    if !results.codes.is_empty() {
+        let of_one = |code: &CodeCount| counted(code.code.to_string(), code.count);
+        let codes = Phrase::join(results.codes.iter().map(of_one), ", ");
+        blocks.push(Block::labelled(Role::Text, "codes", codes));
+    }
+    blocks
+}
+
+/// `200 × 30 000`.
+pub(crate) fn counted(what: String, count: u64) -> Phrase {
+    phrase!("{what} × {count}", what = what, count = Value::Count(count))
+}
+
+/// A row for each target, where there are several.
+fn targets(names: &[String], results: &Results) -> Option<Section> {
+    let rows = results.targets.iter().enumerate().map(|(index, target)| {
+        let mut cells: Vec<Cell> =
+            [target.requests, target.ok, target.failed].map(|n| Value::Count(n).into()).into();
+        for of in [&target.response, &target.service] {
+            cells.extend([0.5, 0.99].map(|q| percentile(of, q)));
+        }
+        cells.push(names.get(index).map(String::as_str).unwrap_or_default().into());
+        Row::new(cells)
+    });
+    let columns = [
+        ("requests", "requests", "count", "requests to this target"),
+        ("ok", "ok", "count", "of them, those that ended ok"),
+        ("failed", "failed", "count", "of them, those that did not"),
+        ("response_p50", "resp. p50", "ns", "median response time"),
+        ("response_p99", "p99", "ns", "99th percentile of the response time"),
+        ("service_p50", "serv. p50", "ns", "median service time"),
+        ("service_p99", "p99", "ns", "99th percentile of the service time"),
+        ("target", "target", "text", "the target"),
+    ];
+    let rows: Vec<Row> = rows.collect();
+    (!rows.is_empty())
+        .then(|| Section::new("targets", vec![Block::Table(Table::new("targets", &columns, rows))]))
+}
+
+/// A row for each journey: how many went through.
+fn journeys(results: &Results) -> Option<Section> {
+    let rows = results.journeys.iter().map(|journey| {
+        let counts = [journey.started, journey.completed, journey.cut];
+        let mut cells: Vec<Cell> = counts.map(|n| Value::Count(n).into()).into();
+        cells.push(journey.name.as_str().into());
+        Row::new(cells)
+    });
+    let columns = [
+        ("started", "started", "count", "journeys that were started"),
+        ("completed", "completed", "count", "whose last step ended ok"),
+        ("cut", "cut", "count", "that ended earlier"),
+        ("journey", "journey", "text", "the journey"),
+    ];
+    let rows: Vec<Row> = rows.collect();
+    (!rows.is_empty())
+        .then(|| Section::new("journeys", vec![Block::Table(Table::new("journeys", &columns, rows))]))
+}
+
+/// Throughput over the run, where it has two whole intervals.
+fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
+    if seconds.len() < 2 {
+        return None;
+    }
+    // The stub at the end, in which the last responses were read, has too few milliseconds to make a rate.
+    let whole = match seconds {
+        [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
+        _ => seconds,
+    };
+    let mut title = Phrase::new("ok a second");
+    if let Some(per_s) = load.rate_per_s {
+        title = title.then(", ", phrase!("{asked} asked", asked = Value::PerSecond(per_s)));
+    }
+    let point = |second: &Second| Point {
+        start_ns: second.start_ns,
+        length_ns: second.length_ns,
+        ok: second.ok,
+        failed: second.failed,
+        due: second.scheduled,
+    };
+    let points = if whole.len() < 2 { Vec::new() } else { whole.iter().map(point).collect() };
+    let series = Series { id: "throughput".to_owned(), title, points };
+    Some(Section::new("throughput", vec![Block::Series(series)]))
+}
+
+/// What the measuring itself took, and how good its stamps are.
+fn cost(results: &Results, document: &Document) -> Vec<Block> {
+    let cpu = &results.cpu;
+    let mut facts = vec![match cpu.per_request_ns {
+        Some(ns) => phrase!("{cpu} of CPU a request", cpu = Nanos(ns)),
+        None => Phrase::new("CPU not known"),
+    }];
+    facts.extend(cpu.busiest_worker_share.map(|share| {
+        phrase!("busiest worker {busiest_worker} of a core", busiest_worker = Value::Share(share))
+    }));
+    facts.extend(of_ceiling(results, document));
+    let totals = &results.totals;
+    facts.push(phrase!("{opened} opened", opened = Value::items(totals.connections_opened, "connection")));
+    if totals.idle_closes > 0 {
+        let closes = Value::Count(totals.idle_closes);
+        facts.push(phrase!("{idle_closes} closed by the peer while idle", idle_closes = closes));
+    }
+    if totals.unstamped > 0 {
+        let unstamped = Value::items(totals.unstamped, "answer");
+        facts.push(phrase!("{unstamped} without kernel stamps", unstamped = unstamped));
+    }
+    if totals.out_of_range > 0 {
+        let over = Value::items(totals.out_of_range, "duration");
+        facts.push(phrase!("{out_of_range} over an hour", out_of_range = over));
+    }
+    let mut blocks = vec![Block::labelled(Role::Text, "client", Phrase::join(facts, ", "))];
+    if let Some((used, each)) = cpu.server_ns.zip(cpu.server_per_request_ns) {
+        let text = phrase!("{each} of CPU a request, {all} in all", each = Nanos(each), all = Nanos(used));
+        blocks.push(Block::labelled(Role::Line, "server", text));
+    }
+    blocks
+}
+
+/// How near the run came to what this client reached against the built-in target, where that was measured.
+fn of_ceiling(results: &Results, document: &Document) -> Option<Phrase> {
+    let ceiling = document.host.limits.ceiling.as_ref()?;
+    let most = match document.load.model {
+        Model::Open => ceiling.rate_per_s?,
+        Model::Closed => ceiling.throughput_per_s,
+    };
+    let share = results.totals.throughput_per_s / most.max(1) as f64;
+    Some(phrase!(
+        "at {of_ceiling} of this client's own ceiling, {ceiling}",
+        of_ceiling = Value::Share(share),
+        ceiling = Value::PerSecond(most as f64)
+    ))
+}
+
+/// Options without which the numbers mean something else, so that their defaults are shown too.
+const DEFINING: [&str; 9] = [
+    "connections",
+    "callers",
+    "workers",
+    "pipeline",
+    "timeout",
+    "connect-timeout",
+    "checkout-timeout",
+    "drain",
+    "stamps",
+];
+
+/// Written on a command line without a name before them.
+const POSITIONAL: [&str; 1] = ["url"];
+
+fn options(document: &Document) -> Vec<Block> {
+    let of = |sources: &[OptionSource]| -> Vec<String> {
+        let chosen = document.options.iter().filter(|(name, option)| {
+            sources.contains(&option.source)
+                && (matches!(option.source, OptionSource::Given | OptionSource::Set)
+                    || (DEFINING.contains(&name.as_str()) && !option.value.is_empty()))
+        });
+        chosen.map(|(name, option)| written(name, option)).collect()
+    };
+    let lists = [
+        ("given", of(&[OptionSource::Given])),
+        ("set", of(&[OptionSource::Set])),
+        ("scenario", of(&[OptionSource::File])),
+        ("default", of(&[OptionSource::Default, OptionSource::Derived])),
+    ];
+    let shown = lists.into_iter().filter(|(_, list)| !list.is_empty());
+    shown.map(|(label, list)| Block::labelled(Role::Text, label, Phrase::text(list.join(" ")))).collect()
+}
+
+fn written(name: &str, option: &EffectiveOption) -> String {
+    let quoted = match option.value.as_str() {
+        value if value.contains(char::is_whitespace) => format!("'{value}'"),
+        value => value.to_owned(),
+    };
+    match quoted.as_str() {
+        _ if POSITIONAL.contains(&name) => quoted,
+        // A value of a scenario file, as `--set` would change it.
+        value if name.contains('.') => format!("{name}={value}"),
+        "" | "true" => format!("--{name}"),
+        value => format!("--{name}={value}"),
+    }
+}
+
+/// What is in the record of single requests.
+fn kept(results: &Results) -> Option<Block> {
+    let kept = results.kept.as_ref()?;
+    let rows = Value::items(kept.rows, "request");
+    let mut text = phrase!("{rows} in requests.parquet ({kept})", rows = rows, kept = kept.requests.as_str());
+    if kept.lost > 0 {
+        let lost = phrase!("{lost} more came too fast to be written", lost = Value::Count(kept.lost));
+        text = text.then("; ", lost);
+    }
+    Some(Block::labelled(Role::Line, "kept", text))
+}
+
+/// Where the record is.
+pub(crate) fn record_line(folder: Option<&Path>) -> Block {
+    let text = match folder {
+        Some(folder) => phrase!("{*folder}", folder = folder.display().to_string()),
+        None => Phrase::new("not kept"),
+    };
+    Block::labelled(Role::Line, "record", text)
+}

@@ -1,0 +1,144 @@
+//! What was measured: the subject, the load, the host.
+
+use record::document::{Document, Host, Load, LoadChange, LoadOrder, Model, State, ThinkFacts};
+use units::Nanos;
+
+use crate::view::{Block, Phrase, Role, Value, phrase};
+
+pub(super) fn heading(document: &Document) -> Vec<Block> {
+    let subject = &document.subject;
+    let mut what = phrase!("{*url}", url = subject.url.as_str());
+    if subject.request_kinds > 1 {
+        let more = Value::Count(subject.request_kinds - 1);
+        what = what.then("", phrase!(" and {more} more in turn", more = more));
+    }
+    let mut protocol = phrase!("{protocol}", protocol = subject.protocol.as_str());
+    if let Some(address) = &subject.address {
+        protocol = protocol.then("", phrase!(", at {address}", address = address.as_str()));
+    }
+    let mut blocks = vec![
+        Block::labelled(Role::Title, "subject", what),
+        Block::labelled(Role::Line, "protocol", protocol),
+        Block::line(Role::Text, load_line(document)),
+    ];
+    blocks.extend(changes(&document.load).map(|all| Block::labelled(Role::Text, "changed by hand:", all)));
+    let facts = host_facts(&document.time.started, &document.host, &document.parallax_version);
+    blocks.push(Block::line(Role::Note, facts));
+    for fact in &document.host.missing {
+        let text = phrase!("{what} ({why})", what = fact.what.as_str(), why = fact.why.as_str());
+        blocks.push(Block::labelled(Role::Text, "not told by this host:", text));
+    }
+    blocks
+}
+
+/// When and where the record was made, and by which version.
+pub(crate) fn host_facts(started: &str, host: &Host, version: &str) -> Phrase {
+    let mut facts = vec![phrase!("{started}", started = started)];
+    facts.extend(host.name.as_deref().map(|name| phrase!("on {host}", host = name)));
+    facts.extend(host.kernel.as_deref().map(|kernel| phrase!("Linux {kernel}", kernel = kernel)));
+    facts.extend(host.cpus.map(|cpus| phrase!("{cpus}", cpus = Value::items(cpus, "CPU"))));
+    facts.push(phrase!("parallax {version}", version = version));
+    Phrase::join(facts, ", ")
+}
+
+fn load_line(document: &Document) -> Phrase {
+    let load = &document.load;
+    let connections = Value::items(load.connections, "connection");
+    // Even spacing at one rate is what people expect, and needs no words.
+    let arrivals = load.arrivals.as_ref().filter(|facts| load.rate_per_s.is_none() || facts.seed.is_some());
+    let how = match (load.model, load.rate_per_s, arrivals) {
+        (Model::Open, _, Some(facts)) => {
+            phrase!("open loop, {arrivals} over ", arrivals = facts.words.as_str())
+        }
+        (Model::Open, Some(per_s), None) => {
+            phrase!("open loop, {rate} asked over ", rate = Value::PerSecond(per_s))
+        }
+        (Model::Open, None, None) => Phrase::new("open loop over "),
+        (Model::Closed, ..) => {
+            let callers = Value::items(load.callers, "caller");
+            let callers = phrase!("closed loop, {callers}", callers = callers);
+            callers
+                .then("", load.think.as_ref().map(think).unwrap_or_default())
+                .then(" over ", Phrase::default())
+        }
+    };
+    let mut how = how.then("", phrase!("{connections}", connections = connections));
+    if load.pipeline > 1 {
+        let each = Value::Id(load.pipeline);
+        how = how.then("", phrase!(" with {pipeline} requests each", pipeline = each));
+    }
+    let workers = phrase!("{workers}", workers = Value::items(load.workers, "worker"));
+    how.then(", ", workers).then(", ", how_long(document))
+}
+
+/// What the user did to the load while it ran, in order.
+fn changes(load: &Load) -> Option<Phrase> {
+    let change = |change: &LoadChange| {
+        let what = match (change.change, change.rate_per_s) {
+            (LoadOrder::Paused, _) => Phrase::new("paused"),
+            (LoadOrder::Resumed, _) => Phrase::new("resumed"),
+            (LoadOrder::Rate, Some(per_s)) => phrase!("{rate}", rate = Value::PerSecond(per_s)),
+            (LoadOrder::Rate, None) => Phrase::new("another rate"),
+            (LoadOrder::Ended, _) => Phrase::new("ended"),
+        };
+        what.then(" at ", phrase!("{at}", at = Nanos(change.at_ns)))
+    };
+    // A hand that leans on a key makes dozens: the first and the last show where it began and where it came to.
+    let (first, last) = match load.changes.len() {
+        0 => return None,
+        few @ 1..=8 => (few, 0),
+        _ => (4, 3),
+    };
+    let mut all: Vec<Phrase> = load.changes[..first].iter().map(change).collect();
+    if last > 0 {
+        let more = Value::Count((load.changes.len() - first - last) as u64);
+        all.push(phrase!("{more} more", more = more));
+        all.extend(load.changes[load.changes.len() - last..].iter().map(change));
+    }
+    Some(Phrase::join(all, ", "))
+}
+
+fn think(think: &ThinkFacts) -> Phrase {
+    let thinking = phrase!(" thinking {think}", think = think.words.as_str());
+    match think.seed {
+        Some(seed) => thinking.then("", phrase!(" (seed {seed})", seed = Value::Id(seed))),
+        None => thinking,
+    }
+}
+
+fn how_long(document: &Document) -> Phrase {
+    let load = &document.load;
+    let duration = load.duration_ns.map(|ns| phrase!("{duration}", duration = Nanos(ns)));
+    let limit = load.request_limit.map(|limit| phrase!("{limit}", limit = Value::items(limit, "request")));
+    let asked = match (duration, limit) {
+        (Some(duration), Some(limit)) => duration.then(" or ", limit),
+        (Some(only), None) | (None, Some(only)) => only,
+        (None, None) => Phrase::new("no end given"),
+    };
+    let took = match document.time.elapsed_ns {
+        Some(ns) => phrase!("{took}", took = Nanos(ns)),
+        None => Phrase::new("not known how long"),
+    };
+    let after = |how: &str| {
+        Phrase::new(how)
+            .then(" after ", took.clone())
+            .then(" (", asked.clone())
+            .then(" asked)", Phrase::default())
+    };
+    match document.state {
+        State::Finished if load.changes.iter().any(|change| change.change == LoadOrder::Ended) => {
+            after("ended by hand")
+        }
+        State::Finished if load.duration_ns.is_some() && load.request_limit.is_none() => {
+            Phrase::new("for ").then("", asked)
+        }
+        State::Finished => asked.then(" in ", took),
+        State::Interrupted => after("interrupted"),
+        State::Broken => after("broke off"),
+        State::Recovered => after("cut off"),
+        State::Running if document.time.elapsed_ns.is_none() => {
+            Phrase::new("running, ").then("", asked).then(" asked", Phrase::default())
+        }
+        State::Running => after("still running"),
+    }
+}

@@ -1,0 +1,102 @@
+//! Response, service and the phases with their shares and percentiles.
+
+use record::Outcome;
+use record::document::{Distribution, PhaseResult, Results};
+
+use crate::view::{self, Block, Cell, Percentile, Phrase, Role, Row, Table, Value, phrase};
+use crate::words::{percentile, quantile_cell, quantile_name};
+
+/// The percentiles that have a column; the others are among the intervals.
+const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+
+/// Response, service and the ten phases: whose they are, their share, and their percentiles.
+pub(super) fn phases(results: &Results) -> Vec<Block> {
+    let sum = |name: &str, what: &str, distribution: &Distribution, max: Cell| {
+        let head = vec![Cell::from(name), Cell::from(what), Cell::absent()];
+        Row { key: name == "response", ..Row::new(with_times(head, distribution, max)) }
+    };
+    let mut rows = vec![
+        sum("response", "felt by the caller", &results.response, response_max(results)),
+        sum("service", "sent to arrived", &results.service, Cell::ns(results.service.max_ns)),
+    ];
+    rows.extend(results.phases.iter().map(phase));
+    let columns = [
+        ("phase", "", "text", "a part of the request"),
+        ("owner", "", "text", "who is responsible for it"),
+        ("share", "share", "share", "of the sum of all response times"),
+        ("p50", "p50", "ns", "median"),
+        ("p90", "p90", "ns", "90th percentile"),
+        ("p99", "p99", "ns", "99th percentile"),
+        ("p99.9", "p99.9", "ns", "99.9th percentile"),
+        ("max", "max", "ns", "longest"),
+    ];
+    let mut blocks = vec![Block::Table(Table::new("phases", &columns, rows))];
+    let unanswered = unanswered(results);
+    if unanswered > 0 {
+        let text = phrase!(
+            "response counts the unanswered ({unanswered}) at their ages; the rows below it are of the ok requests \
+             alone",
+            unanswered = Value::Count(unanswered)
+        );
+        blocks.push(Block::line(Role::Note, text));
+    }
+    blocks
+}
+
+fn phase(phase: &PhaseResult) -> Row {
+    let mut head = vec![Cell::from(phase.phase.as_str()), Cell::from(phase.belongs_to.as_str())];
+    let Some(distribution) = &phase.distribution else {
+        let because = phase.absent.clone().unwrap_or_else(|| "not known why".to_owned());
+        head.resize(2 + 1 + COLUMNS.len() + 1, Cell::Absent { because });
+        return Row::new(head);
+    };
+    head.push(Value::Share(phase.share.unwrap_or(0.0)).into());
+    Row::new(with_times(head, distribution, Cell::ns(distribution.max_ns)))
+}
+
+fn with_times(mut cells: Vec<Cell>, distribution: &Distribution, max: Cell) -> Vec<Cell> {
+    cells.extend(COLUMNS.map(|q| percentile(distribution, q)));
+    cells.push(max);
+    cells
+}
+
+/// How many requests got no response, of which only a lower bound of the response time is known.
+fn unanswered(results: &Results) -> u64 {
+    results.outcomes.iter().filter(|row| is_unanswered(&row.outcome)).map(|row| row.count).sum()
+}
+
+fn is_unanswered(name: &str) -> bool {
+    Outcome::from_name(name).is_some_and(Outcome::is_unanswered)
+}
+
+/// The longest response; where a request was given up later than that, only a lower bound is known.
+pub(super) fn response_max(results: &Results) -> Cell {
+    let unanswered = results.failed.iter().filter(|(name, _)| is_unanswered(name));
+    let oldest = unanswered.filter_map(|(_, ages)| ages.max_ns).max();
+    match oldest.filter(|&age| Some(age) > results.response.max_ns) {
+        Some(age) => Cell::Above(Value::Ns(age)),
+        None => results.response.max_ns.map_or_else(
+            || Cell::Absent { because: "no request ended ok".to_owned() },
+            |max| Cell::Figure(Value::Ns(max)),
+        ),
+    }
+}
+
+/// Every percentile of the response with its interval.
+pub(super) fn response(results: &Results) -> Block {
+    let response = &results.response;
+    let percentiles = response.quantiles.iter().map(|quantile| Percentile {
+        name: quantile_name(quantile.q),
+        q: quantile.q,
+        value: quantile_cell(quantile.value),
+    });
+    Block::Distribution(Box::new(view::Distribution {
+        id: "response".to_owned(),
+        title: Phrase::new("response with 95 % intervals"),
+        count: Value::Count(response.count).into(),
+        min: Cell::ns(response.min_ns),
+        mean: Cell::ns(response.mean_ns),
+        max: response_max(results),
+        percentiles: percentiles.collect(),
+    }))
+}

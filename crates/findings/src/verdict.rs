@@ -1,0 +1,116 @@
+//! Whether to believe a record, and what became of the conditions that it was judged by.
+
+use record::Concern;
+use record::document::{self, Document, State, ThresholdResult, Unchecked, VerdictWord};
+
+use crate::view::{Cell, NotMade, Outcome, Phrase, Reason, Threshold, Value, Verdict, Word, phrase};
+
+/// The verdict of a run, finished or not.
+pub(crate) fn verdict_so_far(document: &Document) -> Verdict {
+    let Some(verdict) = &document.verdict else {
+        return Verdict {
+            word: Word::Degraded,
+            head: Phrase::new("no verdict"),
+            summary: Phrase::new("the run has not ended"),
+            reasons: Vec::new(),
+            not_made: Vec::new(),
+        };
+    };
+    let mut view = verdict_view(verdict);
+    if document.state == State::Running {
+        view.head = view.head.then(" so far", Phrase::default());
+    }
+    view
+}
+
+/// The verdict with its reasons.
+pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
+    let findings = &verdict.findings;
+    let notes = findings.iter().filter(|finding| finding.makes == VerdictWord::Valid).count() as u64;
+    let not_made = not_made(verdict);
+    let every = if not_made.is_empty() { "every check held" } else { "every check made held" };
+    let summary = match findings.len() as u64 - notes {
+        0 if notes > 0 => {
+            Phrase::new(every).then(", with ", phrase!("{notes}", notes = Value::items(notes, "note")))
+        }
+        0 => Phrase::new(every),
+        1 => Phrase::new("one check did not hold"),
+        n => phrase!("{failed} checks did not hold", failed = Value::Id(n)),
+    };
+    let reason = |finding: &document::Finding| {
+        let measured = finding.measured.trim_end_matches('.');
+        Reason {
+            check: finding.check.to_string(),
+            concern: concern(finding.check.concern()).to_owned(),
+            makes: word(finding.makes),
+            finding: phrase!(
+                "{measured}; limit: {limit}",
+                measured = measured,
+                limit = finding.limit.as_str()
+            ),
+            advice: Phrase::text(finding.advice.as_str()),
+        }
+    };
+    Verdict {
+        word: word(verdict.word),
+        head: Phrase::new(word_text(word(verdict.word))),
+        summary,
+        reasons: findings.iter().map(reason).collect(),
+        not_made,
+    }
+}
+
+/// Those that only some people ask for are left out: the record has them, and the first line has no room.
+fn not_made(verdict: &document::Verdict) -> Vec<NotMade> {
+    let shown: Vec<&Unchecked> = verdict.unchecked.iter().filter(|one| !one.check.is_opt_in()).collect();
+    let alike = shown.chunk_by(|a, b| a.reason == b.reason);
+    let group = |alike: &[&Unchecked]| NotMade {
+        checks: alike.iter().map(|one| one.check.to_string()).collect(),
+        reason: alike[0].reason.clone(),
+    };
+    alike.map(group).collect()
+}
+
+fn concern(concern: Concern) -> &'static str {
+    match concern {
+        Concern::Client => "client",
+        Concern::Host => "host",
+        Concern::Server => "server",
+        Concern::Sample => "sample",
+    }
+}
+
+fn word(word: VerdictWord) -> Word {
+    match word {
+        VerdictWord::Valid => Word::Valid,
+        VerdictWord::Degraded => Word::Degraded,
+        VerdictWord::Invalid => Word::Invalid,
+    }
+}
+
+fn word_text(word: Word) -> &'static str {
+    match word {
+        Word::Valid => "valid",
+        Word::Degraded => "degraded",
+        Word::Invalid => "invalid",
+    }
+}
+
+/// What was asked of the run, the missed ones first.
+pub(crate) fn thresholds_view(thresholds: &[document::Threshold]) -> Vec<Threshold> {
+    let of = |result| thresholds.iter().filter(move |threshold| threshold.result == result);
+    let results = [
+        (ThresholdResult::Missed, Outcome::Missed),
+        (ThresholdResult::Undecided, Outcome::Undecided),
+        (ThresholdResult::Met, Outcome::Met),
+    ];
+    let ordered = results.into_iter().flat_map(|(result, outcome)| of(result).map(move |one| (one, outcome)));
+    let view = |(threshold, result): (&document::Threshold, Outcome)| Threshold {
+        fail_if: threshold.fail_if.clone(),
+        result,
+        measured: threshold.measured.map_or_else(Cell::absent, Cell::from),
+        limit: threshold.limit.into(),
+        because: threshold.reason.clone(),
+    };
+    ordered.map(view).collect()
+}

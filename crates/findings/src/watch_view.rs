@@ -1,0 +1,328 @@
+//! The view of a watched server: how fast it responded, where the time went, who was in the way.
+
+use std::collections::BTreeMap;
+
+use record::document::Distribution;
+use record::observation::Observation;
+use record::observation::watch::{
+    self, Digest, Inexact, Losses, PREEMPTED, PartsNs, RESPONSE, UNDISTURBED, WatchResults,
+};
+use record::{Durations, Part};
+use units::Nanos;
+
+use crate::histogram::histogram;
+use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
+use crate::words::percentile;
+
+/// What a watch has kept: its document, and the histograms of the whole watch by their names.
+#[derive(Clone, Copy)]
+pub struct WatchRecord<'a> {
+    pub document: &'a Observation,
+    pub results: &'a WatchResults,
+    pub logs: &'a BTreeMap<String, Durations>,
+}
+
+/// Everything that a report says of a watch but its cost: see [`watch_cost`].
+pub fn watch_view(record: &WatchRecord<'_>) -> View {
+    let WatchRecord { document, results, .. } = *record;
+    let mut view = View::new(Subject::Watch);
+    view.sections.push(Section::new("subject", head(document, results)));
+    if results.requests == 0 {
+        return view;
+    }
+    view.sections.push(Section::new("times", times(results)));
+    view.sections.push(Section::new("parts", parts(results)));
+    view.sections.extend(preemptors(results).map(|blocks| Section::new("preemptors", blocks)));
+    view.sections.push(Section::new("digests", digests(results)));
+    view.sections.extend(distributions(record));
+    view
+}
+
+/// What watching cost the server, by the kernel's own account, in `elapsed`.
+pub fn watch_cost(results: &WatchResults, elapsed: Nanos) -> Section {
+    let mut blocks = vec![Block::line(Role::Title, Phrase::new("what watching cost"))];
+    let total: u64 = results.self_cost.iter().map(|program| program.ns).sum();
+    if let Some(each) = total.checked_div(results.requests) {
+        let text = phrase!("{each} of kernel time a request, measured by the kernel", each = Nanos(each));
+        blocks.push(Block::line(Role::Text, text));
+    }
+    let rows = results.self_cost.iter().map(|program| {
+        let each = Value::Ns(program.ns / program.runs.max(1));
+        Row::new(vec![program.name.as_str().into(), Value::Count(program.runs).into(), each.into()])
+    });
+    let columns = [
+        ("program", "", "text", "the eBPF program"),
+        ("runs", "", "count", "how often it ran"),
+        ("each", "", "ns", "mean time of a run"),
+    ];
+    blocks.push(Block::Table(Table::new("watch_cost", &columns, rows.collect())));
+    let own = match results.self_cpu_ns {
+        Some(cpu) => phrase!(
+            "this process: {cpu} of CPU, {share} of one",
+            cpu = Nanos(cpu),
+            share = Value::Share(cpu as f64 / elapsed.0.max(1) as f64)
+        ),
+        None => Phrase::new("this process: its CPU time could not be read"),
+    };
+    blocks.push(Block::line(Role::Text, own));
+    Section::new("watch_cost", blocks)
+}
+
+fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
+    let subject = &results.subject;
+    let name = subject.comm.as_deref().map_or(String::new(), |comm| format!("{comm} "));
+    let elapsed = Nanos(document.time.elapsed_ns.unwrap_or(0));
+    let per_s = results.requests as f64 * 1e9 / elapsed.0.max(1) as f64;
+    let mut text = phrase!(
+        "{*server}: {*requests} in {elapsed}, {rate} on {connections}",
+        server = format!("{name}({})", subject.named),
+        requests = Value::items(results.requests, "request"),
+        elapsed = elapsed,
+        rate = Value::PerSecond(per_s),
+        connections = Value::items(results.connections, "connection")
+    );
+    let protocols: Vec<&str> = subject.protocols.iter().map(|count| count.protocol.name()).collect();
+    if !protocols.is_empty() {
+        text = text.then(", ", phrase!("{protocols}", protocols = protocols.join(" and ")));
+    }
+    let mut blocks = vec![Block::line(Role::Line, text)];
+    let labelled = |role, label: &'static str| move |text| Block::labelled(role, label, text);
+    blocks.extend(losses(&results.losses).into_iter().map(labelled(Role::Warning, "lost:")));
+    blocks.extend(inexact(&results.inexact).into_iter().map(labelled(Role::Text, "inexact:")));
+    let missing =
+        document.missing.iter().map(|missing| Phrase::text(format!("{}: {}", missing.what, missing.why)));
+    blocks.extend(missing.map(labelled(Role::Text, "not seen:")));
+    if results.requests == 0 {
+        let ports: Vec<String> = subject.ports.iter().map(u16::to_string).collect();
+        let text = match ports.as_slice() {
+            [] => Phrase::new("it listens on no TCP port; of Unix sockets a request is seen when it is read"),
+            ports => phrase!("looked at port {ports}", ports = ports.join(", ")),
+        };
+        blocks.push(Block::labelled(Role::Text, "no request:", text));
+    }
+    blocks
+}
+
+/// Each loss in words; none for one that did not happen.
+fn losses(losses: &Losses) -> Vec<Phrase> {
+    happened(&[
+        (
+            losses.ring_full,
+            "the way to user space was full: a larger --ring takes more; counts are too small by it",
+        ),
+        (losses.map_full, "the kernel's side had no memory left for them"),
+        (losses.recursion, "runs that the kernel skipped"),
+        (losses.mid_connection, "pieces of requests that were under way when watching began"),
+        (losses.unparsed, "places whose bytes were not understood; they are timed as turns"),
+    ])
+}
+
+/// Likewise, of what cannot be told exactly.
+fn inexact(inexact: &Inexact) -> Vec<Phrase> {
+    happened(&[
+        (
+            inexact.forgotten_slices,
+            "waits for a CPU in which more others ran than are remembered: the table of those has only the latest",
+        ),
+        (
+            inexact.joined_arrivals,
+            "lots of bytes took the stamp of later ones: the socket queue of their requests is too short",
+        ),
+        (
+            inexact.missed_switches,
+            "switches and wake-ups were not told: the time is the scheduler's, and who ran meanwhile is not known",
+        ),
+    ])
+}
+
+fn happened(counts: &[(u64, &str)]) -> Vec<Phrase> {
+    let happened = counts.iter().filter(|(n, _)| *n > 0);
+    let text =
+        |&(n, what): &(u64, &str)| phrase!("{count}", count = Value::Count(n)).then(" – ", Phrase::new(what));
+    happened.map(text).collect()
+}
+
+/// The percentiles that have a column.
+const COLUMNS: [f64; 4] = [0.5, 0.95, 0.99, 0.999];
+
+fn times(results: &WatchResults) -> Vec<Block> {
+    let row = |name: String, distribution: &Option<Distribution>| {
+        let distribution = distribution.as_ref()?;
+        let mut cells = vec![Cell::from(name), Value::Count(distribution.count).into()];
+        cells.push(Cell::ns(distribution.mean_ns));
+        cells.extend(COLUMNS.map(|q| percentile(distribution, q)));
+        cells.push(Cell::ns(distribution.max_ns));
+        Some(Row::new(cells))
+    };
+    let whole = [
+        row("at the server".to_owned(), &results.response),
+        row("not pre-empted".to_owned(), &results.undisturbed_response),
+        row("pre-empted".to_owned(), &results.preempted_response),
+    ];
+    let classes = results.classes.iter().map(|class| row(format!("class {}", class.class), &class.response));
+    let queue = row("socket queue".to_owned(), &results.socket_queue);
+    let rows = whole.into_iter().chain(classes).chain([queue]).flatten().collect();
+    let columns = [
+        ("name", "", "text", "which requests, or which part of them"),
+        ("requests", "requests", "count", "how many"),
+        ("mean", "mean", "ns", "mean"),
+        ("p50", "p50", "ns", "median"),
+        ("p95", "p95", "ns", "95th percentile"),
+        ("p99", "p99", "ns", "99th percentile"),
+        ("p99.9", "p99.9", "ns", "99.9th percentile"),
+        ("max", "max", "ns", "longest"),
+    ];
+    let mut blocks = vec![Block::Table(Table::new("watch_times", &columns, rows))];
+    if results.socket_queue.is_some() {
+        let note = "socket queue: arrived and not yet read; it comes before the time at the server";
+        blocks.push(Block::line(Role::Note, Phrase::new(note)));
+    }
+    blocks
+}
+
+/// A part of the time at the server in words.
+pub fn part_words(part: Part) -> &'static str {
+    match part {
+        Part::OnCpu => "on CPU",
+        Part::Stolen => "stolen or irq",
+        Part::RunQueue => "run queue",
+        Part::Yielded => "yielded",
+        Part::Throttled => "throttled",
+        Part::Disk => "blocked: disk",
+        Part::Lock => "blocked: lock",
+        Part::Network => "blocked: network",
+        Part::Other => "blocked: other",
+        Part::LoopWait => "loop wait",
+    }
+}
+
+fn parts(results: &WatchResults) -> Vec<Block> {
+    let total = results.parts_ns.total().max(1) as f64;
+    let sums: [Nanos; Part::COUNT] = results.parts_ns.into();
+    let passed = Part::ALL.into_iter().zip(sums).filter(|(_, sum)| *sum > Nanos::ZERO);
+    let rows = passed.map(|(part, sum)| {
+        let mean = Value::Ns(sum.0 / results.requests.max(1));
+        Row::new(vec![part_words(part).into(), Value::Share(sum.0 as f64 / total).into(), mean.into()])
+    });
+    let columns = [
+        ("part", "", "text", "what the server's thread did, or waited for"),
+        ("share", "", "share", "of the time at the server"),
+        ("mean", "", "ns", "per request"),
+    ];
+    let title = Phrase::new("where the time at the server went");
+    vec![Block::line(Role::Title, title), Block::Table(Table::new("watch_parts", &columns, rows.collect()))]
+}
+
+fn distributions(record: &WatchRecord<'_>) -> Vec<Section> {
+    let log = |name: &str| record.logs.get(name);
+    let all = log(RESPONSE).map(|log| ("response".to_owned(), Phrase::new("all requests"), log));
+    let classes = record.results.classes.iter().filter_map(|class| {
+        let words = phrase!("class {class}", class = class.class.as_str());
+        Some((format!("class {}", class.class), words, log(&watch::class_log(&class.class))?))
+    });
+    let split = [(UNDISTURBED, "not pre-empted"), (PREEMPTED, "pre-empted")];
+    let split = split.into_iter().filter(|_| record.results.preempted > 0);
+    let split = split.filter_map(|(name, words)| Some((name.to_owned(), Phrase::new(words), log(name)?)));
+    let all = all.into_iter().chain(classes).chain(split).filter(|(.., log)| !log.is_empty());
+    let section = |(id, words, log): (String, Phrase, &Durations)| {
+        let title = Phrase::new("time at the server, ").then("", words);
+        Section::new(&id, vec![Block::line(Role::Title, title), Block::Histogram(histogram(&id, log))])
+    };
+    all.map(section).collect()
+}
+
+/// Rows of the table of pre-emptors; the rest is one row.
+const PREEMPTORS: usize = 12;
+
+fn preemptors(results: &WatchResults) -> Option<Vec<Block>> {
+    if results.preemptors.is_empty() {
+        return None;
+    }
+    let (shown, rest) = results.preemptors.split_at(results.preemptors.len().min(PREEMPTORS));
+    let mut rows: Vec<Row> = shown
+        .iter()
+        .map(|one| {
+            Row::new(vec![
+                Value::Ns(one.time_ns).into(),
+                Value::Count(one.count).into(),
+                one.comm.as_str().into(),
+                Value::Id(u64::from(one.pid)).into(),
+                one.cgroup.as_deref().map_or_else(Cell::absent, Cell::from),
+            ])
+        })
+        .collect();
+    if !rest.is_empty() {
+        let (time, times) =
+            rest.iter().fold((0, 0), |(time, times), one| (time + one.time_ns, times + one.count));
+        rows.push(Row::new(vec![
+            Value::Ns(time).into(),
+            Value::Count(times).into(),
+            format!("{} others", rest.len()).into(),
+            Cell::absent(),
+            "".into(),
+        ]));
+    }
+    let columns = [
+        ("time", "time taken", "ns", "how long it ran while the server's threads waited"),
+        ("times", "times", "count", "how often"),
+        ("name", "name", "text", "the thread's name"),
+        ("pid", "pid", "id", "its process"),
+        ("cgroup", "control group", "text", "its control group"),
+    ];
+    let title = Phrase::new("who ran while the server's threads waited for a CPU");
+    Some(vec![Block::line(Role::Title, title), Block::Table(Table::new("preemptors", &columns, rows))])
+}
+
+/// Rows of the table of statements or routes.
+const DIGESTS: usize = 15;
+
+fn digests(results: &WatchResults) -> Vec<Block> {
+    let mut all: Vec<&Digest> = results.digests.iter().filter(|digest| digest.count > 0).collect();
+    if all.is_empty() {
+        return Vec::new();
+    }
+    all.sort_by_key(|digest| std::cmp::Reverse(digest.sum_ns));
+    let total: u64 = all.iter().map(|digest| digest.sum_ns).sum();
+    let rows = all.iter().take(DIGESTS).map(|digest| {
+        let mut cells = vec![
+            Cell::from(Value::Share(digest.sum_ns as f64 / total.max(1) as f64)),
+            Value::Count(digest.count).into(),
+            Value::Ns(digest.sum_ns / digest.count.max(1)).into(),
+        ];
+        let share = |part: u64| Value::Share(part as f64 / digest.sum_ns.max(1) as f64).into();
+        cells.extend(groups(&digest.parts_ns).map(share));
+        cells.push(digest.text.as_str().into());
+        Row::new(cells)
+    });
+    let columns = [
+        ("share", "share", "share", "of the time of all requests"),
+        ("count", "count", "count", "requests"),
+        ("mean", "mean", "ns", "mean time at the server"),
+        ("cpu", "CPU", "share", "of that, on a CPU"),
+        ("queue", "queue", "share", "of that, waiting for a CPU"),
+        ("block", "block", "share", "of that, blocked"),
+        ("loop", "loop", "share", "of that, waiting for the event loop"),
+        ("text", "statement or route", "text", "what was asked for"),
+    ];
+    let title = Phrase::new("requests by their share of the time");
+    let table = Table::new("digests", &columns, rows.collect());
+    let mut blocks = vec![Block::line(Role::Title, title), Block::Table(table)];
+    if all.len() > DIGESTS {
+        let more = Value::Id((all.len() - DIGESTS) as u64);
+        blocks.push(Block::line(Role::Note, phrase!("and {more} more: run.json has them", more = more)));
+    }
+    blocks
+}
+
+/// On CPU; waiting for one; blocked; waiting for the loop.
+fn groups(parts: &PartsNs) -> [u64; 4] {
+    [
+        parts.on_cpu + parts.stolen,
+        parts.run_queue + parts.yielded + parts.throttled,
+        parts.disk + parts.lock + parts.network + parts.other,
+        parts.loop_wait,
+    ]
+}
+
+#[cfg(test)]
+mod tests;

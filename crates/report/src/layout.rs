@@ -1,0 +1,89 @@
+//! A view as text on a terminal: the verdict, the conditions, and one section after another.
+//!
+//! People paste it into tickets. The order never changes, a normal run takes fewer than fifty lines, and nothing is
+//! said by colour alone. Figures are formatted and drawn here, and nothing is worked out: what is printed is in the
+//! view.
+
+mod chart;
+mod histogram;
+mod line;
+mod percentiles;
+mod table;
+mod tables;
+mod verdict;
+mod waterfall;
+
+use std::io::{self, Write};
+
+use findings::view::{Block, Section, Subject, Table, View};
+
+use crate::style::Style;
+
+/// Writes a whole view as text.
+///
+/// # Errors
+///
+/// When `out` fails.
+pub fn text(view: &View, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    if let Some(verdict) = &view.verdict {
+        verdict::verdict(view.kind, verdict, out, style)?;
+    }
+    verdict::thresholds(&view.thresholds, out, style)?;
+    // The answer of a search is its verdict and the lines below it.
+    let is_judged = view.verdict.is_some() && view.kind != Subject::Search;
+    for (place, section) in view.sections.iter().enumerate() {
+        if place > 0 || is_judged {
+            writeln!(out)?;
+        }
+        blocks(view.kind, section, out, style)?;
+    }
+    Ok(())
+}
+
+/// Writes one section of a view that is of `kind`.
+///
+/// # Errors
+///
+/// When `out` fails.
+pub fn section(kind: Subject, section: &Section, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    blocks(kind, section, out, style)
+}
+
+/// Writes one table with its titles.
+///
+/// # Errors
+///
+/// When `out` fails.
+pub fn table(table: &Table, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    table::table(table, out, style)
+}
+
+fn blocks(kind: Subject, section: &Section, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let mut blocks = section.blocks.as_slice();
+    let mut is_first = true;
+    while let [block, rest @ ..] = blocks {
+        blocks = rest;
+        match block {
+            Block::Line(line) => match rest {
+                [Block::Line(next), after @ ..] if line::is_subject(line, next) => {
+                    line::subject(line, next, out, style)?;
+                    blocks = after;
+                }
+                _ => line::line(kind, line, out, style)?,
+            },
+            Block::Advice(advice) => {
+                if !is_first {
+                    writeln!(out)?;
+                }
+                line::advice(advice, out, style)?;
+            }
+            Block::Table(table) => table::table(table, out, style)?,
+            Block::Distribution(distribution) => percentiles::intervals(distribution, out, style)?,
+            Block::Histogram(histogram) => histogram::draw(histogram, out, style)?,
+            Block::Series(series) => chart::throughput(series, out, style)?,
+            Block::Waterfall(waterfall) => waterfall::draw(kind, waterfall, out, style)?,
+        }
+        is_first = false;
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! The verdict with its reasons, and what became of the conditions.
+
+use std::io::{self, Write};
+
+use findings::escape_text;
+use findings::view::{Cell, NotMade, Outcome, Subject, Threshold, Value, Verdict, Word};
+use units::plural;
+
+use super::line::plain;
+use crate::style::{Style, wrap};
+
+/// The word first, then every reason with its figure, its limit and what to do.
+pub(super) fn verdict(kind: Subject, verdict: &Verdict, out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let head = plain(&verdict.head, style);
+    if kind == Subject::Search {
+        return writeln!(out, "{}", style.verdict(verdict.word, head));
+    }
+    let mut summary = plain(&verdict.summary, style);
+    if !verdict.not_made.is_empty() {
+        summary.push_str("; not made: ");
+        let room = style.width.saturating_sub(head.len() + 2 + summary.len());
+        let reasoned = with_reasons(&verdict.not_made);
+        // The record has the reasons where this line has no room for them.
+        let is_short = reasoned.chars().count() <= room;
+        summary.push_str(&if is_short { reasoned } else { names(&verdict.not_made) });
+    }
+    let lines = wrap(&format!("{head}: "), &summary, style.width);
+    writeln!(out, "{}{}", style.verdict(verdict.word, &head), &lines[head.len()..])?;
+    for reason in &verdict.reasons {
+        // Among reasons of several weights, each lighter one names its own.
+        let makes = match reason.makes {
+            Word::Valid => " (note)",
+            makes if makes == verdict.word => "",
+            Word::Degraded => " (degraded)",
+            Word::Invalid => " (invalid)",
+        };
+        let text = format!("{}{makes}: {}", escape_text(&reason.check), plain(&reason.finding, style));
+        writeln!(out, "{}", wrap("  ", &text, style.width))?;
+        writeln!(out, "{}", wrap("    ", &plain(&reason.advice, style), style.width))?;
+    }
+    Ok(())
+}
+
+fn names(not_made: &[NotMade]) -> String {
+    let all = not_made.iter().flat_map(|group| &group.checks);
+    escape_text(&all.map(String::as_str).collect::<Vec<_>>().join(", "))
+}
+
+/// `run_queue (this kernel keeps no account of it), drift, independence (7 of 8 full seconds)`.
+fn with_reasons(not_made: &[NotMade]) -> String {
+    let groups = not_made.iter().map(|group| format!("{} ({})", group.checks.join(", "), group.reason));
+    escape_text(&groups.collect::<Vec<_>>().join(", "))
+}
+
+/// What was asked of the run, in the view's order.
+pub(super) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: Style) -> io::Result<()> {
+    let met = thresholds.iter().filter(|threshold| threshold.result == Outcome::Met).count();
+    match (thresholds.len(), thresholds.len() - met) {
+        (0, _) => return Ok(()),
+        (all, 0) => writeln!(out, "thresholds: {} met", if all == 1 { "the one" } else { "all" })?,
+        (all, missed) => writeln!(out, "{}: {missed} of {all} missed", style.bad("thresholds"))?,
+    }
+    for threshold in thresholds {
+        let word = match threshold.result {
+            Outcome::Missed => "missed",
+            Outcome::Undecided => "cannot tell",
+            Outcome::Met => "met",
+        };
+        let because = threshold.because.as_ref().map(|because| format!("; {because}")).unwrap_or_default();
+        let text = format!("fail if {}: {}{because}", threshold.fail_if, measured(&threshold.measured));
+        writeln!(out, "{}", wrap(&format!("  {word:<12}"), &escape_text(&text), style.width))?;
+    }
+    Ok(())
+}
+
+fn measured(cell: &Cell) -> String {
+    match cell {
+        Cell::Figure(value) | Cell::Interval { value, .. } | Cell::Doubtful(value) => exact(value),
+        Cell::Above(value) => format!("> {}", exact(value)),
+        Cell::TooFew { .. } | Cell::Absent { .. } => "no figure".to_owned(),
+    }
+}
+
+/// A share keeps enough digits to tell it from a limit that it exceeds by a hair.
+fn exact(value: &Value) -> String {
+    match value {
+        Value::Share(share) => format!("{} %", (share * 1e8).round() / 1e6),
+        Value::Items { count, noun } => plural(*count, noun),
+        value => value.to_string(),
+    }
+}
