@@ -1,5 +1,6 @@
-//! Any pieces of any connection: no panic, bounded memory, and the law: what is asked is answered, no_response by
-//! nature, dropped, or under way. Captured whole, a connection is told alike however its pieces are cut.
+//! Any pieces of any connection: no panic, bounded memory, and the law that every complete request gets a response,
+//! has none by nature, is dropped, or is in flight. A connection captured whole gives the same events however its
+//! pieces are cut.
 //!
 //! The first byte chooses hint and start; then each piece has a byte for its direction, loss and capture, a byte for
 //! its length, and its bytes.
@@ -40,7 +41,7 @@ fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Requests that are known by their framing: what falls back on turns may differ by the cuts.
+/// Requests that are known by their framing: those known by turns may differ with the cuts.
 fn framed(events: &[Event]) -> Vec<Event> {
     let lost = events.iter().position(|event| match event {
         Event::ResponseComplete(answered) => answered.end_by == dissect::EndBy::Turn,

@@ -1,5 +1,5 @@
-//! Any bytes as what a peer of HTTP/2 says: no panic, no endless work, no more events than requests, and never more
-//! said back than a small multiple of what came.
+//! Any bytes as the output of an HTTP/2 peer: no panic, no endless work, no more events than requests, and never more
+//! bytes sent back than a small multiple of what came.
 
 #![no_main]
 

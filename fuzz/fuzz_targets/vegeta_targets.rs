@@ -1,4 +1,5 @@
-//! Any text as a target file, in both forms: no panic, and what is accepted can be sent and says what it means.
+//! Any text as a target file, in both forms: no panic, and whatever is accepted can be sent and has the meaning it
+//! was written with.
 
 #![no_main]
 

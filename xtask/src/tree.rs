@@ -54,7 +54,7 @@ impl Tree {
         self.texts().filter(move |(path, _)| path.ends_with(end))
     }
 
-    /// Whether a file or a folder lies at `path`.
+    /// Whether a file or a folder exists at `path`.
     pub fn has(&self, path: &str) -> bool {
         let folder = format!("{path}/");
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&folder))

@@ -1,4 +1,4 @@
-//! Rule `decisions`: each decision has a number of its own, its sections, and a line in the index.
+//! Rule `decisions`: each decision has a unique number, its sections, and a line in the index.
 //!
 //! Sees the form; the reasons are for readers.
 

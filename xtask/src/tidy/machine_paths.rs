@@ -35,7 +35,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the folder stands in the line at the start of a path, not in the middle of one.
+/// Whether the folder is in the line at the start of a path, not in the middle of one.
 fn names(line: &str, folder: &str) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || "._-*})>".contains(c);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(goes_on))
@@ -52,8 +52,8 @@ mod tests {
     #[test]
     fn a_path_of_one_machine_is_found() {
         for folder in FOLDERS {
-            let told = check(&Tree::of(&[("a.sh", &format!("one\ncd {folder}me\n"))]));
-            assert_eq!((told.len(), told[0].line), (1, 2));
+            let findings = check(&Tree::of(&[("a.sh", &format!("one\ncd {folder}me\n"))]));
+            assert_eq!((findings.len(), findings[0].line), (1, 2));
             assert_eq!(check(&Tree::of(&[("a.sh", &format!("cd target{folder}me\n"))])), []);
         }
     }
@@ -63,7 +63,7 @@ mod tests {
         let text = format!("GET {}x", FOLDERS[1]);
         let listed = exception("a.rs");
         assert_eq!(check(&Tree::of(&[("a.rs", &text), (exceptions::FILE, &listed)])), []);
-        let told = check(&Tree::of(&[("a.rs", ""), (exceptions::FILE, &listed)]));
-        assert_eq!((told.len(), told[0].line), (1, 2));
+        let findings = check(&Tree::of(&[("a.rs", ""), (exceptions::FILE, &listed)]));
+        assert_eq!((findings.len(), findings[0].line), (1, 2));
     }
 }

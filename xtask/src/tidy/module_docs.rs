@@ -31,8 +31,8 @@ mod tests {
             ("crates/a/tests/it.rs", "fn main() {}\n"),
             ("tests/e2e/src/lib.rs", "fn main() {}\n"),
         ]);
-        let told = check(&tree);
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].path, "crates/a/src/deep/b.rs");
+        let findings = check(&tree);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].path, "crates/a/src/deep/b.rs");
     }
 }

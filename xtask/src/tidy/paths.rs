@@ -5,7 +5,7 @@
 use super::Finding;
 use crate::tree::Tree;
 
-/// Folders a path may begin with, besides those that exist: one that is gone is found too.
+/// Folders a path may begin with, in addition to those that exist: a removed one is found too.
 const FOLDERS: &[&str] = &[
     ".cargo", ".ci", "bench", "crates", "docs", "formats", "fuzz", "jvm", "lab", "scripts", "tests", "web",
     "xtask",
@@ -65,7 +65,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What stands between pairs of backticks.
+/// The text between pairs of backticks.
 fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

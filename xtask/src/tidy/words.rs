@@ -1,6 +1,6 @@
 //! Rule `words`: no note of unfinished work, and no test that is switched off.
 //!
-//! What is missing is told by an issue, which has a reader; a note in the source has none.
+//! What is missing belongs in an issue, which has a reader; a note in the source has none.
 
 use super::Finding;
 use crate::tree::Tree;
@@ -25,7 +25,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether `word` stands in `line` with no letter, digit or underscore beside it.
+/// Whether `word` is in `line` without a letter, digit or underscore next to it.
 fn has_word(line: &str, word: &str) -> bool {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {

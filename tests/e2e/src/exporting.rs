@@ -1,4 +1,4 @@
-//! What others are told of a run, while it goes on and after: read by programs of other people.
+//! What other tools receive from a run, during and after it: read by their own programs.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::python::python;
 use crate::support::run::{argument, drive, number, start};
 use crate::support::{binary, port, turn, wait};
 
-/// What the text says, by the reader of Prometheus' own client.
+/// The content of the text, by the reader of Prometheus' own client.
 const PROMETHEUS: &str = "
 import json, sys
 from prometheus_client.parser import text_string_to_metric_families as read
@@ -21,7 +21,7 @@ print(json.dumps({sample.name + json.dumps(sample.labels, sort_keys=True): sampl
     for family in read(open(sys.argv[1]).read()) for sample in family.samples}))
 ";
 
-/// What the body says, by the messages of OpenTelemetry.
+/// The content of the body, by the messages of OpenTelemetry.
 const OTLP: &str = "
 import json, sys
 from google.protobuf import json_format
@@ -87,7 +87,7 @@ fn convert(record: &Path, format: &str) -> Vec<u8> {
 
 /// If this fails, a dashboard or a script shows another run than the report does.
 #[test]
-fn a_record_says_the_same_in_every_format() {
+fn a_record_has_the_same_figures_in_every_format() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; } location /bad { return 503; }");
     let run = drive(&["-r", "400/s", "-d", "2500ms", "-c", "4", &nginx.url("/"), &nginx.url("/bad")]);
@@ -120,9 +120,9 @@ fn a_record_says_the_same_in_every_format() {
     assert!(hlog.lines().any(|line| line.starts_with("Tag=response,")), "{hlog}");
 }
 
-/// If this fails, who watches a run sees it stand still, or miss its last second.
+/// If this fails, a dashboard sees a run stand still, or miss its last second.
 #[test]
-fn a_run_is_told_of_while_it_goes_on() {
+fn a_run_is_exported_while_it_is_running() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let folder = tempfile::tempdir().unwrap();
@@ -151,7 +151,7 @@ fn a_run_is_told_of_while_it_goes_on() {
         &csv,
         &nginx.url("/"),
     ]);
-    // Rows come while it goes on: two seconds have been told of, and the third has not been measured.
+    // Rows come during the run: two seconds have been reported, and the third has not been measured.
     let lines = || fs::read_to_string(path("rows.ndjson")).unwrap_or_default().lines().count();
     assert!(wait::until(Nanos::from_secs(20), || lines() >= 2), "no rows");
     fs::write(path("scraped"), fetch(scraped, "/metrics")).unwrap();
@@ -173,7 +173,7 @@ fn a_run_is_told_of_while_it_goes_on() {
     assert_eq!(fs::read_to_string(path("rows.csv")).unwrap().lines().count(), series.lines().count() + 1);
 }
 
-/// If this fails, a pipeline passes what it was to stop, or stops what it was to pass.
+/// If this fails, a pipeline passes what it should stop, or stops what it should pass.
 #[test]
 fn a_gate_closes_by_its_exit_code() {
     let _turn = turn::together();
@@ -185,7 +185,7 @@ fn a_gate_closes_by_its_exit_code() {
         conditions.iter().for_each(|condition| all.extend(["--fail-if", *condition]));
         all.extend(urls.iter().map(String::as_str));
         let run = drive(&all);
-        // A client that this machine kept from its work is told as that first.
+        // A client that this machine kept from its work is reported first.
         if run.code == Some(3) { None } else { run.code }
     };
     let mixed = ["/", "/", "/", "/bad"];
@@ -195,7 +195,7 @@ fn a_gate_closes_by_its_exit_code() {
         (&["error_share > 26%"], &mixed, 0),
         (&["code.503 > 99"], &mixed, 2),
         (&["response.p50 > 1ns"], &["/"], 2),
-        // 400 requests do not carry it: what cannot be decided is not passed.
+        // 400 requests do not carry it: an undecided condition does not pass.
         (&["response.p99.999 > 30s"], &["/"], 2),
     ] {
         let found = gate(conditions, paths);
@@ -203,7 +203,7 @@ fn a_gate_closes_by_its_exit_code() {
     }
 }
 
-/// If this fails, a run of another tool is taken for what it does not say.
+/// If this fails, a run of another tool is taken for something that it does not contain.
 #[test]
 fn a_run_of_wrk_becomes_a_record() {
     let _turn = turn::together();

@@ -1,4 +1,4 @@
-//! Runs against nginx in which every request is answered: what we count is what nginx logged.
+//! Runs against nginx in which every request gets a response: what we count is what nginx logged.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,7 +13,7 @@ fn connections(seen: &[Seen]) -> u64 {
 
 /// If this fails, requests are lost or counted twice.
 #[test]
-fn every_request_stands_in_the_servers_log() {
+fn every_request_is_in_the_servers_log() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let run = drive(&["-n", "2000", "-c", "8", "-w", "2", &nginx.url("/some/path?a=1 2")]);
@@ -72,7 +72,7 @@ fn an_expected_status_is_good_and_any_other_is_not() {
 }
 
 #[test]
-fn answers_without_a_body_keep_the_connection() {
+fn responses_without_a_body_keep_the_connection() {
     let _turn = turn::together();
     let nginx = Nginx::start("location = /none { return 204; }");
     fs::write(nginx.file("page.txt"), vec![b'x'; 100_000]).unwrap();
@@ -95,21 +95,21 @@ fn answers_without_a_body_keep_the_connection() {
 
 /// If this fails, a server that closes connections now and then looks broken.
 #[test]
-fn a_connection_that_the_server_ends_with_an_answer_is_replaced() {
+fn a_connection_that_the_server_ends_with_a_response_is_replaced() {
     let _turn = turn::together();
     let nginx = Nginx::start("keepalive_requests 10; location / { return 200 'hello'; }");
     let run = drive(&["-n", "95", "-c", "1", &nginx.url("/")]);
     run.assert_done();
     assert_eq!(run.told(), ["ok - 95"]);
     assert_eq!(run.total("connections_opened"), 10);
-    // The last is not full yet: nobody ends it.
+    // The last connection is not used up yet: nothing ends it.
     assert_eq!(number(run.phase("connect"), "/distribution/count"), 10);
     let seen = nginx.finish();
     assert_eq!((seen.len(), connections(&seen)), (95, 10));
 }
 
 #[test]
-fn pipelined_requests_are_all_seen_and_all_answered() {
+fn pipelined_requests_all_arrive_and_all_get_responses() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let run = drive(&["-n", "1000", "-c", "2", "--pipeline", "4", &nginx.url("/")]);
@@ -142,7 +142,7 @@ fn a_name_is_looked_up_once_and_its_phase_shows() {
     let run = drive(&["-n", "40", "-c", "2", &format!("http://localhost:{}/", nginx.port)]);
     run.assert_done();
     assert_eq!(run.told(), ["ok - 40"]);
-    // Both connections waited for the same lookup, and nobody else did.
+    // Both connections waited for the same lookup, and no others did.
     assert_eq!(number(run.phase("resolve"), "/distribution/count"), 2);
     assert_eq!(nginx.finish().len(), 40);
 }
