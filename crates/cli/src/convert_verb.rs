@@ -13,7 +13,7 @@ use record::RecordError;
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, report_verb};
+use crate::{printed, report_verb, say_notes};
 
 /// Write a record in a format that other tools read.
 ///
@@ -59,7 +59,9 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if record::import::is_import(folder)? {
         return Err(RecordError::NotARun { path: folder.to_owned() }.into());
     }
-    let rebuilt = findings::rebuild(record::read(folder)?);
+    let recording = record::read(folder)?;
+    say_notes(&recording.document);
+    let rebuilt = findings::rebuild(recording);
     let text = converted(&rebuilt, args.to)?;
     match &args.output {
         Some(path) => write(path, &text)?,

@@ -59,7 +59,7 @@ impl Exit {
 
     /// What an import means for it.
     pub fn of_import(import: &Import) -> Exit {
-        match import.verdict.word {
+        match import.verdict.as_ref().map_or(VerdictWord::Invalid, |verdict| verdict.word) {
             VerdictWord::Invalid => Exit::Invalid,
             _ if missed(&import.thresholds) => Exit::Missed,
             _ => Exit::Done,

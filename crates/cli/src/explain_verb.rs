@@ -9,11 +9,11 @@ use clap::ValueHint;
 use explain::{Client, Explanation, HostRecord, Server};
 use export::requests::{Row, Rows};
 use record::observation::ObservationKind;
-use record::{Served, TwoClocks, read_observation};
+use record::{Observed, Served, TwoClocks, read_observation};
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, report_verb, terminal};
+use crate::{printed, report_verb, say_notes, terminal};
 
 const REQUESTS: &str = "requests.parquet";
 const SERVED: &str = "served.parquet";
@@ -97,7 +97,7 @@ fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {
                 client = Some(read_client(folder, name)?);
             }
             (_, Some(ObservationKind::Watch)) => servers.push(read_server(folder, name)?),
-            (_, Some(_)) => hosts.push(HostRecord { observed: read_observation(folder)?, name }),
+            (_, Some(_)) => hosts.push(HostRecord { observed: read_noted(folder)?, name }),
             (other, None) => {
                 bail!("`{name}` is a record of `{other}`, which tells nothing of where time went")
             }
@@ -111,6 +111,7 @@ fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {
 
 fn read_client(folder: &Path, name: String) -> anyhow::Result<Client> {
     let mut recording = record::read(folder)?;
+    say_notes(&recording.document);
     recording.settle();
     let path = folder.join(REQUESTS);
     let rows = match open(&path)? {
@@ -130,8 +131,14 @@ fn read_client(folder: &Path, name: String) -> anyhow::Result<Client> {
     Ok(Client::new(recording, rows, name))
 }
 
-fn read_server(folder: &Path, name: String) -> anyhow::Result<Server> {
+fn read_noted(folder: &Path) -> anyhow::Result<Observed> {
     let observed = read_observation(folder)?;
+    say_notes(&observed.document);
+    Ok(observed)
+}
+
+fn read_server(folder: &Path, name: String) -> anyhow::Result<Server> {
+    let observed = read_noted(folder)?;
     let path = folder.join(SERVED);
     let mut served: Vec<Served> = Vec::new();
     if let Some(file) = open(&path)? {

@@ -5,14 +5,14 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use clap::ValueHint;
+use clap::{ArgMatches, ValueHint};
 use export::import::{LONGEST, Tool};
 use findings::Condition;
 use record::import::{Import, read_import, write_import};
 
 use crate::drive::new_folder;
 use crate::exit::Exit;
-use crate::{printed, terminal};
+use crate::{observing, printed, say_notes, terminal};
 
 /// Keep the output of another load generator as a record, with what that output cannot know.
 ///
@@ -72,13 +72,15 @@ fn tool(text: &str) -> Result<From, String> {
 /// # Errors
 ///
 /// When the file cannot be read or understood, or the record not be kept.
-pub fn run(args: &Args) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let shown = args.file.display().to_string();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{shown}`"))?;
     let parsed =
         export::import::parse(&bytes, args.from.0).with_context(|| format!("cannot import `{shown}`"))?;
     let made = export::import::record(parsed, &shown, env!("CARGO_PKG_VERSION"));
     let (mut import, logs) = made.with_context(|| format!("cannot import `{shown}`"))?;
+    import.command = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
+    import.options = observing::effective("import", matches);
     import.thresholds = findings::import_thresholds(&args.fail_if, &import.results);
     let folder = args.output.clone().unwrap_or_else(new_folder);
     write_import(&folder, &import, &logs)?;
@@ -97,6 +99,7 @@ pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) 
         import.thresholds = findings::import_thresholds(fail_if, &import.results);
     }
     print(&import, folder, json, no_color)?;
+    say_notes(&import);
     Ok(Exit::of_import(&import))
 }
 

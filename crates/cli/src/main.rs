@@ -93,7 +93,7 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Verb::Explain(args) => explain_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),
-        Verb::Import(args) => import_verb::run(&args),
+        Verb::Import(args) => import_verb::run(&args, verb_matches),
         Verb::Hiccup(args) => hiccup_verb::run(&args, verb_matches),
         Verb::Disturb(args) => disturb_verb::run(&args, verb_matches),
     };
@@ -109,6 +109,11 @@ fn failed(error: &anyhow::Error) -> Exit {
 /// One line on standard error. What is told may have been read from a stranger's file, or from a hostile peer.
 fn say(what: impl Display) {
     let _ = writeln!(io::stderr(), "{}", said(what));
+}
+
+/// Prints what the reader of a record had to say about it: fields that it ignored, a newer schema version.
+fn say_notes(envelope: &record::document::Envelope) {
+    envelope.notes.iter().for_each(say);
 }
 
 /// Its control characters are written out: none reaches the terminal, and a newline in it makes no second line.

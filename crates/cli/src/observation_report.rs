@@ -6,7 +6,7 @@ use std::path::Path;
 use record::document::State;
 
 use crate::exit::Exit;
-use crate::{printed, say, terminal};
+use crate::{printed, say, say_notes, terminal};
 
 /// Prints it; with `json` the document alone.
 ///
@@ -22,6 +22,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     } else {
         findings::observation_view(&observed).and_then(|view| report::text(&view, &mut out, style))
     })?;
+    say_notes(&observed.document);
     if observed.document.state == State::Running {
         say("it was cut off, or goes on: its document has no totals yet; series.ndjson has the intervals");
     }

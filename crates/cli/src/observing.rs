@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{ArgMatches, Command, CommandFactory};
-use record::document::{EffectiveOption, OptionSource, SCHEMA_VERSION, State, Time};
+use record::document::{EffectiveOption, OptionSource};
 use record::observation::{Observation, ObservationBody};
 
 use crate::drive;
@@ -16,23 +16,13 @@ pub fn opening(
 ) -> Observation {
     // The wall clock is read later than the monotonic one that it dates.
     let wall = clock::wall().saturating_sub(clock::now().saturating_sub(started));
-    Observation {
-        schema_version: SCHEMA_VERSION,
-        kind: body.kind(),
-        state: State::Running,
-        parallax_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect(),
-        options,
-        time: Time {
-            started: drive::timestamp(wall).to_string(),
-            started_monotonic_ns: started.0,
-            elapsed_ns: None,
-            window_ns: None,
-        },
-        host: drive::host_facts(),
-        missing: Vec::new(),
-        body,
-    }
+    let mut observation = Observation::new(env!("CARGO_PKG_VERSION"), body);
+    observation.command = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
+    observation.options = options;
+    observation.time.started = drive::timestamp(wall).to_string();
+    observation.time.started_monotonic_ns = started.0;
+    observation.host = drive::host_facts();
+    observation
 }
 
 /// All options of `verb`, by long name, as they were given or are by default.

@@ -10,7 +10,7 @@ use record::observation::ObservationKind;
 
 use crate::exit::Exit;
 use crate::under_way::is_under_way;
-use crate::{import_verb, observation_report, printed, profile_verb, say, terminal};
+use crate::{import_verb, observation_report, printed, profile_verb, say, say_notes, terminal};
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -97,6 +97,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
         report::text(&findings::run_view(&run), &mut out, style)
     })?;
+    say_notes(&document);
     if let Some(first) = differences.first() {
         say(format_args!(
             "run.json says otherwise than its histograms in {} places, first at {first}; \
@@ -122,5 +123,6 @@ fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
     } else {
         report::text(&findings::search_view(&document, Some(folder)), &mut out, style)
     })?;
+    say_notes(&document);
     Ok(Exit::of_search(&document))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use export::requests::{Row, Rows};
-use record::document::{Document, SCHEMA_VERSION};
+use record::document::{Document, SCHEMA_VERSION, SchemaVersion};
 use record::observation::watch::{Digest, WatchLine};
 use record::observation::{ObservationBody, Observed};
 use record::{Interval, LATE, Phase, Recording, Second, Served, TwoClocks};
@@ -86,7 +86,7 @@ const MISSED: u128 = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Explanation {
-    pub schema_version: u32,
+    pub schema_version: SchemaVersion,
     pub client: String,
     pub servers: Vec<String>,
     /// Why the figures may not be what they seem; a line each.

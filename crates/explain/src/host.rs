@@ -97,7 +97,7 @@ impl Surroundings {
                     continue;
                 }
                 let Ok(fields) = line.fields::<Value>() else { continue };
-                match observed.document.kind {
+                match observed.document.body.kind() {
                     ObservationKind::Hiccup => meters.add(&fields, zero),
                     ObservationKind::Cpu => add_use(&fields, &mut used),
                     _ => {}

@@ -11,8 +11,8 @@ mod values;
 mod vegeta;
 mod wrk;
 
-use record::document::{Finding, SCHEMA_VERSION, Verdict, VerdictWord};
-use record::import::{Import, ImportKind, Imported, ImportedQuantile, ImportedResults, ImportedTime};
+use record::document::{Envelope, Finding, RecordKind, State, Time, Verdict, VerdictWord};
+use record::import::{Import, Imported, ImportedQuantile, ImportedResults, ImportedTime};
 use record::{Check, LogLine};
 use stats::needed_samples;
 use thiserror::Error;
@@ -183,11 +183,8 @@ pub fn record(
         logs.push((file, log));
     }
     let import = Import {
-        schema_version: SCHEMA_VERSION,
-        kind: ImportKind::Import,
-        verdict: verdict(&results, tool),
+        envelope: envelope(&results, tool, version),
         thresholds: Vec::new(),
-        parallax_version: version.to_owned(),
         imported: Imported {
             tool: tool.to_owned(),
             tool_version,
@@ -198,6 +195,17 @@ pub fn record(
         results,
     };
     Ok((import, logs))
+}
+
+/// The start of the run is the tool's own; no tool reports the host.
+fn envelope(results: &ImportedResults, tool: &str, version: &str) -> Envelope {
+    let started = results.started.clone().unwrap_or_default();
+    Envelope {
+        state: State::Finished,
+        verdict: Some(verdict(results, tool)),
+        time: Time { started, elapsed_ns: results.elapsed_ns, ..Time::default() },
+        ..Envelope::new(RecordKind::Import, version)
+    }
 }
 
 /// Never `valid`, because the run was not audited; `invalid` when nothing was measured.

@@ -16,7 +16,7 @@ const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 pub fn import_view(import: &Import, folder: &Path) -> View {
     let Import { imported, results, .. } = import;
     let mut view = View::new(Subject::Import);
-    view.verdict = Some(verdict_view(&import.verdict));
+    view.verdict = import.verdict.as_ref().map(verdict_view);
     view.headline = Some(headline(results));
     view.thresholds = thresholds_view(&import.thresholds);
     let mut head = match &results.url {

@@ -112,8 +112,8 @@ fn header(document: &SearchDocument) -> Vec<Block> {
     if let Some(address) = &subject.address {
         protocol = protocol.then("", phrase!(", at {address}", address = address.as_str()));
     }
-    let facts = host_facts(&document.started, &document.host, &document.parallax_version)
-        .then(", took ", phrase!("{took}", took = Nanos(document.elapsed_ns)));
+    let facts = host_facts(&document.time.started, &document.host, &document.parallax_version)
+        .then(", took ", phrase!("{took}", took = Nanos(document.time.elapsed_ns.unwrap_or(0))));
     vec![
         Block::labelled(Role::Title, "subject", phrase!("{*url}", url = subject.url.as_str())),
         Block::labelled(Role::Line, "protocol", protocol),

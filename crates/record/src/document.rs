@@ -10,86 +10,36 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+mod envelope;
+mod host;
 mod verdict;
+mod version;
 
+pub(crate) use envelope::envelope_of;
+pub use envelope::{EffectiveOption, Envelope, MissingFact, OptionSource, RecordKind, State, Time};
+pub use host::{Ceiling, Host, HostLimits, PortRange};
 pub use verdict::{Finding, Quantity, Reading, Threshold, ThresholdResult, Unchecked, Verdict, VerdictWord};
+pub use version::{SCHEMA_VERSION, SchemaVersion};
 
-/// The version of this format. Readers refuse a larger one.
-pub const SCHEMA_VERSION: u32 = 1;
-
-/// What a run was, how it went, and whether to believe it.
+/// `run.json` of a run: what was sent where, how the load was made, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Document {
-    pub schema_version: u32,
-    /// The verb that made the record.
-    pub kind: Kind,
-    pub state: State,
-    /// `None` while the run goes on.
-    pub verdict: Option<Verdict>,
+    #[serde(flatten)]
+    pub envelope: Envelope,
     /// What was stated with `--fail-if`, judged at the run's end; left out where nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// The version of the program that made the record.
-    pub parallax_version: String,
-    /// The exact command line.
-    pub command: Vec<String>,
-    /// The effective value of every option, defaults included, by the option's long name.
-    pub options: BTreeMap<String, EffectiveOption>,
     pub subject: Subject,
     pub load: Load,
-    pub time: Time,
     pub stamps: Stamps,
-    pub host: Host,
     /// `None` while the run goes on.
     pub results: Option<Results>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    Drive,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Under way; or, when its process is gone, cut off: the folder holds all but at most the last second.
-    Running,
-    Finished,
-    /// Ended early by the user; what was measured is whole.
-    Interrupted,
-    /// Broke off by a fault of Parallax or of this host's event facility; what was measured until then is there.
-    Broken,
-    /// Rebuilt from a folder whose process was cut off.
-    Recovered,
-}
-
-/// One option as it took effect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EffectiveOption {
-    /// As one would write it on the command line; empty for a flag that is off.
-    pub value: String,
-    pub source: OptionSource,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OptionSource {
-    Given,
-    /// By `--set`, over a scenario file.
-    Set,
-    /// By a scenario file.
-    File,
-    Default,
-    /// Worked out from other options or from the host.
-    Derived,
-}
+envelope_of!(Document);
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Subject {
     /// The URL, or the first of a target file.
     pub url: String,
@@ -108,7 +58,6 @@ pub struct Subject {
 
 /// Requests that follow each other, by their places in `subject.targets`, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct JourneyFacts {
     pub name: String,
     pub first: u64,
@@ -117,7 +66,6 @@ pub struct JourneyFacts {
 
 /// How the load was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Load {
     pub model: Model,
     /// Requests a second asked for, in an open loop at one rate; absent where the rate changes.
@@ -145,7 +93,6 @@ pub struct Load {
 
 /// One hand laid on the load while it ran.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct LoadChange {
     /// When it took effect, as an offset from the run's zero.
     pub at_ns: u64,
@@ -181,7 +128,6 @@ impl Load {
 
 /// A bargain between lateness, which is in `schedule_lag`, and CPU time, which is in `results.cpu`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Pace {
     /// `precise`, `balanced` or `efficient`.
     pub name: String,
@@ -191,7 +137,6 @@ pub struct Pace {
 
 /// The arrival process of an open loop: enough to make the same schedule again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ArrivalFacts {
     /// In one line, for people.
     pub words: String,
@@ -204,7 +149,6 @@ pub struct ArrivalFacts {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct StageFacts {
     /// As it may be given to `--stage` again; a replay and a stage without end say what they are.
     pub stage: String,
@@ -220,7 +164,6 @@ pub struct StageFacts {
 
 /// The think time of a closed loop's callers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ThinkFacts {
     /// As it is given to `--think`: `100ms`, `50ms..150ms`, `exp:100ms`.
     pub words: String,
@@ -237,23 +180,8 @@ pub enum Model {
     Closed,
 }
 
-/// When the run was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Time {
-    /// RFC 3339, UTC.
-    pub started: String,
-    /// The run's zero on the monotonic clock of this host's boot.
-    pub started_monotonic_ns: u64,
-    /// From the run's zero to the end of the last interval; absent while it goes on.
-    pub elapsed_ns: Option<u64>,
-    /// From the run's zero until nothing more was scheduled: what throughput is divided by.
-    pub window_ns: Option<u64>,
-}
-
 /// Where the arrival edges come from, and how well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Stamps {
     pub arrival: ArrivalStamps,
     /// Why there are no kernel stamps.
@@ -278,94 +206,8 @@ pub enum ArrivalStamps {
     Read,
 }
 
-/// Facts of the host that made the load.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Host {
-    pub name: Option<String>,
-    pub kernel: Option<String>,
-    pub cpu_model: Option<String>,
-    /// CPUs this process may run on.
-    pub cpus: Option<u64>,
-    pub memory_bytes: Option<u64>,
-    pub clock_source: Option<String>,
-    /// `none` on bare metal; else what the CPU says it runs under.
-    pub hypervisor: Option<String>,
-    /// The kernel's name for this boot: the monotonic stamps of records with the same one are on one clock, but
-    /// for `monotonic_offset_ns`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boot_id: Option<String>,
-    /// The process that made the record; absent in a pid namespace, where it is not the number by which the host knows
-    /// it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
-    /// In a time namespace: how far its monotonic clock is ahead of the kernel's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub monotonic_offset_ns: Option<i64>,
-    /// What this client may take from its host, as far as the audit needs it.
-    #[serde(default)]
-    pub limits: HostLimits,
-    /// What this host does not tell, and why: checks that rest on it were not made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<MissingFact>,
-}
-
-/// What a client may take from its host.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HostLimits {
-    /// Descriptors that the process may have open; absent without a limit.
-    pub open_files: Option<u64>,
-    /// Ports that the kernel gives to outgoing connections.
-    pub local_ports: Option<PortRange>,
-    /// From one tick of the hiccup meter to the next; absent where there was no meter.
-    pub hiccup_tick_ns: Option<u64>,
-    /// What this client reached against the built-in target; absent where it was never measured.
-    pub ceiling: Option<Ceiling>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PortRange {
-    pub first: u16,
-    pub last: u16,
-}
-
-impl PortRange {
-    /// How many ports it has.
-    pub fn len(&self) -> u64 {
-        u64::from(self.last.saturating_sub(self.first)) + 1
-    }
-
-    /// A range has at least one port.
-    pub fn is_empty(&self) -> bool {
-        false
-    }
-}
-
-/// What a client of this shape reached on this host against the built-in target, which answers at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ceiling {
-    /// `ok` answers a second of a closed loop.
-    pub throughput_per_s: u64,
-    /// The highest rate at which its schedule was kept; absent where none was.
-    pub rate_per_s: Option<u64>,
-    /// When: RFC 3339, UTC.
-    pub measured: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MissingFact {
-    /// What it is, by the name of the field that lacks it.
-    pub what: String,
-    pub why: String,
-}
-
 /// Everything measured, over the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Results {
     pub totals: Totals,
     /// Every outcome that occurred, `ok` first, then by count.
@@ -397,7 +239,6 @@ pub struct Results {
 
 /// The requests that were kept one by one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Kept {
     /// Which, as it was asked for: `all`, `slowest=100`, `sample=1%`.
     pub requests: String,
@@ -407,7 +248,6 @@ pub struct Kept {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Totals {
     /// Requests that became due. Equals the sum of all outcomes.
     pub scheduled: u64,
@@ -431,7 +271,6 @@ pub struct Totals {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct OutcomeCount {
     pub outcome: String,
     /// Where it happened; absent for `ok`.
@@ -443,7 +282,6 @@ pub struct OutcomeCount {
 
 /// Why requests that ended in one outcome did so, in the protocol's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ReasonCount {
     pub outcome: String,
     pub reason: String,
@@ -452,7 +290,6 @@ pub struct ReasonCount {
 
 /// One of several targets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TargetResult {
     /// Requests to it that ended.
     pub requests: u64,
@@ -468,7 +305,6 @@ pub struct TargetResult {
 
 /// Requests that follow each other. Started = completed + cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct JourneyResult {
     pub name: String,
     /// Whose first request ended.
@@ -480,7 +316,6 @@ pub struct JourneyResult {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CodeCount {
     pub code: u16,
     pub count: u64,
@@ -488,7 +323,6 @@ pub struct CodeCount {
 
 /// A distribution of durations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Distribution {
     pub count: u64,
     /// Exact.
@@ -501,9 +335,7 @@ pub struct Distribution {
 }
 
 /// One quantile, as far as the sample can carry it.
-// Unknown fields are denied by the flattened part: serde would take that part's own fields for unknown here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(extend("unevaluatedProperties" = false))]
 pub struct Quantile {
     /// Between 0 and 1.
     pub q: f64,
@@ -512,7 +344,7 @@ pub struct Quantile {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", tag = "is", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", tag = "is")]
 pub enum QuantileValue {
     /// The estimate with its 95 % interval by order statistics.
     Known {
@@ -528,7 +360,6 @@ pub enum QuantileValue {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PhaseResult {
     pub phase: String,
     pub belongs_to: String,
@@ -542,7 +373,6 @@ pub struct PhaseResult {
 
 /// What the measuring itself cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Cpu {
     /// User and system time of this whole process over the run; absent where it could not be read.
     pub process_ns: Option<u64>,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::document::{SCHEMA_VERSION, SchemaVersion};
 use crate::escape::escape_text;
 
 /// Why a run folder could not be written or read.
@@ -28,12 +29,13 @@ pub enum RecordError {
         escape_text(name)
     )]
     LogName { name: String },
-    /// A later version of the program wrote it.
+    /// Its format is of another major version.
     #[error(
-        "{} has schema version {found}, this program reads up to {known}; read it with a newer parallax",
-        path.display()
+        "{} has schema version {found}, and this program reads {}.x; read it with a parallax of that version",
+        path.display(),
+        SCHEMA_VERSION.major
     )]
-    Newer { path: PathBuf, found: u64, known: u32 },
+    OtherMajor { path: PathBuf, found: SchemaVersion },
     /// `time.started` of the document cannot be read, and the histogram logs need it.
     #[error("`{started}` is not a time in RFC 3339; give time.started like 2026-01-31T12:00:00Z")]
     StartTime { started: String },

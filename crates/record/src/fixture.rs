@@ -16,22 +16,9 @@ use crate::timeline::Timeline;
 
 /// As it is written when a run starts.
 pub(crate) fn document() -> Document {
-    let option = |value: &str, source| EffectiveOption { value: value.to_owned(), source };
     Document {
-        schema_version: SCHEMA_VERSION,
-        kind: Kind::Drive,
-        state: State::Running,
-        verdict: None,
+        envelope: envelope(),
         thresholds: Vec::new(),
-        parallax_version: "0.1.0".to_owned(),
-        command: ["parallax", "drive", "http://localhost:8080/plaintext", "--rate", "100/s"]
-            .map(str::to_owned)
-            .into(),
-        options: BTreeMap::from([
-            ("rate".to_owned(), option("100/s", OptionSource::Given)),
-            ("timeout".to_owned(), option("30s", OptionSource::Default)),
-            ("workers".to_owned(), option("2", OptionSource::Derived)),
-        ]),
         subject: Subject {
             url: "http://localhost:8080/plaintext".to_owned(),
             protocol: "http/1.1".to_owned(),
@@ -41,17 +28,32 @@ pub(crate) fn document() -> Document {
             address: Some("127.0.0.1:8080".to_owned()),
         },
         load: load(),
-        time: Time {
-            started: "2026-01-31T12:00:00.25Z".to_owned(),
-            started_monotonic_ns: 86_400_123_456_789,
-            elapsed_ns: None,
-            window_ns: None,
-        },
         stamps: Stamps {
             arrival: ArrivalStamps::Kernel,
             reason: None,
             pairing_error_ns: Some(120),
             wall_clock_steps: 0,
+        },
+        results: None,
+    }
+}
+
+fn envelope() -> Envelope {
+    let option = |value: &str, source| EffectiveOption { value: value.to_owned(), source };
+    Envelope {
+        command: ["parallax", "drive", "http://localhost:8080/plaintext", "--rate", "100/s"]
+            .map(str::to_owned)
+            .into(),
+        options: BTreeMap::from([
+            ("rate".to_owned(), option("100/s", OptionSource::Given)),
+            ("timeout".to_owned(), option("30s", OptionSource::Default)),
+            ("workers".to_owned(), option("2", OptionSource::Derived)),
+        ]),
+        time: Time {
+            started: "2026-01-31T12:00:00.25Z".to_owned(),
+            started_monotonic_ns: 86_400_123_456_789,
+            elapsed_ns: None,
+            window_ns: None,
         },
         host: Host {
             name: Some("client-1".to_owned()),
@@ -72,7 +74,7 @@ pub(crate) fn document() -> Document {
             }],
             ..Host::default()
         },
-        results: None,
+        ..Envelope::new(RecordKind::Drive, "0.1.0")
     }
 }
 
@@ -103,19 +105,11 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
         count,
     });
     let ok = OutcomeCount { outcome: "ok".to_owned(), phase: None, blame: None, count: total.counts.ok };
+    let run = document();
+    let time = Time { elapsed_ns: Some(2_700_000_000), window_ns: Some(2_700_000_000), ..run.time.clone() };
+    let envelope = Envelope { state: State::Finished, verdict: Some(verdict()), time, ..run.envelope };
     Document {
-        state: State::Finished,
-        verdict: Some(Verdict {
-            word: VerdictWord::Degraded,
-            findings: vec![Finding {
-                check: Check::WorkerCpu,
-                makes: VerdictWord::Degraded,
-                measured: "the busiest worker used 85.0 % of a CPU in the median second".to_owned(),
-                limit: "80 %".to_owned(),
-                advice: "use more workers, or lower the load".to_owned(),
-            }],
-            unchecked: vec![Unchecked { check: Check::Drift, reason: "1 of 8 full seconds".to_owned() }],
-        }),
+        envelope,
         thresholds: vec![
             threshold(
                 "response.p99 > 50ms",
@@ -129,7 +123,6 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
             ),
             threshold("tls.p50 > 1ms", None, Quantity::Ns(1_000_000)),
         ],
-        time: Time { elapsed_ns: Some(2_700_000_000), window_ns: Some(2_700_000_000), ..document().time },
         results: Some(Results {
             totals: totals(&total),
             outcomes: std::iter::once(ok).chain(outcomes).collect(),
@@ -157,6 +150,20 @@ pub(crate) fn finished(intervals: &[Interval]) -> Document {
             kept: Some(Kept { requests: "sample=1%".to_owned(), rows: 12, lost: 1 }),
         }),
         ..document()
+    }
+}
+
+fn verdict() -> Verdict {
+    Verdict {
+        word: VerdictWord::Degraded,
+        findings: vec![Finding {
+            check: Check::WorkerCpu,
+            makes: VerdictWord::Degraded,
+            measured: "the busiest worker used 85.0 % of a CPU in the median second".to_owned(),
+            limit: "80 %".to_owned(),
+            advice: "use more workers, or lower the load".to_owned(),
+        }],
+        unchecked: vec![Unchecked { check: Check::Drift, reason: "1 of 8 full seconds".to_owned() }],
     }
 }
 

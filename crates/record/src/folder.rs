@@ -19,7 +19,6 @@ use crate::series::Second;
 
 /// One line of `events.ndjson`: something to draw beside the curves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Event {
     /// Offset from the run's zero.
     pub at_ns: u64,

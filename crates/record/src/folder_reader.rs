@@ -3,15 +3,18 @@
 //! The folder is taken as a stranger's. Every size is bounded before memory is taken, no link is followed, only
 //! names of ours are opened, texts are escaped, and numbers that do not add up are an error rather than a result.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use units::Nanos;
 
 use crate::commit::{EVENTS, LONGEST_JSON_LINE, RUN, SERIES};
-use crate::document::{Document, SCHEMA_VERSION, State};
+use crate::compatibility::Ignored;
+use crate::document::{Document, Envelope, SchemaVersion, State};
 use crate::durations::DIGITS;
 use crate::error::{Damage, RecordError};
 use crate::escape::{escape_text, escaped};
@@ -48,22 +51,23 @@ pub struct Recording {
 ///
 /// # Errors
 ///
-/// [`RecordError::NoRun`], [`RecordError::Newer`] and what a damaged or hostile folder deserves.
+/// [`RecordError::NoRun`], [`RecordError::OtherMajor`] and what a damaged or hostile folder deserves.
 ///
 /// # Cost
 ///
 /// One pass over every file. The memory taken is that of the series, about twice its file, and some megabytes.
 pub fn read(path: &Path) -> Result<Recording, RecordError> {
     // The document first: when it says that the run is over, all the rest has been written.
-    let document = escaped(read_document(path)?);
-    let (seconds, mut total) = read_series(&path.join(SERIES))?;
+    let mut ignored = Ignored::default();
+    let mut document = read_document(path, &mut ignored)?;
+    let (seconds, mut total) = read_series(&path.join(SERIES), Some(&mut ignored))?;
     let mut decoder = Decoder::new(DIGITS);
     for series in Series::of(total.kinds().len()) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
     }
     let mut events = Vec::new();
-    each_json_line(&path.join(EVENTS), LONGEST_EVENTS, |event| {
+    each_json_line(&path.join(EVENTS), LONGEST_EVENTS, Some(&mut ignored), |event| {
         events.push(escaped::<Event>(event));
         Ok(())
     })?;
@@ -72,6 +76,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
         line: 1,
         damage,
     })?;
+    ignored.note_in(&mut document);
     Ok(Recording { document, seconds, total, events })
 }
 
@@ -82,7 +87,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
 ///
 /// As [`read`].
 pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, Interval), RecordError> {
-    let (mut seconds, _) = read_series(&path.join(SERIES))?;
+    let (mut seconds, _) = read_series(&path.join(SERIES), None)?;
     seconds.retain(|second| (from.0..to.0).contains(&second.start_ns));
     let (mut total, mut one) = (Interval::default(), Interval::default());
     for (line, second) in (1..).zip(&seconds) {
@@ -119,9 +124,20 @@ impl Recording {
     }
 }
 
-fn read_document(folder: &Path) -> Result<Document, RecordError> {
+fn read_document(folder: &Path, ignored: &mut Ignored) -> Result<Document, RecordError> {
     check_kind(folder, "drive")?;
-    read_whole(folder)
+    let document: Document = read_record(&folder.join(RUN), ignored)?;
+    check_zero(folder, &document)?;
+    Ok(document)
+}
+
+/// The record has a zero on a clock, which all its offsets count from.
+pub(crate) fn check_zero(folder: &Path, envelope: &Envelope) -> Result<(), RecordError> {
+    if envelope.time.started_monotonic_ns > 0 && !envelope.time.started.is_empty() {
+        return Ok(());
+    }
+    let damage = Damage::sum("time.started or time.started_monotonic_ns is missing");
+    Err(RecordError::Damaged { path: folder.join(RUN), line: 1, damage })
 }
 
 /// Which verb made the record in the folder `path`: `drive`, `watch`, `import` and so on, escaped.
@@ -150,30 +166,73 @@ pub(crate) fn check_kind(folder: &Path, needed: &'static str) -> Result<(), Reco
 
 /// A folder's `run.json`, whichever kind of document it is.
 pub(crate) fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, RecordError> {
-    /// Read on its own: a newer document may have fields that ours has not.
+    let path = folder.join(RUN);
+    parsed(&path, &read_text(&path)?)
+}
+
+/// The record in the file `path`, escaped, and what was ignored of it.
+pub(crate) fn read_record<T>(path: &Path, ignored: &mut Ignored) -> Result<T, RecordError>
+where
+    T: Serialize + DeserializeOwned,
+{
+    let text = read_text(path)?;
+    let record: T = parsed(path, &text)?;
+    ignored.compare(&name_of(path), &parsed(path, &text)?, &record);
+    Ok(escaped(record))
+}
+
+/// The same, of a record that an older version wrote otherwise: `upgrade` makes it one of today.
+pub(crate) fn read_upgraded<T>(
+    path: &Path,
+    ignored: &mut Ignored,
+    upgrade: impl FnOnce(&mut Map<String, Value>),
+) -> Result<T, RecordError>
+where
+    T: Serialize + DeserializeOwned,
+{
+    let mut found: Map<String, Value> = parsed(path, &read_text(path)?)?;
+    upgrade(&mut found);
+    let found = Value::Object(found);
+    let record = T::deserialize(&found).map_err(|error| damaged(path, error))?;
+    ignored.compare(&name_of(path), &found, &record);
+    Ok(escaped(record))
+}
+
+fn name_of(path: &Path) -> Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, RecordError> {
+    serde_json::from_slice(text).map_err(|error| damaged(path, error))
+}
+
+fn damaged(path: &Path, error: serde_json::Error) -> RecordError {
+    // What fits no field is found after the parser has passed it, and has no line.
+    let line = error.line().max(1) as u64;
+    RecordError::Damaged { path: path.to_owned(), line, damage: Damage::Json(error) }
+}
+
+/// The text of a document that this program can read.
+fn read_text(path: &Path) -> Result<Vec<u8>, RecordError> {
+    /// Read on its own: another major version may have other fields.
     #[derive(Deserialize)]
     struct Version {
-        schema_version: u64,
+        schema_version: SchemaVersion,
     }
 
-    let path = folder.join(RUN);
-    let file = lines::open(&path)?.ok_or_else(|| RecordError::NoRun { path: folder.to_owned() })?;
+    let folder = || path.parent().unwrap_or(path).to_owned();
+    let file = lines::open(path)?.ok_or_else(|| RecordError::NoRun { path: folder() })?;
     let mut text = Vec::new();
     let read = file.take(LONGEST_DOCUMENT + 1).read_to_end(&mut text);
-    read.map_err(|source| RecordError::Read { path: path.clone(), source })?;
+    read.map_err(|source| RecordError::Read { path: path.to_owned(), source })?;
     if text.len() as u64 > LONGEST_DOCUMENT {
-        return Err(RecordError::TooLarge { path, limit: LONGEST_DOCUMENT });
+        return Err(RecordError::TooLarge { path: path.to_owned(), limit: LONGEST_DOCUMENT });
     }
-    let damaged = |error: serde_json::Error| RecordError::Damaged {
-        path: path.clone(),
-        line: error.line() as u64,
-        damage: Damage::Json(error),
-    };
-    let version: Version = serde_json::from_slice(&text).map_err(damaged)?;
-    if version.schema_version > u64::from(SCHEMA_VERSION) {
-        return Err(RecordError::Newer { path, found: version.schema_version, known: SCHEMA_VERSION });
+    let version = parsed::<Version>(path, &text)?.schema_version;
+    if !version.is_readable() {
+        return Err(RecordError::OtherMajor { path: path.to_owned(), found: version });
     }
-    serde_json::from_slice(&text).map_err(damaged)
+    Ok(text)
 }
 
 /// Reads the committed intervals of the run in the folder `path` without their histograms, in order.
@@ -182,16 +241,16 @@ pub(crate) fn read_whole<T: DeserializeOwned>(folder: &Path) -> Result<T, Record
 ///
 /// As [`read`].
 pub fn read_seconds(path: &Path) -> Result<Vec<Second>, RecordError> {
-    read_series(&path.join(SERIES)).map(|(seconds, _)| seconds)
+    read_series(&path.join(SERIES), None).map(|(seconds, _)| seconds)
 }
 
 /// All committed intervals, and their merge but for the histograms.
-fn read_series(path: &Path) -> Result<(Vec<Second>, Interval), RecordError> {
+fn read_series(path: &Path, ignored: Option<&mut Ignored>) -> Result<(Vec<Second>, Interval), RecordError> {
     let mut seconds: Vec<Second> = Vec::new();
     let mut total = Interval::default();
     let mut one = Interval::default();
     let mut sums = [0u64; ADDENDS];
-    each_json_line(path, LONGEST_SERIES, |second: Second| {
+    each_json_line(path, LONGEST_SERIES, ignored, |second: Second| {
         second.restore(&mut one)?;
         if let Some(last) = seconds.last()
             && (second.index <= last.index || second.start_ns <= last.start_ns)
@@ -259,12 +318,26 @@ fn check_results(document: &Document, total: &Interval) -> Result<(), Damage> {
     Ok(())
 }
 
-pub(crate) fn each_json_line<T: DeserializeOwned>(
+/// Every line of a file of JSON lines as a `T`. The first that has a field which `T` has not is put into `ignored`.
+pub(crate) fn each_json_line<T: Serialize + DeserializeOwned>(
     path: &Path,
     limit: u64,
+    mut ignored: Option<&mut Ignored>,
     mut take: impl FnMut(T) -> Result<(), Damage>,
 ) -> Result<(), RecordError> {
-    each_line(path, limit, |text| take(serde_json::from_slice(text)?))
+    let file = name_of(path);
+    let mut of_file = Ignored::default();
+    each_line(path, limit, |text| {
+        let value: T = serde_json::from_slice(text)?;
+        if ignored.is_some() && of_file.is_empty() {
+            of_file.compare(&file, &serde_json::from_slice(text)?, &value);
+        }
+        take(value)
+    })?;
+    if let Some(ignored) = &mut ignored {
+        ignored.extend(of_file);
+    }
+    Ok(())
 }
 
 /// Every complete line of a file of JSON lines, as it stands there.

@@ -12,7 +12,7 @@ use units::Nanos;
 
 use crate::commit::{EVENTS, RUN, SERIES};
 use crate::diagnosis::Diagnosis;
-use crate::document::{Document, EffectiveOption, OptionSource, SCHEMA_VERSION};
+use crate::document::{Document, EffectiveOption, OptionSource, SCHEMA_VERSION, SchemaVersion};
 use crate::durations::Durations;
 use crate::fixture;
 use crate::folder::FolderWriter;
@@ -69,9 +69,9 @@ fn the_schemas_are_those_of_the_types() {
     }
 }
 
-/// If this fails, a tool that follows the schema refuses our records, or takes ones that we refuse.
+/// If this fails, a tool that follows the schema refuses our records or those of a newer program, or takes anything.
 #[test]
-fn the_schemas_accept_what_is_written_and_nothing_else() {
+fn the_schemas_accept_what_is_written_and_fields_of_a_newer_program() {
     let intervals = fixture::intervals();
     let run = jsonschema::validator_for(&schema_of::<Document>("")).unwrap();
     for document in [fixture::document(), fixture::finished(&intervals)] {
@@ -104,21 +104,23 @@ fn the_schemas_accept_what_is_written_and_nothing_else() {
     }
 }
 
-/// `document` is accepted as it is, and refused with a field more at any place of `closed`.
-fn check_schema(schema: &jsonschema::Validator, document: &Value, closed: &[&str]) {
+/// `document` is accepted as it is, and with a field more at any of `places`, and refused with a text there.
+fn check_schema(schema: &jsonschema::Validator, document: &Value, places: &[&str]) {
     let errors: Vec<_> = schema.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    for place in closed {
+    for place in places {
         let mut document = document.clone();
         document.pointer_mut(place).unwrap()["surprise"] = 1.into();
-        assert!(!schema.is_valid(&document), "a surprise at `{place}`");
+        assert!(schema.is_valid(&document), "a field more at `{place}`");
+        *document.pointer_mut(place).unwrap() = "text".into();
+        assert!(!schema.is_valid(&document), "a text at `{place}`");
     }
 }
 
-/// If this fails, records of this schema version no longer mean what they meant: raise the version.
+/// If this fails, records of today's schema version no longer mean what they meant: raise the version.
 #[test]
 fn the_golden_run_reads_as_ever() {
-    let golden = formats().join("golden/run");
+    let golden = formats().join("golden/run-1.1");
     let fresh = tempfile::tempdir().unwrap();
     write_run(fresh.path());
     if is_update() {
@@ -127,7 +129,10 @@ fn the_golden_run_reads_as_ever() {
     }
     // The logs are compared by what they hold: another zlib may pack the same counts otherwise.
     for name in [RUN, SERIES, EVENTS] {
-        check_format(&format!("golden/run/{name}"), &fs::read_to_string(fresh.path().join(name)).unwrap());
+        check_format(
+            &format!("golden/run-1.1/{name}"),
+            &fs::read_to_string(fresh.path().join(name)).unwrap(),
+        );
     }
     let intervals = fixture::intervals();
     let recording = read(&golden).unwrap();
@@ -135,6 +140,7 @@ fn the_golden_run_reads_as_ever() {
     assert_eq!(recording.events, fixture::events());
     fixture::assert_same(&recording.total, &fixture::merged(&intervals));
     check_format("golden/expected.json", &pretty(&expected(&intervals)));
+    assert_eq!(recording.document.notes, [""; 0]);
 
     // By hand, so that a slip in the fixture shows: 260 answers, 1 to 10 ms but for three of 250 ms.
     let response = recording.total.response().unwrap();
@@ -143,6 +149,20 @@ fn the_golden_run_reads_as_ever() {
     assert!((Nanos::from_millis(1)..Nanos::from_millis(10)).contains(&p50), "{p50}");
     assert!(response.at_rank(257).unwrap() < Nanos::from_millis(11));
     assert!(response.at_rank(258).unwrap() > Nanos::from_millis(249));
+}
+
+/// `golden/run` was written before records had minor versions, and is never written again. If this fails, users can no
+/// longer read what they have kept.
+#[test]
+fn a_run_of_1_0_reads_as_ever() {
+    let intervals = fixture::intervals();
+    let recording = read(&formats().join("golden/run")).unwrap();
+    let mut expected = fixture::finished(&intervals);
+    expected.schema_version = SchemaVersion { major: 1, minor: 0 };
+    assert_eq!(recording.document, expected);
+    assert_eq!(recording.document.notes, [""; 0]);
+    assert_eq!(recording.events, fixture::events());
+    fixture::assert_same(&recording.total, &fixture::merged(&intervals));
 }
 
 /// If this fails, Rust and Java no longer mean the same by a record. `golden/jvm` is Java's, and its tests hold it to

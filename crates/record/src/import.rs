@@ -13,36 +13,29 @@ use serde_json::Value;
 use units::Nanos;
 
 use crate::commit::RUN;
-use crate::document::{CodeCount, Threshold, Verdict};
+use crate::compatibility::Ignored;
+use crate::document::{CodeCount, Envelope, Threshold, envelope_of};
 use crate::error::RecordError;
-use crate::escape::escaped;
-use crate::folder_reader::read_whole;
+use crate::folder_reader::{read_record, read_whole};
 
 /// What another tool measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Import {
-    pub schema_version: u32,
-    pub kind: ImportKind,
-    pub verdict: Verdict,
+    /// Always finished, and always with a verdict. Its time is that of the tool's run, and its host is not known; its
+    /// command and options are those of the import, left out in records of version 1.0.
+    #[serde(flatten)]
+    pub envelope: Envelope,
     /// What was stated with `--fail-if`; left out where nothing was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
-    /// The version of the program that made this record.
-    pub parallax_version: String,
     pub imported: Imported,
     pub results: ImportedResults,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ImportKind {
-    Import,
-}
+envelope_of!(Import);
 
 /// Where the figures come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Imported {
     pub tool: String,
     /// Absent where the output does not name it.
@@ -55,7 +48,6 @@ pub struct Imported {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ImportedResults {
     pub url: Option<String>,
     /// RFC 3339, UTC.
@@ -82,7 +74,6 @@ pub struct ImportedResults {
 
 /// Failures in the tool's own words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ErrorCount {
     pub said: String,
     /// Absent where the tool says what it met and not how often.
@@ -91,7 +82,6 @@ pub struct ErrorCount {
 
 /// One distribution of durations.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ImportedTime {
     /// `response`, `service` or a phase where it means the same as in a run, else `request`.
     pub name: String,
@@ -110,7 +100,6 @@ pub struct ImportedTime {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ImportedQuantile {
     /// Between 0 and 1.
     pub q: f64,
@@ -136,7 +125,10 @@ pub fn is_import(path: &Path) -> Result<bool, RecordError> {
 ///
 /// As for a run.
 pub fn read_import(path: &Path) -> Result<Import, RecordError> {
-    read_whole(path).map(escaped)
+    let mut ignored = Ignored::default();
+    let mut import: Import = read_record(&path.join(RUN), &mut ignored)?;
+    ignored.note_in(&mut import);
+    Ok(import)
 }
 
 /// Writes a new folder: the document, and histogram logs by their file's name.
@@ -173,4 +165,33 @@ pub fn timestamp(unix: Nanos) -> Option<String> {
 /// RFC 3339 as nanoseconds since the epoch; `None` before it.
 pub fn unix_ns(text: &str) -> Option<u64> {
     u64::try_from(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::State;
+
+    /// If this fails, an import that was kept before records had an envelope cannot be read any more.
+    #[test]
+    fn an_import_of_1_0_reads_as_a_finished_one_of_which_less_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{
+            "schema_version": 1,
+            "kind": "import",
+            "verdict": { "word": "degraded", "findings": [] },
+            "parallax_version": "0.1.0",
+            "imported": { "tool": "wrk2", "tool_version": null, "form": "text", "file": "a", "cannot_know": [] },
+            "results": { "url": null, "started": null, "elapsed_ns": 5, "connections": null, "rate_per_s": null,
+                "requests": 3, "ok": null, "failed": null, "throughput_per_s": null, "request_rate_per_s": null,
+                "bytes_sent": null, "bytes_received": null, "codes": [], "errors": [], "times": [] }
+        }"#;
+        fs::write(folder.path().join(RUN), text).unwrap();
+        assert!(is_import(folder.path()).unwrap());
+        let import = read_import(folder.path()).unwrap();
+        assert_eq!((import.state, import.results.requests), (State::Finished, Some(3)));
+        assert!(import.notes.is_empty() && import.command.is_empty() && import.time.started.is_empty());
+        let again = serde_json::to_value(&import).unwrap();
+        assert!(again["time"].get("started_monotonic_ns").is_none(), "{again}");
+    }
 }

@@ -6,6 +6,7 @@
 mod audit;
 mod check;
 mod commit;
+mod compatibility;
 pub mod diagnosis;
 pub mod document;
 mod durations;

@@ -14,7 +14,7 @@ use serde_json::Value;
 use units::Nanos;
 
 use crate::commit::{Commits, EVENTS, RUN, SERIES};
-use crate::document::{EffectiveOption, Host, MissingFact, State, Time};
+use crate::document::{Envelope, RecordKind, State, envelope_of};
 use crate::durations::{DIGITS, Durations};
 use crate::error::{Damage, RecordError};
 use crate::folder::Event;
@@ -37,34 +37,27 @@ pub use watch::WatchResults;
 
 /// `run.json` of every verb but `drive`: written at the start, and replaced at the end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Observation {
-    pub schema_version: u32,
-    /// The verb that made the record; [`ObservationBody::kind`] of its body.
-    pub kind: ObservationKind,
-    pub state: State,
-    /// The version of the program that made the record.
-    pub parallax_version: String,
-    /// The exact command line.
-    pub command: Vec<String>,
-    /// The effective value of every option, defaults included, by the option's long name.
-    pub options: BTreeMap<String, EffectiveOption>,
-    /// Records of one host and boot join by `started_monotonic_ns`.
-    pub time: Time,
-    /// The host that was observed.
-    pub host: Host,
-    /// What could not be seen, and why.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<MissingFact>,
-    /// Under the name of the kind. While the record is under way it holds what is known.
+    /// Its `kind` is that of the body.
+    #[serde(flatten)]
+    pub envelope: Envelope,
+    /// Under the name of the kind. While the record is being made it holds what is known.
     #[serde(flatten)]
     pub body: ObservationBody,
 }
 
+envelope_of!(Observation);
+
+impl Observation {
+    /// An observation that begins now.
+    pub fn new(parallax_version: &str, body: ObservationBody) -> Observation {
+        Observation { envelope: Envelope::new(body.kind().into(), parallax_version), body }
+    }
+}
+
 units::named_enum! {
     /// Who made an observation: a verb, or `jvm` where an application recorded itself.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-    #[serde(rename_all = "snake_case")]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum ObservationKind {
         Watch = "watch",
         Cpu = "cpu",
@@ -82,6 +75,19 @@ impl ObservationKind {
         match self {
             ObservationKind::Jvm => 2,
             _ => DIGITS,
+        }
+    }
+}
+
+impl From<ObservationKind> for RecordKind {
+    fn from(kind: ObservationKind) -> RecordKind {
+        match kind {
+            ObservationKind::Watch => RecordKind::Watch,
+            ObservationKind::Cpu => RecordKind::Cpu,
+            ObservationKind::Hiccup => RecordKind::Hiccup,
+            ObservationKind::Disturb => RecordKind::Disturb,
+            ObservationKind::Profile => RecordKind::Profile,
+            ObservationKind::Jvm => RecordKind::Jvm,
         }
     }
 }
@@ -125,7 +131,6 @@ pub struct LineFrame {
 
 /// What a histogram alone would lose, and what it is checked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct LogSums {
     pub count: u64,
     /// Exact; a sum above 2^64 - 1 is written as that.
@@ -235,7 +240,11 @@ impl ObservationWriter {
     /// When it is of another kind than the one the folder was made with, or its `kind` is not that of its body.
     pub fn finish(&mut self, observation: &Observation) -> Result<(), RecordError> {
         let kinds = (observation.kind, observation.body.kind());
-        assert_eq!(kinds, (self.kind, self.kind), "a record keeps its kind, and its body is of that kind");
+        assert_eq!(
+            kinds,
+            (self.kind.into(), self.kind),
+            "a record keeps its kind, and its body is of that kind"
+        );
         self.commits.replace_document(observation)
     }
 

@@ -3,46 +3,32 @@
 //!
 //! Written anew after each probe, so that a search that is cut off leaves what it knew.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::check::Check;
-use crate::document::{
-    EffectiveOption, Host, QuantileValue, Reading, SCHEMA_VERSION, State, Subject, VerdictWord,
-};
-use crate::error::{Damage, RecordError};
-use crate::escape::escaped;
-use crate::lines;
+use crate::compatibility::Ignored;
+use crate::document::{Envelope, QuantileValue, Reading, Subject, VerdictWord, envelope_of};
+use crate::error::RecordError;
+use crate::folder_reader::read_upgraded;
 
 /// The file in the folder of a search.
 pub const SEARCH: &str = "search.json";
 
-/// A dozen probes take some kilobytes each.
-const LONGEST: u64 = 4 << 20;
-
 /// A search: its objective, its probes, and what they say together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SearchDocument {
-    pub schema_version: u32,
-    pub state: State,
+    /// Without a verdict of its own: each probe has one.
+    #[serde(flatten)]
+    pub envelope: Envelope,
     /// What is known; while the search goes on, so far. Absent before the first probe.
     pub answer: Option<SearchAnswer>,
-    pub parallax_version: String,
-    /// The exact command line.
-    pub command: Vec<String>,
-    /// The effective value of every option, defaults included, by the option's long name.
-    pub options: BTreeMap<String, EffectiveOption>,
     pub subject: Subject,
-    pub host: Host,
-    /// RFC 3339, UTC.
-    pub started: String,
-    pub elapsed_ns: u64,
     /// All of them have to hold.
     pub objective: Vec<Demanded>,
     /// How near the two ends of the answer were to come: 0.02 is 2 %.
@@ -52,9 +38,10 @@ pub struct SearchDocument {
     pub probes: Vec<ProbeResult>,
 }
 
+envelope_of!(SearchDocument);
+
 /// One condition of the objective.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Demanded {
     pub condition: String,
     /// Not stated by the user: a rate at which the answers are errors is not held.
@@ -63,7 +50,6 @@ pub struct Demanded {
 
 /// One probe, over the time that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProbeResult {
     /// Its run folder, within that of the search.
     pub folder: String,
@@ -94,7 +80,6 @@ pub struct ProbeResult {
 
 /// What was measured for one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProbeFigure {
     pub measured: Option<Reading>,
     /// Absent where the sample cannot tell.
@@ -119,7 +104,6 @@ pub enum Says {
 
 /// The answer, as an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SearchAnswer {
     /// The highest rate that held with a fit client; absent where none did.
     pub holds_per_s: Option<f64>,
@@ -176,41 +160,33 @@ pub fn is_search(folder: &Path) -> bool {
 ///
 /// As [`read`](crate::read).
 pub fn read_search(folder: &Path) -> Result<SearchDocument, RecordError> {
-    #[derive(Deserialize)]
-    struct Version {
-        schema_version: u64,
-    }
+    let mut ignored = Ignored::default();
+    let mut document: SearchDocument = read_upgraded(&folder.join(SEARCH), &mut ignored, time_of_1_0)?;
+    ignored.note_in(&mut document);
+    Ok(document)
+}
 
-    let path = folder.join(SEARCH);
-    let file = lines::open(&path)?.ok_or_else(|| RecordError::NoRun { path: folder.to_owned() })?;
-    let mut text = Vec::new();
-    let read = file.take(LONGEST + 1).read_to_end(&mut text);
-    read.map_err(|source| RecordError::Read { path: path.clone(), source })?;
-    if text.len() as u64 > LONGEST {
-        return Err(RecordError::TooLarge { path, limit: LONGEST });
+/// Version 1.0 had `started` and `elapsed_ns` in the place of `time`.
+fn time_of_1_0(document: &mut Map<String, Value>) {
+    if document.contains_key("time") {
+        return;
     }
-    let damaged = |error: serde_json::Error| RecordError::Damaged {
-        path: path.clone(),
-        line: error.line() as u64,
-        damage: Damage::Json(error),
-    };
-    let version: Version = serde_json::from_slice(&text).map_err(damaged)?;
-    if version.schema_version > u64::from(SCHEMA_VERSION) {
-        return Err(RecordError::Newer { path, found: version.schema_version, known: SCHEMA_VERSION });
-    }
-    serde_json::from_slice(&text).map(escaped).map_err(damaged)
+    let time = ["started", "elapsed_ns"].map(|name| Some((name.to_owned(), document.remove(name)?)));
+    document.insert("time".to_owned(), Value::Object(time.into_iter().flatten().collect()));
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::document::{RecordKind, State, Time};
     use crate::fixture;
 
     pub(crate) fn document() -> SearchDocument {
         let run = fixture::document();
+        let time = Time { elapsed_ns: Some(9_000_000_000), ..run.time.clone() };
+        let envelope = Envelope { kind: RecordKind::Search, state: State::Finished, time, ..run.envelope };
         SearchDocument {
-            schema_version: SCHEMA_VERSION,
-            state: State::Finished,
+            envelope,
             answer: Some(SearchAnswer {
                 holds_per_s: Some(1_985.0),
                 fails_per_s: Some(2_020.0),
@@ -218,13 +194,7 @@ pub(crate) mod tests {
                 limit: Limit::Server,
                 reason: "at 2020/s p99 was 29.3 ms".to_owned(),
             }),
-            parallax_version: run.parallax_version,
-            command: run.command,
-            options: run.options,
             subject: run.subject,
-            host: run.host,
-            started: run.time.started,
-            elapsed_ns: 9_000_000_000,
             objective: vec![Demanded { condition: "p99 < 20ms".to_owned(), implied: false }],
             tolerance: 0.02,
             probes_allowed: 12,
@@ -258,8 +228,31 @@ pub(crate) mod tests {
         document.probes.clear();
         write_search(folder.path(), &document).unwrap();
         assert_eq!(read_search(folder.path()).unwrap(), document);
-        document.schema_version += 1;
+        document.schema_version.minor += 1;
         write_search(folder.path(), &document).unwrap();
-        assert!(matches!(read_search(folder.path()), Err(RecordError::Newer { .. })));
+        let read = read_search(folder.path()).unwrap();
+        assert!(read.notes[0].contains("schema version 1.2"), "{:?}", read.notes);
+        document.schema_version.major += 1;
+        write_search(folder.path(), &document).unwrap();
+        assert!(matches!(read_search(folder.path()), Err(RecordError::OtherMajor { .. })));
+    }
+
+    /// If this fails, a search that was kept before records had an envelope cannot be read any more.
+    #[test]
+    fn a_search_of_1_0_reads_as_one_of_today() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut old = serde_json::to_value(document()).unwrap();
+        let map = old.as_object_mut().unwrap();
+        map.insert("schema_version".to_owned(), 1.into());
+        map.remove("kind");
+        let time = map.remove("time").unwrap();
+        map.insert("started".to_owned(), time["started"].clone());
+        map.insert("elapsed_ns".to_owned(), time["elapsed_ns"].clone());
+        fs::write(folder.path().join(SEARCH), old.to_string()).unwrap();
+        let mut expected = document();
+        expected.schema_version.minor = 0;
+        expected.time.started_monotonic_ns = 0;
+        expected.time.window_ns = None;
+        assert_eq!(read_search(folder.path()).unwrap(), expected);
     }
 }

@@ -17,7 +17,6 @@ use crate::surroundings::{HostSecond, WorkerSecond};
 
 /// One line of `series.ndjson`: an interval without its histograms. Writing it commits the interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Second {
     /// Its number since the run's start. A gap means that a line could not be written.
     pub index: u64,
@@ -95,7 +94,6 @@ pub struct Second {
 
 /// The requests of one target that ended in an interval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TargetSecond {
     pub ok: u64,
     pub failures: Vec<OutcomeCount>,
@@ -104,7 +102,6 @@ pub struct TargetSecond {
 /// Quantiles of the response of one interval, of the sample itself. For plots: to print them for a run, merge
 /// the histograms instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ResponseNs {
     pub p50: u64,
     pub p90: u64,

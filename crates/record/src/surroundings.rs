@@ -12,7 +12,6 @@ pub const LATE: Nanos = Nanos::from_millis(1);
 
 /// One worker in one interval: what tells a slow worker from its fellows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WorkerSecond {
     /// Its number, from 0; its thread is named `worker-NUMBER`.
     pub worker: u64,
@@ -44,7 +43,6 @@ impl WorkerSecond {
 
 /// This client's host in one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct HostSecond {
     /// Periods in which a CPU quota of a control group around this process was used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::document::SCHEMA_VERSION;
+use crate::document::{SCHEMA_VERSION, SchemaVersion};
 use crate::error::{Damage, RecordError};
 use crate::escape::escaped;
 use crate::lines;
@@ -31,9 +31,8 @@ const FASTEST: i128 = 1_000;
 
 /// The clocks of two hosts, held against each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct TwoClocks {
-    pub schema_version: u32,
+    pub schema_version: SchemaVersion,
     /// The boot of the client's host, as `host.boot_id` of its record has it.
     pub client_boot_id: Option<String>,
     /// In the order of time.
@@ -42,7 +41,6 @@ pub struct TwoClocks {
 
 /// One exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ClockReading {
     /// The middle of the exchange on the client's monotonic clock.
     pub at_ns: u64,
@@ -139,9 +137,8 @@ impl TwoClocks {
         let damaged = |line, damage| RecordError::Damaged { path: path.clone(), line, damage };
         let clocks: TwoClocks = serde_json::from_slice(&text)
             .map_err(|error| damaged(error.line() as u64, Damage::Json(error)))?;
-        if clocks.schema_version > SCHEMA_VERSION {
-            let found = u64::from(clocks.schema_version);
-            return Err(RecordError::Newer { path, found, known: SCHEMA_VERSION });
+        if !clocks.schema_version.is_readable() {
+            return Err(RecordError::OtherMajor { path, found: clocks.schema_version });
         }
         if clocks.readings.iter().any(|reading| reading.least_ns > reading.most_ns) {
             return Err(damaged(1, Damage::sum("a reading ends before it begins")));
@@ -207,7 +204,7 @@ pub(crate) mod tests {
         turned.readings.reverse();
         let mut crossed = clocks();
         crossed.readings[0].least_ns = i64::MAX;
-        let newer = TwoClocks { schema_version: SCHEMA_VERSION + 1, ..clocks() };
+        let newer = TwoClocks { schema_version: SchemaVersion { major: 2, minor: 0 }, ..clocks() };
         for bad in [turned, crossed, newer] {
             bad.write(folder.path()).unwrap();
             assert!(TwoClocks::read(folder.path()).is_err(), "{bad:?}");

@@ -147,10 +147,10 @@ fn a_cut_off_run_is_settled_and_judged() {
     let rebuilt = rebuild(record::read(folder.path()).unwrap());
     let document = rebuilt.document;
     assert_eq!(document.state, State::Recovered);
-    let verdict = document.verdict.unwrap();
+    let verdict = document.verdict.clone().unwrap();
     assert_eq!(verdict.word, VerdictWord::Degraded);
     assert!(verdict.findings.iter().any(|finding| finding.check == Check::CutOff), "{verdict:?}");
-    let results = document.results.unwrap();
+    let results = document.results.clone().unwrap();
     assert_eq!(results.totals.scheduled, results.totals.ok + results.totals.failed);
     assert!(results.outcomes.iter().any(|row| row.outcome == "in_flight" && row.count == 3));
     assert_eq!(document.time.window_ns, Some(3_000 * MS));

@@ -250,8 +250,9 @@ fn finished(
 fn kept(folder: &Path) -> (Vec<Episode>, record::observation::DisturbResults, u64) {
     let observed = read_observation(folder).unwrap();
     let episodes = observed.events.iter().filter_map(|event| event.disturbance.clone()).collect();
+    let zero = observed.document.time.started_monotonic_ns;
     let ObservationBody::Disturb(results) = observed.document.body else { panic!("another kind of record") };
-    (episodes, results, observed.document.time.started_monotonic_ns)
+    (episodes, results, zero)
 }
 
 /// A process that works a little, and frequently.

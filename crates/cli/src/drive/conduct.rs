@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
 use findings::{Condition, Figures, RunFacts};
 use record::document::{
-    ArrivalStamps, Document, EffectiveOption, Host, JourneyFacts, Kind, Load as LoadFacts, LoadChange,
-    LoadOrder, Model, OptionSource, SCHEMA_VERSION, Stamps, State, Subject, Time,
+    ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts, LoadChange,
+    LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
 };
 use record::{Event, Evidence, FolderWriter, Interval, RecordError, Second, audit};
 use units::Nanos;
@@ -95,15 +95,15 @@ pub fn timestamp(wall: Nanos) -> jiff::Timestamp {
 /// What is known of a run before it begins.
 pub fn opening_document(prepared: &Prepared, options: BTreeMap<String, EffectiveOption>) -> Document {
     let plan = &prepared.plan;
+    let command = secrets::without(std::env::args_os().map(|text| text.to_string_lossy().into_owned()));
     Document {
-        schema_version: SCHEMA_VERSION,
-        kind: Kind::Drive,
-        state: State::Running,
-        verdict: None,
+        envelope: Envelope {
+            command,
+            options,
+            host: host_facts(),
+            ..Envelope::new(RecordKind::Drive, env!("CARGO_PKG_VERSION"))
+        },
         thresholds: Vec::new(),
-        parallax_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: secrets::without(std::env::args_os().map(|text| text.to_string_lossy().into_owned())),
-        options,
         subject: Subject {
             url: prepared.url.clone(),
             protocol: "http".to_owned(),
@@ -126,14 +126,12 @@ pub fn opening_document(prepared: &Prepared, options: BTreeMap<String, Effective
             request_limit: plan.request_limit,
             changes: Vec::new(),
         },
-        time: Time { started: String::new(), started_monotonic_ns: 0, elapsed_ns: None, window_ns: None },
         stamps: Stamps {
             arrival: ArrivalStamps::Kernel,
             reason: None,
             pairing_error_ns: None,
             wall_clock_steps: 0,
         },
-        host: host_facts(),
         results: None,
     }
 }
@@ -390,9 +388,10 @@ impl Keeper<'_> {
 
     fn note_end(&mut self, finished: Option<&Finished>) {
         let elapsed = finished.map_or(self.measured, |finished| finished.elapsed);
+        let window = window(&self.prepared.plan, self.controls, self.document.state, elapsed);
         let time = &mut self.document.time;
         time.elapsed_ns = Some(elapsed.0);
-        time.window_ns = Some(window(&self.prepared.plan, self.controls, self.document.state, elapsed).0);
+        time.window_ns = Some(window.0);
         if let Some(spoken) = self.prepared.protocol.spoken() {
             self.document.subject.protocol = spoken;
         }

@@ -17,7 +17,7 @@ use units::Nanos;
 
 use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::{observing, printed, terminal};
+use crate::{observing, printed, say_notes, terminal};
 
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
 ///
@@ -104,7 +104,10 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
 ///
 /// When it cannot be read.
 pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
-    print(&record::read_observation(folder)?.document, json, no_color)
+    let observed = record::read_observation(folder)?;
+    let exit = print(&observed.document, json, no_color)?;
+    say_notes(&observed.document);
+    Ok(exit)
 }
 
 fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Result<Exit> {

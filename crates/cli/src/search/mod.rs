@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, ensure};
 use clap::{ArgMatches, CommandFactory};
 use engine::Controls;
-use record::document::{EffectiveOption, OptionSource, SCHEMA_VERSION, State};
+use record::document::{EffectiveOption, Envelope, OptionSource, RecordKind, State, Time};
 use record::search::{Demanded, Limit, Says, SearchAnswer, SearchDocument, write_search};
 use stats::search::{Above, Aim, Length, Probed, Search, Step};
 use units::{Nanos, Rate};
@@ -128,17 +128,16 @@ fn opening_document(run: record::document::Document, plan: &Plan) -> SearchDocum
         condition: condition.to_string(),
         implied: *implied,
     };
-    SearchDocument {
-        schema_version: SCHEMA_VERSION,
-        state: State::Running,
-        answer: None,
-        parallax_version: run.parallax_version,
-        command: run.command,
-        options: run.options,
-        subject: run.subject,
-        host: run.host,
+    let time = Time {
         started: drive::timestamp(clock::wall()).to_string(),
-        elapsed_ns: 0,
+        started_monotonic_ns: clock::now().0,
+        elapsed_ns: Some(0),
+        window_ns: None,
+    };
+    SearchDocument {
+        envelope: Envelope { kind: RecordKind::Search, time, ..run.envelope },
+        answer: None,
+        subject: run.subject,
         objective: plan.objective.conditions.iter().map(demanded).collect(),
         tolerance: plan.aim.tolerance,
         probes_allowed: plan.aim.probes as u64,
@@ -268,7 +267,7 @@ impl Run<'_> {
     /// Puts what is known into the folder.
     fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
         self.document.state = state;
-        self.document.elapsed_ns = clock::now().saturating_sub(self.begun).0;
+        self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);
         self.document.answer = Some(self.answer(search));
         write_search(&self.folder, &self.document)?;
         Ok(())

@@ -10,13 +10,13 @@ use std::path::Path;
 use explain::{Client, HostRecord, Segment, Server};
 use export::{requests, served};
 use record::document::{
-    ArrivalStamps, Document, Host, Kept, Kind, Load, Model, SCHEMA_VERSION, Stamps, State, Subject, Time,
+    ArrivalStamps, Document, Envelope, Host, Kept, Load, Model, RecordKind, Stamps, State, Subject, Time,
 };
 use record::observation::disturb::{Episode, Span};
 use record::observation::jvm::{JvmResults, Pause};
 use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
-    DisturbResults, Observation, ObservationBody, ObservationKind, ObservationWriter, read_observation,
+    DisturbResults, Observation, ObservationBody, ObservationWriter, read_observation,
 };
 use record::{Carried, FolderWriter, Interval, Part, Phase, Protocol, Request, Served, Timeline};
 use record::{ClockReading, Event, TwoClocks};
@@ -270,7 +270,7 @@ impl World {
         let path = folder.path().join("disturb");
         let what = "relaying 127.0.0.1:4000 to 127.0.0.1:5000".to_owned();
         let results = DisturbResults { means: "net".to_owned(), what, ..DisturbResults::default() };
-        let document = observation(ObservationKind::Disturb, ObservationBody::Disturb(results));
+        let document = observation(ObservationBody::Disturb(results));
         ObservationWriter::create(&path, &document).unwrap();
         let mut observed = read_observation(&path).unwrap();
         let event = |(n, real): (usize, &Option<(u64, u64)>)| {
@@ -289,7 +289,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jvm");
         let results = JvmResults { vm: "HotSpot".to_owned(), ..JvmResults::default() };
-        let mut document = observation(ObservationKind::Jvm, ObservationBody::Jvm(results));
+        let mut document = observation(ObservationBody::Jvm(results));
         document.host.pid = Some(pid);
         let zero = document.time.started_monotonic_ns;
         let mut writer = ObservationWriter::create(&path, &document).unwrap();
@@ -320,7 +320,7 @@ impl World {
         }
         let run = requests::Run {
             zero: Nanos(ZERO),
-            started: document().time.started,
+            started: time(ZERO).started,
             kept: "all".to_owned(),
             targets: vec!["GET /".to_owned()],
         };
@@ -346,7 +346,7 @@ impl World {
         let results =
             WatchResults { digests: vec![digest], kept: Some(kept), requests, ..WatchResults::default() };
         let body = ObservationBody::Watch(Box::new(results));
-        let mut document = observation(ObservationKind::Watch, body);
+        let mut document = observation(body);
         if self.other_boot {
             document.host.boot_id = Some("other".to_owned());
         }
@@ -375,7 +375,7 @@ impl World {
 
     /// A stall from each answer's arrival until the client has read it; or before it, where the way back is long.
     fn write_hiccup(&self, path: &Path, cause: &str) -> HostRecord {
-        let document = observation(ObservationKind::Hiccup, ObservationBody::Hiccup(Box::default()));
+        let document = observation(ObservationBody::Hiccup(Box::default()));
         let mut writer = ObservationWriter::create(path, &document).unwrap();
         let stalls = self.requests.iter().map(|request| {
             let lag = request.phase(Phase::ClientLag).unwrap().0;
@@ -467,14 +467,8 @@ fn time(zero: u64) -> Time {
 
 fn document() -> Document {
     Document {
-        schema_version: SCHEMA_VERSION,
-        kind: Kind::Drive,
-        state: State::Running,
-        verdict: None,
+        envelope: Envelope { time: time(ZERO), host: host(), ..Envelope::new(RecordKind::Drive, "0.1.0") },
         thresholds: Vec::new(),
-        parallax_version: "0.1.0".to_owned(),
-        command: Vec::new(),
-        options: BTreeMap::new(),
         subject: Subject {
             url: "http://127.0.0.1/".to_owned(),
             protocol: "http/1.1".to_owned(),
@@ -497,29 +491,18 @@ fn document() -> Document {
             request_limit: None,
             changes: Vec::new(),
         },
-        time: time(ZERO),
         stamps: Stamps {
             arrival: ArrivalStamps::Kernel,
             reason: None,
             pairing_error_ns: Some(100),
             wall_clock_steps: 0,
         },
-        host: host(),
         results: None,
     }
 }
 
-fn observation(kind: ObservationKind, body: ObservationBody) -> Observation {
-    Observation {
-        schema_version: SCHEMA_VERSION,
-        kind,
-        state: State::Running,
-        parallax_version: "0.1.0".to_owned(),
-        command: Vec::new(),
-        options: BTreeMap::new(),
-        time: time(WATCH_ZERO),
-        host: host(),
-        missing: Vec::new(),
-        body,
-    }
+fn observation(body: ObservationBody) -> Observation {
+    let mut observation = Observation::new("0.1.0", body);
+    (observation.time, observation.host) = (time(WATCH_ZERO), host());
+    observation
 }

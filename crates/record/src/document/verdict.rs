@@ -9,7 +9,6 @@ use crate::check::Check;
 
 /// Whether to believe the run, with reasons.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Verdict {
     pub word: VerdictWord,
     /// Everything that was checked and did not hold, the gravest first.
@@ -21,7 +20,6 @@ pub struct Verdict {
 
 /// One check that was not made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Unchecked {
     /// Its name, as of a finding.
     pub check: Check,
@@ -41,7 +39,6 @@ pub enum VerdictWord {
 
 /// One check that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Finding {
     /// Its name, stable across versions.
     pub check: Check,
@@ -57,7 +54,6 @@ pub struct Finding {
 
 /// A condition under which the run was to fail, and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Threshold {
     /// As it was given: a metric, an operator and a value.
     pub fail_if: String,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
+use crate::check::Check;
 use crate::fixture;
 use crate::folder::FolderWriter;
 
@@ -80,7 +81,7 @@ fn damage_is_named_with_file_and_line() {
         (
             "series.ndjson",
             |text| text.replacen("\"sent\"", "\"sent_\"", 1),
-            "series.ndjson line 1: unknown field",
+            "series.ndjson line 1: missing field `sent`",
         ),
         ("series.ndjson", |text| text.replacen('\n', "\n\n", 1), "series.ndjson line 2: EOF"),
         ("series.ndjson", |text| text.replacen(":100,", ":99,", 1), "run.json line 1: scheduled is 264"),
@@ -116,14 +117,51 @@ fn a_sum_that_its_histogram_cannot_have_is_refused() {
 }
 
 #[test]
-fn a_later_version_is_named() {
+fn another_major_version_is_refused() {
     let error = error_after("run.json", |text| {
-        text.replacen("\"schema_version\": 1", "\"schema_version\": 7, \"new\": 0", 1)
+        text.replacen("\"schema_version\": \"1.1\"", "\"schema_version\": \"7.0\", \"new\": 0", 1)
     });
     assert_eq!(
         error,
-        "run.json has schema version 7, this program reads up to 1; read it with a newer parallax"
+        "run.json has schema version 7.0, and this program reads 1.x; read it with a parallax of that version"
     );
+}
+
+/// If this fails, a record cannot be read by any program but the one that wrote it, or loses something without a word.
+#[test]
+fn a_newer_minor_version_is_read_and_what_is_not_known_is_named() {
+    let folder = run();
+    let known = read(folder.path()).unwrap();
+    assert_eq!(known.document.notes, [""; 0]);
+    for (name, from, to) in [
+        (RUN, "\"schema_version\": \"1.1\"", "\"schema_version\": \"1.9\", \"moon\": \"full\""),
+        (RUN, "\"check\": \"worker_cpu\"", "\"check\": \"moon_phase\", \"since\": \"1.9\""),
+        (SERIES, "\"index\":", "\"tide\":3,\"index\":"),
+        (EVENTS, "\"at_ns\":", "\"who\":\"me\",\"at_ns\":"),
+    ] {
+        let path = folder.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{name} has no {from}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    }
+    let mut newer = read(folder.path()).unwrap();
+    assert_eq!(
+        std::mem::take(&mut newer.document.notes),
+        [
+            "this record has schema version 1.9, and this program knows 1.1: what is newer is not shown; fields that \
+          this program does not know were ignored: run.json moon, run.json verdict.findings.since, series.ndjson \
+          tide, events.ndjson who"
+        ]
+    );
+    assert_eq!((newer.seconds, newer.events), (known.seconds, known.events));
+    let finding = &newer.document.verdict.as_ref().unwrap().findings[0];
+    assert_eq!(finding.check, Check::Other("moon_phase".to_owned()));
+}
+
+#[test]
+fn a_run_without_its_zero_is_refused() {
+    let error = error_after("run.json", |text| text.replacen("started_monotonic_ns", "began", 1));
+    assert!(error.contains("time.started or time.started_monotonic_ns is missing"), "{error}");
 }
 
 #[test]
@@ -232,6 +270,9 @@ fn texts_are_read_without_what_a_terminal_obeys() {
     assert!(recording.events[0].text.starts_with("2\\u{7f} requests"));
 
     edit("run.json", "\"schema_version\"", "\"\\u001b\": 1, \"schema_version\"");
-    let error = read(folder.path()).unwrap_err().to_string();
+    let notes = read(folder.path()).unwrap().document.envelope.notes;
+    assert!(notes[0].contains("\\u{1b}") && !notes[0].contains('\u{1b}'), "{notes:?}");
+    edit("run.json", "\"state\": \"finished\"", "\"state\": \"\\u001b\"");
+    let error = read(folder.path()).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("\\u{1b}") && !error.contains('\u{1b}'), "{error:?}");
 }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// What `cpu` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuResults {
     /// CPUs of the host that are switched on: the whole of a share of the machine.
     pub cpus: u64,
@@ -24,7 +23,6 @@ pub struct CpuResults {
 
 /// What `cpu` says of one interval, beside the frame of the line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuLine {
     pub readings: u64,
     /// By pid. Of all processes of a host: those that used CPU time, began or ended.
@@ -36,7 +34,6 @@ pub struct CpuLine {
 
 /// One process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuProcess {
     pub pid: u32,
     /// When it began, in hundredths of a second after the start of the host: with the pid it names a process for
@@ -80,7 +77,6 @@ pub enum CpuEnd {
 
 /// One thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuThread {
     pub tid: u32,
     pub name: String,
@@ -92,7 +88,6 @@ pub struct CpuThread {
 
 /// What was used between two instants, which are those of this process or thread.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuUse {
     /// The two instants, on the monotonic clock.
     pub from_ns: u64,
@@ -123,7 +118,6 @@ impl CpuUse {
 
 /// User and system time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuSplit {
     pub method: SplitMethod,
     pub user_ns: u64,
@@ -150,7 +144,6 @@ pub enum SplitMethod {
 
 /// What programs at the boundaries saw. `user_ns + system_ns + interrupt_ns = wall_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuBoundary {
     /// On a CPU by the clock on the wall, switch to switch.
     pub wall_ns: u64,

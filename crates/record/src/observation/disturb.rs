@@ -13,7 +13,6 @@ pub const EVENT: &str = "disturb";
 
 /// What `disturb` did, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DisturbResults {
     /// `pause`, `cpu`, `memory`, `disk` or `net`.
     pub means: String,
@@ -50,7 +49,6 @@ pub enum Over {
 
 /// One disturbance: what was intended and what it really was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Episode {
     /// From 0, by the schedule.
     pub n: u64,
@@ -68,7 +66,6 @@ pub struct Episode {
 
 /// Offsets from the record's zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Span {
     pub begin_ns: u64,
     /// Left out where it was to last until it was ended by hand; of what was real, where nobody knows it.

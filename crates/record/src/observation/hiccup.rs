@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 /// What `hiccup` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct HiccupResults {
     /// From one tick of a meter to the next.
     pub resolution_ns: u64,
@@ -28,7 +27,6 @@ pub struct HiccupResults {
 
 /// What one or several meters saw.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Hiccups {
     /// Each counted with its own lateness, those that were due within a stall as well.
     pub ticks: u64,
@@ -54,7 +52,6 @@ pub struct Hiccups {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Meter {
     /// Left out where it was not bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,7 +61,6 @@ pub struct Meter {
 
 /// What stalls were made of; the parts sum to their length. One that the kernel does not tell is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CausesNs {
     /// Ready to run, while others ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +107,6 @@ impl CausesNs {
 
 /// One stall of one meter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Stall {
     /// When the meter wanted to run, from the record's zero.
     pub at_ns: u64,
@@ -128,7 +123,6 @@ pub struct Stall {
 
 /// A command, and the time before it for comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Beside {
     pub command: Vec<String>,
     /// As a shell would tell it: 128 and the signal, where it died of one. Left out while it runs.
@@ -147,7 +141,6 @@ pub struct Beside {
 
 /// What `hiccup` says of one interval, beside the frame of the line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct HiccupLine {
     pub saw: Hiccups,
     /// The longest of the stalls from the threshold on.

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 /// Of the whole record.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct JvmResults {
     pub java_version: String,
     /// The virtual machine's name.
@@ -25,7 +24,6 @@ pub struct JvmResults {
 
 /// A stretch in which no thread of the application ran: from the wish to stop them until they ran again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Pause {
     /// Offsets from the record's zero.
     pub begin_ns: u64,
@@ -37,7 +35,6 @@ pub struct Pause {
 
 /// A stretch in which a thread of the application would not have run: what its meter was late by, with the causes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Hiccup {
     /// From when the meter was due, which is when the event is.
     pub length_ns: u64,
@@ -48,7 +45,6 @@ pub struct Hiccup {
 
 /// What a JVM says of one interval, beside the frame of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct JvmLine {
     /// How often what was recorded was no duration, by the log's name: below zero, or above 2^50 ns.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

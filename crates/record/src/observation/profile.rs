@@ -48,7 +48,6 @@ units::named_enum! {
 
 /// What `profile` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProfileResults {
     /// The processes that were looked at: the one that was named, and its children.
     pub processes: Vec<ProfiledProcess>,
@@ -69,7 +68,6 @@ pub struct ProfileResults {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProfiledProcess {
     pub pid: u32,
     /// Absent when it was gone before it was looked at.
@@ -80,7 +78,6 @@ pub struct ProfiledProcess {
 
 /// One picture: its sums, and the frames with the most of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PictureResult {
     pub picture: Picture,
     /// Samples, sleeps, or waits for a CPU.
@@ -97,7 +94,6 @@ pub struct PictureResult {
 
 /// A frame's share of a picture, from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct FrameShare {
     pub frame: String,
     /// Where it is the leaf.
@@ -108,7 +104,6 @@ pub struct FrameShare {
 
 /// Frames that wait, found by the rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Wait {
     pub picture: Picture,
     pub kind: WaitKind,
@@ -122,7 +117,6 @@ pub struct Wait {
 
 /// Threads of one name that sleep for one reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Sleeper {
     pub thread: String,
     pub threads: u64,
@@ -134,7 +128,6 @@ pub struct Sleeper {
 
 /// How far the stacks can be believed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct StackQuality {
     /// Frames of user space in the samples, each as often as it was sampled.
     pub frames: u64,
@@ -155,7 +148,6 @@ pub struct StackQuality {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct NamelessFile {
     pub file: String,
     pub frames: u64,
@@ -163,7 +155,6 @@ pub struct NamelessFile {
 
 /// What was not kept, each by its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProfileLosses {
     /// Stacks that had no place in the kernel's tables: their time is in the pictures, without frames.
     pub stacks: u64,
@@ -187,7 +178,6 @@ impl ProfileLosses {
 
 /// What `profile` says of one interval, beside the frame of the line: sums of all threads.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProfileLine {
     pub samples: u64,
     pub on_cpu_ns: u64,

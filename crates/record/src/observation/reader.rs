@@ -2,8 +2,11 @@
 //! paths, texts are escaped, and what does not add up is an error.
 
 use super::*;
+use crate::compatibility::Ignored;
 use crate::escape::escaped;
-use crate::folder_reader::{LONGEST_EVENTS, check_kind, each_json_line, each_line, kind_of, read_whole};
+use crate::folder_reader::{
+    LONGEST_EVENTS, check_kind, check_zero, each_json_line, each_line, kind_of, read_record,
+};
 use crate::hlog::Decoder;
 use crate::log_reader::{Awaited, read_log};
 
@@ -59,18 +62,20 @@ impl Observed {
 /// # Errors
 ///
 /// [`RecordError::NoRun`], [`RecordError::OtherKind`] for the record of a run or an import,
-/// [`RecordError::Newer`] and what a damaged or hostile folder deserves.
+/// [`RecordError::OtherMajor`] and what a damaged or hostile folder deserves.
 ///
 /// # Cost
 ///
 /// One pass over every file. The memory taken is that of the series' file and 270 KiB a log.
 pub fn read_observation(path: &Path) -> Result<Observed, RecordError> {
     // The document first: when it says that it is over, all the rest has been written.
-    let document = read_document(path)?;
+    let mut ignored = Ignored::default();
+    let mut document = read_document(path, &mut ignored)?;
     let (lines, frames) = read_lines(&path.join(SERIES))?;
+    ignored.extend(ignored_in_lines(document.body.kind(), &lines));
     let names: BTreeSet<&String> = frames.iter().flat_map(|frame| frame.logs.keys()).collect();
     let mut logs = BTreeMap::new();
-    let digits = document.kind.digits();
+    let digits = document.body.kind().digits();
     let mut decoder = Decoder::new(digits);
     for name in names {
         let mut total = Durations::with_digits(digits);
@@ -78,24 +83,54 @@ pub fn read_observation(path: &Path) -> Result<Observed, RecordError> {
         logs.insert(name.clone(), total);
     }
     let mut events = Vec::new();
-    each_json_line(&path.join(EVENTS), LONGEST_EVENTS, |event| {
+    each_json_line(&path.join(EVENTS), LONGEST_EVENTS, Some(&mut ignored), |event| {
         events.push(escaped::<Event>(event));
         Ok(())
     })?;
+    ignored.note_in(&mut document);
     Ok(Observed { document, lines, events, logs })
 }
 
-fn read_document(path: &Path) -> Result<Observation, RecordError> {
+fn read_document(path: &Path, ignored: &mut Ignored) -> Result<Observation, RecordError> {
     if ObservationKind::from_name(&kind_of(path)?).is_none() {
         check_kind(path, "an observing verb")?;
     }
-    let document: Observation = read_whole(path).map(escaped)?;
-    if document.kind != document.body.kind() {
+    let document: Observation = read_record(&path.join(RUN), ignored)?;
+    check_zero(path, &document)?;
+    if document.kind != document.body.kind().into() {
         let (kind, body) = (document.kind.name(), document.body.kind().name());
         let damage = Damage::sum(format!("kind is {kind}, and it holds what {body} saw"));
         return Err(RecordError::Damaged { path: path.join(RUN), line: 1, damage });
     }
     Ok(document)
+}
+
+/// What was ignored in the first line that has a field which this program does not know. A line that is not one of
+/// `kind` is an error to whoever asks for its fields, not here.
+fn ignored_in_lines(kind: ObservationKind, lines: &[ObservedLine]) -> Ignored {
+    fn compare<T: Serialize + DeserializeOwned>(line: &ObservedLine, ignored: &mut Ignored) {
+        let both = line.fields::<Value>().ok().zip(line.fields::<T>().ok());
+        if let Some((found, understood)) = both {
+            ignored.compare(SERIES, &found, &understood);
+        }
+    }
+
+    let mut ignored = Ignored::default();
+    for line in lines {
+        match kind {
+            ObservationKind::Watch => compare::<watch::WatchLine>(line, &mut ignored),
+            ObservationKind::Cpu => compare::<cpu::CpuLine>(line, &mut ignored),
+            ObservationKind::Hiccup => compare::<hiccup::HiccupLine>(line, &mut ignored),
+            ObservationKind::Profile => compare::<profile::ProfileLine>(line, &mut ignored),
+            ObservationKind::Jvm => compare::<jvm::JvmLine>(line, &mut ignored),
+            // Its series has no lines.
+            ObservationKind::Disturb => {}
+        }
+        if !ignored.is_empty() {
+            break;
+        }
+    }
+    ignored
 }
 
 fn read_lines(path: &Path) -> Result<(Vec<ObservedLine>, Vec<LineFrame>), RecordError> {

@@ -45,7 +45,6 @@ pub fn class_log(class: &str) -> String {
 
 /// What `watch` saw, over the whole record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WatchResults {
     pub subject: WatchSubject,
     pub tier: Tier,
@@ -92,7 +91,6 @@ pub struct WatchResults {
 
 /// Which server.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WatchSubject {
     /// How it was named: `-p 4711`, `--port 80`, `--comm nginx`.
     pub named: String,
@@ -106,7 +104,6 @@ pub struct WatchSubject {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProtocolCount {
     pub protocol: Protocol,
     pub requests: u64,
@@ -114,7 +111,6 @@ pub struct ProtocolCount {
 
 /// How much of the kernel could be listened to. What a lower tier lacks is in `missing` of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Tier {
     /// One word, for people and programs.
     pub name: String,
@@ -124,7 +120,6 @@ pub struct Tier {
 
 /// The requests of one class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ClassResult {
     /// Its name; where it has none, the value that the function returned.
     pub class: String,
@@ -137,7 +132,6 @@ pub struct ClassResult {
 
 /// Requests that differ in their values only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Digest {
     /// The normalised statement, or method and route.
     pub text: String,
@@ -153,7 +147,6 @@ pub struct Digest {
 
 /// One who ran on a CPU that requests waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Preemptor {
     pub pid: u32,
     pub comm: String,
@@ -167,7 +160,6 @@ pub struct Preemptor {
 
 /// What one of the kernel's programs cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProgramCost {
     pub name: String,
     pub runs: u64,
@@ -177,7 +169,6 @@ pub struct ProgramCost {
 
 /// What `watch` says of one interval, beside the frame of the line. It counts the requests that were done in it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WatchLine {
     pub requests: u64,
     /// Of the response of the interval's sample, for plots; absent without a request.
@@ -202,7 +193,6 @@ pub struct WatchLine {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WatchQuantiles {
     pub p50: u64,
     pub p95: u64,
@@ -212,7 +202,6 @@ pub struct WatchQuantiles {
 
 /// A time for each [`Part`], in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PartsNs {
     pub on_cpu: u64,
     pub stolen: u64,

@@ -26,6 +26,7 @@ impl Worked {
         worked
     }
 
+    /// Adds another sum, part by part.
     pub fn add(&mut self, more: &Worked) {
         for (part, more) in self.parts.iter_mut().zip(more.parts) {
             *part += more;
@@ -45,6 +46,7 @@ impl Worked {
         since
     }
 
+    /// All parts together, in nanoseconds.
     pub fn total(&self) -> u64 {
         self.parts.iter().sum()
     }

@@ -132,6 +132,7 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// Connection `number` of the watch, opened by its first event.
     pub fn new(number: u64, event: &Event<'_>) -> Connection {
         Connection {
             number,
@@ -160,6 +161,7 @@ impl Connection {
         self.culprit = account::worse(self.culprit, culprit);
     }
 
+    /// Adds a read, with the arrivals of its bytes. `step` is the meaning of the event for its thread.
     pub fn add_read(&mut self, event: &Event<'_>, step: &Step) {
         let began = self.received;
         self.received += u64::from(event.length);
@@ -183,6 +185,7 @@ impl Connection {
         push(&mut self.reads, read);
     }
 
+    /// Adds a write. `step` is the meaning of the event for its thread.
     pub fn add_write(&mut self, event: &Event<'_>, step: &Step) {
         self.sent += u64::from(event.length);
         if event.class.is_some() {

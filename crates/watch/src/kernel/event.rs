@@ -56,6 +56,7 @@ pub enum Arrived<'a> {
 }
 
 impl Arrived<'_> {
+    /// All arrivals, in order.
     pub fn as_slice(&self) -> &[Arrival] {
         match self {
             Arrived::None => &[],

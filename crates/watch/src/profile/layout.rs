@@ -76,6 +76,7 @@ pub struct Key {
 }
 
 impl Key {
+    /// The picture it belongs to; `None` for a number that is not one.
     pub fn picture(&self) -> Option<Picture> {
         Picture::ALL.get(self.picture as usize).copied()
     }

@@ -113,6 +113,7 @@ impl Space {
 }
 
 impl Spaces {
+    /// What is known about process `pid`; `None` if it was never read.
     pub fn of(&self, pid: u32) -> Option<&Space> {
         self.processes.get(&pid)
     }

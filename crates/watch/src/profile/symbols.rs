@@ -37,6 +37,7 @@ pub struct Symbols {
 }
 
 impl Symbols {
+    /// A resolver for the processes in `spaces`, with the perf maps of those that have run-time code, by pid.
     pub fn new(spaces: Spaces, perf_maps: BTreeMap<u32, PerfMap>) -> Symbols {
         Symbols {
             // Files are held open: their content does not change.
@@ -49,6 +50,7 @@ impl Symbols {
         }
     }
 
+    /// The processes that it resolves for.
     pub fn spaces(&self) -> &Spaces {
         &self.spaces
     }

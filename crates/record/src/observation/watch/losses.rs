@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// What happened and was not seen, each a count. A figure of the record may be too small by as much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Losses {
     /// Events for which the way to user space had no room.
     pub ring_full: u64,
@@ -21,7 +20,6 @@ pub struct Losses {
 
 /// What was seen and cannot be told exactly, each a count. No request is missing for it, and no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Inexact {
     /// Waits for a CPU in which more others ran than are remembered: who ran first is not among the pre-emptors.
     pub forgotten_slices: u64,
