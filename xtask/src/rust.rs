@@ -105,6 +105,7 @@ impl TestLines {
         TestLines(finder.0)
     }
 
+    /// Whether the line, counted from 1, is test code.
     pub fn contain(&self, line: usize) -> bool {
         self.0.iter().any(|range| range.contains(&line))
     }
@@ -185,10 +186,12 @@ pub fn inside(token: Option<&TokenTree>, delimiter: Delimiter) -> Option<TokenSt
     }
 }
 
+/// Whether the token is this punctuation character.
 pub fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }
 
+/// Whether the token is this identifier.
 pub fn is_ident(token: &TokenTree, wanted: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == wanted)
 }

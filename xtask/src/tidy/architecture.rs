@@ -10,6 +10,7 @@ use crate::tree::Tree;
 
 const FILE: &str = "ARCHITECTURE.md";
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.text(FILE) else {
         return vec![Finding::new(FILE, 1, "missing; write it")];

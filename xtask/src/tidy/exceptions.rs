@@ -62,6 +62,7 @@ pub fn read(tree: &Tree) -> Result<Exceptions, Finding> {
     })
 }
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let exceptions = match read(tree) {
         Ok(exceptions) => exceptions,

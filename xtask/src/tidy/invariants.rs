@@ -15,6 +15,7 @@ const MESSAGE_LEAST: usize = 15;
 const MAY_BE_UNSAFE: &[&str] =
     &["crates/reactor/", "crates/host/", "crates/watch/", "tests/kernel/src/server/ring.rs"];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".rs").flat_map(|(path, text)| check_file(path, text)).collect()
 }

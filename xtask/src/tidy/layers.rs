@@ -70,6 +70,7 @@ pub fn members(tree: &Tree) -> Result<Vec<Member>, Vec<Finding>> {
     if findings.is_empty() { Ok(members) } else { Err(findings) }
 }
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let layers = match read(tree) {
         Ok(layers) => layers,

@@ -13,6 +13,7 @@ const FILE_MOST: usize = 600;
 const FUNCTION_AIM: usize = 40;
 const FUNCTION_MOST: usize = 70;
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     // A list that cannot be read is found by the rule `exceptions`.
     let exceptions = exceptions::read(tree).unwrap_or_default();

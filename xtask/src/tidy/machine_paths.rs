@@ -9,6 +9,7 @@ use crate::tree::Tree;
 /// Joined here, so that this file passes its own rule.
 const FOLDERS: &[&str] = &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/")];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     // A list that cannot be read is found by the rule `exceptions`.
     let exceptions = exceptions::read(tree).unwrap_or_default();

@@ -5,6 +5,7 @@
 use super::Finding;
 use crate::tree::Tree;
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".rs")
         .filter(|(path, text)| is_source(path) && !text.starts_with("//!"))

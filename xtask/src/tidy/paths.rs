@@ -30,6 +30,7 @@ const ROOT_FILES: &[&str] = &[
     "rustfmt.toml",
 ];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".md").flat_map(|(path, text)| check_document(tree, path, text)).collect()
 }

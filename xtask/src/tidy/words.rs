@@ -9,6 +9,7 @@ use crate::tree::Tree;
 const NOTES: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME")];
 const IN_RUST: &[&str] = &[concat!("todo", "!("), concat!("#[", "ignore")];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
