@@ -10,9 +10,9 @@ use export::import::{LONGEST, Tool};
 use findings::Condition;
 use record::import::{Import, read_import, write_import};
 
-use crate::drive::new_folder;
 use crate::exit::Exit;
 use crate::{observing, printed, say_notes, terminal};
+use run::folder::new_folder;
 
 /// Keep the output of another load generator as a record, with what that output cannot know.
 ///

@@ -9,8 +9,8 @@ use record::document::State;
 use record::observation::ObservationKind;
 
 use crate::exit::Exit;
-use crate::under_way::is_under_way;
 use crate::{import_verb, observation_report, printed, profile_verb, say, say_notes, terminal};
+use run::record_lock::is_running;
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         };
     }
     // Asked before it is read: one that ends in between is read as it ended.
-    let at_work = is_under_way(folder);
+    let at_work = is_running(folder);
     let recording = record::read(folder)?;
     let under_way = recording.document.state == State::Running && at_work;
     let mut rebuilt =
