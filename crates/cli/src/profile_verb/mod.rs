@@ -16,7 +16,7 @@ use record::observation::ObservationBody;
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{observing, printed, say_notes, terminal};
+use crate::{observing, printed, report_verb, say_notes, terminal};
 use run::folder::{ClaimedFolder, new_folder};
 
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
@@ -105,9 +105,12 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
 /// When it cannot be read.
 pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
     let observed = record::read_observation(folder)?;
-    let exit = print(&observed.document, json, no_color)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    report_verb::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
     say_notes(&observed.document);
-    Ok(exit)
+    let stopped = observed.document.state == State::Interrupted;
+    Ok(if stopped { Exit::Interrupted } else { Exit::Done })
 }
 
 fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Result<Exit> {

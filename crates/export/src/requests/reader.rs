@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use record::{Blame, Carried, Failure, Outcome, Phase, escape_text};
-use units::Nanos;
+use units::{Code, Nanos};
 
 use crate::columns::{Group, RowsError, RowsFile, damaged, text, unsigned};
 
@@ -24,7 +24,7 @@ pub struct Row {
     /// `None`: it got a response, and every check passed.
     pub failure: Option<Failure>,
     /// The application's own code, such as the HTTP status.
-    pub code: Option<u16>,
+    pub code: Option<Code>,
     /// When it was due; a request that was due before the start of the run is due at the start.
     pub intended: Nanos,
     /// Intended start → read, or until it was given up: the sum of `phases`.
@@ -92,6 +92,7 @@ struct Columns {
     failed_in: Vec<Option<ByteArray>>,
     blame: Vec<Option<ByteArray>>,
     code: Vec<Option<i32>>,
+    code_text: Vec<Option<ByteArray>>,
     intended: Vec<i64>,
     response: Vec<i64>,
     service: Vec<Option<i64>>,
@@ -124,6 +125,7 @@ impl Columns {
             failed_in: group.optional::<ByteArrayType>("failed_in")?,
             blame: group.optional::<ByteArrayType>("blame")?,
             code: group.optional::<Int32Type>("code")?,
+            code_text: group.optional::<ByteArrayType>("code_text")?,
             intended: group.required::<Int64Type>("intended_ns")?,
             response: group.required::<Int64Type>("response_ns")?,
             service: group.optional::<Int64Type>("service_ns")?,
@@ -153,12 +155,17 @@ impl Columns {
             connection: self.connection[at].map(i32::cast_unsigned),
             carried: self.carried(at)?,
             failure: self.failure(at)?,
-            code: self.code[at].and_then(|code| u16::try_from(code).ok()),
+            code: self.code(at),
             intended: Nanos(u64::try_from(self.intended[at]).unwrap_or(0)),
             response: Nanos(response),
             service: self.service[at].map(|service| unsigned(service, "service_ns")).transpose()?.map(Nanos),
             phases,
         })
+    }
+
+    fn code(&self, at: usize) -> Option<Code> {
+        let status = self.code[at].and_then(|code| u16::try_from(code).ok()).map(Code::status);
+        status.or_else(|| Code::new(self.code_text[at].as_ref()?.data()))
     }
 
     fn carried(&self, at: usize) -> Result<Option<Carried>, RowsError> {

@@ -152,7 +152,7 @@ mod tests {
     use units::Nanos;
 
     use super::*;
-    use crate::ledger::tests::served;
+    use crate::fixture::served;
 
     #[test]
     fn a_request_that_lies_unread_behind_a_handler_s_work_is_known() {
