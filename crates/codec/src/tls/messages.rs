@@ -1,0 +1,82 @@
+//! Why TLS failed, as the text that reports print.
+
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
+
+/// Why a handshake, or what follows it, failed.
+pub(super) fn of(error: &Error) -> &'static str {
+    match error {
+        Error::InvalidCertificate(error) => of_certificate(error),
+        Error::AlertReceived(alert) => of_alert(*alert),
+        Error::InvalidMessage(InvalidMessage::InvalidContentType) => NOT_TLS,
+        Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion) => "protocol version: none in common",
+        Error::InvalidMessage(_) => "the server's message cannot be read",
+        Error::PeerIncompatible(
+            PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
+            | PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::Tls12NotOfferedOrEnabled
+            | PeerIncompatible::Tls13RequiredForQuic,
+        ) => "protocol version: none in common",
+        Error::PeerIncompatible(_) => "nothing in common with the server's TLS",
+        Error::PeerMisbehaved(_) | Error::InappropriateMessage { .. } => "the server broke the rules of TLS",
+        Error::InappropriateHandshakeMessage { .. } => "the server broke the rules of TLS",
+        Error::NoCertificatesPresented => "the server showed no certificate",
+        Error::DecryptError => "a message does not decrypt",
+        Error::PeerSentOversizedRecord => "a record is over the limit of TLS",
+        Error::NoApplicationProtocol => "ALPN: no protocol in common",
+        Error::InvalidCertRevocationList(_) => "certificate: revocation list",
+        _ => "TLS failed on this side",
+    }
+}
+
+pub(super) const NOT_TLS: &str = "the server does not speak TLS on this port";
+
+fn of_certificate(error: &CertificateError) -> &'static str {
+    match error {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "certificate expired",
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "certificate not yet valid"
+        }
+        CertificateError::UnknownIssuer => "certificate from an unknown issuer",
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "certificate for another name"
+        }
+        CertificateError::Revoked => "certificate revoked",
+        CertificateError::BadSignature => "certificate signature does not fit",
+        CertificateError::BadEncoding => "certificate cannot be read",
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "certificate for another purpose"
+        }
+        CertificateError::UnhandledCriticalExtension => "certificate with an unknown critical extension",
+        CertificateError::Other(_) => {
+            "self-signed certificate (or a CA certificate used as the server certificate); use --insecure (-k) to skip \
+             verification"
+        }
+        _ => "certificate not acceptable",
+    }
+}
+
+fn of_alert(alert: AlertDescription) -> &'static str {
+    match alert {
+        AlertDescription::HandshakeFailure => "alert received: handshake failure",
+        AlertDescription::ProtocolVersion => "alert received: protocol version",
+        AlertDescription::UnrecognisedName => "alert received: unrecognised name",
+        AlertDescription::NoApplicationProtocol => "alert received: no application protocol",
+        AlertDescription::CertificateRequired => "alert received: certificate required",
+        AlertDescription::BadCertificate => "alert received: bad certificate",
+        AlertDescription::UnsupportedCertificate => "alert received: unsupported certificate",
+        AlertDescription::CertificateExpired => "alert received: certificate expired",
+        AlertDescription::CertificateRevoked => "alert received: certificate revoked",
+        AlertDescription::CertificateUnknown => "alert received: certificate unknown",
+        AlertDescription::UnknownCA => "alert received: unknown authority",
+        AlertDescription::AccessDenied => "alert received: access denied",
+        AlertDescription::InternalError => "alert received: internal error",
+        AlertDescription::InsufficientSecurity => "alert received: insufficient security",
+        AlertDescription::DecryptError => "alert received: decrypt error",
+        AlertDescription::DecodeError => "alert received: decode error",
+        AlertDescription::IllegalParameter => "alert received: illegal parameter",
+        AlertDescription::UnexpectedMessage => "alert received: unexpected message",
+        AlertDescription::BadRecordMac => "alert received: bad record",
+        AlertDescription::UserCanceled => "alert received: cancelled",
+        _ => "alert received",
+    }
+}

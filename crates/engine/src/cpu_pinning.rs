@@ -1,0 +1,83 @@
+//! Which CPUs the threads of a run keep to.
+//!
+//! A worker that stays awake for its schedule shares its CPU badly: whoever else runs there, such as the thread that
+//! collects the intervals each second, holds it up for milliseconds, and what was due meanwhile leaves at once.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::pacer::Pace;
+
+/// A CPU for each worker, and the others for the rest of the client; while this lives, the thread that made it keeps
+/// to those.
+#[derive(Debug)]
+pub(crate) struct CpuPinning {
+    workers: Vec<usize>,
+    before: CpuSet,
+}
+
+impl CpuPinning {
+    /// Pins the workers where the pace needs that and this process may use more CPUs than there are workers. `None`: all
+    /// threads run where the kernel puts them.
+    pub(crate) fn pin(pace: Pace, workers: u64) -> Option<CpuPinning> {
+        if pace != Pace::Precise {
+            return None;
+        }
+        let before = sched_getaffinity(None).ok()?;
+        let (rest, cpus) = split(&before, usize::try_from(workers).ok()?)?;
+        sched_setaffinity(None, &rest).ok()?;
+        Some(CpuPinning { workers: cpus, before })
+    }
+
+    /// CpuPinning this thread as worker `index`.
+    pub(crate) fn pin_worker(&self, index: usize) {
+        let mut own = CpuSet::new();
+        own.set(self.workers[index]);
+        // A CPU that has gone meanwhile: then it runs with the rest.
+        let _ = sched_setaffinity(None, &own);
+    }
+}
+
+impl Drop for CpuPinning {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.before);
+    }
+}
+
+/// The last CPUs are the workers': the first one has most of the interrupts.
+fn split(allowed: &CpuSet, workers: usize) -> Option<(CpuSet, Vec<usize>)> {
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+    let others = cpus.len().checked_sub(workers).filter(|&others| others > 0)?;
+    let mut rest = CpuSet::new();
+    cpus[..others].iter().for_each(|&cpu| rest.set(cpu));
+    Some((rest, cpus[others..].to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(cpus: &[usize]) -> CpuSet {
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|&cpu| set.set(cpu));
+        set
+    }
+
+    #[test]
+    fn workers_get_the_last_cpus_and_the_rest_keeps_one() {
+        assert_eq!(split(&set(&[1, 4, 5]), 2), Some((set(&[1]), vec![4, 5])));
+        assert_eq!(split(&set(&[1, 4]), 1), Some((set(&[1]), vec![4])));
+        assert_eq!(split(&set(&[1, 4]), 2), None);
+        assert_eq!(split(&set(&[3]), 1), None);
+    }
+
+    #[test]
+    fn a_thread_is_where_it_was_when_the_pinning_ends() {
+        let before = sched_getaffinity(None).unwrap();
+        if let Some(pinning) = CpuPinning::pin(Pace::Precise, 1) {
+            assert_ne!(sched_getaffinity(None).unwrap(), before);
+            drop(pinning);
+        }
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
+        assert!(CpuPinning::pin(Pace::Balanced, 1).is_none());
+    }
+}
