@@ -13,6 +13,7 @@ const MOST: usize = 7_000;
 /// Crates with a limit of their own, by folder.
 const LIMITS: [(&str, usize); 1] = [("crates/cli", 5_000)];
 
+/// One finding per crate that is over its limit.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut crates: BTreeMap<String, usize> = BTreeMap::new();
     for (path, text) in tree.ending(".rs").filter(|(path, _)| !is_test(path)) {
