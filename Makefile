@@ -5,11 +5,12 @@ RUST = scripts/with-rust
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench bench-jvm soak-jvm tidy
+.PHONY: help demo test dist bench bench-jvm soak-jvm tidy
 
 help:
 	@echo 'make demo    build Parallax and run the demo: where the time of a slow response goes'
 	@echo 'make test    run the complete test suite: tidy, formatting, lints, build, tests'
+	@echo 'make dist    build the packaged program in target/dist/package and check it in a chroot (as root)'
 	@echo 'make bench   measure the overhead of the load generator, compared with wrk'
 	@echo 'make bench-jvm   measure the overhead of recording in a JVM and of Vert.x metrics, compared with others'
 	@echo 'make soak-jvm    run the long forms of the tests under jvm/; needs a quiet machine with 10 GB of free memory'
@@ -25,6 +26,10 @@ demo:
 test:
 	@scripts/setup test
 	$(RUST) cargo xtask ci
+
+dist:
+	@scripts/setup demo
+	scripts/dist
 
 bench:
 	@scripts/setup bench

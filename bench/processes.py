@@ -33,10 +33,12 @@ http {{
 
 def built(package="parallax", example=None):
     """The path of a program, compiled with the profile `dist`: its cost is that of the packaged one."""
-    what = ["--example", example] if example else []
+    if not example:
+        subprocess.run([str(ROOT / "scripts/dist"), "--quick"], check=True)
+        return str(TARGET / "dist" / package)
     command = [str(ROOT / "scripts/with-rust"), "cargo", "build", "--quiet", "--profile", "dist", "--locked", "-p", package]
-    subprocess.run([*command, *what], cwd=ROOT, check=True)
-    return str(TARGET / "dist" / (f"examples/{example}" if example else package))
+    subprocess.run([*command, "--example", example], cwd=ROOT, check=True)
+    return str(TARGET / "dist/examples" / example)
 
 
 def pinned(core, command, priority=1, **options):

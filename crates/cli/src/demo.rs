@@ -3,23 +3,26 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
 use engine::Controls;
-use findings::RunRecord;
+use run::conduct::{Conduct, Quiet, conduct};
+use run::effective::EffectiveOptions;
+use run::folder::new_folder;
+use run::options::GivenOptions;
+use run::prepare::prepare;
 use target::{Options, Server};
 
 use crate::drive;
+use crate::environment::Process;
 use crate::exit::Exit;
-use crate::progress::Progress;
 use crate::{printed, signals, terminal};
 
 /// Show, in under 20 seconds, how a connection pool makes a timer lie.
 ///
-/// Starts the built-in server on a free port of this host, drives it with four callers over two connections, and
-/// prints what an interceptor around the pool would have said, what the request took, and what the pool cost.
+/// Starts the built-in server on a free port of this host, drives it with four virtual users over two connections, and
+/// prints what an interceptor around the pool would report, what the request took, and what the pool cost.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The server answers after 200 ms instead of 2 s.
+    /// The server responds after 200 ms instead of 2 s.
     #[arg(long)]
     fast: bool,
 
@@ -43,33 +46,34 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let delay = if args.fast { "0.2" } else { "2" };
     let url = format!("http://{}/delay/{delay}", server.local_addr());
     // Through the same door as everybody: what the demo does can be typed.
-    let line = ["parallax", "-c", "2", "--callers", "4", "-n", "16", "--quiet", &url];
-    let command = DriveLine::command();
-    let matches = command.clone().try_get_matches_from(line)?;
-    let prepared = drive::prepare(&DriveLine::from_arg_matches(&matches)?.args)?;
-    let folder = args.output.clone().unwrap_or_else(drive::new_folder);
-    let options = drive::effective(&command, &matches, &prepared, &folder);
+    let mut given = GivenOptions::default();
+    for (name, text) in
+        [("url", url.as_str()), ("connections", "2"), ("users", "4"), ("count", "16"), ("quiet", "true")]
+    {
+        given.set(name, [text]);
+    }
+    let spec = given.spec()?;
+    let process = Process::new();
+    let environment = process.environment();
+    let prepared = prepare(&spec, &environment)?;
+    let folder = args.output.clone().unwrap_or_else(new_folder);
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     // Not on standard output: there the verdict comes first.
     let _ = writeln!(
         io::stderr(),
-        "16 requests from 4 callers over 2 connections to a server that answers after {delay} s: {}",
+        "16 requests from 4 virtual users over 2 connections to a server that responds after {delay} s: {}",
         if args.fast { "about 2 s" } else { "about 16 s" }
     );
-    let conducted = drive::conduct(&prepared, options, &folder, Progress::Quiet, &controls)?;
-    drop(server);
-    let run = RunRecord {
-        document: &conducted.document,
-        seconds: &conducted.seconds,
-        folder: Some(&conducted.folder),
+    let with = Conduct {
+        folder: &folder,
+        options: EffectiveOptions::new(),
+        environment: &environment,
+        progress: &mut Quiet,
+        controls: &controls,
     };
-    printed(report::text(&findings::demo_view(&run), &mut out, style))?;
-    drive::conclude(conducted)
-}
-
-#[derive(Debug, Parser)]
-struct DriveLine {
-    #[command(flatten)]
-    args: drive::Args,
+    let completed = conduct(&prepared, with)?;
+    drop(server);
+    printed(report::text(&findings::demo_view(&drive::record_of(&completed)), &mut out, style))?;
+    drive::conclude(&prepared.spec, completed)
 }

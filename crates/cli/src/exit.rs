@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use record::Outcome;
 use record::document::{Document, State, Threshold, ThresholdResult, VerdictWord};
 use record::import::Import;
 use record::search::{Limit, SearchDocument};
@@ -35,7 +34,7 @@ impl Exit {
         if document.state == State::Broken {
             return Exit::Invalid;
         }
-        if nothing_reached(document) {
+        if run::conduct::nothing_reached(document) {
             return Exit::Unreachable;
         }
         match document.verdict.as_ref().map(|verdict| verdict.word) {
@@ -70,19 +69,6 @@ impl Exit {
 /// One that nobody could decide counts: it is not known to be met.
 fn missed(thresholds: &[Threshold]) -> bool {
     thresholds.iter().any(|threshold| threshold.result != ThresholdResult::Met)
-}
-
-fn nothing_reached(document: &Document) -> bool {
-    const UNREACHED: [Outcome; 4] =
-        [Outcome::ResolveFailed, Outcome::ConnectRefused, Outcome::ConnectTimeout, Outcome::ConnectFailed];
-    document.results.as_ref().is_some_and(|results| {
-        let tried = results.outcomes.iter().any(|row| is_one_of(&row.outcome, &UNREACHED));
-        tried && results.totals.connections_opened == 0
-    })
-}
-
-fn is_one_of(name: &str, outcomes: &[Outcome]) -> bool {
-    Outcome::from_name(name).is_some_and(|outcome| outcomes.contains(&outcome))
 }
 
 impl From<Exit> for ExitCode {

@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     printed(if args.json {
         json(&explanation, &mut out)
     } else {
-        explain::text(&explanation, &mut out, style)
+        report::text(&explain::view(&explanation), &mut out, style)
     })?;
     Ok(Exit::Done)
 }
@@ -77,7 +77,7 @@ pub fn print(folders: &[PathBuf], no_color: bool) -> anyhow::Result<()> {
     let explanation = explain_records(folders)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
-    printed(writeln!(out).and_then(|()| explain::text(&explanation, &mut out, style)))
+    printed(writeln!(out).and_then(|()| report::text(&explain::view(&explanation), &mut out, style)))
 }
 
 fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {

@@ -10,9 +10,9 @@ use export::import::{LONGEST, Tool};
 use findings::Condition;
 use record::import::{Import, read_import, write_import};
 
-use crate::drive::new_folder;
 use crate::exit::Exit;
-use crate::{observing, printed, say_notes, terminal};
+use crate::{observing, printed, report_verb, say_notes, terminal};
+use run::folder::new_folder;
 
 /// Keep the output of another load generator as a record, with what that output cannot know.
 ///
@@ -99,7 +99,9 @@ pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) 
     if !fail_if.is_empty() {
         import.thresholds = findings::import_thresholds(fail_if, &import.results);
     }
-    print(&import, folder, json, no_color)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    report_verb::print(&findings::import_view(&import, folder), json, &mut out, style)?;
     say_notes(&import);
     Ok(Exit::of_import(&import))
 }

@@ -1,6 +1,7 @@
 //! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
 
-mod beside;
+#[cfg(feature = "ebpf")]
+mod controlled;
 mod convert_verb;
 mod cpu;
 mod cpu_list;
@@ -8,24 +9,21 @@ mod demo;
 mod disturb_verb;
 mod doctor_verb;
 mod drive;
+mod environment;
 mod exit;
 mod explain_verb;
 mod hiccup_verb;
 mod hints;
 mod import_verb;
-#[cfg_attr(not(feature = "ebpf"), expect(dead_code, reason = "such a build leads and is not led"))]
-mod led;
 mod observation_report;
 mod observing;
 mod profile_verb;
 mod progress;
 mod report_verb;
 mod scenario_verb;
-mod search;
 mod serve;
 mod signals;
 mod terminal;
-mod under_way;
 #[cfg(feature = "ebpf")]
 mod watch_verb;
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use record::document::State;
 
 use crate::exit::Exit;
-use crate::{printed, say, say_notes, terminal};
+use crate::{report_verb, say, say_notes, terminal};
 
-/// Prints it; with `json` the document alone.
+/// Prints it; with `json` as JSON.
 ///
 /// # Errors
 ///
@@ -17,11 +17,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     let observed = record::read_observation(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
-    printed(if json {
-        report::json(&observed.document, &mut out)
-    } else {
-        findings::observation_view(&observed).and_then(|view| report::text(&view, &mut out, style))
-    })?;
+    report_verb::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
     say_notes(&observed.document);
     if observed.document.state == State::Running {
         say("it was cut off, or goes on: its document has no totals yet; series.ndjson has the intervals");

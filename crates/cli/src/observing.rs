@@ -19,9 +19,9 @@ pub fn opening(
     let mut observation = Observation::new(env!("CARGO_PKG_VERSION"), body);
     observation.command = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
     observation.options = options;
-    observation.time.started = drive::timestamp(wall).to_string();
+    observation.time.started = run::conduct::timestamp(wall).to_string();
     observation.time.started_monotonic_ns = started.0;
-    observation.host = drive::host_facts();
+    observation.host = run::conduct::host_facts();
     observation
 }
 

@@ -1,16 +1,18 @@
 //! `parallax report`: a run again, from its folder alone.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
+use findings::view::View;
 use findings::{Condition, Rebuilt, RunRecord};
 use record::document::State;
 use record::observation::ObservationKind;
+use report::Style;
 
 use crate::exit::Exit;
-use crate::under_way::is_under_way;
 use crate::{import_verb, observation_report, printed, profile_verb, say, say_notes, terminal};
+use run::record_lock::is_running;
 
 /// Print the report of a record, finished, interrupted or cut off.
 ///
@@ -27,7 +29,7 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// Print the result as JSON (formats/run.schema.json).
+    /// Print the report as JSON (formats/view.schema.json).
     #[arg(long)]
     json: bool,
 
@@ -80,7 +82,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         };
     }
     // Asked before it is read: one that ends in between is read as it ended.
-    let at_work = is_under_way(folder);
+    let at_work = is_running(folder);
     let recording = record::read(folder)?;
     let under_way = recording.document.state == State::Running && at_work;
     let mut rebuilt =
@@ -91,12 +93,8 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let Rebuilt { document, seconds, differences, .. } = rebuilt;
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    printed(if args.json {
-        report::json(&document, &mut out)
-    } else {
-        let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
-        report::text(&findings::run_view(&run), &mut out, style)
-    })?;
+    let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
+    print(&findings::run_view(&run), args.json, &mut out, style)?;
     say_notes(&document);
     if let Some(first) = differences.first() {
         say(format_args!(
@@ -118,11 +116,16 @@ fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
     let document = record::search::read_search(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    printed(if args.json {
-        report::json(&document, &mut out)
-    } else {
-        report::text(&findings::search_view(&document, Some(folder)), &mut out, style)
-    })?;
+    print(&findings::search_view(&document, Some(folder)), args.json, &mut out, style)?;
     say_notes(&document);
     Ok(Exit::of_search(&document))
+}
+
+/// Prints a view as text, or as it is.
+///
+/// # Errors
+///
+/// When nothing can be printed.
+pub fn print(view: &View, json: bool, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
+    printed(if json { report::json(view, out) } else { report::text(view, out, style) })
 }

@@ -1,14 +1,16 @@
 //! `parallax scenario`: looks at a scenario file without driving it, and begins one.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use clap::{CommandFactory, FromArgMatches, ValueHint};
+use clap::ValueHint;
+use run::options::GivenOptions;
+use run::prepare::{PreparedRun, prepare};
 
-use crate::drive::{self, scenario_file};
+use crate::drive;
+use crate::environment::Process;
 use crate::exit::Exit;
 use crate::printed;
 
@@ -76,7 +78,10 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
     let text = START.replace(SHIPPED_AS, &file.file_name().unwrap_or_default().to_string_lossy());
     created.write_all(text.as_bytes()).with_context(|| format!("cannot write `{shown}`"))?;
     let shown = record::escape_text(&shown.to_string());
-    printed(writeln!(io::stdout(), "{shown} is there; next: parallax serve, and parallax drive {shown}"))?;
+    printed(writeln!(
+        io::stdout(),
+        "Wrote {shown}. Next: run `parallax serve` in one terminal and `parallax drive {shown}` in another"
+    ))?;
     Ok(Exit::Done)
 }
 
@@ -84,18 +89,17 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
 fn check(file: &Path, sets: &[String], journeys: u64) -> anyhow::Result<Exit> {
     let prepared = prepared(file, sets)?;
     let exit = drive::show(&prepared, journeys)?;
-    crate::say(format_args!("`{}` is as it should be", file.display()));
+    crate::say(format_args!("{}: OK", file.display()));
     Ok(exit)
 }
 
-fn prepared(file: &Path, sets: &[String]) -> anyhow::Result<drive::Prepared> {
-    let command = crate::Cli::command();
-    let command = command.find_subcommand("drive").expect("drive is a verb of this program");
-    let line: [OsString; 2] = ["drive".into(), file.into()];
-    let matches = command.clone().try_get_matches_from(line).context("cannot name this file")?;
-    drive::Args::from_arg_matches(&matches).context("cannot name this file")?;
-    let mut loaded = scenario_file::load(file.to_owned(), command, &matches, sets)?;
-    drive::prepare_scenario(&mut loaded)
+fn prepared(file: &Path, sets: &[String]) -> anyhow::Result<PreparedRun> {
+    let mut given = GivenOptions::default();
+    given.set("url", [file.to_string_lossy()]);
+    if !sets.is_empty() {
+        given.set("set", sets);
+    }
+    prepare(&run::scenario_file::merge(&given)?.spec, &Process::new().environment())
 }
 
 #[cfg(test)]

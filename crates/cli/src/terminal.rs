@@ -8,7 +8,7 @@ use tui::{TerminalStyle, screen};
 
 /// How the live view may look, where there may be one: on a terminal for both streams that moves its cursor and
 /// sends its keys to us.
-pub fn live_look(no_color: bool) -> Option<TerminalStyle> {
+pub fn live_style(no_color: bool) -> Option<TerminalStyle> {
     let both = io::stdout().is_terminal() && io::stderr().is_terminal();
     let moves = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
     let look = TerminalStyle { colour: !no_color && !is_set("NO_COLOR"), unicode: speaks_utf8() };

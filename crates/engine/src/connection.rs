@@ -7,6 +7,7 @@ use reactor::Ends;
 use record::{Carried, Edge, Phase, Request, Timeline};
 use units::Nanos;
 
+use crate::journeys::Unit;
 use crate::pool::Waiting;
 
 /// A connection of the pool. Closed until the first request on it opens it.
@@ -42,6 +43,8 @@ pub(crate) struct Connection<S: Session> {
     pub unread: bool,
     /// Among those that the worker counts as engaged.
     pub engaged: bool,
+    /// The unit that has leased it.
+    pub lease: Option<u64>,
 }
 
 /// Moving what is left to the front is worth it from here on.
@@ -78,8 +81,8 @@ pub(crate) struct Attempt {
 /// One request on a connection.
 #[derive(Debug)]
 pub(crate) struct Exchange<J> {
-    /// Its number in the run, or its journey's.
-    pub n: u64,
+    /// Which unit of the run it belongs to; a journey has one request at a time.
+    pub unit: Unit,
     pub journey: J,
     pub route: Route,
     pub timeline: Timeline,
@@ -94,6 +97,8 @@ pub(crate) struct Exchange<J> {
     pub encoded: Option<Encoded>,
     /// The connection was opened for it.
     pub opens: bool,
+    /// Its journey had leased the connection before it: it waited for none, and no other will do.
+    pub held: bool,
     /// It had a connection at once: it is taken up when its first byte is handed to the kernel.
     pub immediate: bool,
     /// When it was first handed to the kernel, which may have taken nothing of it then.
@@ -126,13 +131,14 @@ impl<S: Session> Connection<S> {
             dirty: false,
             unread: false,
             engaged: false,
+            lease: None,
         }
     }
 
-    /// Whether another request may be assigned.
+    /// Whether another request may be assigned, of whoever comes.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.exchanges.len() < self.session.capacity()
+        self.lease.is_none() && self.exchanges.len() < self.session.capacity()
     }
 
     /// Whether bytes wait to be handed to the kernel.
@@ -159,6 +165,12 @@ impl<S: Session> Connection<S> {
         self.out.clear();
         self.written = 0;
         self.reclaimed = 0;
+        self.lease = None;
+    }
+
+    /// The unit that has leased it and has no request on it: it is between two.
+    pub(crate) fn idle_lease(&self) -> Option<u64> {
+        self.lease.filter(|&n| self.exchanges.iter().all(|exchange| exchange.unit.n != n))
     }
 
     /// Whether the peer's kernel has all of the oldest request, of which `unacknowledged` bytes of this connection
@@ -179,6 +191,25 @@ impl<S: Session> Connection<S> {
         self.encoded += 1;
         exchange.encoded = Some(self.session.request(&exchange.journey, exchange.key(), &mut self.out));
         exchange.out_end = self.out.len();
+    }
+
+    /// The TLS handshake ended at `at`, and a login follows.
+    pub(crate) fn secured(&mut self, at: Nanos) {
+        if let State::Opening { since, .. } = self.state {
+            self.state = State::Opening { since, phase: Phase::Auth };
+            self.opened_by = Phase::Auth;
+            for exchange in &mut self.exchanges {
+                exchange.timeline.end(Phase::Tls, at);
+            }
+        }
+    }
+
+    /// The exchange that might have led to TLS ended without it: all of the opening is a login.
+    pub(crate) fn stays_plaintext(&mut self) {
+        if let State::Opening { since, .. } = self.state {
+            self.state = State::Opening { since, phase: Phase::Auth };
+            self.opened_by = Phase::Auth;
+        }
     }
 
     /// The rest of a request is in `out` now.
@@ -285,19 +316,21 @@ pub(crate) enum TakenUp {
     Before,
     /// It has a connection at once, and is taken up when its first byte is handed to the kernel.
     WhenSent,
+    /// The same, on the connection that its journey has leased: there is no wait for the pool.
+    WhenSentHeld,
 }
 
 impl<J> Exchange<J> {
     #[inline]
     pub(crate) fn new(
-        n: u64,
+        unit: Unit,
         journey: J,
         route: Route,
         timeline: Timeline,
         taken_up: TakenUp,
     ) -> Exchange<J> {
         Exchange {
-            n,
+            unit,
             journey,
             route,
             timeline,
@@ -307,7 +340,8 @@ impl<J> Exchange<J> {
             carried: None,
             encoded: None,
             opens: false,
-            immediate: taken_up == TakenUp::WhenSent,
+            held: taken_up == TakenUp::WhenSentHeld,
+            immediate: taken_up != TakenUp::Before,
             offered: None,
             begun: false,
             sent: false,
@@ -318,27 +352,27 @@ impl<J> Exchange<J> {
     /// How the session calls it: by its number, of which a journey has one request at a time.
     #[inline]
     pub(crate) fn key(&self) -> Key {
-        Key(self.n)
+        Key(self.unit.n)
     }
 
     /// Whether it can have another connection: it was put on one that stood already, which ended before anything
     /// of it was offered to the kernel. One that waited for its connection to open fails with it, so that there is
-    /// an end to it.
+    /// an end to it, and so does one whose transaction is on that connection.
     pub(crate) fn may_move(&self) -> bool {
-        self.offered.is_none() && !self.opens
+        self.offered.is_none() && !self.opens && !self.held
     }
 
     /// It waits for a connection again, at `now`.
     pub(crate) fn waiting(self, now: Nanos) -> Waiting<J> {
-        let Exchange { n, journey, route, timeline, .. } = self;
+        let Exchange { unit, journey, route, timeline, .. } = self;
         let taken_up = timeline.at(Edge::TakenUp).unwrap_or(now);
-        Waiting { n, journey, route, intended: timeline.due_at(), taken_up }
+        Waiting { unit, journey, route, intended: timeline.due_at(), taken_up }
     }
 
     /// It ended at `at` on connection number `connection`.
     pub(crate) fn ended(&self, connection: u32, at: Nanos) -> Request {
         Request {
-            n: self.n,
+            n: self.unit.n,
             kind: self.route.kind,
             connection: Some(connection),
             carried: self.carried,
@@ -359,7 +393,9 @@ impl<J> Exchange<J> {
             if self.immediate {
                 self.timeline.end(Phase::ScheduleLag, at);
             }
-            self.timeline.end(Phase::PoolWait, at);
+            if !self.held {
+                self.timeline.end(Phase::PoolWait, at);
+            }
         }
     }
 

@@ -123,7 +123,7 @@ impl Demand {
 
     /// A request has ended, so in a closed loop its caller is free, and asks again when it has thought.
     #[inline]
-    pub(crate) fn caller_free(&mut self, at: Nanos) {
+    pub(crate) fn user_free(&mut self, at: Nanos) {
         // Once all requests are taken or the window is over, callers go home.
         let (taken, limit, end) = (self.taken, self.limit, self.end);
         let stays = |waiting: usize, ready: Nanos| taken + (waiting as u64) < limit && ready < end;
@@ -296,12 +296,12 @@ mod tests {
         plan.load = Load::Thinking { think: Think::Constant(Nanos(10)), seed: 0 };
         let mut demand = Demand::new(&plan, plan.share(0), START);
         assert_eq!(demand.take(START), Some(Due { n: 0, intended: START }));
-        demand.caller_free(START + Nanos(3));
+        demand.user_free(START + Nanos(3));
         assert_eq!(demand.next_at(), Some(START + Nanos(13)));
         assert_eq!(demand.take(START + Nanos(12)), None);
         assert_eq!(demand.take(START + Nanos(40)), Some(Due { n: 1, intended: START + Nanos(13) }));
         // It would be ready after the window: it goes home.
-        demand.caller_free(START + Nanos::from_secs(10) - Nanos(10));
+        demand.user_free(START + Nanos::from_secs(10) - Nanos(10));
         assert_eq!(demand.next_at(), None);
         assert!(demand.is_over(START + Nanos::from_secs(10)));
     }
@@ -315,7 +315,7 @@ mod tests {
         let mut demand = Demand::new(&plan, plan.share(0), START);
         assert_eq!(std::iter::from_fn(|| demand.take(START)).count(), 50);
         for _ in 0..50 {
-            demand.caller_free(START);
+            demand.user_free(START);
         }
         let late = START + Nanos::from_secs(1);
         let ready: Vec<Nanos> =
@@ -339,9 +339,9 @@ mod tests {
         assert_eq!(demand.take(now), Some(Due { n: 1, intended: START }));
         assert_eq!(demand.take(now), None);
         assert!(!demand.is_over(now));
-        demand.caller_free(START + Nanos(4));
+        demand.user_free(START + Nanos(4));
         assert_eq!(demand.take(now), Some(Due { n: 2, intended: START + Nanos(4) }));
-        demand.caller_free(now);
+        demand.user_free(now);
         assert_eq!(demand.take(now), None);
         assert!(demand.is_over(now));
     }

@@ -3,7 +3,17 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use reactor::Slot;
 use units::Nanos;
+
+/// One unit of the run's demand on its way through its requests: one that stands alone, or those of a journey.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// Its number in the run.
+    pub n: u64,
+    /// When its first request was intended: that of its first try.
+    pub began: Nanos,
+}
 
 /// Journeys between two requests, the earliest due first.
 #[derive(Debug)]
@@ -17,8 +27,10 @@ pub(crate) struct Journeys<J> {
 #[derive(Debug)]
 pub(crate) struct Pause<J> {
     pub due: Nanos,
-    pub n: u64,
+    pub unit: Unit,
     pub journey: J,
+    /// The connection that it has leased.
+    pub held: Option<Slot>,
     order: u64,
 }
 
@@ -29,9 +41,9 @@ impl<J> Default for Journeys<J> {
 }
 
 impl<J> Journeys<J> {
-    pub(crate) fn push(&mut self, due: Nanos, n: u64, journey: J) {
+    pub(crate) fn push(&mut self, due: Nanos, unit: Unit, journey: J, held: Option<Slot>) {
         self.pauses += 1;
-        self.heap.push(Pause { due, n, journey, order: self.pauses });
+        self.heap.push(Pause { due, unit, journey, held, order: self.pauses });
     }
 
     #[inline]
@@ -54,9 +66,23 @@ impl<J> Journeys<J> {
         self.heap.pop()
     }
 
-    /// Ends those that go on at `end` or later.
-    pub(crate) fn end_at(&mut self, end: Nanos) {
-        self.heap.retain(|pause| pause.due < end);
+    /// Whether the next request to become due is due by `now` and has its connection.
+    #[inline]
+    pub(crate) fn is_held_due(&self, now: Nanos) -> bool {
+        self.heap.peek().is_some_and(|pause| pause.held.is_some() && pause.due <= now)
+    }
+
+    /// Takes out those that would go on at `end` or later.
+    pub(crate) fn end_at(&mut self, end: Nanos) -> Vec<Pause<J>> {
+        let (gone, stay) = std::mem::take(&mut self.heap).into_iter().partition(|pause| pause.due >= end);
+        self.heap = stay;
+        let gone: BinaryHeap<Pause<J>> = gone;
+        gone.into_vec()
+    }
+
+    /// Takes out all of them: the run is over.
+    pub(crate) fn drain(&mut self) -> Vec<Pause<J>> {
+        std::mem::take(&mut self.heap).into_vec()
     }
 }
 
@@ -95,11 +121,12 @@ mod tests {
     fn journeys_go_on_when_they_are_due() {
         let mut journeys = Journeys::default();
         for (due, n) in [(30, 0), (10, 1), (10, 2), (50, 3)] {
-            journeys.push(Nanos(due), n, ());
+            journeys.push(Nanos(due), Unit { n, began: Nanos::ZERO }, (), None);
         }
-        journeys.end_at(Nanos(50));
+        assert_eq!(journeys.end_at(Nanos(50)).len(), 1);
         assert!(journeys.take(Nanos(9)).is_none());
-        let gone: Vec<u64> = std::iter::from_fn(|| journeys.take(Nanos(99))).map(|pause| pause.n).collect();
+        let gone: Vec<u64> =
+            std::iter::from_fn(|| journeys.take(Nanos(99))).map(|pause| pause.unit.n).collect();
         assert_eq!(gone, [1, 2, 0]);
     }
 }

@@ -12,6 +12,7 @@ mod controls;
 mod demand;
 mod journeys;
 mod keeping;
+mod leases;
 mod pacer;
 mod plan;
 mod pool;

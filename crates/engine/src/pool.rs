@@ -7,10 +7,12 @@ use reactor::Slot;
 use record::{Phase, Request, Timeline};
 use units::Nanos;
 
+use crate::journeys::Unit;
+
 /// A request that has been taken up and has no connection yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waiting<J> {
-    pub n: u64,
+    pub unit: Unit,
     pub journey: J,
     pub route: Route,
     pub intended: Nanos,
@@ -26,7 +28,7 @@ impl<J> Waiting<J> {
 
     /// It ended at `at`, still waiting.
     pub(crate) fn ended(&self, at: Nanos) -> Request {
-        let (n, kind, timeline) = (self.n, self.route.kind, self.timeline());
+        let (n, kind, timeline) = (self.unit.n, self.route.kind, self.timeline());
         Request { n, kind, connection: None, carried: None, timeline, ended: at, failure: None, code: None }
     }
 }
@@ -157,8 +159,9 @@ mod tests {
     const HERE: Origin = Origin(0);
 
     fn waiting(n: u64, origin: u16) -> Waiting<()> {
-        let route = Route { origin: Origin(origin), kind: 0 };
-        Waiting { n, journey: (), route, intended: Nanos(n), taken_up: Nanos(n) }
+        let route = Route { origin: Origin(origin), ..Route::default() };
+        let unit = Unit { n, began: Nanos(n) };
+        Waiting { unit, journey: (), route, intended: Nanos(n), taken_up: Nanos(n) }
     }
 
     #[test]

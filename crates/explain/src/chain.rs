@@ -8,7 +8,7 @@
 use export::requests::Row;
 use record::Phase;
 
-use crate::band::{Explained, Scope, Usual, ordinary};
+use crate::groups::{Explained, Scope, Usual, ordinary};
 use crate::ledger::Ledger;
 use crate::place::Segment;
 

@@ -5,7 +5,7 @@ use record::document::{Host, Time};
 use record::import::unix_ns;
 use units::Nanos;
 
-use crate::explanation::{Client, Server};
+use crate::inputs::{Client, Server};
 
 /// How a server's clock lies to the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,85 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use export::requests::{Row, Rows};
-use record::document::{Document, SCHEMA_VERSION, SchemaVersion};
-use record::observation::watch::{Digest, WatchLine};
-use record::observation::{ObservationBody, Observed};
-use record::{Interval, LATE, Phase, Recording, Second, Served, TwoClocks};
+use export::requests::Row;
+use findings::view::Value;
+use record::document::{SCHEMA_VERSION, SchemaVersion};
+use record::observation::ObservationBody;
+use record::observation::watch::WatchLine;
+use record::{LATE, Phase};
 use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
-use crate::band::{Band, Explained, SLOWEST, Scope, bands, by_name};
-use crate::behind::Threads;
 use crate::chain::chain;
 use crate::clocks::{Clocks, Known};
+use crate::evidence::Evidence;
+use crate::groups::{Band, Explained, SLOWEST, Scope, bands, by_name};
 use crate::host::{HostRecord, Planted, Surroundings};
+use crate::inputs::{Client, Server};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
 use crate::ledger::{AtServer, Ledger, OneClock, TOLD_APART};
 use crate::place::{Place, Segment};
-use crate::rules::{Blame, Sentence, judge};
+use crate::queued_behind::Threads;
+use crate::rules::{Blame, Sentence, judge, phrase};
 use crate::seconds::{SecondOf, ServerSums, in_period, seconds};
-
-/// A record of `drive`.
-#[derive(Debug)]
-pub struct Client {
-    pub document: Document,
-    pub seconds: Vec<Second>,
-    pub total: Interval,
-    /// Its `requests.parquet`, where it has one.
-    pub rows: Option<(Rows, Vec<Row>)>,
-    /// For people: the folder.
-    pub name: String,
-}
-
-impl Client {
-    pub fn new(recording: Recording, rows: Option<(Rows, Vec<Row>)>, name: String) -> Client {
-        let Recording { document, seconds, total, .. } = recording;
-        Client { document, seconds, total, rows, name }
-    }
-
-    pub(crate) fn zero(&self) -> u64 {
-        self.document.time.started_monotonic_ns
-    }
-
-    /// The run on its own monotonic clock.
-    pub(crate) fn period(&self) -> (u64, u64) {
-        let length = self.seconds.last().map_or(0, |last| last.start_ns.saturating_add(last.length_ns));
-        (self.zero(), self.zero().saturating_add(length))
-    }
-}
-
-/// A record of `watch`.
-#[derive(Debug, Clone)]
-pub struct Server {
-    pub observed: Observed,
-    /// Its `served.parquet`; empty where it has none.
-    pub served: Vec<Served>,
-    /// Its host's clock against the client's, where they were compared.
-    pub clocks: Option<TwoClocks>,
-    pub name: String,
-}
-
-impl Server {
-    fn digests(&self) -> &[Digest] {
-        match &self.observed.document.body {
-            ObservationBody::Watch(results) => &results.digests,
-            _ => &[],
-        }
-    }
-
-    /// Its requests that were not kept are too few to have held up others.
-    pub(crate) fn kept_all(&self) -> bool {
-        let ObservationBody::Watch(results) = &self.observed.document.body else { return false };
-        let Some(kept) = results.kept.as_ref().filter(|kept| kept.requests == "all") else { return false };
-        let missed = kept.lost.saturating_add(results.losses.of_events());
-        u128::from(missed) * MISSED <= u128::from(results.requests)
-    }
-}
-
-/// A server's record has all of its requests where it missed no more than one in so many.
-const MISSED: u128 = 100;
 
 /// Where the time of a client's requests went.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -155,11 +98,12 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
     };
     chain(&mut scope, &explained, rows);
     let by_averages = divide_by_averages(&mut scope, &sums);
-    let told = Told { client, servers, rows, matches: &matches, surroundings: &surroundings, join: &join };
-    let facts = told.facts(&scope, by_averages);
+    let evidence =
+        Evidence { client, servers, rows, matches: &matches, surroundings: &surroundings, join: &join };
+    let facts = evidence.facts(&scope, by_averages);
     let count = if scope.rows.is_empty() { client.total.counts.ok } else { scope.rows.len() as u64 };
     let (mut blame, mut sentences) = judge(&scope.over, &scope.sums, count, &facts);
-    told.name_digest(&scope, &mut blame, &mut sentences);
+    evidence.name_digest(&scope, &mut blame, &mut sentences);
     let shown = if explained.is_empty() {
         let mut band = Band::of("all", "all ok requests, by their sums".to_owned(), &[]);
         (band.rows, band.sum_ns, band.segments_ns) = (count, scope.sums.sum(), by_name(&scope.sums));
@@ -174,11 +118,11 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
         schema_version: SCHEMA_VERSION,
         client: client.name.clone(),
         servers: servers.iter().map(|server| server.name.clone()).collect(),
-        notes: told.notes(&scope, &clocks, by_averages),
+        notes: evidence.notes(&scope, &clocks, by_averages),
         blame,
         sentences,
         bands: shown,
-        slowest: told.slowest(&explained),
+        slowest: evidence.slowest(&explained),
         join,
         seconds: seconds(client, servers, &clocks, &surroundings),
         surroundings,
@@ -284,23 +228,7 @@ fn divide_by_averages(scope: &mut Scope, servers: &[ServerSums]) -> bool {
     true
 }
 
-/// What is known, for the sentences beside the figures.
-pub(crate) struct Told<'a> {
-    pub(crate) client: &'a Client,
-    pub(crate) servers: &'a [Server],
-    pub(crate) rows: &'a [Row],
-    pub(crate) matches: &'a [Option<Match>],
-    pub(crate) surroundings: &'a Surroundings,
-    pub(crate) join: &'a JoinCounts,
-}
-
-impl Told<'_> {
-    pub(crate) fn served(&self, row: usize) -> Option<(&Server, &Served)> {
-        let Match { server, place, .. } = self.matches[row]?;
-        let server = &self.servers[server];
-        Some((server, &server.served[place]))
-    }
-
+impl Evidence<'_> {
     /// Which statement or route has most of the server's time in the scope.
     fn name_digest(&self, scope: &Scope, blame: &mut Blame, sentences: &mut [Sentence]) {
         let mut digests: BTreeMap<&str, u64> = BTreeMap::new();
@@ -321,12 +249,16 @@ impl Told<'_> {
         let Some((text, ns)) = digests.into_iter().max_by_key(|(_, ns)| *ns).filter(|_| total > 0) else {
             return;
         };
-        let share = units::percent(ns as f64 / total as f64);
+        let share = Value::Share(ns as f64 / total as f64);
         let text: String = text.chars().take(120).collect();
         for sentence in sentences {
             if matches!(sentence.place, Place::HandlerCpu | Place::HandlerBlocked) {
                 let is_blamed = blame.sentence == sentence.text;
-                sentence.text.push_str(&format!(" {share} of the server's time is in `{text}`."));
+                let digest = phrase(
+                    "{digest_share} of the server's time is in `{digest}`.",
+                    [("digest_share", share.clone().into()), ("digest", text.as_str().into())],
+                );
+                sentence.add(digest);
                 if is_blamed {
                     blame.sentence.clone_from(&sentence.text);
                 }

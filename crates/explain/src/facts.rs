@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use record::{LATE, Phase, Second};
 use units::Nanos;
 
-use crate::band::Scope;
 use crate::clocks::same_boot;
-use crate::explanation::{Server, Told};
+use crate::evidence::Evidence;
+use crate::groups::Scope;
+use crate::inputs::Server;
 use crate::join::{By, is_loopback};
 use crate::rules::Facts;
 use crate::runtime;
@@ -18,7 +19,7 @@ const MOST_SECONDS: usize = 3_600;
 /// When a connect that was not answered is sent again: a connection that a full listen queue turned away takes as long.
 const ASKED_AGAIN: Nanos = Nanos::from_secs(1);
 
-impl Told<'_> {
+impl Evidence<'_> {
     pub(crate) fn facts(&self, scope: &Scope, by_averages: bool) -> Facts {
         // Counted where the client is: what another host turns away is not seen there.
         let is_here = self.rows.iter().any(|row| row.carried.is_some_and(|at| is_loopback(at.server)));

@@ -15,7 +15,7 @@ use serde_json::Value;
 use units::Nanos;
 
 use crate::clocks::same_boot;
-use crate::explanation::Client;
+use crate::inputs::Client;
 use crate::runtime::Runtime;
 use crate::stalls::{self, Meters, Stall, Stalls};
 

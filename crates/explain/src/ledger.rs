@@ -3,8 +3,8 @@
 use export::requests::Row;
 use record::{Part, Phase, Served};
 
-use crate::behind::{Behind, Others};
 use crate::place::Segment;
+use crate::queued_behind::{Behind, Others};
 
 /// Nanoseconds for each [`Segment`], in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,4 +199,4 @@ impl Ledger {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -5,24 +5,29 @@
 //! request has a ledger that sums to its response to the nanosecond, and a table of rules makes sentences of it.
 //! Everything is a function of records: nothing here opens a file, reads a clock or prints. `cli` drives it.
 
-mod band;
-mod behind;
 mod chain;
 mod clocks;
+mod evidence;
 mod explanation;
 mod facts;
+#[cfg(test)]
+mod fixture;
+mod groups;
 mod host;
+mod inputs;
 mod join;
 mod ledger;
 mod place;
+mod queued_behind;
 mod rules;
 mod runtime;
 mod seconds;
 mod stalls;
-mod text;
+mod view;
 
-pub use explanation::{Client, Explanation, Server, explain};
+pub use explanation::{Explanation, explain};
 pub use host::{HostRecord, Planted, Surroundings};
+pub use inputs::{Client, Server};
 pub use place::{Place, Segment};
 pub use runtime::Runtime;
-pub use text::text;
+pub use view::view;

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use findings::view::{Cell, Phrase, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
-use units::Nanos;
-use units::percent;
+use units::{Nanos, percent};
 
 use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
@@ -345,6 +345,17 @@ pub struct Sentence {
     /// Of the time that was to be explained, between 0 and 1.
     pub share: f64,
     pub text: String,
+    /// The same with its figures.
+    #[serde(skip)]
+    pub finding: Phrase,
+}
+
+impl Sentence {
+    /// Adds a sentence at the end.
+    pub(crate) fn add(&mut self, more: Phrase) {
+        self.finding = std::mem::take(&mut self.finding).then(" ", more);
+        self.text = self.finding.to_string();
+    }
 }
 
 /// Whose fault it was.
@@ -394,20 +405,27 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
                 let leads = rule.lead.is_empty() || lead.is_some_and(|lead| rule.lead.contains(&lead));
                 rule.place == place && leads && facts.has(rule.fact)
             })?;
-            let mean = |ns: u64| Nanos(ns.checked_div(rows).unwrap_or(0)).to_string();
+            let mean = |ns: u64| Cell::from(Nanos(ns.checked_div(rows).unwrap_or(0)));
             let stall = if place == Place::Platform { facts.host_stall } else { facts.own_stall };
-            let text = rule
-                .words
-                .replace("{share}", &format!("{} of the time of {over}", percent(share(ns))))
-                .replace("{mean}", &mean(ns))
-                .replace("{lead}", &mean(lead_ns))
-                .replace("{drops}", &units::count(facts.listen_drops))
-                .replace("{culprit}", facts.culprit.as_deref().unwrap_or_default())
-                .replace("{busiest}", facts.busiest.as_deref().unwrap_or_default())
-                .replace("{pauses}", facts.pauses.as_deref().unwrap_or("its pauses"))
-                .replace("{stall}", &stall.unwrap_or_default().to_string());
-            let text = text + &held_up(chained(place, facts), ns, rows);
-            Some(Sentence { place, rule: rule.id, share: share(ns), text })
+            let words = rule.words.replace("{share}", "{share} of the time of {over}");
+            let figures = [
+                ("share", Value::Share(share(ns)).into()),
+                ("over", over.into()),
+                ("mean", mean(ns)),
+                ("lead", mean(lead_ns)),
+                ("drops", Value::Count(facts.listen_drops).into()),
+                ("culprit", facts.culprit.as_deref().unwrap_or_default().into()),
+                ("busiest", facts.busiest.as_deref().unwrap_or_default().into()),
+                ("pauses", facts.pauses.as_deref().unwrap_or("its pauses").into()),
+                ("stall", stall.unwrap_or_default().into()),
+            ];
+            let finding = phrase(&words, figures);
+            let finding = match held_up(chained(place, facts), ns, rows) {
+                Some(held_up) => finding.then(" ", held_up),
+                None => finding,
+            };
+            let text = finding.to_string();
+            Some(Sentence { place, rule: rule.id, share: share(ns), text, finding })
         })
         .collect();
     let blamed = blamed(&ranked, total);
@@ -431,12 +449,18 @@ fn chained(place: Place, facts: &Facts) -> u64 {
 }
 
 /// Without it a figure could not be found in the table, where waits for a connection are what they are.
-fn held_up(chained: u64, ns: u64, rows: u64) -> String {
+fn held_up(chained: u64, ns: u64, rows: u64) -> Option<Phrase> {
     if u128::from(chained) * 10 < u128::from(ns) || chained == 0 {
-        return String::new();
+        return None;
     }
     let mean = Nanos(chained.min(ns).checked_div(rows).unwrap_or(0));
-    format!(" {mean} of that are waits for connections that it held up.")
+    Some(phrase("{held_up} of that are waits for connections that it held up.", [("held_up", mean.into())]))
+}
+
+/// `words` with those of `figures` that it has places for.
+pub(crate) fn phrase<const N: usize>(words: &str, figures: [(&str, Cell); N]) -> Phrase {
+    let used = figures.into_iter().filter(|(name, _)| words.contains(&format!("{{{name}}}")));
+    used.fold(Phrase::new(words), |phrase, (name, figure)| phrase.with(name, figure))
 }
 
 fn blamed(ranked: &[(Place, Time)], total: u64) -> Option<Place> {

@@ -26,7 +26,7 @@ pub struct Runtime {
     pub causes_ns: BTreeMap<String, u64>,
     /// On the client's clock, in order; they do not overlap.
     #[serde(skip)]
-    told: Vec<(Stall, String)>,
+    stretches: Vec<(Stall, String)>,
 }
 
 impl Runtime {
@@ -34,32 +34,32 @@ impl Runtime {
     pub(crate) fn of(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Runtime> {
         let ObservationBody::Jvm(results) = &observed.document.body else { return None };
         let pauses = observed.events.iter().filter_map(|event| event.pause.as_ref());
-        let mut told: Vec<_> = pauses
+        let mut stretches: Vec<_> = pauses
             .map(|pause| (stretch(pause, zero), cause(pause)))
             .filter(|(pause, _)| pause.from < pause.to && pause.from < to && pause.to > from)
             .collect();
-        told.sort_by_key(|(pause, _)| (pause.from, pause.to));
+        stretches.sort_by_key(|(pause, _)| (pause.from, pause.to));
         // A JVM stands still once at a time; a record of a stranger may say otherwise.
         let mut last = 0;
-        told.retain(|(pause, _)| {
+        stretches.retain(|(pause, _)| {
             let is_after = pause.from >= last;
             last = pause.to.max(last);
             is_after
         });
         let mut causes_ns = BTreeMap::new();
-        for (pause, cause) in &told {
+        for (pause, cause) in &stretches {
             let sum: &mut u64 = causes_ns.entry(cause.clone()).or_default();
             *sum = sum.saturating_add(pause.to - pause.from);
         }
-        let lengths = || told.iter().map(|(pause, _)| pause.to - pause.from);
+        let lengths = || stretches.iter().map(|(pause, _)| pause.to - pause.from);
         Some(Runtime {
             pid: observed.document.host.pid,
             vm: format!("{} {}", results.vm, results.java_version),
-            pauses: told.len() as u64,
+            pauses: stretches.len() as u64,
             paused_ns: lengths().fold(0, u64::saturating_add),
             longest_ns: lengths().max().unwrap_or(0),
             causes_ns,
-            told,
+            stretches,
         })
     }
 
@@ -70,13 +70,13 @@ impl Runtime {
 
     /// Those that lie within `from..to` in part.
     pub(crate) fn during(&self, from: u64, to: u64) -> &[(Stall, String)] {
-        let first = self.told.partition_point(|(pause, _)| pause.to <= from);
-        let after = self.told.partition_point(|(pause, _)| pause.from < to);
-        &self.told[first..after.max(first)]
+        let first = self.stretches.partition_point(|(pause, _)| pause.to <= from);
+        let after = self.stretches.partition_point(|(pause, _)| pause.from < to);
+        &self.stretches[first..after.max(first)]
     }
 
-    /// For people, without a full stop.
-    pub(crate) fn said(&self) -> String {
+    /// When it stood still and why, without a full stop.
+    pub(crate) fn summary(&self) -> String {
         let mut causes: Vec<_> = self.causes_ns.iter().collect();
         causes.sort_by_key(|(_, ns)| std::cmp::Reverse(**ns));
         let causes = causes.iter().take(MOST_CAUSES).map(|(cause, ns)| format!("{cause} {}", Nanos(**ns)));

@@ -9,8 +9,8 @@ use serde::Serialize;
 use units::Nanos;
 
 use crate::clocks::Clocks;
-use crate::explanation::{Client, Server};
 use crate::host::Surroundings;
+use crate::inputs::{Client, Server};
 use crate::ledger::Ledger;
 use crate::place::Segment;
 

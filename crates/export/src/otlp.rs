@@ -105,7 +105,7 @@ fn target_requests(snapshot: &Snapshot<'_>, times: &Value) -> Option<Value> {
 
 fn answers(snapshot: &Snapshot<'_>, times: &Value) -> Value {
     let codes = snapshot.total.codes().iter();
-    let points = codes.map(|(code, count)| point(times, &[("code", &code.to_string())], *count));
+    let points = codes.map(|(code, count)| point(times, &[("code", code.as_str())], *count));
     sum("answers", "Answers by the application's own code.", "1", &points.collect::<Vec<_>>())
 }
 

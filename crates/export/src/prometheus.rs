@@ -242,7 +242,7 @@ mod tests {
             total.slot(Series::Phase(Phase::Wait)).record(Nanos::from_micros(us));
         }
         total.record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos::from_millis(3));
-        total.record_code(200);
+        total.record_code(units::Code::status(200));
         total.kind(0).ok = 3;
         total.kind(1).record_failure(Failure::new(Outcome::Reset, Phase::Wait), Nanos::from_millis(3));
         total.counts.scheduled = 5;

@@ -87,7 +87,7 @@ fn columns<W: Write + Send>(
     required::<_, ByteArrayType, _>(group, rows, |row| text(row.outcome().name()))?;
     optional::<_, ByteArrayType, _>(group, rows, |row| Some(text(row.failure?.phase.name())))?;
     optional::<_, ByteArrayType, _>(group, rows, |row| Some(text(row.failure?.blame.name())))?;
-    optional::<_, Int32Type, _>(group, rows, |row| row.code.map(i32::from))?;
+    optional::<_, Int32Type, _>(group, rows, |row| Some(i32::from(row.code?.as_status()?)))?;
     required::<_, Int64Type, _>(group, rows, |row| row.timeline.due_at().0.wrapping_sub(zero).cast_signed())?;
     required::<_, Int64Type, _>(group, rows, |row| row.age().0.cast_signed())?;
     optional::<_, Int64Type, _>(group, rows, |row| {
@@ -98,7 +98,10 @@ fn columns<W: Write + Send>(
             row.phase(phase).map(|length| length.0.cast_signed())
         })?;
     }
-    Ok(())
+    optional::<_, ByteArrayType, _>(group, rows, |row| {
+        let code = row.code.filter(|code| code.as_status().is_none())?;
+        Some(ByteArray::from(code.as_str()))
+    })
 }
 
 fn target(targets: &[ByteArray], kind: u16) -> ByteArray {
@@ -123,6 +126,7 @@ fn schema() -> String {
             required int64 response_ns;
             optional int64 service_ns;
             {phases}
+            optional binary code_text (STRING);
         }}"
     )
 }
@@ -162,7 +166,7 @@ pub(crate) mod tests {
             timeline,
             ended,
             failure: None,
-            code: Some(200),
+            code: Some(units::Code::status(200)),
         }
     }
 
@@ -196,21 +200,23 @@ pub(crate) mod tests {
     /// If this fails, a column holds what another's name promises.
     #[test]
     fn a_row_says_what_its_columns_promise() {
-        let rows = rows(&[answered(5), given_up(6)]);
+        let refused = Request { code: units::Code::new(b"40001/1213"), ..given_up(7) };
+        let rows = rows(&[answered(5), given_up(6), refused]);
         let of = |row: &Row| -> Vec<String> {
             row.get_column_iter().map(|(name, value)| format!("{name}={value}")).collect()
         };
         let answered = "n=5 target=\"GET /b\" connection=3 local=\"127.0.0.1:41000\" \
             server=\"[::1]:80\" nth=2 outcome=\"ok\" failed_in=null blame=null code=200 \
             intended_ns=105 response_ns=100 service_ns=45 schedule_lag_ns=10 pool_wait_ns=5 resolve_ns=null \
-            connect_ns=null tls_ns=null auth_ns=null send_ns=5 wait_ns=30 receive_ns=10 client_lag_ns=40";
+            connect_ns=null tls_ns=null auth_ns=null send_ns=5 wait_ns=30 receive_ns=10 client_lag_ns=40 code_text=null";
         let given_up = "n=6 target=\"GET /a\" connection=null local=null server=null nth=null \
             outcome=\"checkout_timeout\" \
             failed_in=\"pool_wait\" blame=\"pool\" code=null intended_ns=100 response_ns=500 service_ns=null \
             schedule_lag_ns=1 pool_wait_ns=499 resolve_ns=null connect_ns=null tls_ns=null auth_ns=null \
-            send_ns=null wait_ns=null receive_ns=null client_lag_ns=null";
+            send_ns=null wait_ns=null receive_ns=null client_lag_ns=null code_text=null";
         assert_eq!(of(&rows[0]).join(" "), answered);
         assert_eq!(of(&rows[1]).join(" "), given_up);
+        assert!(of(&rows[2]).ends_with(&["code_text=\"40001/1213\"".to_owned()]));
     }
 
     #[test]

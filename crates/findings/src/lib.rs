@@ -10,6 +10,8 @@ mod cpu_view;
 mod demo_view;
 mod distribution;
 mod disturb_view;
+#[cfg(test)]
+mod formats;
 mod hiccup_view;
 mod histogram;
 mod import_thresholds;

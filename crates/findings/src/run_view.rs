@@ -6,7 +6,7 @@ mod times;
 use std::path::Path;
 
 use record::Second;
-use record::document::{CodeCount, Document, EffectiveOption, Load, LoadOrder, Model, OptionSource, Results};
+use record::document::{Document, EffectiveOption, Load, LoadOrder, Model, OptionSource, Results};
 use units::Nanos;
 
 use crate::advice::advice;
@@ -140,10 +140,12 @@ fn outcomes(results: &Results) -> Vec<Block> {
             blocks.push(Block::labelled(Role::Text, &label, counted(row.reason.clone(), row.count)));
         }
     }
-    if !results.codes.is_empty() {
-        let of_one = |code: &CodeCount| counted(code.code.to_string(), code.count);
-        let codes = Phrase::join(results.codes.iter().map(of_one), ", ");
-        blocks.push(Block::labelled(Role::Text, "codes", codes));
+    let statuses = results.codes.iter().map(|row| counted(row.code.to_string(), row.count));
+    let texts = results.text_codes.iter().map(|row| counted(row.code.clone(), row.count));
+    let others = (results.other_codes > 0).then(|| counted("others".to_owned(), results.other_codes));
+    let codes: Vec<Phrase> = statuses.chain(texts).chain(others).collect();
+    if !codes.is_empty() {
+        blocks.push(Block::labelled(Role::Text, "codes", Phrase::join(codes, ", ")));
     }
     blocks
 }
@@ -179,20 +181,41 @@ fn targets(names: &[String], results: &Results) -> Option<Section> {
         .then(|| Section::new("targets", vec![Block::Table(Table::new("targets", &columns, rows))]))
 }
 
-/// A row for each journey: how many went through.
+/// A row for each journey: how many went through, and how long they took as a whole where that was measured.
 fn journeys(results: &Results) -> Option<Section> {
+    let is_whole = results.journeys.iter().any(|journey| journey.response.is_some());
+    let is_retried = results.journeys.iter().any(|journey| journey.retries > 0);
     let rows = results.journeys.iter().map(|journey| {
         let counts = [journey.started, journey.completed, journey.cut];
         let mut cells: Vec<Cell> = counts.map(|n| Value::Count(n).into()).into();
+        if is_retried {
+            cells.push(Value::Count(journey.retries).into());
+        }
+        if is_whole {
+            let at = |q| journey.response.as_ref().map_or_else(Cell::absent, |of| percentile(of, q));
+            cells.extend([0.5, 0.99].map(at));
+        }
         cells.push(journey.name.as_str().into());
         Row::new(cells)
     });
-    let columns = [
+    let mut columns = vec![
         ("started", "started", "count", "journeys that were started"),
         ("completed", "completed", "count", "whose last step ended ok"),
         ("cut", "cut", "count", "that ended earlier"),
-        ("journey", "journey", "text", "the journey"),
     ];
+    if is_retried {
+        columns.push(("retries", "retries", "count", "how often one was tried again from its beginning"));
+    }
+    if is_whole {
+        columns.push((
+            "response_p50",
+            "resp. p50",
+            "ns",
+            "median time from the first intended start to the end",
+        ));
+        columns.push(("response_p99", "p99", "ns", "99th percentile of that time"));
+    }
+    columns.push(("journey", "journey", "text", "the journey"));
     let rows: Vec<Row> = rows.collect();
     (!rows.is_empty())
         .then(|| Section::new("journeys", vec![Block::Table(Table::new("journeys", &columns, rows))]))

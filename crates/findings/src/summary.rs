@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use record::document::{
     ArrivalStamps, CodeCount, Cpu, Distribution, JourneyFacts, JourneyResult, OutcomeCount, PhaseResult,
-    ReasonCount, Results, Stamps, Subject, TargetResult, Totals,
+    ReasonCount, Results, Stamps, Subject, TargetResult, TextCodeCount, Totals,
 };
 use record::{Durations, Failure, Interval, Kind, Outcome, Phase, Second};
 use units::Nanos;
@@ -32,8 +32,10 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
         outcomes: outcomes(total),
         reasons: reasons(total),
         targets: total.kinds().iter().map(target).collect(),
-        journeys: journeys(total.kinds(), &facts.subject.journeys),
+        journeys: journeys(total, &facts.subject.journeys),
         codes: codes(total),
+        text_codes: text_codes(total),
+        other_codes: total.other_codes(),
         response: distribution::response(total),
         service: distribution::plain(total.service()),
         phases: Phase::ALL.into_iter().map(|phase| phase_result(total, phase, facts)).collect(),
@@ -71,6 +73,7 @@ fn totals(total: &Interval, facts: &RunFacts<'_>) -> Totals {
         unstamped: counts.unstamped,
         stamps_moved: counts.stamps_moved,
         out_of_range: out_of_range(total),
+        retries: counts.retries,
     }
 }
 
@@ -130,22 +133,39 @@ fn target(kind: &Kind) -> TargetResult {
     }
 }
 
-/// What became of each journey, from its first and its last request.
-fn journeys(kinds: &[Kind], journeys: &[JourneyFacts]) -> Vec<JourneyResult> {
-    let kind = |place: u64| kinds.get(usize::try_from(place).ok()?);
-    let result = |journey: &JourneyFacts| {
+/// What became of each journey: as it was measured as a whole, or, in records before 1.1, from its first and its last
+/// request.
+fn journeys(total: &Interval, journeys: &[JourneyFacts]) -> Vec<JourneyResult> {
+    let kind = |place: u64| total.kinds().get(usize::try_from(place).ok()?);
+    let result = |(index, journey): (usize, &JourneyFacts)| {
+        if let Some(measured) = total.journeys().get(index) {
+            return JourneyResult {
+                name: journey.name.clone(),
+                started: measured.begun,
+                completed: measured.ok,
+                cut: measured.failed + measured.cut,
+                retries: measured.retries,
+                response: measured.response().map(|response| distribution::plain(Some(response))),
+            };
+        }
         let ended = |kind: &Kind| kind.ok + kind.failures().iter().map(|(_, count)| count).sum::<u64>();
         let started = kind(journey.first).map_or(0, ended);
         let completed = kind(journey.last).map_or(0, |kind| kind.ok);
         let cut = started.saturating_sub(completed);
-        JourneyResult { name: journey.name.clone(), started, completed, cut }
+        JourneyResult { name: journey.name.clone(), started, completed, cut, retries: 0, response: None }
     };
-    journeys.iter().map(result).collect()
+    journeys.iter().enumerate().map(result).collect()
 }
 
 fn codes(total: &Interval) -> Vec<CodeCount> {
-    let mut codes: Vec<_> = total.codes().iter().map(|&(code, count)| CodeCount { code, count }).collect();
+    let mut codes = CodeCount::of(total);
     codes.sort_by_key(|code| (std::cmp::Reverse(code.count), code.code));
+    codes
+}
+
+fn text_codes(total: &Interval) -> Vec<TextCodeCount> {
+    let mut codes = TextCodeCount::of(total);
+    codes.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.code.cmp(&b.code)));
     codes
 }
 

@@ -10,11 +10,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+mod codes;
 mod envelope;
 mod host;
 mod verdict;
 mod version;
 
+pub use codes::{CodeCount, TextCodeCount};
 pub(crate) use envelope::envelope_of;
 pub use envelope::{EffectiveOption, Envelope, MissingFact, OptionSource, RecordKind, State, Time};
 pub use host::{Ceiling, Host, HostLimits, PortRange};
@@ -215,8 +217,14 @@ pub struct Results {
     /// Why requests failed, where the protocol says it, by count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonCount>,
-    /// The application's own codes (HTTP statuses).
+    /// The server's own codes that are three-digit statuses (HTTP).
     pub codes: Vec<CodeCount>,
+    /// The server's other codes, by count: an SQLSTATE with its number, the word of a RESP error.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text_codes: Vec<TextCodeCount>,
+    /// Responses with a code that found no room among those told apart.
+    #[serde(default, skip_serializing_if = "crate::series::is_zero")]
+    pub other_codes: u64,
     /// The figures of each target, in the order of `subject.targets`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetResult>,
@@ -268,6 +276,9 @@ pub struct Totals {
     pub stamps_moved: u64,
     /// Durations over an hour, kept as an hour.
     pub out_of_range: u64,
+    /// Requests whose transaction was tried again. Each is counted under its own outcome, too.
+    #[serde(default, skip_serializing_if = "crate::series::is_zero")]
+    pub retries: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -304,7 +315,7 @@ pub struct TargetResult {
 }
 
 /// Requests that follow each other. Started = completed + cut.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JourneyResult {
     pub name: String,
     /// Whose first request ended.
@@ -313,12 +324,13 @@ pub struct JourneyResult {
     pub completed: u64,
     /// Ended before that: by a request that failed, or by the end of the run.
     pub cut: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CodeCount {
-    pub code: u16,
-    pub count: u64,
+    /// How often one was tried again from its beginning.
+    #[serde(default, skip_serializing_if = "crate::series::is_zero")]
+    pub retries: u64,
+    /// First request intended to last response read, of the completed ones: from the first try on, however often it
+    /// was tried. Absent in records before 1.1 and where journeys were not measured as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Distribution>,
 }
 
 /// A distribution of durations.

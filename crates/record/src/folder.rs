@@ -80,7 +80,7 @@ impl FolderWriter {
     /// may try the same interval again, or go on with the next and so leave a gap.
     pub fn append(&mut self, interval: &Interval, process_cpu: Option<Nanos>) -> Result<(), RecordError> {
         self.commits.interval(interval.start, |commits| {
-            for series in Series::of(interval.kinds().len()) {
+            for series in Series::of(interval) {
                 let Some(durations) = interval.series(series) else { continue };
                 let when = (interval.start, interval.length);
                 commits.write_durations(&series.name(), when, durations)?;

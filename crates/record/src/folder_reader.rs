@@ -62,7 +62,7 @@ pub fn read(path: &Path) -> Result<Recording, RecordError> {
     let mut document = read_document(path, &mut ignored)?;
     let (seconds, mut total) = read_series(&path.join(SERIES), Some(&mut ignored))?;
     let mut decoder = Decoder::new(DIGITS);
-    for series in Series::of(total.kinds().len()) {
+    for series in Series::of(&total) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
     }
@@ -96,7 +96,7 @@ pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, In
         total.merge(&one);
     }
     let mut decoder = Decoder::new(DIGITS);
-    for series in Series::of(total.kinds().len()) {
+    for series in Series::of(&total) {
         let file = path.join(format!("{}.hlog", series.name()));
         read_histograms(&file, series, &seconds, &mut decoder, &mut total)?;
     }

@@ -2,8 +2,19 @@
 
 use std::borrow::Cow;
 
-use units::Nanos;
+use units::{Code, Nanos};
 
+mod counts;
+mod journey;
+mod kind;
+mod lazy;
+mod series;
+
+pub use self::counts::Counts;
+pub use self::journey::Journey;
+pub use self::kind::Kind;
+use self::lazy::{Lazy, add_to};
+pub use self::series::{JourneySeries, Lag, Series, TargetSeries};
 use crate::durations::Durations;
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
@@ -48,127 +59,27 @@ pub struct Interval {
     /// How late a thread of this client was that only sleeps.
     hiccup: Lazy,
     failures: Vec<(Failure, u64)>,
-    codes: Vec<(u16, u64)>,
+    codes: Vec<(Code, u64)>,
+    other_codes: u64,
     /// By the run's numbering of its requests; empty where all are of one kind.
     kinds: Vec<Kind>,
+    /// By the run's numbering of its journeys; empty where no request follows another.
+    journeys: Vec<Journey>,
     reasons: Vec<((Outcome, Reason), u64)>,
 }
 
-/// What a protocol has to say of a failure. There are only so many, so they can be counted.
+/// Why a request failed: the protocol's fixed text, or the server's own words.
 pub type Reason = Cow<'static, str>;
 
-/// The figures of one kind of requests.
-#[derive(Debug, Clone, Default)]
-pub struct Kind {
-    pub ok: u64,
-    response: Lazy,
-    service: Lazy,
-    /// Ages of those that ended otherwise.
-    failed: Lazy,
-    failures: Vec<(Failure, u64)>,
-}
+/// How many different codes are told apart. HTTP has 62 registered statuses, MySQL some hundred errors that statements
+/// of a load meet; a server that invents codes must not make the table grow.
+pub const CODES_MAX: usize = 256;
 
-impl Kind {
-    /// See [`Interval::record_ok`].
-    #[inline]
-    pub fn record_ok(&mut self, timeline: &Timeline) {
-        self.ok += 1;
-        self.response.record(timeline.response());
-        self.service.record(timeline.service());
-    }
+/// How many different reasons are told apart; [`OTHER_REASONS`] of each outcome come on top.
+pub const REASONS_MAX: usize = 64;
 
-    /// See [`Interval::record_failure`].
-    pub fn record_failure(&mut self, failure: Failure, age: Nanos) {
-        self.failed.record(age);
-        add_to(&mut self.failures, failure, 1);
-    }
-
-    /// Response of the `ok` ones, or `None` when there were none.
-    pub fn response(&self) -> Option<&Durations> {
-        self.response.get()
-    }
-
-    pub fn service(&self) -> Option<&Durations> {
-        self.service.get()
-    }
-
-    pub fn failed(&self) -> Option<&Durations> {
-        self.failed.get()
-    }
-
-    /// Every failure seen, with its count, in the order of first sight.
-    pub fn failures(&self) -> &[(Failure, u64)] {
-        &self.failures
-    }
-
-    /// Adds `count` requests that ended in `failure`, without their ages: for readers of files.
-    pub fn add_failures(&mut self, failure: Failure, count: u64) {
-        add_to(&mut self.failures, failure, count);
-    }
-
-    fn merge(&mut self, other: &Kind) {
-        self.ok += other.ok;
-        self.response.merge(&other.response);
-        self.service.merge(&other.service);
-        self.failed.merge(&other.failed);
-        for &(failure, count) in &other.failures {
-            add_to(&mut self.failures, failure, count);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.ok = 0;
-        self.response.clear();
-        self.service.clear();
-        self.failed.clear();
-        self.failures.clear();
-    }
-}
-
-/// Plain counters of one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Requests that became due.
-    pub scheduled: u64,
-    /// Requests whose first byte was handed to the kernel.
-    pub sent: u64,
-    pub ok: u64,
-    /// Requests under way or queueing at the interval's end.
-    pub outstanding: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
-    /// Bytes of answers' bodies.
-    pub body_bytes: u64,
-    pub connections_opened: u64,
-    /// Connections that the peer closed while no request was on them.
-    pub idle_closes: u64,
-    /// `ok` answers without kernel stamps: their `client_lag` is absent and lies within `wait` and `receive`.
-    pub unstamped: u64,
-    /// Kernel stamps that had to be moved by over a microsecond to keep their order.
-    pub stamps_moved: u64,
-    /// Connections that could not be opened because this process had no descriptor left.
-    pub out_of_descriptors: u64,
-    /// Connections that could not be opened because this host had no local port left for them.
-    pub out_of_ports: u64,
-}
-
-impl Counts {
-    fn merge(&mut self, other: &Counts) {
-        self.scheduled += other.scheduled;
-        self.sent += other.sent;
-        self.ok += other.ok;
-        self.outstanding += other.outstanding;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.body_bytes += other.body_bytes;
-        self.connections_opened += other.connections_opened;
-        self.idle_closes += other.idle_closes;
-        self.unstamped += other.unstamped;
-        self.stamps_moved += other.stamps_moved;
-        self.out_of_descriptors += other.out_of_descriptors;
-        self.out_of_ports += other.out_of_ports;
-    }
-}
+/// The reason under which those past [`REASONS_MAX`] are counted.
+pub const OTHER_REASONS: &str = "other reasons";
 
 impl Interval {
     /// Books a request that was answered and passed its checks.
@@ -206,9 +117,9 @@ impl Interval {
         }
     }
 
-    /// Counts the application's code of one answer (HTTP status and the like).
+    /// Counts the server's own code of one response.
     #[inline]
-    pub fn record_code(&mut self, code: u16) {
+    pub fn record_code(&mut self, code: Code) {
         self.add_codes(code, 1);
     }
 
@@ -274,11 +185,15 @@ impl Interval {
         for &(code, count) in &other.codes {
             self.add_codes(code, count);
         }
+        self.other_codes += other.other_codes;
         for ((outcome, reason), count) in &other.reasons {
             self.add_reasons(*outcome, reason.clone(), *count);
         }
         for (index, theirs) in other.kinds.iter().enumerate() {
             self.kind_at(index).merge(theirs);
+        }
+        for (index, theirs) in (0..=u16::MAX).zip(&other.journeys) {
+            self.journey(index).merge(theirs);
         }
     }
 
@@ -291,6 +206,20 @@ impl Interval {
     /// The figures of every kind, in order; empty where all requests are of one.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
+    }
+
+    /// The figures of one journey, made on first use.
+    pub fn journey(&mut self, journey: u16) -> &mut Journey {
+        let index = usize::from(journey);
+        if index >= self.journeys.len() {
+            self.journeys.resize_with(index + 1, Journey::default);
+        }
+        &mut self.journeys[index]
+    }
+
+    /// The figures of every journey, in order; empty where no request follows another.
+    pub fn journeys(&self) -> &[Journey] {
+        &self.journeys
     }
 
     #[inline]
@@ -320,7 +249,9 @@ impl Interval {
         self.failed_lags.iter_mut().for_each(Lazy::clear);
         self.failures.clear();
         self.codes.clear();
+        self.other_codes = 0;
         self.kinds.iter_mut().for_each(Kind::clear);
+        self.journeys.iter_mut().for_each(Journey::clear);
         self.reasons.clear();
     }
 
@@ -352,14 +283,30 @@ impl Interval {
         &self.failures
     }
 
-    /// Every application code seen, with its count, in the order of first sight.
-    pub fn codes(&self) -> &[(u16, u64)] {
+    /// Every code that the server sent, with its count, in the order of first sight; [`CODES_MAX`] at most.
+    pub fn codes(&self) -> &[(Code, u64)] {
         &self.codes
     }
 
-    /// Why `count` requests ended in `outcome`, where the protocol says it.
+    /// Responses whose code found no room among the [`CODES_MAX`] that are told apart.
+    pub fn other_codes(&self) -> u64 {
+        self.other_codes
+    }
+
+    /// Counts `count` responses whose codes are not told apart: for readers of files.
+    pub fn add_other_codes(&mut self, count: u64) {
+        self.other_codes += count;
+    }
+
+    /// Counts why `count` requests ended in `outcome`, where the protocol gives a reason. A server may word each failure
+    /// differently: past [`REASONS_MAX`] reasons the rest are counted as [`OTHER_REASONS`].
     pub fn add_reasons(&mut self, outcome: Outcome, reason: Reason, count: u64) {
-        add_to(&mut self.reasons, (outcome, reason), count);
+        let key = (outcome, reason);
+        let is_full = self.reasons.len() >= REASONS_MAX;
+        if is_full && !self.reasons.iter().any(|(known, _)| *known == key) {
+            return add_to(&mut self.reasons, (outcome, OTHER_REASONS.into()), count);
+        }
+        add_to(&mut self.reasons, key, count);
     }
 
     /// Every reason seen, with its outcome and its count, in the order of first sight.
@@ -383,6 +330,13 @@ impl Interval {
                     TargetSeries::Failed => &mut kind.failed,
                 }
             }
+            Series::Journey(journey, of) => {
+                let journey = self.journey(journey);
+                match of {
+                    JourneySeries::Response => &mut journey.response,
+                    JourneySeries::Failed => &mut journey.failed_ages,
+                }
+            }
             Series::Hiccup => &mut self.hiccup,
         }
         .get_or_make()
@@ -404,6 +358,13 @@ impl Interval {
                     TargetSeries::Failed => kind.failed(),
                 }
             }
+            Series::Journey(journey, of) => {
+                let journey = self.journeys.get(usize::from(journey))?;
+                match of {
+                    JourneySeries::Response => journey.response(),
+                    JourneySeries::Failed => journey.failed_ages(),
+                }
+            }
             Series::Hiccup => self.hiccup.get(),
         }
     }
@@ -413,153 +374,35 @@ impl Interval {
         add_to(&mut self.failures, failure, count);
     }
 
-    /// Adds `count` answers with `code`.
+    /// Adds `count` responses with `code`; past [`CODES_MAX`] different codes, to [`Interval::other_codes`].
     #[inline]
-    pub fn add_codes(&mut self, code: u16, count: u64) {
-        add_to(&mut self.codes, code, count);
-    }
-}
-
-/// What one histogram of an interval holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Series {
-    Response,
-    Service,
-    Phase(Phase),
-    /// Ages of failed requests.
-    Failed(Outcome),
-    /// How late this client was for failed requests.
-    FailedLag(Lag),
-    /// How late a thread of this client was that only sleeps: no part of any request.
-    Hiccup,
-    /// Of one target alone, in a run of several.
-    Target(u16, TargetSeries),
-}
-
-/// A lateness of this client's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lag {
-    /// Behind the schedule.
-    Schedule,
-    /// Behind the answers.
-    Client,
-}
-
-impl Lag {
-    pub const ALL: [Lag; 2] = [Lag::Schedule, Lag::Client];
-
-    /// The phase that it is.
-    pub fn phase(self) -> Phase {
-        match self {
-            Lag::Schedule => Phase::ScheduleLag,
-            Lag::Client => Phase::ClientLag,
+    pub fn add_codes(&mut self, code: Code, count: u64) {
+        let is_full = self.codes.len() >= CODES_MAX;
+        match self.codes.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, sum)) => *sum += count,
+            None if is_full => self.other_codes += count,
+            None => self.codes.push((code, count)),
         }
     }
 }
 
-units::named_enum! {
-    /// What one histogram of a target holds.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum TargetSeries {
-        Response = "response",
-        Service = "service",
-        /// Ages of all that failed.
-        Failed = "failed",
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Series {
-    /// Every histogram an interval of a run with `targets` targets can hold; 0 where they are not told apart.
-    pub fn of(targets: usize) -> impl Iterator<Item = Series> {
-        let one = |target| TargetSeries::ALL.map(|of| Series::Target(target, of));
-        Series::all().chain((0..=u16::MAX).take(targets).flat_map(one))
-    }
-
-    /// Every histogram of the run as a whole.
-    pub fn all() -> impl Iterator<Item = Series> {
-        let failed = Outcome::ALL.into_iter().filter(|&outcome| outcome != Outcome::Ok);
-        [Series::Response, Series::Service]
-            .into_iter()
-            .chain(Phase::ALL.into_iter().map(Series::Phase))
-            .chain(failed.map(Series::Failed))
-            .chain(Lag::ALL.into_iter().map(Series::FailedLag))
-            .chain([Series::Hiccup])
-    }
-
-    /// `response`, `service`, `phase-wait`, `outcome-reset`: the name of its file without `.hlog`.
-    pub fn name(self) -> String {
-        match self {
-            Series::Response => "response".to_owned(),
-            Series::Service => "service".to_owned(),
-            Series::Phase(phase) => format!("phase-{}", phase.name()),
-            Series::Failed(outcome) => format!("outcome-{}", outcome.name()),
-            Series::FailedLag(lag) => format!("failed-{}", lag.phase().name()),
-            Series::Hiccup => "hiccup".to_owned(),
-            Series::Target(target, of) => format!("target-{target}-{}", of.name()),
+    /// If this fails, a server that words each error differently, or invents codes, makes a worker take memory.
+    #[test]
+    fn codes_and_reasons_are_bounded_and_none_is_lost() {
+        let (mut interval, mut other) = (Interval::default(), Interval::default());
+        for n in 0..1_000 {
+            let interval = if n % 2 == 0 { &mut interval } else { &mut other };
+            interval.record_code(Code::status(n));
+            interval.add_reasons(Outcome::AuthFailed, format!("denied {n}").into(), 1);
         }
-    }
-
-    pub fn from_name(name: &str) -> Option<Series> {
-        match name.split_once('-') {
-            None if name == "response" => Some(Series::Response),
-            None if name == "service" => Some(Series::Service),
-            None if name == "hiccup" => Some(Series::Hiccup),
-            Some(("phase", phase)) => Phase::from_name(phase).map(Series::Phase),
-            Some(("outcome", outcome)) => {
-                Outcome::from_name(outcome).filter(|&outcome| outcome != Outcome::Ok).map(Series::Failed)
-            }
-            Some(("failed", phase)) => {
-                Lag::ALL.into_iter().find(|lag| lag.phase().name() == phase).map(Series::FailedLag)
-            }
-            Some(("target", rest)) => {
-                let (target, of) = rest.split_once('-')?;
-                let of = TargetSeries::from_name(of)?;
-                let series = Series::Target(target.parse().ok()?, of);
-                // One name each: no sign and no zero in front.
-                (series.name() == name).then_some(series)
-            }
-            _ => None,
-        }
-    }
-}
-
-// Few distinct keys occur, and the first is nearly always the one asked for: a list beats a map.
-#[inline]
-fn add_to<K: PartialEq>(list: &mut Vec<(K, u64)>, key: K, count: u64) {
-    match list.iter_mut().find(|(known, _)| *known == key) {
-        Some((_, sum)) => *sum += count,
-        None => list.push((key, count)),
-    }
-}
-
-/// A histogram that takes memory only once it has held a value.
-#[derive(Debug, Clone, Default)]
-struct Lazy(Option<Box<Durations>>);
-
-impl Lazy {
-    #[inline]
-    fn get_or_make(&mut self) -> &mut Durations {
-        self.0.get_or_insert_with(Box::default)
-    }
-
-    #[inline]
-    fn record(&mut self, duration: Nanos) {
-        self.get_or_make().record(duration);
-    }
-
-    fn get(&self) -> Option<&Durations> {
-        self.0.as_deref().filter(|durations| !durations.is_empty())
-    }
-
-    fn merge(&mut self, other: &Lazy) {
-        if let Some(theirs) = other.get() {
-            self.get_or_make().merge(theirs);
-        }
-    }
-
-    fn clear(&mut self) {
-        if let Some(durations) = self.0.as_deref_mut().filter(|durations| !durations.is_empty()) {
-            durations.clear();
-        }
+        interval.merge(&other);
+        assert_eq!(interval.codes().len(), CODES_MAX);
+        assert_eq!(interval.other_codes(), 1_000 - CODES_MAX as u64);
+        assert_eq!(interval.reasons().len(), REASONS_MAX + 1);
+        assert_eq!(interval.reasons().iter().map(|(_, count)| count).sum::<u64>(), 1_000);
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 
-use units::Nanos;
+use units::{Code, Nanos};
 
 use crate::outcome::{Failure, Outcome};
 use crate::phase::Phase;
@@ -26,8 +26,8 @@ pub struct Request {
     pub ended: Nanos,
     /// `None`: answered, and every check passed.
     pub failure: Option<Failure>,
-    /// What the application said of it: HTTP status and the like.
-    pub code: Option<u16>,
+    /// The server's own code of its response: an HTTP status, an SQLSTATE with its number.
+    pub code: Option<Code>,
 }
 
 /// Which TCP connection carried a request, and where in it: what an observer at the server sees too.

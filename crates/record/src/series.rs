@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Nanos;
+use units::{Code, Nanos};
 
-use crate::document::{CodeCount, OutcomeCount, ReasonCount};
+use crate::document::{CodeCount, OutcomeCount, ReasonCount, TextCodeCount};
 use crate::durations::Durations;
 use crate::error::Damage;
-use crate::interval::{Interval, Reason, Series, TargetSeries};
+use crate::interval::{Interval, Journey, JourneySeries, Reason, Series, TargetSeries};
 use crate::outcome::{Blame, Failure, Outcome};
 use crate::phase::Phase;
 use crate::surroundings::{HostSecond, WorkerSecond};
@@ -54,9 +54,21 @@ pub struct Second {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonCount>,
     pub codes: Vec<CodeCount>,
+    /// Codes that are no three-digit statuses, such as an SQLSTATE with its number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text_codes: Vec<TextCodeCount>,
+    /// Responses with a code that found no room among those told apart.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub other_codes: u64,
     /// The requests of each target that ended, where they are told apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetSecond>,
+    /// The units of each journey that ended, in the order of `subject.journeys`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journeys: Vec<JourneySecond>,
+    /// Requests whose transaction was tried again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u64,
     /// Response of the `ok` requests; absent when there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_ns: Option<ResponseNs>,
@@ -99,6 +111,34 @@ pub struct TargetSecond {
     pub failures: Vec<OutcomeCount>,
 }
 
+/// The units of one journey in an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JourneySecond {
+    /// Units whose first request became due in this interval.
+    pub begun: u64,
+    /// Units whose last request ended `ok` in it.
+    pub ok: u64,
+    /// Units that ended in it by a request that did not end `ok`.
+    pub failed: u64,
+    /// Units that the end of the run ended.
+    pub cut: u64,
+    /// How often a unit was tried again.
+    pub retries: u64,
+}
+
+impl JourneySecond {
+    fn of(journey: &Journey) -> JourneySecond {
+        let Journey { begun, ok, failed, cut, retries, .. } = *journey;
+        JourneySecond { begun, ok, failed, cut, retries }
+    }
+
+    fn restore(self, journey: &mut Journey) {
+        let JourneySecond { begun, ok, failed, cut, retries } = self;
+        (journey.begun, journey.ok, journey.failed, journey.cut) = (begun, ok, failed, cut);
+        journey.retries = retries;
+    }
+}
+
 /// Quantiles of the response of one interval, of the sample itself. For plots: to print them for a run, merge
 /// the histograms instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,7 +154,7 @@ pub struct ResponseNs {
 const MOST_WORKERS: usize = 4_096;
 
 /// How many numbers of a line are added up over a run.
-pub(crate) const ADDENDS: usize = 17;
+pub(crate) const ADDENDS: usize = 18;
 
 impl Second {
     /// The line of `interval`. `process_cpu` is what the whole process used within it.
@@ -124,9 +164,8 @@ impl Second {
     /// A sum above 2^64 - 1 ns, 584 years of waiting in one interval, is written as that.
     pub fn of(interval: &Interval, process_cpu: Option<Nanos>) -> Second {
         let counts = interval.counts;
-        let targets = interval.kinds().len();
         let held =
-            || Series::of(targets).filter_map(|series| Some((series.name(), interval.series(series)?)));
+            || Series::of(interval).filter_map(|series| Some((series.name(), interval.series(series)?)));
         Second {
             index: interval.index,
             start_ns: interval.start.0,
@@ -152,7 +191,11 @@ impl Second {
                 .iter()
                 .map(|kind| TargetSecond { ok: kind.ok, failures: outcome_counts(kind.failures()) })
                 .collect(),
-            codes: interval.codes().iter().map(|&(code, count)| CodeCount { code, count }).collect(),
+            journeys: interval.journeys().iter().map(JourneySecond::of).collect(),
+            retries: counts.retries,
+            codes: CodeCount::of(interval),
+            text_codes: TextCodeCount::of(interval),
+            other_codes: interval.other_codes(),
             response_ns: interval.response().map(ResponseNs::of),
             sums_ns: held()
                 .map(|(name, durations)| (name, u64::try_from(durations.sum_ns()).unwrap_or(u64::MAX)))
@@ -205,6 +248,10 @@ impl Second {
         counts.stamps_moved = self.stamps_moved;
         counts.out_of_descriptors = self.out_of_descriptors;
         counts.out_of_ports = self.out_of_ports;
+        counts.retries = self.retries;
+        for (journey, second) in (0..=u16::MAX).zip(&self.journeys) {
+            second.restore(interval.journey(journey));
+        }
         for entry in &self.failures {
             interval.add_failures(failure_of(entry)?, entry.count);
         }
@@ -216,8 +263,14 @@ impl Second {
             interval.add_reasons(outcome, entry.reason.clone().into(), entry.count);
         }
         for entry in &self.codes {
-            interval.add_codes(entry.code, entry.count);
+            interval.add_codes(Code::status(entry.code), entry.count);
         }
+        for entry in &self.text_codes {
+            let code = Code::new(entry.code.as_bytes()).filter(|code| code.as_str() == entry.code);
+            let unknown = || Damage::UnknownName { what: "a code", name: entry.code.clone() };
+            interval.add_codes(code.ok_or_else(unknown)?, entry.count);
+        }
+        interval.add_other_codes(self.other_codes);
         for (target, second) in (0..=u16::MAX).zip(&self.targets) {
             let kind = interval.kind(target);
             kind.ok = second.ok;
@@ -241,6 +294,13 @@ impl Second {
             Series::Failed(outcome) => {
                 let of_it = self.failures.iter().filter(|entry| entry.outcome == outcome.name());
                 (1, of_it.map(|entry| entry.count).sum())
+            }
+            Series::Journey(journey, of) => {
+                let Some(second) = self.journeys.get(usize::from(journey)) else { return (0, 0) };
+                match of {
+                    JourneySeries::Response => (second.ok, second.ok),
+                    JourneySeries::Failed => (second.failed, second.failed),
+                }
             }
             Series::Target(target, of) => {
                 let Some(second) = self.targets.get(usize::from(target)) else { return (0, 0) };
@@ -266,13 +326,24 @@ impl Second {
             self.idle_closes,
             self.unstamped,
             self.stamps_moved,
-            self.codes.iter().map(|entry| entry.count).fold(0, u64::saturating_add),
+            self.code_count(),
             self.worker_cpu_ns,
             self.outstanding,
             self.process_cpu_ns.unwrap_or(0),
             self.out_of_descriptors,
             self.out_of_ports,
+            self.journeys
+                .iter()
+                .map(|one| one.begun.max(one.retries))
+                .fold(self.retries, u64::saturating_add),
         ]
+    }
+
+    /// How many responses carried a code.
+    fn code_count(&self) -> u64 {
+        let statuses = self.codes.iter().map(|entry| entry.count);
+        let texts = self.text_codes.iter().map(|entry| entry.count);
+        statuses.chain(texts).fold(self.other_codes, u64::saturating_add)
     }
 
     fn check(&self) -> Result<(), Damage> {
@@ -318,6 +389,9 @@ impl Second {
         if ok.is_none_or(|ok| ok > self.ok) || failed.is_none_or(|failed| failed > self.failed) {
             return Err(Damage::sum("its targets have more requests than there were"));
         }
+        if self.journeys.len() > TARGETS_MAX {
+            return Err(Damage::sum(format!("it has over {TARGETS_MAX} journeys")));
+        }
         if self.targets.len() > TARGETS_MAX {
             return Err(Damage::sum(format!("it has over {TARGETS_MAX} targets")));
         }
@@ -332,11 +406,16 @@ impl Second {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// As many as there are numbers for.
 const TARGETS_MAX: usize = 1 << 16;
 
-/// Ours are a few words.
-const LONGEST_REASON: usize = 200;
+/// In bytes. Our own texts have a few words; a server's are cut to it.
+pub(crate) const LONGEST_REASON: usize = 200;
 
 impl ResponseNs {
     fn of(durations: &Durations) -> ResponseNs {

@@ -60,7 +60,7 @@ pub fn table(table: &Table, out: &mut dyn Write, style: Style) -> io::Result<()>
 
 fn blocks(kind: Subject, section: &Section, out: &mut dyn Write, style: Style) -> io::Result<()> {
     let mut blocks = section.blocks.as_slice();
-    let mut is_first = true;
+    let mut is_first_advice = true;
     while let [block, rest @ ..] = blocks {
         blocks = rest;
         match block {
@@ -72,10 +72,8 @@ fn blocks(kind: Subject, section: &Section, out: &mut dyn Write, style: Style) -
                 _ => line::line(kind, line, out, style)?,
             },
             Block::Advice(advice) => {
-                if !is_first {
-                    writeln!(out)?;
-                }
-                line::advice(advice, out, style)?;
+                line::advice(kind, advice, is_first_advice, out, style)?;
+                is_first_advice = false;
             }
             Block::Table(table) => table::table(table, out, style)?,
             Block::Distribution(distribution) => percentiles::intervals(distribution, out, style)?,
@@ -83,7 +81,6 @@ fn blocks(kind: Subject, section: &Section, out: &mut dyn Write, style: Style) -
             Block::Series(series) => chart::throughput(series, out, style)?,
             Block::Waterfall(waterfall) => waterfall::draw(kind, waterfall, out, style)?,
         }
-        is_first = false;
     }
     Ok(())
 }

@@ -92,7 +92,14 @@ fn what_became_of_journeys_and_of_kept_requests_is_rebuilt() {
     });
     run.finish(State::Finished);
     let results = run.document.results.as_mut().unwrap();
-    let shop = JourneyResult { name: "shop".to_owned(), started: 3, completed: 1, cut: 2 };
+    let shop = JourneyResult {
+        name: "shop".to_owned(),
+        started: 3,
+        completed: 1,
+        cut: 2,
+        retries: 0,
+        response: None,
+    };
     assert_eq!(results.journeys, [shop]);
     results.kept = Some(Kept { requests: "all".to_owned(), rows: 6, lost: 0 });
     let rebuilt = rebuild(record::read(written(&run, true).path()).unwrap());

@@ -61,8 +61,9 @@ impl Compiler<'_> {
         for request in &file.requests {
             plays.push(self.alone(request, &targets, &mut scope, &mut steps)?);
         }
-        for journey in &file.journeys {
-            plays.push(self.journey(journey, &targets, &mut scope, &mut steps)?);
+        for (number, journey) in (0..=u16::MAX).zip(&file.journeys) {
+            let play = self.journey(journey, &targets, &mut scope, &mut steps)?;
+            plays.push(Play { number: Some(number), ..play });
         }
         if plays.is_empty() {
             return Err(Slip::new(
@@ -200,6 +201,7 @@ impl Compiler<'_> {
         number_prepared(all);
         Ok(Play {
             journey: None,
+            number: None,
             weight: weight(own.weight.as_ref())?,
             first,
             steps: 1,
@@ -260,6 +262,7 @@ impl Compiler<'_> {
         number_prepared(all);
         Ok(Play {
             journey: Some(name),
+            number: None,
             weight: weight(own.weight.as_ref())?,
             first,
             steps: (all.len() - start) as u16,

@@ -19,7 +19,7 @@ pub(crate) struct File {
     pub description: Option<String>,
     /// How the run is loaded and bounded: the options of the command line, by the same names.
     pub run: RunSettings,
-    /// Values for `{{name}}`, to be changed by `--set vars.name=value`. May hold `{{random 1 6}}` and the like: then
+    /// Values for `{{name}}`, to be changed by `--set vars.name=value`. May hold `{{random 1 6}}`, `{{zipf 1 1000}}` and the like: then
     /// each journey has one of its own.
     #[schemars(with = "BTreeMap<String, Scalar>")]
     pub vars: Named<Scalar>,

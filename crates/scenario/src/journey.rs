@@ -152,11 +152,17 @@ impl Script for Scenario {
     }
 
     fn route(&self, journey: &Journey) -> Route {
-        Route { origin: Origin(self.step(journey).target), kind: journey.step }
+        let journey_number = self.play(journey).number;
+        let origin = Origin(self.step(journey).target);
+        Route { origin, kind: journey.step, journey: journey_number, ..Route::default() }
     }
 
     fn kinds(&self) -> usize {
         self.steps.len()
+    }
+
+    fn journeys(&self) -> usize {
+        self.plays.iter().filter(|play| play.number.is_some()).count()
     }
 
     fn take(&self, checks: u16, answer: Answer) -> Option<Taken> {

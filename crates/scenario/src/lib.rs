@@ -7,6 +7,7 @@ mod capture;
 mod compile;
 mod cookie_date;
 mod cookies;
+mod distribution;
 mod document;
 mod escape;
 mod format;

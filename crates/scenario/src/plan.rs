@@ -60,6 +60,8 @@ pub struct Tls {
 pub(crate) struct Play {
     /// `None` for a request that stands alone.
     pub journey: Option<String>,
+    /// Its number among the journeys; `None` for a request that stands alone.
+    pub number: Option<u16>,
     pub weight: u32,
     /// Its steps' places in the list of all.
     pub first: u16,

@@ -21,12 +21,15 @@ pub(crate) fn uuid(first: u64, second: u64) -> String {
     format!("{}-{}-{}-{}-{}", &text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..])
 }
 
-/// SplitMix64's step: every input gives another output, and neighbours have nothing in common.
+/// The `nth` of the draws that follow from one.
+pub(crate) fn nth_draw(draw: u64, nth: u64) -> u64 {
+    // Odd, so that no two of a draw's are the same; another step than the generator's own.
+    mix(draw.wrapping_add(nth.wrapping_mul(0xd1b5_4a32_d192_ed03)))
+}
+
+/// Every input gives another output, and neighbours have nothing in common.
 fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    schedule::splitmix64(value)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::distribution::{self, Distribution, Shape};
 use crate::escape::{Escape, fits_header};
 use crate::place::{Slip, Sources, Span, did_you_mean};
 use crate::template::{Cut, Piece, Template, Value, cut};
@@ -200,10 +201,17 @@ impl<'a> Scope<'a> {
                     Slip::new(span, format!("`{name}` has no bounds; write for example random 1 100"))
                 })?;
                 let id = self.next_draw();
-                one(Value::Random { low, high, id })
+                one(Value::Drawn { distribution: Distribution { low, high, shape: Shape::Uniform }, id })
             }
             ["random", ..] => {
                 Err(Slip::new(span, format!("`{name}` has no bounds; write for example random 1 100")))
+            }
+            [shape, ..] if words.len() > 1 && distribution::names().any(|name| name == *shape) => {
+                let read =
+                    Distribution::parse(&words).unwrap_or_else(|| Err(format!("`{name}` is not known")));
+                let distribution = read.map_err(|what| Slip::new(span, what))?;
+                let id = self.next_draw();
+                one(Value::Drawn { distribution, id })
             }
             [name] => self.named(name, span, escape, context),
             _ => Err(Slip::new(
@@ -277,7 +285,7 @@ impl<'a> Scope<'a> {
             "; the number of the journey in the run is `{{n}}`".to_owned()
         } else if meant.is_empty() {
             "; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: \
-             n, seed, uuid, random LOW HIGH, env.NAME"
+             n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
                 .to_owned()
         } else {
             meant

@@ -7,8 +7,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use crate::distribution::Distribution;
 use crate::escape::{self, Escape};
-use crate::random::{between, draw, uuid};
+use crate::random::{draw, uuid};
 
 /// A text, ready to be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -42,9 +43,9 @@ pub(crate) enum Value {
     },
     /// The journey's number in the run.
     Number,
-    Random {
-        low: u64,
-        high: u64,
+    /// Drawn from a distribution.
+    Drawn {
+        distribution: Distribution,
         id: u64,
     },
     Uuid {
@@ -141,7 +142,9 @@ impl Value {
             Value::Cell { table, column } => escape::write(moment.cell(table, column), escape, out),
             // What follows is digits, letters and dashes: harmless anywhere.
             Value::Number => out.push_str(&moment.n().to_string()),
-            Value::Random { low, high, id } => out.push_str(&between(draw(id), low, high).to_string()),
+            Value::Drawn { distribution, id } => {
+                let _ = write!(out, "{}", distribution.value(moment.seed(), moment.n(), id));
+            }
             Value::Uuid { id } => out.push_str(&uuid(draw(id), draw(id + 1))),
         }
     }

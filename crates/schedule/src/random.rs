@@ -85,6 +85,13 @@ impl Stream {
     }
 }
 
+/// What SplitMix64 gives next where its state is `state`. Every state gives another number, and neighbours have nothing
+/// in common, so it also serves to mix several numbers into one.
+#[inline]
+pub fn splitmix64(state: u64) -> u64 {
+    mix(state.wrapping_add(STEP))
+}
+
 #[inline]
 fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,7 +1,8 @@
 //! A simulated network and scripted servers: what the instrument is tested against.
 //!
 //! [`SimReactor`] plays a [`Script`] in simulated time, so a test can plant a truth to the nanosecond and ask
-//! whether the engine found it. [`LineProtocol`] is the smallest protocol that pipelines. [`ScriptedServer`]
+//! whether the engine found it. [`LineProtocol`] is the smallest protocol that pipelines, [`Transactions`] one that
+//! logs in, leases connections and retries. [`ScriptedServer`]
 //! misbehaves over real sockets. Tests of the whole program find it with [`binary`] and keep other people's servers on a
 //! [`leash::Leash`] and live views in a [`terminal::Terminal`]. Part of no release: only tests use it.
 
@@ -14,6 +15,7 @@ mod script;
 mod server;
 mod sim;
 pub mod terminal;
+mod transactions;
 pub mod trials;
 pub mod wait;
 
@@ -22,3 +24,4 @@ pub use line::{LineProtocol, LineSession};
 pub use script::{Acks, Choke, Dial, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 pub use server::{Action, ScriptedServer};
 pub use sim::SimReactor;
+pub use transactions::{Transaction, TransactionSession, Transactions};

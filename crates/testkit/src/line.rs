@@ -146,7 +146,7 @@ impl LineSession {
         let body_bytes = self.length;
         self.head.clear();
         self.length = 0;
-        Ok((key, Reply { code: 0, judgement, body_bytes, keep }))
+        Ok((key, Reply { code: None, judgement, body_bytes, keep }))
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Script {
     pub dials_to: Vec<(SocketAddr, Turns<Dial>)>,
     /// What the server does with each request, in the order in which their first bytes were sent.
     pub services: Turns<Service>,
+    /// What the server does with a request by its text, without the line's end; where it is set, `services` are not
+    /// asked.
+    pub by_text: Option<fn(&str) -> Service>,
     /// The server does not run within these. In order, apart from each other.
     pub freezes: Vec<Span>,
     /// The client does not run within these. In order, apart from each other.
@@ -39,11 +42,17 @@ impl Script {
             dials: Turns::always(Dial::stands(Nanos::ZERO)),
             dials_to: Vec::new(),
             services,
+            by_text: None,
             freezes: Vec::new(),
             stalls: Vec::new(),
             stamps: true,
             clock_cost: Nanos::ZERO,
         }
+    }
+
+    /// Connections stand at once; the server answers each request by its text.
+    pub fn by_text(by_text: fn(&str) -> Service) -> Script {
+        Script { by_text: Some(by_text), ..Script::answering_after(Nanos::ZERO) }
     }
 
     /// Connections to addresses not named otherwise go as told.
@@ -150,6 +159,8 @@ pub struct Way {
     pub chokes: Vec<Choke>,
     /// The server closes after this long without a request.
     pub idle_close: Option<Nanos>,
+    /// What the server does as soon as it has the connection, unasked.
+    pub greeting: Option<Service>,
 }
 
 /// What the client's kernel hears of the bytes it sent.

@@ -4,6 +4,7 @@
 //! this crate uses none of theirs.
 
 mod bytes;
+mod code;
 mod named;
 mod nanos;
 mod number;
@@ -11,6 +12,7 @@ mod print;
 mod rate;
 
 pub use bytes::Bytes;
+pub use code::Code;
 pub use nanos::Nanos;
 pub use number::{ParseError, parse_count};
 pub use print::{count, percent, plural, rate};

@@ -219,7 +219,9 @@ fn a_run_of_wrk_becomes_a_record() {
     let import = import.unwrap();
     assert!(import.status.success(), "{}", String::from_utf8_lossy(&import.stderr));
     let report = Command::new(binary::parallax()).args(["report", "--json"]).arg(&record).output().unwrap();
-    let document: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let view: Value = serde_json::from_slice(&report.stdout).unwrap();
+    let document: Value = serde_json::from_slice(&fs::read(record.join("run.json")).unwrap()).unwrap();
+    assert_eq!(view["verdict"]["word"], document["verdict"]["word"]);
     // nginx has logged all that wrk counted, and those that its end cut off.
     let seen = nginx.finish().len() as u64;
     let counted =

@@ -23,10 +23,10 @@ use units::Nanos;
 
 use self::order::Order;
 use self::split::{SplitBy, Splitter};
-use crate::drive::Claim;
 use crate::exit::Exit;
-use crate::under_way::UnderWay;
 use crate::{observing, printed, say, signals, terminal};
+use run::folder::ClaimedFolder;
+use run::record_lock::RecordLock;
 
 /// Measure the CPU time of processes between two exact instants.
 ///
@@ -108,11 +108,11 @@ pub fn pid(text: &str) -> Result<u32, String> {
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
-    let claim = args.output.as_deref().map(Claim::make).transpose()?;
+    let claim = args.output.as_deref().map(ClaimedFolder::make).transpose()?;
     let (meter, splitter) = match meters(args, &order) {
         Ok(meters) => meters,
         Err(error) => {
-            claim.into_iter().for_each(Claim::release);
+            claim.into_iter().for_each(ClaimedFolder::release);
             return Err(error);
         }
     };
@@ -150,7 +150,7 @@ struct Watch<'a> {
     meter: CpuMeter,
     splitter: Splitter,
     document: Observation,
-    folder: Option<(ObservationWriter, Option<UnderWay>)>,
+    folder: Option<(ObservationWriter, Option<RecordLock>)>,
     /// From the first reading on.
     total: Option<CpuSpan>,
     spans: u64,
@@ -173,7 +173,7 @@ impl<'a> Watch<'a> {
         document.missing.extend(splitter.missing());
         let make = |path: &PathBuf| -> anyhow::Result<_> {
             let writer = ObservationWriter::create(path, &document)?;
-            let mark = UnderWay::mark(path);
+            let mark = RecordLock::acquire(path);
             Ok((writer, mark))
         };
         let folder = args.output.as_ref().map(make).transpose()?;

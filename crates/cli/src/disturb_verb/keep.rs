@@ -13,7 +13,7 @@ use units::{Bytes, Nanos};
 
 use super::plan::Plan;
 use crate::observing;
-use crate::under_way::UnderWay;
+use run::record_lock::RecordLock;
 
 /// Writes each episode down as it ends.
 pub struct Keeper {
@@ -23,7 +23,7 @@ pub struct Keeper {
     zero: Nanos,
     /// The first thing that could not be written; said at the end.
     damage: Option<RecordError>,
-    _under_way: Option<UnderWay>,
+    _under_way: Option<RecordLock>,
 }
 
 /// What is known before anything is done.
@@ -46,7 +46,7 @@ impl Keeper {
     ) -> anyhow::Result<Keeper> {
         let document = observing::opening(ObservationBody::Disturb(results.clone()), options, zero);
         let writer = ObservationWriter::create(folder, &document)?;
-        let under_way = UnderWay::mark(writer.path());
+        let under_way = RecordLock::acquire(writer.path());
         Ok(Keeper { writer, document, results, zero, damage: None, _under_way: under_way })
     }
 

@@ -18,7 +18,7 @@ use self::args::Means;
 use self::keep::Keeper;
 use self::plan::{Plan, Prepared};
 use crate::exit::Exit;
-use crate::{drive, observing, printed, say, signals};
+use crate::{observing, printed, say, signals};
 
 /// Runs the verb.
 ///
@@ -47,8 +47,8 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let endless = plan.episodes.is_endless();
-    let folder = timing.output.clone().unwrap_or_else(drive::new_folder);
-    let claim = drive::Claim::make(&folder)?;
+    let folder = timing.output.clone().unwrap_or_else(run::folder::new_folder);
+    let claim = run::folder::ClaimedFolder::make(&folder)?;
     let asked = Asked { means, matches, folder: &folder, json: timing.json };
     let done = under_guard(&asked, plan);
     match done {

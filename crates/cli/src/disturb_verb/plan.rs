@@ -12,7 +12,6 @@ use schedule::{Episodes, Timing};
 use units::{Bytes, Nanos};
 
 use super::args::{By, CpuArgs, DiskArgs, Means, MemoryArgs, NetArgs, PauseArgs, Ppm, TimingArgs, Way};
-use crate::drive;
 
 /// Everything that can be said before anything is done.
 pub struct Plan {
@@ -46,7 +45,7 @@ pub struct NetPlan {
 /// One line each.
 pub fn plan(means: &Means) -> anyhow::Result<Plan> {
     let Some(timing) = means.timing() else { bail!("this is started by `parallax disturb` alone") };
-    let seed = timing.seed.unwrap_or_else(drive::fresh_seed);
+    let seed = timing.seed.unwrap_or_else(run::load::fresh_seed);
     let episodes = episodes(timing, seed)?;
     let (what, pid, ready) = match means {
         Means::Pause(args) => pause(args)?,

@@ -1,47 +1,35 @@
-//! `parallax drive`: options to a plan, a run, its record, and what it says.
+//! `parallax drive`: options to a spec, a run of it, and what is printed.
 
 mod args;
 mod calibrate;
-mod ceiling;
-mod conduct;
 mod connect_args;
-mod folder;
-mod load;
-mod options;
-mod plan;
-mod requests;
-mod said;
-pub mod scenario_file;
-mod secrets;
-mod servers;
-mod sinks;
-mod surroundings;
+mod given;
+mod search;
 
-use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
-use clap::{ArgMatches, CommandFactory};
+use anyhow::{Context, ensure};
+use clap::{ArgMatches, Command, CommandFactory};
 use engine::Controls;
 use findings::RunRecord;
-use record::document::EffectiveOption;
 use report::Style;
+use run::conduct::{CompletedRun, Conduct, conduct};
+use run::folder::new_folder;
+use run::options::GivenOptions;
+use run::prepare::{PreparedRun, prepare};
+use run::spec::RunSpec;
 
-pub use self::args::{Args, ArrivalsArg};
-pub use self::conduct::{Conducted, conduct, host_facts, opening_document, timestamp};
-pub use self::folder::{Claim, new_folder};
-pub use self::load::{effective_seed, fresh_seed, seed};
-pub use self::options::{Options, effective, typed};
-pub use self::plan::{Prepared, prepare, prepare_scenario};
-#[cfg(feature = "ebpf")]
-pub use self::requests::KeepArg;
-use crate::beside::Beside;
+pub use self::args::Args;
+use self::given::Mode;
+pub use self::given::typed;
+use crate::environment::Process;
 use crate::exit::Exit;
 use crate::explain_verb;
-use crate::progress::Progress;
-use crate::{printed, say, search, signals, terminal};
+use crate::progress::Shown;
+use crate::{printed, say, signals, terminal};
 
 /// Runs the verb.
 ///
@@ -51,130 +39,165 @@ use crate::{printed, say, search, signals, terminal};
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let command = crate::Cli::command();
     let command = command.find_subcommand("drive").expect("drive is a verb of this program");
-    if args.calibrate {
-        return calibrate::run(args);
+    let given = merged(args, command, matches)?;
+    let mode = mode(args, &given)?;
+    mode.check(&given)?;
+    match mode {
+        Mode::Calibrate => calibrate::run(&given),
+        Mode::Search => search::run(args, given, given::other_options(command, matches)),
+        Mode::Run | Mode::Scenario => one_run(args, &given, command, matches),
     }
-    let Some(path) = scenario_file::named_by(args)? else {
-        scenario_file::refuse_options_of_scenarios(args)?;
-        if args.search.is_some() {
-            return search::run(args, matches);
-        }
-        let prepared = prepare(args)?;
-        return run_prepared(args, &prepared, |folder| effective(command, matches, &prepared, folder));
+}
+
+/// The options that were typed, over those of a spec.
+fn merged(args: &Args, command: &Command, matches: &ArgMatches) -> anyhow::Result<GivenOptions> {
+    let typed = given::given(command, matches);
+    let Some(path) = &args.spec else { return Ok(typed) };
+    let text = match path.as_str() {
+        "-" => io::read_to_string(io::stdin()),
+        path => fs::read_to_string(path),
     };
-    let mut loaded = scenario_file::load(path, command, matches, &args.set)?;
-    let prepared = prepare_scenario(&mut loaded)?;
-    if args.dry_run {
-        return show(&prepared, JOURNEYS_SHOWN);
+    let text = text.with_context(|| format!("cannot read the spec `{path}`"))?;
+    let mut given = RunSpec::from_json(&text).with_context(|| format!("`{path}`"))?.given();
+    given.0.extend(typed.0);
+    Ok(given)
+}
+
+fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
+    let urls = given.0.get("url").map_or(&[][..], |url| &url.texts);
+    let is_scenario = given::names_scenario(urls)?;
+    for (is_set, option) in [(args.dry_run, "--dry-run"), (args.print_spec, "--print-spec")] {
+        ensure!(
+            !(is_set && args.calibrate),
+            "{option} cannot be used with --calibrate, which makes several runs"
+        );
+        ensure!(
+            !(is_set && args.search.is_some()),
+            "{option} cannot be used with --search, which makes several runs"
+        );
     }
-    run_prepared(&loaded.args, &prepared, |folder| {
-        let mut options = effective(command, &loaded.matches, &prepared, folder);
-        loaded.note(&mut options);
-        options
-    })
+    ensure!(
+        !(args.calibrate && args.search.is_some()),
+        "--search cannot be used with --calibrate, which searches by itself"
+    );
+    if args.calibrate {
+        return Ok(Mode::Calibrate);
+    }
+    ensure!(
+        !urls.is_empty() || given.has("targets"),
+        "there is nothing to request: name a URL, a scenario file that ends in .toml, --targets FILE or --spec FILE; see --help"
+    );
+    if args.search.is_some() {
+        ensure!(
+            !is_scenario,
+            "--search drives a URL or --targets, not a scenario; drive the scenario at several --rate instead"
+        );
+        return Ok(Mode::Search);
+    }
+    ensure!(is_scenario || !args.dry_run, "--dry-run shows a scenario; name a file that ends in .toml");
+    Ok(if is_scenario { Mode::Scenario } else { Mode::Run })
 }
 
 /// What `--dry-run` shows: enough to see a mix and its rows; `scenario check -n` shows more.
 const JOURNEYS_SHOWN: u64 = 5;
 
+fn one_run(
+    args: &Args,
+    given: &GivenOptions,
+    command: &Command,
+    matches: &ArgMatches,
+) -> anyhow::Result<Exit> {
+    // What a scenario file says of the run is part of its spec.
+    let spec = if given.names_scenario() { run::scenario_file::merge(given)?.spec } else { given.spec()? };
+    let process = Process::new();
+    let environment = process.environment();
+    let prepared = prepare(&spec, &environment)?;
+    if args.print_spec {
+        printed(writeln!(io::stdout(), "{}", serde_json::to_string_pretty(&spec)?))?;
+        return Ok(Exit::Done);
+    }
+    if args.dry_run {
+        return show(&prepared, JOURNEYS_SHOWN);
+    }
+    let output = &prepared.spec.output;
+    let folder = output.folder.as_ref().map_or_else(new_folder, PathBuf::from);
+    let controls = Arc::new(Controls::new(signals::stop_flag()?));
+    let mut progress = Shown::of(&prepared.spec, &controls);
+    let is_plain = matches!(progress, Shown::Lines);
+    let with = Conduct {
+        folder: &folder,
+        options: given::other_options(command, matches),
+        environment: &environment,
+        progress: &mut progress,
+        controls: &controls,
+    };
+    let completed = conduct(&prepared, with)?;
+    if let Some(profile) = &completed.profile {
+        match profile {
+            Ok(folder) => say(format_args!("profile: {}", folder.display())),
+            Err(error) => say(format_args!("--profile: {error:#}")),
+        }
+    }
+    if !output.json && is_plain {
+        let _ = writeln!(io::stderr());
+    }
+    printed(print(&prepared.spec, &completed))?;
+    conclude(&prepared.spec, completed)
+}
+
 /// Prints what a scenario would send.
-pub fn show(prepared: &Prepared, units: u64) -> anyhow::Result<Exit> {
+pub fn show(prepared: &PreparedRun, units: u64) -> anyhow::Result<Exit> {
     let scenario = prepared.protocol.scenario();
-    let text = scenario.map_or_else(String::new, |scenario| scenario.preview(units, &secrets::header));
+    let text = scenario.map_or_else(String::new, |scenario| scenario.preview(units, &run::secrets::header));
     printed(io::stdout().write_all(text.as_bytes()))?;
     Ok(Exit::Done)
 }
 
-fn run_prepared(
-    args: &Args,
-    prepared: &Prepared,
-    options: impl FnOnce(&Path) -> BTreeMap<String, EffectiveOption>,
-) -> anyhow::Result<Exit> {
-    let folder = args.output.clone().unwrap_or_else(new_folder);
-    let options = options(&folder);
-    let controls = Arc::new(Controls::new(signals::stop_flag()?));
-    let progress = progress(args, &controls);
-    let plain = matches!(progress, Progress::Lines);
-    let beside = args.watch.as_ref().map(|subject| Beside::start(subject, &folder)).transpose()?;
-    let profile = match args.profile.map(|pid| Beside::profile(&[pid], &folder)).transpose() {
-        Ok(profile) => profile,
-        Err(error) => {
-            beside.into_iter().for_each(Beside::abandon);
-            return Err(error);
-        }
-    };
-    let conducted = match conduct(prepared, options, &folder, progress, &controls) {
-        Ok(conducted) => conducted,
-        Err(error) => {
-            beside.into_iter().chain(profile).for_each(Beside::abandon);
-            return Err(error);
-        }
-    };
-    match profile.map(Beside::finish) {
-        Some(Ok(folder)) => say(format_args!("profile: {}", folder.display())),
-        Some(Err(error)) => say(format_args!("--profile: {error:#}")),
-        None => {}
-    }
-    let server = beside.map(Beside::finish);
-    if !args.json && plain {
-        let _ = writeln!(io::stderr());
-    }
-    printed(print(args, &conducted))?;
-    if let Some(Err(error)) = server.map(|server| explain_beside(args, &conducted.folder, server?)) {
-        say(format_args!("--watch: {error:#}"));
-    }
-    conclude(conducted)
-}
-
-/// Says where the time went, now that both sides are known. A run whose server's side was lost is a run.
-fn explain_beside(args: &Args, client: &Path, server: PathBuf) -> anyhow::Result<()> {
-    if args.json || args.sinks.to_stdout() {
+/// Reports where the time went, now that both sides are known. A run whose server's side was lost is a run.
+fn explain(spec: &RunSpec, client: &Path, server: PathBuf) -> anyhow::Result<()> {
+    if spec.output.json || spec.sinks.to_stdout() {
         say(format_args!("parallax explain {} {} joins them", client.display(), server.display()));
         return Ok(());
     }
-    explain_verb::print(&[client.to_owned(), server], args.no_color)
+    explain_verb::print(&[client.to_owned(), server], spec.output.no_color)
 }
 
-fn progress(args: &Args, controls: &Arc<Controls>) -> Progress {
-    if args.quiet {
-        return Progress::Quiet;
-    }
-    // Lines of the seconds on standard output would run through the view.
-    let wanted = !args.json && !args.no_tui && !args.sinks.to_stdout();
-    match terminal::live_look(args.no_color).filter(|_| wanted) {
-        Some(look) => Progress::Live(tui::Live::new(look, Arc::clone(controls))),
-        None => Progress::Lines,
-    }
-}
-
-fn print(args: &Args, conducted: &Conducted) -> io::Result<()> {
-    if args.sinks.to_stdout() {
-        // There the lines of the seconds stand: the report makes way.
-        let view = findings::run_view(&record_of(conducted));
+fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
+    let view = findings::run_view(&record_of(completed));
+    if spec.sinks.to_stdout() {
+        // Standard output has the rows of the seconds: the report makes way.
         return report::text(&view, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
     }
     let mut out = io::stdout();
-    if args.json {
-        return report::json(&conducted.document, &mut out);
+    if spec.output.json {
+        return report::json(&completed.document, &mut out);
     }
-    let style = terminal::style(&out, args.no_color);
-    report::text(&findings::run_view(&record_of(conducted)), &mut out, style)
+    let style = terminal::style(&out, spec.output.no_color);
+    report::text(&view, &mut out, style)
 }
 
-fn record_of(conducted: &Conducted) -> RunRecord<'_> {
-    RunRecord { document: &conducted.document, seconds: &conducted.seconds, folder: Some(&conducted.folder) }
+/// What a report is made of.
+pub fn record_of(completed: &CompletedRun) -> RunRecord<'_> {
+    RunRecord { document: &completed.document, seconds: &completed.seconds, folder: Some(&completed.folder) }
 }
 
-/// The exit code of a run, or why it has none: told after the report, so that nothing measured is lost to it.
-pub fn conclude(conducted: Conducted) -> anyhow::Result<Exit> {
-    if let Some(error) = conducted.broken {
+/// The exit code of a run, or why it has none: printed after the report, so that nothing measured is lost to it.
+///
+/// # Errors
+///
+/// When the record is incomplete.
+pub fn conclude(spec: &RunSpec, completed: CompletedRun) -> anyhow::Result<Exit> {
+    if let Some(Err(error)) = completed.server.map(|server| explain(spec, &completed.folder, server?)) {
+        say(format_args!("--watch: {error:#}"));
+    }
+    if let Some(error) = completed.aborted {
         say(error);
     }
-    for untold in &conducted.untold {
-        say(untold);
+    for warning in &completed.warnings {
+        say(warning);
     }
-    match conducted.damage {
+    match completed.write_error {
         Some(error) => Err(error).context("the record is incomplete"),
-        None => Ok(Exit::of(&conducted.document)),
+        None => Ok(Exit::of(&completed.document)),
     }
 }

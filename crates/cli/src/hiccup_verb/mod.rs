@@ -23,8 +23,8 @@ use self::args::written;
 use self::beside::Running;
 use self::meters::{Continued, Meters, Tally};
 use crate::exit::Exit;
-use crate::under_way::UnderWay;
-use crate::{drive, observing, printed, signals, terminal};
+use crate::{observing, printed, signals, terminal};
+use run::record_lock::RecordLock;
 
 /// Runs the verb.
 ///
@@ -35,8 +35,8 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let cpus = args.meters()?;
     beside::check(&args.command)?;
     let stop = signals::stop_flag()?;
-    let folder = args.output.clone().unwrap_or_else(drive::new_folder);
-    let claim = drive::Claim::make(&folder)?;
+    let folder = args.output.clone().unwrap_or_else(run::folder::new_folder);
+    let claim = run::folder::ClaimedFolder::make(&folder)?;
     let mut session = match Session::open(args, &cpus, matches, &folder, stop) {
         Ok(session) => session,
         Err(error) => {
@@ -77,7 +77,7 @@ struct Session<'a> {
     style: Style,
     /// The first thing that could not be written.
     damage: Option<RecordError>,
-    _under_way: Option<UnderWay>,
+    _under_way: Option<RecordLock>,
 }
 
 /// Lines are so much later than what they tell: the accounts and the continuation of a stall come after its end.
@@ -114,7 +114,7 @@ impl<'a> Session<'a> {
         let mut document = observing::opening(body, options, meters.zero());
         document.missing = meters.missing();
         let writer = ObservationWriter::create(folder, &document)?;
-        let under_way = UnderWay::mark(writer.path());
+        let under_way = RecordLock::acquire(writer.path());
         // What the command prints is its own: ours goes beside it.
         let out: Box<dyn Write> = match (args.json, args.command.is_empty()) {
             (true, _) => Box::new(io::sink()),

@@ -14,8 +14,8 @@ use watch::profile::Profiler;
 
 use super::{Args, Options, pictures};
 use crate::exit::Exit;
-use crate::under_way::UnderWay;
-use crate::{led, observing, say, signals};
+use crate::{controlled, observing, say, signals};
+use run::record_lock::RecordLock;
 
 /// A process that comes and goes within less leaves no names.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
@@ -29,11 +29,11 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let mut capture = Capture::begin(&args.pid, args.rate, options, folder)?;
-    if args.led {
-        led::follow(Arc::clone(&stop))?;
+    if args.controlled {
+        controlled::follow(Arc::clone(&stop))?;
         capture.watch(Nanos::MAX, &stop)?;
         capture.end(State::Finished, folder)?;
-        led::closed();
+        controlled::closed();
         return Ok(Exit::Done);
     }
     let state = capture.watch(args.duration, &stop)?;
@@ -48,7 +48,7 @@ struct Capture {
     profiler: Profiler,
     document: Observation,
     writer: ObservationWriter,
-    _under_way: Option<UnderWay>,
+    _under_way: Option<RecordLock>,
     /// Where the last interval ended, from the begin.
     kept: Nanos,
 }
@@ -59,7 +59,7 @@ impl Capture {
         let body = ObservationBody::Profile(Box::default());
         let document = observing::opening(body, options, profiler.began());
         let writer = ObservationWriter::create(folder, &document)?;
-        let under_way = UnderWay::mark(folder);
+        let under_way = RecordLock::acquire(folder);
         Ok(Capture { profiler, document, writer, _under_way: under_way, kept: Nanos::ZERO })
     }
 

@@ -15,9 +15,9 @@ use record::document::{EffectiveOption, OptionSource, State};
 use record::observation::ObservationBody;
 use units::Nanos;
 
-use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::{observing, printed, say_notes, terminal};
+use crate::{observing, printed, report_verb, say_notes, terminal};
+use run::folder::{ClaimedFolder, new_folder};
 
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
 ///
@@ -57,9 +57,9 @@ pub struct Args {
     #[arg(long, conflicts_with = "diff")]
     json: bool,
 
-    /// Another parallax leads, and ends it: see `crate::led`.
-    #[arg(long, hide = true, conflicts_with_all = ["json", "diff", "duration"])]
-    led: bool,
+    /// Another parallax leads, and ends it: see `crate::controlled`.
+    #[arg(long, alias = "led", hide = true, conflicts_with_all = ["json", "diff", "duration"])]
+    controlled: bool,
 
     /// No colours, as with NO_COLOR set.
     #[arg(long)]
@@ -84,10 +84,10 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
         return difference::run(before, after, &folder, args.no_color);
     }
     ensure!(args.duration > Nanos::ZERO, "--duration is 0; give it a time, as 10s");
-    let claim = Claim::make(&folder)?;
+    let claim = ClaimedFolder::make(&folder)?;
     let mut options = observing::effective("profile", matches);
     let shown = folder.display().to_string();
-    if args.led {
+    if args.controlled {
         observing::derive(&mut options, "duration", "until whoever leads ends it".to_owned());
     }
     options.insert("output".to_owned(), EffectiveOption { value: shown, source: OptionSource::Derived });
@@ -105,9 +105,12 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
 /// When it cannot be read.
 pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
     let observed = record::read_observation(folder)?;
-    let exit = print(&observed.document, json, no_color)?;
+    let mut out = io::stdout();
+    let style = terminal::style(&out, no_color);
+    report_verb::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
     say_notes(&observed.document);
-    Ok(exit)
+    let stopped = observed.document.state == State::Interrupted;
+    Ok(if stopped { Exit::Interrupted } else { Exit::Done })
 }
 
 fn print(observation: &Observation, json: bool, no_color: bool) -> anyhow::Result<Exit> {

@@ -9,7 +9,7 @@ use watch::Named;
 use watch::kernel::Settings;
 
 use super::class::ClassArg;
-use super::keep::KeepArg;
+use super::keep::KeepRequests;
 
 /// Watch the requests of a running server from its kernel.
 ///
@@ -55,7 +55,7 @@ pub struct Args {
 
     /// Which requests to keep one by one in served.parquet: all, slowest=100 or sample=1%.
     #[arg(long, value_name = "WHICH", default_value = "slowest=100")]
-    pub requests: KeepArg,
+    pub requests: KeepRequests,
 
     /// Split requests by what a function of the server returned: uretprobe:BINARY:SYMBOL[:bool|i32|i64], or
     /// mariadb-query-cache (hit or miss).
@@ -91,9 +91,9 @@ pub struct Args {
     #[arg(long)]
     pub no_tui: bool,
 
-    /// Another parallax leads: see `crate::led`.
-    #[arg(long, hide = true, conflicts_with = "json")]
-    pub led: bool,
+    /// Another parallax leads: see `crate::controlled`.
+    #[arg(long, alias = "led", hide = true, conflicts_with = "json")]
+    pub controlled: bool,
 
     /// No colours, as with NO_COLOR set.
     #[arg(long)]

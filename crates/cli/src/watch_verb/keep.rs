@@ -12,7 +12,7 @@ use record::Served;
 use record::document::Kept;
 use units::Nanos;
 
-pub use crate::drive::KeepArg;
+pub use run::requests_file::KeepRequests;
 
 const FILE: &str = "served.parquet";
 
@@ -21,7 +21,7 @@ const UNFINISHED: &str = "served.parquet.unfinished";
 
 /// The file while it is written.
 pub struct ServedFile {
-    keep: KeepArg,
+    keep: KeepRequests,
     folder: PathBuf,
     writer: Writer<BufWriter<File>>,
     /// By response, then in order of coming.
@@ -34,12 +34,17 @@ impl ServedFile {
     /// # Errors
     ///
     /// When the file cannot be made.
-    pub fn begin(keep: KeepArg, folder: &Path, zero: Nanos, started: &str) -> anyhow::Result<ServedFile> {
+    pub fn begin(
+        keep: KeepRequests,
+        folder: &Path,
+        zero: Nanos,
+        started: &str,
+    ) -> anyhow::Result<ServedFile> {
         let path = folder.join(UNFINISHED);
         let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
         let record = Record { zero, started: started.to_owned(), kept: keep.words() };
         let writer = Writer::new(BufWriter::new(file), &record)?;
-        let share = if let KeepArg::Sample(share) = keep { share } else { 1.0 };
+        let share = if let KeepRequests::Sample(share) = keep { share } else { 1.0 };
         let sample = schedule::Sample::new(share, 1);
         Ok(ServedFile { keep, folder: folder.to_owned(), writer, slowest: BTreeMap::new(), seen: 0, sample })
     }
@@ -51,10 +56,10 @@ impl ServedFile {
         let n = self.seen;
         self.seen += 1;
         match self.keep {
-            KeepArg::All => self.writer.write([served])?,
-            KeepArg::Sample(_) if self.sample.has(n) => self.writer.write([served])?,
-            KeepArg::Sample(_) => {}
-            KeepArg::Slowest(most) => {
+            KeepRequests::All => self.writer.write([served])?,
+            KeepRequests::Sample(_) if self.sample.has(n) => self.writer.write([served])?,
+            KeepRequests::Sample(_) => {}
+            KeepRequests::Slowest(most) => {
                 let key = (served.response(), Reverse(n));
                 if self.slowest.len() < most {
                     self.slowest.insert(key, served);

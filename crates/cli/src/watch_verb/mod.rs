@@ -16,10 +16,10 @@ use clap::ArgMatches;
 
 pub use args::Args;
 
-use crate::beside::Beside;
-use crate::drive::{Claim, new_folder};
 use crate::exit::Exit;
-use crate::{led, say, signals, terminal};
+use crate::{controlled, say, signals, terminal};
+use run::companion::CompanionObserver;
+use run::folder::{ClaimedFolder, new_folder};
 
 /// Runs the verb. A watch that was ended by Ctrl-C is a watch that went well.
 ///
@@ -30,7 +30,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let plan = args.plan()?;
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);
-    let claim = Claim::make(&folder)?;
+    let claim = ClaimedFolder::make(&folder)?;
     let profile = match args.profile.then(|| profile(&plan, &folder)).transpose() {
         Ok(profile) => profile,
         Err(error) => {
@@ -41,18 +41,18 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let observing = match observe::Observing::begin(&plan, args, matches, &folder) {
         Ok(observing) => observing,
         Err(error) => {
-            profile.into_iter().for_each(Beside::abandon);
+            profile.into_iter().for_each(CompanionObserver::abandon);
             claim.release();
             return Err(error);
         }
     };
-    if args.led {
-        led::follow(Arc::clone(&stop))?;
+    if args.controlled {
+        controlled::follow(Arc::clone(&stop))?;
     }
     let watched = observing.run(&plan, &stop);
-    let profile = profile.map(Beside::finish);
-    if args.led {
-        led::closed();
+    let profile = profile.map(CompanionObserver::finish);
+    if args.controlled {
+        controlled::closed();
     } else {
         print(args, &watched, &folder, profile)?;
     }
@@ -84,6 +84,7 @@ fn print(
 }
 
 /// Profiles the server, too. Before it is watched: until the profile samples, nobody would empty the ring.
-fn profile(plan: &args::Plan, folder: &Path) -> anyhow::Result<Beside> {
-    Beside::profile(&watch::find(&plan.named)?.roots, folder)
+fn profile(plan: &args::Plan, folder: &Path) -> anyhow::Result<CompanionObserver> {
+    let program = std::env::current_exe().ok();
+    CompanionObserver::profile(&watch::find(&plan.named)?.roots, folder, program.as_deref())
 }

@@ -21,10 +21,10 @@ pub enum Progress {
 
 impl Progress {
     pub fn begin(args: &Args, subject: &TableSubject<'_>, stop: &Arc<AtomicBool>) -> Progress {
-        if args.json || args.led {
+        if args.json || args.controlled {
             return Progress::Quiet;
         }
-        let look = terminal::live_look(args.no_color).filter(|_| !args.no_tui);
+        let look = terminal::live_style(args.no_color).filter(|_| !args.no_tui);
         // A terminal that cannot be drawn on can still be written on.
         look.and_then(|look| Display::raise(LiveTable::new(subject, Arc::clone(stop)), look).ok())
             .map_or(Progress::Lines, Progress::Live)
@@ -35,7 +35,7 @@ impl Progress {
         match self {
             Progress::Quiet => {}
             Progress::Lines => {
-                let at = crate::drive::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+                let at = run::conduct::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
                 // Where it cannot be printed, the report at the end cannot either, and says so.
                 let _ = writeln!(io::stdout(), "{at}   {}", findings::watch_line(line, length));
             }

@@ -9,14 +9,14 @@ use record::observation::{Observation, ObservationWriter};
 use record::{Durations, Event, RecordError, Served};
 use units::Nanos;
 
-use super::keep::{KeepArg, ServedFile};
-use crate::under_way::UnderWay;
+use super::keep::{KeepRequests, ServedFile};
+use run::record_lock::RecordLock;
 
 pub struct Recording {
     writer: ObservationWriter,
     /// Gone once it could not be written.
     served: Option<ServedFile>,
-    _mark: Option<UnderWay>,
+    _mark: Option<RecordLock>,
     /// The first, and the offset of what is missing for it.
     damage: Option<(RecordError, Nanos)>,
     /// What the record lacks beside its intervals.
@@ -32,11 +32,11 @@ impl Recording {
     pub fn begin(
         folder: &Path,
         document: &Observation,
-        keep: KeepArg,
+        keep: KeepRequests,
         zero: Nanos,
     ) -> Result<Recording, RecordError> {
         let writer = ObservationWriter::create(folder, document)?;
-        let mark = UnderWay::mark(folder);
+        let mark = RecordLock::acquire(folder);
         let mut recording =
             Recording { writer, served: None, _mark: mark, damage: None, missing: Vec::new() };
         match ServedFile::begin(keep, folder, zero, &document.time.started) {

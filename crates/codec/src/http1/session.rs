@@ -18,6 +18,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use units::Code;
+
 use super::chunked::ChunkDecoder;
 use super::head::{Framing, Head, head_fields, parse_head};
 use crate::web::{Expect, Facts, Intake, Kept};
@@ -239,7 +241,7 @@ impl Http1Session {
         self.outstanding.pop_front();
         self.ended = !answer.keep;
         let (code, judgement, body_bytes) = self.intake.end(&self.facts);
-        (key, Reply { code, judgement, body_bytes, keep: answer.keep })
+        (key, Reply { code: Some(Code::status(code)), judgement, body_bytes, keep: answer.keep })
     }
 
     fn has_begun(&self) -> bool {

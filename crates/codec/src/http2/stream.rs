@@ -9,6 +9,7 @@ use bytes::Bytes;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream, SendStream};
 use http::Response;
+use units::Code;
 
 use super::pipe::Flag;
 use crate::web::{Expect, Facts, Intake, Kept};
@@ -203,7 +204,7 @@ impl Stream {
     fn finish(&mut self, facts: &Facts) -> Looked {
         let (code, judgement, body_bytes) = self.intake.end(facts);
         // Whether the connection takes more requests is its capacity's to say: others are under way on it.
-        let reply = Reply { code, judgement, body_bytes, keep: true };
+        let reply = Reply { code: Some(Code::status(code)), judgement, body_bytes, keep: true };
         Looked::Finished(reply, self.intake.take_kept())
     }
 

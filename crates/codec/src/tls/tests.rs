@@ -182,7 +182,9 @@ fn finished(events: &[Event]) -> Vec<(u64, u16, u64)> {
     events
         .iter()
         .map(|event| match event {
-            Event::Finished(Key(key), reply) => (*key, reply.code, reply.body_bytes),
+            Event::Finished(Key(key), reply) => {
+                (*key, reply.code.unwrap().as_status().unwrap(), reply.body_bytes)
+            }
             other => panic!("{other:?}"),
         })
         .collect()

@@ -157,6 +157,10 @@ impl<S: Script> Protocol for Web<S> {
         self.run.script.kinds()
     }
 
+    fn journeys(&self) -> usize {
+        self.run.script.journeys()
+    }
+
     #[inline]
     fn advance(&self, journey: S::Journey, ended: Ended<'_, WebSession<S>>) -> Next<S::Journey> {
         let taken = match ended {

@@ -32,6 +32,11 @@ pub trait Script: Send + Sync {
     /// How many kinds of requests the run tells apart.
     fn kinds(&self) -> usize;
 
+    /// How many journeys the run tells apart; see [`Protocol::journeys`](crate::Protocol::journeys).
+    fn journeys(&self) -> usize {
+        0
+    }
+
     /// What the journey goes on with of an answer that was kept and passed every other check; `None` where it is not
     /// the one that was wanted. `checks` is what its [`Ask`] said. Asked before the answer is booked, so that it ends
     /// as what it is.
@@ -77,7 +82,7 @@ impl Turns {
             let place = origins.iter().position(|origin| origin.same_origin(&request.url));
             let place = place.and_then(|place| u16::try_from(place).ok());
             let unknown = || RequestError::UnknownOrigin { url: request.url.to_string() };
-            Ok(Route { origin: Origin(place.ok_or_else(unknown)?), kind })
+            Ok(Route { origin: Origin(place.ok_or_else(unknown)?), kind, ..Route::default() })
         });
         let routes: Vec<Route> = routes.collect::<Result<_, RequestError>>()?;
         if routes.len() < requests.len() {

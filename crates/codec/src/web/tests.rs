@@ -31,7 +31,7 @@ impl Script for Login {
     }
 
     fn route(&self, journey: &Step) -> Route {
-        Route { origin: Origin(0), kind: u16::from(matches!(journey, Step::Second(_))) }
+        Route { origin: Origin(0), kind: u16::from(matches!(journey, Step::Second(_))), ..Route::default() }
     }
 
     fn kinds(&self) -> usize {

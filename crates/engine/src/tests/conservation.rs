@@ -56,7 +56,7 @@ fn way() -> impl Strategy<Value = Way> {
     (short(), short(), acks, vec(choke, 0..3), idle).prop_map(
         |(there, back, acks, mut chokes, idle_close)| {
             chokes.sort_by_key(|choke| choke.after_bytes);
-            Way { there, back, acks, chokes, idle_close }
+            Way { there, back, acks, chokes, idle_close, greeting: None }
         },
     )
 }

@@ -9,6 +9,7 @@ mod pacing;
 mod pipelining;
 mod sockets;
 mod streams;
+mod transactions;
 mod truth;
 
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -52,7 +52,8 @@ impl Protocol for Lines {
     }
 
     fn route(&self, tour: &Tour) -> Route {
-        Route { origin: Origin((tour.n % u64::from(self.origins)) as u16), kind: tour.step as u16 }
+        let origin = Origin((tour.n % u64::from(self.origins)) as u16);
+        Route { origin, kind: tour.step as u16, ..Route::default() }
     }
 
     fn kinds(&self) -> usize {
@@ -118,7 +119,7 @@ impl Session for LinesSession {
             return Ok(Step::new(input.len(), None));
         };
         let line = std::str::from_utf8(&input[..end]).unwrap();
-        let good = Reply { code: 0, judgement: Judgement::Good, body_bytes: 0, keep: true };
+        let good = Reply { code: None, judgement: Judgement::Good, body_bytes: 0, keep: true };
         let event = match line.split_once(' ').unwrap_or((line, "")) {
             ("hello", _) => Some(Event::Opened),
             ("ok", n) => Some(Event::Finished(self.ended(n), good)),

@@ -206,7 +206,7 @@ fn http_is_measured_alike() {
     let script = Script::serving(Turns::cycle(vec![service, close]));
     let run = simulate_protocol(&closed(1, 1, 4), &script, &http, &Controls::new(Arc::default()));
     assert_eq!(endings(&run.total), "4 ok");
-    assert_eq!(run.total.codes(), [(200, 4)]);
+    assert_eq!(run.total.codes(), [(units::Code::status(200), 4)]);
     assert_eq!(run.total.phase(Phase::Wait).map(sum), Some(12_000_000));
     assert_eq!(run.total.phase(Phase::Receive).map(sum), Some(4_000_000));
     assert_eq!(run.total.counts.body_bytes, 2 * 4 + 2 * 13);

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use codec::{Origin, Protocol, Session};
 use reactor::{Reactor, Slot};
-use record::{Blame, Failure, Outcome, Phase};
+use record::{Blame, Failure, Outcome, Phase, Reason};
 use rustix::io::Errno;
 use units::Nanos;
 
+use super::journey::StepEnd;
 use super::{Worker, mark_dirty};
 use crate::connection::{Exchange, State};
 
@@ -48,7 +49,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 failure.blame = Blame::Client;
             }
             self.record_failure(failure, waiting.ended(now));
-            self.give_up_journey(waiting.n, waiting.journey, now);
+            let (unit, journey) = (waiting.unit, waiting.route.journey);
+            let end = StepEnd { unit, journey, slot: None, at: now, is_ok: false };
+            self.give_up_journey(end, waiting.journey);
         }
     }
 
@@ -108,7 +111,14 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.under_way -= 1;
         self.recorder.note_ended(u64::from(exchange.offered.is_some()), now);
         self.record_failure(failure, exchange.ended(self.number(slot), now));
-        self.give_up_journey(exchange.n, exchange.journey, now);
+        let end = StepEnd {
+            unit: exchange.unit,
+            journey: exchange.route.journey,
+            slot: Some(slot),
+            at: now,
+            is_ok: false,
+        };
+        self.give_up_journey(end, exchange.journey);
         self.list_if_room(slot);
         true
     }
@@ -124,8 +134,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     /// The same, where the protocol says why.
-    pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&'static str>) {
+    pub(super) fn fail_connection_by(&mut self, slot: Slot, failure: Failure, reason: Option<&Reason>) {
         let now = self.reactor.now();
+        self.lose_lease(slot, failure.outcome);
         let moving = self.take_moving(slot);
         let connection = &self.connections[slot.0 as usize];
         let of_oldest = failure.outcome;
@@ -137,7 +148,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             let request = exchange.ended(self.number(slot), now);
             self.record_failure(failure, request);
             if let Some(reason) = reason.filter(|_| index == 0 || failure.outcome == of_oldest) {
-                self.recorder.current.add_reasons(failure.outcome, reason.into(), 1);
+                self.recorder.current.add_reasons(failure.outcome, reason.clone(), 1);
             }
         }
         let ended = std::mem::take(&mut self.connections[slot.0 as usize].exchanges);
@@ -151,7 +162,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             self.put_back(moving.into_iter(), now);
         }
         for exchange in ended {
-            self.give_up_journey(exchange.n, exchange.journey, now);
+            let (unit, journey) = (exchange.unit, exchange.route.journey);
+            let end = StepEnd { unit, journey, slot: None, at: now, is_ok: false };
+            self.give_up_journey(end, exchange.journey);
         }
     }
 
@@ -183,9 +196,17 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     /// The connection ended while nothing was outstanding; the next request on it opens another.
-    pub(super) fn close_idle(&mut self, slot: Slot) {
+    pub(super) fn close_idle(&mut self, slot: Slot, outcome: Outcome) {
         debug_assert!(self.connections[slot.0 as usize].exchanges.is_empty());
+        self.lose_lease(slot, outcome);
         self.reset(slot);
+    }
+
+    /// The connection ends by `outcome`. A journey that pauses on it learns that when its next request is due.
+    fn lose_lease(&mut self, slot: Slot, outcome: Outcome) {
+        if let Some(n) = self.connections[slot.0 as usize].idle_lease() {
+            self.leases.lose(n, outcome);
+        }
     }
 
     fn reset(&mut self, slot: Slot) {
@@ -206,11 +227,19 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             self.recorder.current.counts.scheduled += 1;
             let failure = Failure::new(Outcome::NotSent, Phase::ScheduleLag);
             let route = self.job.protocol.route(&due.journey);
+            if due.is_first {
+                self.note_journey_begun(route.journey);
+            }
+            self.cut_journey(route.journey);
             self.record_failure(failure, due.ended(route, now));
+        }
+        for pause in self.journeys.drain() {
+            self.cut_journey(self.job.protocol.route(&pause.journey).journey);
         }
         for origin in (0..self.pools.origins()).map(Origin) {
             while let Some(waiting) = self.pools.next_waiting(origin) {
                 let failure = Failure::new(Outcome::NotSent, Phase::PoolWait);
+                self.cut_journey(waiting.route.journey);
                 self.record_failure(failure, waiting.ended(now));
             }
         }
@@ -222,6 +251,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let outcome = if exchange.begun { Outcome::InFlight } else { Outcome::NotSent };
                 let failure = Failure::new(outcome, connection.phase(exchange));
                 let request = exchange.ended(self.number(slot), now);
+                let journey = exchange.route.journey;
+                self.cut_journey(journey);
                 self.record_failure(failure, request);
             }
             self.reactor.close(slot);

@@ -2,10 +2,11 @@
 
 use codec::{CloseEvent, DecodeError, Ended, Event, Judgement, Protocol, Reply, Session, StreamEnd};
 use reactor::{Reactor, Received, Slot};
-use record::{Blame, Failure, Outcome, Phase, Request};
+use record::{Blame, Failure, Outcome, Phase, Reason, Request};
 use rustix::io::Errno;
 use units::Nanos;
 
+use super::journey::StepEnd;
 use super::opening::opening_failure;
 use super::{Worker, mark_dirty};
 use crate::connection::{Exchange, State};
@@ -156,7 +157,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn tidy_up(&mut self, slot: Slot) {
         let connection = &mut self.connections[slot.0 as usize];
         if connection.exchanges.is_empty() && connection.session.capacity() == 0 {
-            return self.close_idle(slot);
+            return self.close_idle(slot, Outcome::ClosedBeforeResponse);
         }
         if connection.has_output() {
             mark_dirty(&mut self.dirty, slot, connection);
@@ -167,6 +168,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn attend_event(&mut self, slot: Slot, event: Event, arrival: Arrival) {
         let connection = &mut self.connections[slot.0 as usize];
         match event {
+            Event::Secured => connection.secured(arrival.read),
+            Event::Plaintext => connection.stays_plaintext(),
             Event::Opened => self.begin_requests(slot),
             Event::Encoded(key) => connection.encoded(key),
             Event::Began(key) => {
@@ -203,20 +206,31 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn answered_unasked(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
         let failure = Failure::new(Outcome::ProtocolError, phase);
-        self.fail_connection_by(slot, failure, Some(DecodeError::Unsolicited.what()));
+        self.fail_connection_by(slot, failure, Some(&DecodeError::Unsolicited.what().into()));
     }
 
     fn decode_failed(&mut self, slot: Slot, error: DecodeError) {
         let connection = &self.connections[slot.0 as usize];
         let failure = match (connection.state, error) {
-            (State::Opening { phase, .. }, _) => opening_failure(phase),
-            // With TLS 1.3 a server says what it holds against its client only after the handshake.
-            (_, DecodeError::Handshake { .. }) => opening_failure(Phase::Tls),
+            // Also in the exchange that might have led to TLS: a server that has too many connections refuses there.
             (_, DecodeError::Login { .. }) => opening_failure(Phase::Auth),
+            (State::Opening { phase, .. }, _) => opening_failure(phase),
+            // With TLS 1.3 a server rejects its client only after the handshake has ended.
+            (_, DecodeError::Handshake { .. }) => opening_failure(Phase::Tls),
             _ if connection.exchanges.is_empty() => Failure::new(Outcome::ProtocolError, Phase::Wait),
             _ => Failure::new(Outcome::ProtocolError, Phase::Receive),
         };
-        self.fail_connection_by(slot, failure, Some(error.what()));
+        let reason = self.reason(slot, error.what());
+        self.fail_connection_by(slot, failure, Some(&reason));
+    }
+
+    /// Why a connection failed: `what`, with the server's own words where it gave any.
+    #[cold]
+    fn reason(&self, slot: Slot, what: &'static str) -> Reason {
+        match self.connections[slot.0 as usize].session.server_message() {
+            Some(words) => record::server_reason(what, words),
+            None => what.into(),
+        }
     }
 
     /// One of several requests on a connection will not be answered; the others go on.
@@ -230,6 +244,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let Some(exchange) = connection.take(index) else { return };
         if end == StreamEnd::Unprocessed && exchange.may_move() {
             // It came too late for this connection, and has not left.
+            if connection.lease == Some(exchange.unit.n) {
+                connection.lease = None;
+            }
             return self.put_back(std::iter::once(exchange), now);
         }
         self.under_way -= 1;
@@ -243,7 +260,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         // The peer has said so itself: nothing on the way did it.
         let failure = Failure::blamed(outcome, phase, Blame::Server);
         self.record_failure(failure, exchange.ended(self.number(slot), now));
-        self.give_up_journey(exchange.n, exchange.journey, now);
+        let (unit, journey) = (exchange.unit, exchange.route.journey);
+        let end = StepEnd { unit, journey, slot: Some(slot), at: now, is_ok: false };
+        self.give_up_journey(end, exchange.journey);
         self.list_if_room(slot);
         self.refill(now);
     }
@@ -266,7 +285,14 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         let cut_short = !exchange.sent && !connection.session.survives_early_answer();
         let end = Ended::Answered { session: &mut connection.session, judgement: reply.judgement };
         let next = self.job.protocol.advance(exchange.journey, end);
-        self.follow(exchange.n, next, arrival.read);
+        let end = StepEnd {
+            unit: exchange.unit,
+            journey: exchange.route.journey,
+            slot: Some(slot),
+            at: arrival.read,
+            is_ok: reply.judgement == Judgement::Good,
+        };
+        self.follow(end, next);
         if cut_short || !reply.keep {
             self.close_after_answer(slot);
         } else {
@@ -278,12 +304,11 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     #[inline]
     fn book_answer(&mut self, slot: Slot, exchange: &Exchange<P::Journey>, reply: Reply, arrival: Arrival) {
         let number = self.number(slot);
-        let request = || Request {
-            code: Some(reply.code).filter(|&code| code > 0),
-            ..exchange.ended(number, exchange.timeline.last())
-        };
+        let request = || Request { code: reply.code, ..exchange.ended(number, exchange.timeline.last()) };
         let interval = &mut self.recorder.current;
-        interval.record_code(reply.code);
+        if let Some(code) = reply.code {
+            interval.record_code(code);
+        }
         let (outcome, blame) = match reply.judgement {
             Judgement::Good => {
                 interval.counts.unstamped += u64::from(arrival.kernel.is_none() && !arrival.by_close);
@@ -293,7 +318,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 }
                 return self.recorder.keep(request);
             }
-            Judgement::ServerError => (Outcome::AppError, Blame::Server),
+            Judgement::ServerError | Judgement::Retryable => (Outcome::AppError, Blame::Server),
             // RFC 9110, 15.5: the request is at fault, in the server's judgement.
             Judgement::RequestError => (Outcome::AppError, Blame::Client),
             Judgement::CheckFailed => (Outcome::CheckFailed, Blame::Server),
@@ -310,7 +335,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             return;
         }
         self.serve_queues();
-        while self.pools.any_room() && self.outstanding() < self.callers {
+        while (self.pools.any_room() && self.occupied() < self.callers) || self.journeys.is_held_due(now) {
             let Some(due) = self.next_due(now) else { return };
             self.take_up(due);
         }
@@ -319,16 +344,13 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn peer_closed(&mut self, slot: Slot, read: Nanos) {
         let connection = &mut self.connections[slot.0 as usize];
         if let State::Opening { phase, .. } = connection.state {
-            return self.fail_connection_by(
-                slot,
-                opening_failure(phase),
-                Some("the server closed the connection"),
-            );
+            let reason = self.reason(slot, "the server closed the connection");
+            return self.fail_connection_by(slot, opening_failure(phase), Some(&reason));
         }
         match connection.session.handle_close() {
             CloseEvent::Idle if connection.exchanges.is_empty() => {
                 self.recorder.current.counts.idle_closes += 1;
-                self.close_idle(slot);
+                self.close_idle(slot, Outcome::ClosedBeforeResponse);
             }
             CloseEvent::Finished(reply) => {
                 // The close itself carries no stamp; the body's last bytes came with an earlier read.
@@ -338,7 +360,11 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             // Idle for the session alone: it has refused what was put on it, and had no time to say so.
             CloseEvent::BeforeResponse | CloseEvent::Idle => {
                 let phase = connection.oldest_phase();
-                self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
+                let failure = Failure::new(Outcome::ClosedBeforeResponse, phase);
+                let words = connection.session.server_message();
+                let reason =
+                    words.map(|words| record::server_reason("the server ended the connection", words));
+                self.fail_connection_by(slot, failure, reason.as_ref());
             }
             CloseEvent::Incomplete => {
                 self.fail_connection(slot, Failure::new(Outcome::IncompleteResponse, Phase::Receive));
@@ -352,11 +378,14 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         if let State::Opening { phase, .. } = connection.state {
             let reset = errno.is_some_and(|errno| Errno::from_raw_os_error(errno) == Errno::CONNRESET);
             let reason = if reset { "the server reset the connection" } else { "the connection broke" };
-            return self.fail_connection_by(slot, opening_failure(phase), Some(reason));
+            let reason = self.reason(slot, reason);
+            return self.fail_connection_by(slot, opening_failure(phase), Some(&reason));
         }
         if connection.exchanges.is_empty() {
             self.recorder.current.counts.idle_closes += 1;
-            return self.close_idle(slot);
+            let reset = errno.is_some_and(|errno| Errno::from_raw_os_error(errno) == Errno::CONNRESET);
+            let outcome = if reset { Outcome::Reset } else { Outcome::ClosedBeforeResponse };
+            return self.close_idle(slot, outcome);
         }
         let phase = connection.oldest_phase();
         let failure = match errno.map(Errno::from_raw_os_error) {

@@ -6,20 +6,23 @@
 
 mod ending;
 mod exchanging;
+mod journey;
 mod opening;
 
 use std::collections::VecDeque;
 use std::io;
 
-use codec::{Ended as RequestEnd, Next, Origin, Protocol, Route, Session};
+use codec::{ConnectionUse, Origin, Protocol, Route, Session};
 use reactor::{Address, Reactor, Ready, Slot, WaitMode};
 use record::{Blame, Failure, Outcome, Phase, Request, Timeline};
 use units::Nanos;
 
+use self::journey::StepEnd;
 use crate::connection::{Connection, Exchange, State, TakenUp};
 use crate::controls::{Controls, Steering};
 use crate::demand::Demand;
-use crate::journeys::Journeys;
+use crate::journeys::{Journeys, Pause, Unit};
+use crate::leases::Leases;
 use crate::pacer::{Pace, Pacer, Rest, Sockets};
 use crate::plan::{Place, Plan, Share};
 use crate::pool::{Pools, Waiting};
@@ -32,7 +35,8 @@ const STOP_EVERY: Nanos = Nanos::from_millis(50);
 /// What one read takes at most.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Up to this many kinds of requests have figures of their own: histograms of each, in every worker.
+/// Up to this many kinds of requests, and as many journeys, have figures of their own: histograms of each, in every
+/// worker.
 pub const KINDS_APART: usize = 100;
 
 /// What a worker works for: the plan, the protocol, and what is done to the run while it goes on.
@@ -56,9 +60,13 @@ pub(crate) struct Ended {
 
 /// A request that is due: the first of its journey or a later one.
 struct Due<J> {
-    n: u64,
+    unit: Unit,
     journey: J,
     intended: Nanos,
+    /// The first of its unit.
+    is_first: bool,
+    /// The connection that its journey has leased.
+    held: Option<Slot>,
 }
 
 impl<J> Due<J> {
@@ -66,7 +74,7 @@ impl<J> Due<J> {
     fn ended(&self, route: Route, at: Nanos) -> Request {
         let timeline = Timeline::due(self.intended);
         Request {
-            n: self.n,
+            n: self.unit.n,
             kind: route.kind,
             connection: None,
             carried: None,
@@ -86,6 +94,7 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     /// The pacer also keeps requests of the schedule apart.
     spaced: bool,
     journeys: Journeys<P::Journey>,
+    leases: Leases,
     pools: Pools<P::Journey>,
     connections: Vec<Connection<P::Session>>,
     timers: Timers,
@@ -106,6 +115,8 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     lookups: VecDeque<Origin>,
     /// The run tells several kinds of requests apart.
     several_kinds: bool,
+    /// The run has journeys, few enough for figures of each.
+    keeps_journeys: bool,
     buffer: Vec<u8>,
     /// When the run ends whatever is outstanding.
     give_up_at: Nanos,
@@ -156,6 +167,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             pacer: Pacer::new(plan.pace),
             spaced: plan.pace == Pace::Precise && plan.load.is_open(),
             journeys: Journeys::default(),
+            leases: Leases::default(),
             pools: Pools::new(peers.len(), share.connections),
             connections,
             timers: Timers::new(slots),
@@ -168,6 +180,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             peers,
             lookups: VecDeque::new(),
             several_kinds: (2..=KINDS_APART).contains(&job.protocol.kinds()),
+            keeps_journeys: (1..=KINDS_APART).contains(&job.protocol.journeys()),
             buffer: vec![0; READ_BYTES],
             give_up_at,
             woke_by: Nanos::MAX,
@@ -204,7 +217,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 break Ok(());
             }
             debug_assert!(self.pools.is_matched_up(), "a request waits beside room for it");
-            debug_assert!(self.outstanding() <= self.callers, "more requests than callers");
+            debug_assert!(self.occupied() <= self.callers, "more requests than users");
             let rest = self.plan_rest(now);
             self.woke_by = rest.until;
             if let Err(error) = self.rest(rest, &mut ready) {
@@ -298,8 +311,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         for origin in (0..self.pools.origins()).map(Origin) {
             while let Some((slot, waiting)) = self.pools.match_up(origin) {
                 let timeline = waiting.timeline();
-                let Waiting { n, journey, route, .. } = waiting;
-                self.assign(slot, Exchange::new(n, journey, route, timeline, TakenUp::Before));
+                let Waiting { unit, journey, route, .. } = waiting;
+                self.assign(slot, Exchange::new(unit, journey, route, timeline, TakenUp::Before));
             }
         }
     }
@@ -328,21 +341,30 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             return None;
         }
         let pause = self.journeys.take(now)?;
-        Some(Due { n: pause.n, journey: pause.journey, intended: pause.due })
+        let Pause { unit, journey, due: intended, held, .. } = pause;
+        Some(Due { unit, journey, intended, is_first: false, held })
     }
 
     /// The next request that begins a journey and is due by `now`, whatever the pace has to say.
     #[inline]
     fn take_next(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         let due = self.demand.take(now)?;
-        Some(Due { n: due.n, journey: self.job.protocol.begin(due.n), intended: due.intended })
+        let unit = Unit { n: due.n, began: due.intended };
+        let journey = self.job.protocol.begin(due.n);
+        Some(Due { unit, journey, intended: due.intended, is_first: true, held: None })
     }
 
     #[inline]
     fn take_up(&mut self, due: Due<P::Journey>) {
         self.recorder.current.counts.scheduled += 1;
+        if let Some(slot) = due.held {
+            return self.take_up_held(due, slot);
+        }
         let route = self.job.protocol.route(&due.journey);
-        if self.outstanding() >= self.callers {
+        if due.is_first {
+            self.note_journey_begun(route.journey);
+        }
+        if self.occupied() >= self.callers {
             let now = self.reactor.now();
             let mut failure = Failure::new(Outcome::QueueFull, Phase::PoolWait);
             if self.stalled_from.is_some_and(|from| due.intended >= from) {
@@ -350,14 +372,15 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 failure.blame = Blame::Client;
             }
             self.record_failure(failure, due.ended(route, now));
-            self.give_up_journey(due.n, due.journey, now);
+            let end = StepEnd { unit: due.unit, journey: route.journey, slot: None, at: now, is_ok: false };
+            self.give_up_journey(end, due.journey);
         } else if let Some(slot) = self.pools.check_out(route.origin) {
             let timeline = Timeline::due(due.intended);
-            self.assign(slot, Exchange::new(due.n, due.journey, route, timeline, TakenUp::WhenSent));
+            self.assign(slot, Exchange::new(due.unit, due.journey, route, timeline, TakenUp::WhenSent));
         } else {
             let taken_up = self.reactor.now();
-            let Due { n, journey, intended } = due;
-            self.pools.enqueue(Waiting { n, journey, route, intended, taken_up });
+            let Due { unit, journey, intended, .. } = due;
+            self.pools.enqueue(Waiting { unit, journey, route, intended, taken_up });
         }
     }
 
@@ -366,6 +389,9 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     fn assign(&mut self, slot: Slot, mut exchange: Exchange<P::Journey>) {
         let connection = &mut self.connections[slot.0 as usize];
         connection.listed = false;
+        if exchange.route.connection == ConnectionUse::Leased {
+            connection.lease = Some(exchange.unit.n);
+        }
         exchange.opens = connection.state != State::Open;
         if exchange.opens {
             let now = self.reactor.now();
@@ -416,29 +442,6 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         matches!(self.connections[slot.0 as usize].state, State::Opening { .. } | State::Open)
     }
 
-    /// A request of a journey has ended: its next one follows, or its caller is free.
-    #[inline]
-    fn follow(&mut self, n: u64, next: Next<P::Journey>, at: Nanos) {
-        match next {
-            Next::End => self.demand.caller_free(at),
-            Next::Then { journey, think } => {
-                let due = at.saturating_add(think);
-                if self.demand.is_open_at(due) {
-                    self.journeys.push(due, n, journey);
-                } else {
-                    self.demand.caller_free(at);
-                }
-            }
-        }
-    }
-
-    /// A request of a journey has ended without an answer.
-    #[inline]
-    fn give_up_journey(&mut self, n: u64, journey: P::Journey, at: Nanos) {
-        let next = self.job.protocol.advance(journey, RequestEnd::Unanswered);
-        self.follow(n, next, at);
-    }
-
     /// Books `request`, which ended by `failure`.
     fn record_failure(&mut self, failure: Failure, request: Request) {
         let interval = &mut self.recorder.current;
@@ -460,6 +463,12 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     #[inline]
     fn outstanding(&self) -> u64 {
         self.under_way + self.pools.queued()
+    }
+
+    /// Requests in flight or queued, and those to come of journeys that pause with a connection of their own.
+    #[inline]
+    fn occupied(&self) -> u64 {
+        self.outstanding() + self.leases.paused()
     }
 
     /// Until when to wait now, and how.
@@ -533,7 +542,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             // signal would then be without a request that was not sent.
             let end = if self.stalled_from.is_some() { now } else { self.woke_by.min(now) };
             self.demand.end_at(end);
-            self.journeys.end_at(end);
+            self.end_journeys_at(end);
             self.give_up_at = now;
         }
     }
@@ -545,7 +554,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         if let Some(end) = steering.end {
             let end = self.job.start.saturating_add(end);
             self.demand.end_at(end);
-            self.journeys.end_at(end);
+            self.end_journeys_at(end);
         }
         if !self.stopping {
             let window = steering.window(self.job.plan);

@@ -6,7 +6,7 @@ use units::Nanos;
 
 use super::*;
 use crate::clocks::Known;
-use crate::ledger::tests::{row, served};
+use crate::fixture::{row, served};
 
 fn address(port: u16) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1], port))

@@ -328,9 +328,7 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     let note =
         "For 3.00 s of the run this was disturbed on purpose: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
     assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
-    let mut out = Vec::new();
-    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = rendered(&found);
     assert!(text.contains("planted, for 3.00 s of the run in 2 times: relaying"), "{text}");
     // One that ended before the run began, and one of other addresses.
     read.client.document.subject.url = "http://127.0.0.1:400/".to_owned();
@@ -359,9 +357,7 @@ fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     let runtime = &found.surroundings.runtimes[0];
     assert_eq!((runtime.pauses, runtime.paused_ns), (200, 200 * 50 * MS));
     assert_eq!(runtime.causes_ns["G1 Evacuation Pause"], 200 * 50 * MS);
-    let mut out = Vec::new();
-    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
-    let text = String::from_utf8(out).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = rendered(&found).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("stood still 200 times for 10.0 s in all, at most 50.0 ms: G1"), "{text}");
     // Without a record of `watch` it is still the JVM's.
     let found = explain(&read.client, Vec::new(), &read.hosts);
@@ -469,18 +465,14 @@ fn a_record_of_impossible_lengths_is_explained_without_harm() {
         (served.first_sent, served.done) = (served.read + length, served.read + length);
     }
     let found = explain(&read.client, read.servers, &read.hosts);
-    let mut out = Vec::new();
-    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
-    assert!(!out.is_empty());
+    assert!(!rendered(&found).is_empty());
 }
 
 #[test]
 fn an_explanation_can_be_read_by_people_and_programs() {
     let read = World::of(200, Plant::Part(Part::Disk)).write();
     let found = explain(&read.client, read.servers, &read.hosts);
-    let mut out = Vec::new();
-    explain::text(&found, &mut out, report::Style::PLAIN).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = rendered(&found);
     assert!(
         text.starts_with("blame: handler_blocked\n        The server waits for its disk: 50.0 ms a request;"),
         "{text}"
@@ -493,4 +485,17 @@ fn an_explanation_can_be_read_by_people_and_programs() {
     // One each 25 ms, done 50.25 ms after it was due: those up to number 37 within the first second.
     assert_eq!(json["seconds"][0]["servers"][0]["requests"], 38);
     assert_eq!(World::usual(Segment::OnCpu), 200 * US);
+}
+
+/// The text of an explanation. It is the same when it is made from nothing but the view's JSON.
+fn rendered(found: &explain::Explanation) -> String {
+    let view = explain::view(found);
+    let json = serde_json::to_string(&view).unwrap();
+    let text = |view: &findings::view::View| {
+        let mut out = Vec::new();
+        report::text(view, &mut out, report::Style::PLAIN).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(text(&serde_json::from_str(&json).unwrap()), text(&view), "the text of the view's JSON");
+    text(&view)
 }

@@ -427,7 +427,7 @@ fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (Request, Served) {
         timeline,
         ended: Nanos(ended),
         failure: None,
-        code: Some(200),
+        code: Some(units::Code::status(200)),
     };
     let served = Served {
         connection: n % 4,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use record::{Blame, Carried, Failure, Outcome, Phase, escape_text};
-use units::Nanos;
+use units::{Code, Nanos};
 
 use crate::columns::{Group, RowsError, RowsFile, damaged, text, unsigned};
 
@@ -20,7 +20,7 @@ pub struct Row {
     pub carried: Option<Carried>,
     /// `None`: it was answered, and every check passed.
     pub failure: Option<Failure>,
-    pub code: Option<u16>,
+    pub code: Option<Code>,
     /// A request that was due before the run's zero is due at it.
     pub intended: Nanos,
     /// Intended → read, or until it was given up: the sum of `phases`.
@@ -86,6 +86,7 @@ struct Columns {
     failed_in: Vec<Option<ByteArray>>,
     blame: Vec<Option<ByteArray>>,
     code: Vec<Option<i32>>,
+    code_text: Vec<Option<ByteArray>>,
     intended: Vec<i64>,
     response: Vec<i64>,
     service: Vec<Option<i64>>,
@@ -118,6 +119,7 @@ impl Columns {
             failed_in: group.optional::<ByteArrayType>("failed_in")?,
             blame: group.optional::<ByteArrayType>("blame")?,
             code: group.optional::<Int32Type>("code")?,
+            code_text: group.optional::<ByteArrayType>("code_text")?,
             intended: group.required::<Int64Type>("intended_ns")?,
             response: group.required::<Int64Type>("response_ns")?,
             service: group.optional::<Int64Type>("service_ns")?,
@@ -147,12 +149,17 @@ impl Columns {
             connection: self.connection[at].map(i32::cast_unsigned),
             carried: self.carried(at)?,
             failure: self.failure(at)?,
-            code: self.code[at].and_then(|code| u16::try_from(code).ok()),
+            code: self.code(at),
             intended: Nanos(u64::try_from(self.intended[at]).unwrap_or(0)),
             response: Nanos(response),
             service: self.service[at].map(|service| unsigned(service, "service_ns")).transpose()?.map(Nanos),
             phases,
         })
+    }
+
+    fn code(&self, at: usize) -> Option<Code> {
+        let status = self.code[at].and_then(|code| u16::try_from(code).ok()).map(Code::status);
+        status.or_else(|| Code::new(self.code_text[at].as_ref()?.data()))
     }
 
     fn carried(&self, at: usize) -> Result<Option<Carried>, RowsError> {

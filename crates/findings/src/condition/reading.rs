@@ -81,6 +81,7 @@ fn ended_in(total: &Interval, outcome: Outcome) -> u64 {
 }
 
 fn answered_with(total: &Interval, code: u16) -> u64 {
+    let code = units::Code::status(code);
     total.codes().iter().filter(|(known, _)| *known == code).map(|(_, count)| count).sum()
 }
 

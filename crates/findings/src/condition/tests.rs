@@ -90,7 +90,7 @@ fn run(answers: u64, outcome: Outcome, failures: u64) -> Interval {
         total.counts.ok += 1;
         total.slot(Series::Response).record(Nanos::from_millis(i));
         total.slot(Series::Service).record(Nanos::from_millis(i));
-        total.record_code(200);
+        total.record_code(units::Code::status(200));
     }
     for _ in 0..failures {
         total.record_failure(Failure::new(outcome, Phase::Wait), Nanos::from_secs(2));

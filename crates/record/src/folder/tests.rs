@@ -184,18 +184,26 @@ prop_compose! {
         failed in proptest::collection::vec((1..Outcome::COUNT, 0..Phase::COUNT, 0u64..5_000_000_000_000), 0..10),
         counts in proptest::array::uniform9(0u64..1 << 40),
         cpu in (0u64..1 << 40, 0u64..1 << 40),
+        transactions in proptest::collection::vec((0u64..1 << 41, 0u64..5, any::<bool>()), 0..20),
     ) -> Interval {
         let mut interval = Interval::default();
         interval.length = Nanos(length);
         for (timeline, code) in &answered {
             interval.record_ok(timeline);
-            interval.record_code(*code);
+            interval.record_code(units::Code::status(*code));
         }
+        for (n, &(age, retries, is_ok)) in transactions.iter().enumerate() {
+            let journey = interval.journey(n as u16 % 3);
+            (journey.begun, journey.retries) = (journey.begun + 1, journey.retries + retries);
+            if is_ok { journey.record_ok(Nanos(age)) } else { journey.record_failed(Nanos(age)) }
+        }
+        interval.add_other_codes(transactions.len() as u64 / 4);
         for (outcome, phase, age) in failed {
             interval.record_failure(Failure::new(Outcome::ALL[outcome], Phase::ALL[phase]), Nanos(age));
         }
         let [scheduled, sent, outstanding, bytes_sent, bytes_received, body_bytes, opened, unstamped, moved] = counts;
         interval.counts = crate::interval::Counts {
+            retries: unstamped / 5,
             ok: interval.counts.ok,
             scheduled,
             sent,

@@ -53,6 +53,10 @@ fn head(kind: Subject, role: Role, label: &str) -> String {
         (_, _, "subject") => "  ",
         (_, _, "-") => "    - ",
         (Import, Role::Note, "") => "    ",
+        (Explain, Role::Note, label) if label.ends_with(':') => {
+            return format!("    {} ", escape_text(label));
+        }
+        (Explain, Role::Note, label) if label != "note" => return format!("  {:<8}", escape_text(label)),
         (Watch | Profile | Hiccup | Jvm | Explain | Disturb | Subject::ProfileChange, Role::Title, "") => "",
         (Watch | Profile | Hiccup | Jvm, Role::Line, "") | (Jvm, Role::Text, "") => "",
         (_, _, "") => "  ",
@@ -94,7 +98,23 @@ pub(super) fn subject(line: &Line, next: &Line, out: &mut dyn Write, style: Styl
     writeln!(out, "{}", wrap("    ", &protocol, style.width))
 }
 
-pub(super) fn advice(advice: &Advice, out: &mut dyn Write, style: Style) -> io::Result<()> {
-    writeln!(out, "{}", wrap("  ", &plain(&advice.finding, style), style.width))?;
+/// A finding and its reason; one of an explanation is a sentence alone, and the first of them has the place's word
+/// above it.
+pub(super) fn advice(
+    kind: Subject,
+    advice: &Advice,
+    is_first: bool,
+    out: &mut dyn Write,
+    style: Style,
+) -> io::Result<()> {
+    let finding = plain(&advice.finding, style);
+    if kind == Subject::Explain {
+        let head = if is_first { "        " } else { "  also  " };
+        return writeln!(out, "{}", wrap(head, &finding, style.width));
+    }
+    if !is_first {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}", wrap("  ", &finding, style.width))?;
     writeln!(out, "{}", wrap("    ", &plain(&advice.reason, style), style.width))
 }

@@ -79,7 +79,7 @@ fn line(row: &Row, shown: &[Shown<'_>], indent: &str, runs_on: bool, style: Styl
                     line.push_str(&own_line(&text, place.width));
                     continue;
                 }
-                let text = place.pad(text);
+                let text = place.pad(&text);
                 let text = if row.key && *index == 0 { style.strong(text) } else { text };
                 line.push_str(place.gap);
                 line.push_str(&text);
@@ -88,7 +88,7 @@ fn line(row: &Row, shown: &[Shown<'_>], indent: &str, runs_on: bool, style: Styl
         };
         // The reason runs on over the columns that have no figure.
         line.push_str(place.gap);
-        line.push_str(&place.pad(format!("{} ", style.absent())));
+        line.push_str(&place.pad(&format!("{} ", style.absent())));
         line.push_str(&style.faint(format!("   {}", findings::escape_text(reason))));
         break;
     }
@@ -136,6 +136,7 @@ fn formatted(cell: &Cell, place: &Place, used: usize, style: Style) -> String {
         (Form::Bar(cells), value) => return style.bar(value.magnitude().unwrap_or(0.0), cells),
         (Form::Aligned | Form::AlignedOrNone | Form::AlignedOrBlank, Value::Ns(ns)) => aligned(Nanos(*ns)),
         (Form::Whole, Value::Share(share)) => format!("{:.0} %", share * 100.0),
+        (Form::DashZero, value) if value.magnitude() == Some(0.0) => return "-".to_owned(),
         (Form::With(words), value) => format!("{value}{words}"),
         (Form::Bound, Value::CpuSeconds(error) | Value::CpuPercent(error)) => bound(*error),
         (Form::Cut, value) => {
@@ -171,7 +172,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 impl Place {
-    fn pad(&self, text: String) -> String {
+    fn pad(&self, text: &str) -> String {
         match self.side {
             Side::Left => format!("{text:<width$}", width = self.width),
             Side::Right => format!("{text:>width$}", width = self.width),

@@ -11,6 +11,8 @@ pub(super) enum Form {
     Blank,
     /// `-` where there is no figure, or the sample cannot carry it.
     Dash,
+    /// `-` where it is zero.
+    DashZero,
     /// A duration whose unit takes two places, so that numbers above each other line up.
     Aligned,
     /// Likewise; `none` where there is no figure.
@@ -100,7 +102,7 @@ impl Place {
         Place { title_pad, ..self }
     }
 
-    fn from_width(self, from_width: usize) -> Place {
+    fn wider_than(self, from_width: usize) -> Place {
         Place { from_width, ..self }
     }
 }
@@ -121,7 +123,7 @@ pub(super) fn layout_of(table: &Table) -> Layout {
             left("outcome", "  ", 22),
             left("blame", " ", 9),
             left("phase", " ", 12),
-            left("meaning", " ", 0).from_width(100),
+            left("meaning", " ", 0).wider_than(100),
         ]),
         "targets" => targets(),
         "journeys" => Layout::new(vec![
@@ -130,6 +132,7 @@ pub(super) fn layout_of(table: &Table) -> Layout {
             right("cut", " ", 9),
             left("journey", "  ", 0),
         ]),
+        "groups" => groups(table),
         "trap" => Layout {
             has_titles: false,
             note_indent: "             ",
@@ -251,6 +254,16 @@ fn profiled(id: &str) -> Option<Layout> {
     })
 }
 
+/// A column for each group of requests.
+fn groups(table: &Table) -> Layout {
+    let places = table.columns.iter().map(|column| match column.id.as_str() {
+        "segment" => left("segment", "", 20),
+        "meaning" => left("meaning", "  ", 0).wider_than(100),
+        id => right(id, "", 10).form(Form::DashZero),
+    });
+    Layout::new(places.collect())
+}
+
 fn probes() -> Layout {
     Layout {
         note_indent: "         ",
@@ -303,8 +316,8 @@ fn cpu() -> Layout {
 fn phases() -> Layout {
     let mut places = vec![
         left("phase", "", 12),
-        left("owner", " ", 18).from_width(100),
-        left("share", " ", 7).form(Form::Bar(7)).from_width(82),
+        left("owner", " ", 18).wider_than(100),
+        left("share", " ", 7).form(Form::Bar(7)).wider_than(82),
         right("share", " ", 8).form(Form::Blank).title_pad(1),
     ];
     places.extend(times(&["p50", "p90", "p99", "p99.9"], 10, 3));

@@ -70,7 +70,7 @@ fn answer(status: &str, headers: &str, body: &str) -> String {
 fn then(next: Next<Journey>) -> (Journey, Nanos) {
     match next {
         Next::Then { journey, think } => (journey, think),
-        Next::End => panic!("the journey ended"),
+        Next::End | Next::Retry { .. } => panic!("the journey does not go on"),
     }
 }
 

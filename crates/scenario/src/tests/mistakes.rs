@@ -203,7 +203,7 @@ fn names_that_texts_do_not_know() {
     check(
         "[[request]]\npath = \"/{{nonsense}}\"",
         &expect![
-            "s.toml:4:12: `{{nonsense}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, env.NAME"
+            "s.toml:4:12: `{{nonsense}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(
@@ -225,7 +225,7 @@ fn names_that_texts_do_not_know() {
     check(
         "[[request]]\npath = \"/\"\njson = { a = { b = \"{{nonsuch}}\" } }",
         &expect![
-            "s.toml:5:23: `{{nonsuch}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, env.NAME"
+            "s.toml:5:23: `{{nonsuch}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(

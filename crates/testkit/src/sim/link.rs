@@ -110,7 +110,10 @@ impl Link {
     /// The connection stands from `at`, and the server waits for a request.
     pub(super) fn stands_from(&mut self, at: Nanos, tell: &mut dyn FnMut(Nanos, Edge)) {
         self.server_free = at;
-        self.arm_idle_close(at, tell);
+        match self.way.greeting.take() {
+            Some(greeting) => self.perform(&greeting, at, &[], tell),
+            None => self.arm_idle_close(at, tell),
+        }
     }
 
     pub(super) fn connected(&self, now: Nanos) -> io::Result<bool> {
@@ -171,8 +174,15 @@ impl Link {
                 *around.requests += 1;
                 (*around.requests - 1, false)
             });
-            let service = around.script.services.nth(turn);
             let whole = request_length(&self.request);
+            let by_text = around.script.by_text.zip(whole).map(|(by_text, length)| {
+                let text = std::str::from_utf8(&self.request[..length]).expect("requests of tests are text");
+                by_text(text.trim_end())
+            });
+            if around.script.by_text.is_some() && by_text.is_none() {
+                return;
+            }
+            let service = by_text.as_ref().unwrap_or_else(|| around.script.services.nth(turn));
             let early = service.early_bytes.is_some_and(|bytes| self.request.len() >= bytes);
             if !answered && (whole.is_some() || early) {
                 self.serving = Some((turn, true));
@@ -202,14 +212,25 @@ impl Link {
         if self.server_free == Nanos::MAX {
             return;
         }
-        let mut at = work(around.freezes, arrival.max(self.server_free), service.after);
+        self.perform(service, arrival.max(self.server_free), around.freezes, around.tell);
+    }
+
+    /// The server begins `service` at `from`.
+    fn perform(
+        &mut self,
+        service: &Service,
+        from: Nanos,
+        freezes: &[Span],
+        tell: &mut dyn FnMut(Nanos, Edge),
+    ) {
+        let mut at = work(freezes, from, service.after);
         for piece in &service.pieces {
-            at = work(around.freezes, at, piece.after);
+            at = work(freezes, at, piece.after);
             let count = self.write(&piece.text);
             self.segments.push_back(Segment { count, at: at + self.way.back });
-            (around.tell)(at + self.way.back, Edge::Readable);
+            tell(at + self.way.back, Edge::Readable);
         }
-        self.end_service(service.then, at, around.tell);
+        self.end_service(service.then, at, tell);
     }
 
     fn end_service(&mut self, then: Then, at: Nanos, tell: &mut dyn FnMut(Nanos, Edge)) {

@@ -23,7 +23,7 @@ fn bodies_end_where_their_framing_says() {
     );
     check("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n0\r\n\r\n", &[good(200, 0), IDLE]);
     let last = Ending::Closed(CloseEvent::Finished(Reply {
-        code: 200,
+        code: Some(units::Code::status(200)),
         judgement: Judgement::Good,
         body_bytes: 5,
         keep: false,

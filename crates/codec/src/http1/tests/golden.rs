@@ -23,7 +23,7 @@ macro_rules! golden {
 
 fn goldens() -> Vec<Golden> {
     let until_close = Ending::Closed(CloseEvent::Finished(Reply {
-        code: 200,
+        code: Some(units::Code::status(200)),
         judgement: Judgement::Good,
         body_bytes: 468,
         keep: false,

@@ -108,7 +108,7 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
 }
 
 fn reply(code: u16, judgement: Judgement, body_bytes: u64, keep: bool) -> Ending {
-    Ending::Reply(Reply { code, judgement, body_bytes, keep })
+    Ending::Reply(Reply { code: Some(units::Code::status(code)), judgement, body_bytes, keep })
 }
 
 fn good(code: u16, body_bytes: u64) -> Ending {

@@ -6,43 +6,43 @@ import java.lang.reflect.InvocationTargetException;
 import java.net.URISyntaxException;
 
 /**
- * Where a JVM begins the agent: at its own start, when it is attached, or as a program that attaches it, prints
+ * Entry points of the agent: at the start of a JVM, when attached to one, and as a program that attaches it, prints
  * help or is another JVM's idle companion.
  *
- * <p>Whatever goes wrong ends in one line on standard error; the application goes on.
+ * <p>Any failure ends in one line on standard error; the application continues.
  */
 public final class Agent {
     private static final String START = "dev.parallax.agent.run.Start";
 
-    /** One for all attachments. */
+    /** Shared by all attachments. */
     private static AgentLoader loader;
 
     private Agent() {}
 
     /**
-     * At the start of the JVM.
+     * Called at the start of the JVM.
      *
-     * @param options what stands behind the jar's name
-     * @param instrumentation the JVM's
+     * @param options text after the jar's name
+     * @param instrumentation from the JVM
      */
     public static void premain(String options, Instrumentation instrumentation) {
         begin(options, instrumentation);
     }
 
     /**
-     * When attached to a JVM that runs. Attached once more, the options are commands to the agent that is there.
+     * Called when attached to a running JVM. If the agent is running already, the options are commands to it.
      *
      * @param options as at the start
-     * @param instrumentation the JVM's
+     * @param instrumentation from the JVM
      */
     public static void agentmain(String options, Instrumentation instrumentation) {
         begin(options, instrumentation);
     }
 
     /**
-     * As a program.
+     * Called as a program.
      *
-     * @param arguments {@code attach} with a process id and options, {@code help}, or what the agent itself passes to its
+     * @param arguments {@code attach} with a process id and options, {@code help}, or what the agent passes to its
      *     companion
      */
     public static void main(String[] arguments) {

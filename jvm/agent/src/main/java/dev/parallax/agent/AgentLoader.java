@@ -10,8 +10,8 @@ import java.util.jar.JarFile;
 import java.util.zip.ZipEntry;
 
 /**
- * Loads what the application must not see: classes that lie in the agent's jar as {@code inside/….classdata}, under which
- * name nobody else finds them. Its parent is the platform's loader, so nothing of the application is seen from here either.
+ * Loads classes that the application must not see: entries of the agent's jar named {@code inside/….classdata}, which
+ * nobody else finds. Its parent is the platform class loader, so it does not see the application either.
  */
 public final class AgentLoader extends ClassLoader {
     static {
@@ -30,17 +30,17 @@ public final class AgentLoader extends ClassLoader {
     /**
      * The agent's jar.
      *
-     * @return where it lies
+     * @return its path
      */
     public File file() {
         return file;
     }
 
     /**
-     * The code of a class of the agent.
+     * Reads the code of an agent class.
      *
      * @param name of the class, with dots
-     * @return its bytes; null when there is none of that name
+     * @return its bytes; null if there is no such class
      */
     public byte[] code(String name) {
         ZipEntry entry = jar.getEntry(entry(name.replace('.', '/') + ".class"));
@@ -57,7 +57,7 @@ public final class AgentLoader extends ClassLoader {
     @Override
     protected Class<?> findClass(String name) throws ClassNotFoundException {
         if (name.equals(AgentLoader.class.getName())) {
-            // What it loads may name it.
+            // Classes loaded here may refer to it.
             return AgentLoader.class;
         }
         byte[] code = code(name);

@@ -1,11 +1,10 @@
 package dev.parallax.agent;
 
 /**
- * What code that is woven into the application's classes calls. It is defined in the bootstrap loader, for there is no
- * other that all of an application's class loaders are sure to ask: one that looks at its own jars first still finds
- * nothing of this name there.
+ * Called by code woven into the application's classes. Defined in the bootstrap loader, the only one that all class
+ * loaders of an application are sure to ask, even those that search their own jars first.
  *
- * <p>Throws nothing and holds nothing of the application.
+ * <p>Throws nothing and holds no reference to the application.
  */
 public final class Dispatch {
     private static volatile Relay relay;
@@ -13,9 +12,9 @@ public final class Dispatch {
     private Dispatch() {}
 
     /**
-     * Connects it.
+     * Connects the agent.
      *
-     * @param to the agent's; null while there is none
+     * @param to the agent's relay; null disconnects
      */
     public static void connect(Relay to) {
         relay = to;
@@ -24,11 +23,11 @@ public final class Dispatch {
     /**
      * See {@link Relay#entered}.
      *
-     * @param point which place
-     * @param woven whose code was changed
+     * @param point the instrumented place
+     * @param woven the instrumented class
      * @param self the object
-     * @param argument what else
-     * @return null when there is nobody to ask, or it failed
+     * @param argument further argument
+     * @return null if no agent is connected or it failed
      */
     public static Object entered(int point, Class<?> woven, Object self, Object argument) {
         Relay to = relay;
@@ -46,12 +45,12 @@ public final class Dispatch {
     /**
      * See {@link Relay#left}.
      *
-     * @param point which place
-     * @param woven whose code was changed
-     * @param begun what {@link #entered} returned; nothing is done when it is null
-     * @param returned what the method returns
-     * @param thrown what the method throws
-     * @return null when what the method returns is to stay, or there is nobody to ask, or it failed
+     * @param point the instrumented place
+     * @param woven the instrumented class
+     * @param begun returned by {@link #entered}; null does nothing
+     * @param returned return value of the method
+     * @param thrown exception of the method
+     * @return null to keep the return value, or if no agent is connected or it failed
      */
     public static Object left(int point, Class<?> woven, Object begun, Object returned, Throwable thrown) {
         Relay to = relay;
@@ -70,7 +69,7 @@ public final class Dispatch {
         try {
             to.failed(point, thrown);
         } catch (Throwable again) {
-            // There is nobody left to tell, and the application must not be the one.
+            // There is nobody left to report to, and the application must not notice.
         }
     }
 }

@@ -1,38 +1,38 @@
 package dev.parallax.agent;
 
-/** What stands behind {@link Dispatch}: of the agent's own class loader, while this type is of the bootstrap loader. */
+/** What {@link Dispatch} calls: implemented in the agent's class loader, declared in the bootstrap loader. */
 public abstract class Relay {
-    /** By the agent only. */
+    /** Extended by the agent only. */
     protected Relay() {}
 
     /**
-     * The application enters a method, or leaves one that has no more to tell.
+     * The application enters a method, or passes a place without a matching exit.
      *
-     * @param point which place it is
-     * @param woven the class whose code was changed; of the application's loader
+     * @param point the instrumented place
+     * @param woven the instrumented class, from the application's loader
      * @param self the object; null in a constructor
-     * @param argument what else the place hands over
-     * @return for the place: another argument, or what {@link #left} is to be given
+     * @param argument further argument
+     * @return depends on the place: a replacement argument, or the value to pass to {@link #left}
      */
     public abstract Object entered(int point, Class<?> woven, Object self, Object argument);
 
     /**
      * The application leaves the method.
      *
-     * @param point which place it is
-     * @param woven the class whose code was changed
-     * @param begun what {@link #entered} returned, never null
-     * @param returned what it returns; null also when it returns nothing, or throws
-     * @param thrown what it throws; null when it returns
-     * @return for the place: what is to be returned instead, null for the same
+     * @param point the instrumented place
+     * @param woven the instrumented class
+     * @param begun returned by {@link #entered}, never null
+     * @param returned return value; null also for void methods and exceptions
+     * @param thrown exception; null on normal return
+     * @return replacement for the return value, or null to keep it
      */
     public abstract Object left(int point, Class<?> woven, Object begun, Object returned, Throwable thrown);
 
     /**
-     * One of the two above threw. To be said once for each kind; the application is not to know.
+     * One of the methods above threw. Reported once per kind; the application must not notice.
      *
-     * @param point which place it is
-     * @param thrown what it was
+     * @param point the instrumented place
+     * @param thrown by the method
      */
     public abstract void failed(int point, Throwable thrown);
 }

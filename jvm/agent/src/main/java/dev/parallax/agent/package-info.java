@@ -1,9 +1,9 @@
 /**
- * The way into an application: the four classes that it could see, if it looked.
+ * Entry points: the only four classes visible to the application.
  *
- * <p>{@code java -javaagent:parallax-agent.jar=options -jar application.jar}; {@code java -jar parallax-agent.jar help}
- * prints the options, and {@code attach PID options} in place of it loads the agent into a JVM that runs. All else in the
- * jar, libraries included, is loaded by {@code AgentLoader}, which no class of an application asks. What is woven into the
- * application's classes calls {@code Dispatch}, which lies where all class loaders look first: in the bootstrap loader.
+ * <p>Start with {@code java -javaagent:parallax-agent.jar=options -jar application.jar}. {@code java -jar
+ * parallax-agent.jar help} prints the options; {@code attach PID options} loads the agent into a running JVM.
+ * Everything else in the jar, including libraries, is loaded by {@code AgentLoader}, which no application class uses.
+ * Instrumented classes call {@code Dispatch}, which is defined in the bootstrap loader.
  */
 package dev.parallax.agent;

@@ -1,6 +1,6 @@
 package dev.parallax.benchmarks;
 
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.recorder.Recorder;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -17,7 +17,7 @@ public class RecordCost {
     @State(Scope.Benchmark)
     public static class Ours {
         final Recorder recorder = new Recorder();
-        final Labelled labelled = new Labelled(64, "method", "route", "status");
+        final LabelledRecorder labelled = new LabelledRecorder(64, "method", "route", "status");
         final String[] statuses = {"200", "204", "404", "500"};
         final String[] routes = {"/", "/items", "/items/:id", "/orders"};
     }

@@ -5,7 +5,7 @@ import dev.parallax.prometheus.CatalogCollector;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Family;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
@@ -51,7 +51,7 @@ public class ScrapeCost {
     @State(Scope.Benchmark)
     public static class Ours {
         private final Catalog catalog = new Catalog();
-        private final Labelled durations = catalog.durations(
+        private final LabelledRecorder durations = catalog.durations(
                 Description.of("http.server.request.duration", "How long.").with("server.address", "shop"),
                 SERIES,
                 "http.request.method",

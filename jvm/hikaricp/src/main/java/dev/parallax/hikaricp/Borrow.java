@@ -4,9 +4,9 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.function.BooleanSupplier;
 
-/** One caller within {@code getConnection()}, which all happens on its thread: so what happens there finds it by that. */
+/** One call of {@code getConnection()}. All of it happens on the borrower's thread, so a thread-local finds it. */
 final class Borrow {
-    private static final ThreadLocal<Borrow> NOW = new ThreadLocal<>();
+    private static final ThreadLocal<Borrow> CURRENT = new ThreadLocal<>();
 
     private final long askedNs = System.nanoTime();
     private boolean isSuspendable;
@@ -15,40 +15,40 @@ final class Borrow {
     private long gotNs;
     private boolean isTimeout;
 
-    /** The connection that is tested, and of those before it how long it took. */
+    /** The connection under test; {@code testNs} has the time of the tests before it. */
     private Connection tested;
 
     private long testBegunNs;
     private long testEndedNs;
     private long testNs;
 
-    /** What borrows of the pool itself. */
+    /** Takes a connection from the pool itself. */
     interface Loan {
         Connection take() throws SQLException;
     }
 
     /**
-     * @param isSuspendable whether what comes before the pool's own stamp is a suspension
-     * @param hasStarted whether the pool has, without which what it does with connections is no test of one
+     * @param isSuspendable whether time before the pool's own start stamp is a suspension
+     * @param hasStarted whether the pool has started; before that, calls to connections are not tests
      */
     static Connection measured(
             PoolMetrics metrics, boolean isSuspendable, BooleanSupplier hasStarted, Loan loan, BooleanSupplier isClosed)
             throws SQLException {
         Borrow borrow = begin(isSuspendable, hasStarted);
-        metrics.asks();
+        metrics.startWaiting();
         Connection lent;
         try {
             lent = loan.take();
         } catch (Throwable thrown) {
-            metrics.failed(borrow, thrown, isClosed.getAsBoolean());
+            metrics.recordFailed(borrow, thrown, isClosed.getAsBoolean());
             throw thrown;
         } finally {
-            metrics.asksNoMore();
+            metrics.stopWaiting();
             end();
         }
-        boolean isTold = borrow.hasUnlessTold();
-        metrics.lent(borrow);
-        return new LentConnection(lent, metrics, borrow.gotNs(), isTold);
+        boolean isReported = borrow.markAcquiredIfUnreported();
+        metrics.recordLent(borrow);
+        return new LentConnection(lent, metrics, borrow.gotNs(), isReported);
     }
 
     private Borrow(boolean isSuspendable, BooleanSupplier hasStarted) {
@@ -58,31 +58,31 @@ final class Borrow {
 
     static Borrow begin(boolean isSuspendable, BooleanSupplier hasStarted) {
         Borrow begun = new Borrow(isSuspendable, hasStarted);
-        NOW.set(begun);
+        CURRENT.set(begun);
         return begun;
     }
 
     static void end() {
-        NOW.set(null);
+        CURRENT.set(null);
     }
 
-    /** That of this thread; null where it does not borrow. */
-    static Borrow now() {
-        return NOW.get();
+    /** The borrow in progress on this thread; null if there is none. */
+    static Borrow current() {
+        return CURRENT.get();
     }
 
-    /** The pool's own stamp: what comes before is suspension, and the first borrower's start of the pool. */
-    void acquired(long elapsedNs) {
+    /** Uses the pool's own stamp: time before it is a suspension, or the start of the pool by its first borrower. */
+    void markAcquired(long elapsedNs) {
         gotNs = System.nanoTime();
         startNs = gotNs - elapsedNs;
         addTest();
     }
 
     /**
-     * Where nobody told that a connection was acquired, it is now: all but its test is wait, and what of that was a suspension
-     * is not known. Returns whether somebody told.
+     * If the pool reported no acquisition, it is assumed to be now: all time but the test is wait, and a suspension
+     * cannot be told from it. Returns whether the pool reported it.
      */
-    boolean hasUnlessTold() {
+    boolean markAcquiredIfUnreported() {
         if (gotNs != 0) {
             return true;
         }
@@ -93,12 +93,15 @@ final class Borrow {
         return false;
     }
 
-    void timedOut() {
+    void markTimedOut() {
         isTimeout = true;
     }
 
-    /** The pool touches connections while it borrows for one reason alone. Begins with the first call, ends with the last. */
-    void tests(Connection connection) {
+    /**
+     * While it borrows, the pool calls a connection only to test it. The test starts with the first call and ends with
+     * the last.
+     */
+    void startTest(Connection connection) {
         if (tested != connection && hasStarted.getAsBoolean()) {
             addTest();
             tested = connection;
@@ -106,7 +109,7 @@ final class Borrow {
         }
     }
 
-    void tested() {
+    void endTest() {
         testEndedNs = System.nanoTime();
     }
 
@@ -121,7 +124,7 @@ final class Borrow {
         return askedNs;
     }
 
-    /** Never before it was asked for: where Hikari's clock counts in milliseconds, its stamp may be. */
+    /** Never before the request: Hikari's stamp can be earlier on platforms where its clock counts milliseconds. */
     long startNs() {
         return startNs - askedNs < 0 ? askedNs : startNs;
     }

@@ -9,38 +9,38 @@ import java.util.concurrent.Executor;
 import java.util.logging.Logger;
 import javax.sql.DataSource;
 
-/** Between the pool and the driver: what making a connection takes, and testing one. */
+/** Sits between the pool and the driver: times the creation and the test of connections. */
 class DriverSource implements DataSource {
-    private final DataSource to;
+    private final DataSource delegate;
     private final PoolMetrics metrics;
 
-    private DriverSource(DataSource to, PoolMetrics metrics) {
-        this.to = to;
+    private DriverSource(DataSource delegate, PoolMetrics metrics) {
+        this.delegate = delegate;
         this.metrics = metrics;
     }
 
-    static DriverSource of(DataSource to, PoolMetrics metrics) {
-        return to.getClass().getName().contains("Mysql") ? new Mysql(to, metrics) : new DriverSource(to, metrics);
+    static DriverSource of(DataSource delegate, PoolMetrics metrics) {
+        return delegate.getClass().getName().contains("Mysql") ? new Mysql(delegate, metrics) : new DriverSource(delegate, metrics);
     }
 
     /**
-     * By this word in the name of its class the pool knows the data source of a driver that may not have its timeouts set by
-     * another thread.
+     * A data source with this word in its class name is known to the pool as one whose timeouts may not be set by
+     * another thread, so the wrapper must carry it too.
      */
     private static final class Mysql extends DriverSource {
-        Mysql(DataSource to, PoolMetrics metrics) {
-            super(to, metrics);
+        Mysql(DataSource delegate, PoolMetrics metrics) {
+            super(delegate, metrics);
         }
     }
 
     @Override
     public Connection getConnection() throws SQLException {
-        return created(to::getConnection);
+        return created(delegate::getConnection);
     }
 
     @Override
     public Connection getConnection(String user, String password) throws SQLException {
-        return created(() -> to.getConnection(user, password));
+        return created(() -> delegate.getConnection(user, password));
     }
 
     private Connection created(Creation creation) throws SQLException {
@@ -62,81 +62,83 @@ class DriverSource implements DataSource {
 
     @Override
     public PrintWriter getLogWriter() throws SQLException {
-        return to.getLogWriter();
+        return delegate.getLogWriter();
     }
 
     @Override
     public void setLogWriter(PrintWriter writer) throws SQLException {
-        to.setLogWriter(writer);
+        delegate.setLogWriter(writer);
     }
 
     @Override
     public void setLoginTimeout(int seconds) throws SQLException {
-        to.setLoginTimeout(seconds);
+        delegate.setLoginTimeout(seconds);
     }
 
     @Override
     public int getLoginTimeout() throws SQLException {
-        return to.getLoginTimeout();
+        return delegate.getLoginTimeout();
     }
 
     @Override
     public Logger getParentLogger() throws SQLFeatureNotSupportedException {
-        return to.getParentLogger();
+        return delegate.getParentLogger();
     }
 
     @Override
     public <T> T unwrap(Class<T> type) throws SQLException {
-        return type.isInstance(this) ? type.cast(this) : type.isInstance(to) ? type.cast(to) : to.unwrap(type);
+        return type.isInstance(this) ? type.cast(this) : type.isInstance(delegate) ? type.cast(delegate) : delegate.unwrap(type);
     }
 
     @Override
     public boolean isWrapperFor(Class<?> type) throws SQLException {
-        return type.isInstance(this) || type.isInstance(to) || to.isWrapperFor(type);
+        return type.isInstance(this) || type.isInstance(delegate) || delegate.isWrapperFor(type);
     }
 
-    /** The calls of which the pool's test of a connection consists. From elsewhere they are passed on as all others are. */
-    private static final class DriverConnection extends PassingConnection {
-        DriverConnection(Connection to) {
-            super(to);
+    /**
+     * Times the calls of which the pool's connection test consists. Outside a borrow they are passed on like any other.
+     */
+    private static final class DriverConnection extends DelegatingConnection {
+        DriverConnection(Connection delegate) {
+            super(delegate);
         }
 
         @Override
         public void setNetworkTimeout(Executor executor, int ms) throws SQLException {
             test(() -> {
-                to.setNetworkTimeout(executor, ms);
+                delegate.setNetworkTimeout(executor, ms);
                 return null;
             });
         }
 
         @Override
         public boolean isValid(int seconds) throws SQLException {
-            return test(() -> to.isValid(seconds));
+            return test(() -> delegate.isValid(seconds));
         }
 
         @Override
         public Statement createStatement() throws SQLException {
-            return test(to::createStatement);
+            return test(delegate::createStatement);
         }
 
         @Override
         public void rollback() throws SQLException {
             test(() -> {
-                to.rollback();
+                delegate.rollback();
                 return null;
             });
         }
 
         private <T> T test(Step<T> step) throws SQLException {
-            Borrow borrow = Borrow.now();
+            Borrow borrow = Borrow.current();
             if (borrow == null) {
                 return step.run();
             }
-            borrow.tests(this);
+            borrow.startTest(this);
             try {
                 return step.run();
             } finally {
-                borrow.tested();
+                borrow.endTest();
             }
         }
 

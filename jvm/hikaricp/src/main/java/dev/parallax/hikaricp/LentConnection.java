@@ -4,52 +4,52 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** What a borrower holds: the pool's connection, with the moment in which it was lent. */
-final class LentConnection extends PassingConnection {
-    /** That which this thread gives back: the pool tells of it before another borrower gets it. */
-    private static final ThreadLocal<LentConnection> GIVEN_BACK = new ThreadLocal<>();
+/** The connection a borrower holds: the pool's connection and the time it was lent. */
+final class LentConnection extends DelegatingConnection {
+    /** The connection this thread is returning: the pool reports the return before another borrower can get it. */
+    private static final ThreadLocal<LentConnection> RETURNING = new ThreadLocal<>();
 
     private final PoolMetrics metrics;
     private final long lentNs;
-    private final boolean isTold;
+    private final boolean isReported;
     private final AtomicBoolean isOver = new AtomicBoolean();
 
-    /** @param isTold whether the pool tells us what it lends and has back */
-    LentConnection(Connection connection, PoolMetrics metrics, long lentNs, boolean isTold) {
+    /** @param isReported whether the pool reports what it lends and what comes back */
+    LentConnection(Connection connection, PoolMetrics metrics, long lentNs, boolean isReported) {
         super(connection);
-        this.isTold = isTold;
+        this.isReported = isReported;
         this.metrics = metrics;
         this.lentNs = lentNs;
     }
 
-    /** The pool has a connection back, from this thread. False where that is not one of ours. */
-    static boolean isBack() {
-        LentConnection back = GIVEN_BACK.get();
+    /** Marks the connection that this thread is returning as returned. False if it is not a measured one. */
+    static boolean markReturned() {
+        LentConnection back = RETURNING.get();
         if (back == null) {
             return false;
         }
-        back.ends();
+        back.end();
         return true;
     }
 
-    /** Closing again, and by others at once, does what it does without us. */
+    /** Closing a connection twice, or from several threads at once, has the same effect as on the pool's own. */
     @Override
     public void close() throws SQLException {
-        // A pool that was closed meanwhile tells of nothing that comes back.
-        boolean isEnd = !isTold || !to.isClosed();
-        GIVEN_BACK.set(this);
+        // A pool that was closed meanwhile does not report what comes back.
+        boolean isEnd = !isReported || !delegate.isClosed();
+        RETURNING.set(this);
         try {
-            to.close();
+            delegate.close();
         } finally {
-            GIVEN_BACK.set(null);
+            RETURNING.set(null);
             if (isEnd) {
-                ends();
+                end();
             }
         }
     }
 
-    /** It is not the borrower's any more. */
-    void ends() {
+    /** The borrower no longer has the connection. */
+    void end() {
         if (isOver.compareAndSet(false, true)) {
             metrics.uses().record(lentNs, System.nanoTime());
         }

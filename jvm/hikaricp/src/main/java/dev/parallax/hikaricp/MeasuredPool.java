@@ -6,30 +6,30 @@ import java.sql.Connection;
 import java.sql.SQLException;
 
 /**
- * A pool that runs already, measured from here on: for where a {@link MeasuredDataSource} cannot be put. Who borrows by
- * {@link #getConnection()} is measured, who borrows of the pool itself is not.
+ * Measures a pool that is already running, where a {@link MeasuredDataSource} cannot be used. Only borrowers that use
+ * {@link #getConnection()} of this object are measured.
  *
- * <p>What making a connection takes is not told, and testing one is within the wait: the driver is out of reach by now.
- * Where the pool has a tracker or a registry of the application's own, that one stays alone, and the wait is what {@link
- * #getConnection()} took as a whole; who waited in vain is then among {@link PoolMetrics#failures()}.
+ * <p>Creation time is not available and test time is part of the wait, since the driver is out of reach. If the
+ * application has its own tracker or registry, it stays the only one; the wait is then the whole time {@link
+ * #getConnection()} took, and timeouts are counted in {@link PoolMetrics#failures()}.
  */
 public final class MeasuredPool {
     private final HikariDataSource pool;
     private final PoolMetrics metrics;
 
-    /** Null where another one was there. */
+    /** Null if the application has its own. */
     private final Tracker tracker;
 
     /**
-     * Measures.
+     * Starts to measure a pool.
      *
-     * @param pool that runs, or is going to with the first connection
+     * @param pool running already, or started by its first connection
      */
     public MeasuredPool(HikariDataSource pool) {
         this.pool = pool;
         metrics = new PoolMetrics(pool::getHikariPoolMXBean);
         boolean isFree = pool.getMetricsTrackerFactory() == null && pool.getMetricRegistry() == null;
-        tracker = isFree ? new Tracker(metrics, null, LentConnection::isBack) : null;
+        tracker = isFree ? new Tracker(metrics, null, LentConnection::markReturned) : null;
         if (isFree) {
             pool.setMetricsTrackerFactory(tracker);
         }
@@ -38,16 +38,16 @@ public final class MeasuredPool {
     /**
      * What is measured.
      *
-     * @return always the same
+     * @return always the same object
      */
     public PoolMetrics metrics() {
         return metrics;
     }
 
     /**
-     * In place of the pool's own.
+     * Borrows a connection; call it in place of the pool's method.
      *
-     * @return a connection that is to be closed
+     * @return a connection to be closed by the caller
      * @throws SQLException the pool's own
      */
     public Connection getConnection() throws SQLException {
@@ -57,32 +57,32 @@ public final class MeasuredPool {
     }
 
     /**
-     * In place of the pool's own.
+     * Evicts a connection; call it in place of the pool's method.
      *
-     * @param connection that {@link #getConnection()} returned, or the pool itself
+     * @param connection returned by {@link #getConnection()} or by the pool itself
      */
     public void evictConnection(Connection connection) {
         if (connection instanceof LentConnection lent) {
-            pool.evictConnection(lent.to);
-            lent.ends();
+            pool.evictConnection(lent.delegate);
+            lent.end();
         } else {
             pool.evictConnection(connection);
         }
     }
 
     /**
-     * In place of the pool's own.
+     * The application's tracker factory; call it in place of the pool's method.
      *
-     * @return the application's tracker, not ours; null where there is none
+     * @return the application's, not ours; null if there is none
      */
     public MetricsTrackerFactory getMetricsTrackerFactory() {
         return tracker == null ? pool.getMetricsTrackerFactory() : tracker.factory();
     }
 
     /**
-     * In place of the pool's own, whose one place for a tracker is taken.
+     * Sets a tracker factory; call it in place of the pool's method, whose only slot is taken.
      *
-     * @param factory the application's, which goes on being told what it would be told
+     * @param factory the application's; receives everything it would receive from the pool
      */
     public void setMetricsTrackerFactory(MetricsTrackerFactory factory) {
         if (tracker == null) {
@@ -90,12 +90,12 @@ public final class MeasuredPool {
         } else if (tracker.factory() != null) {
             throw new IllegalStateException("MetricsTrackerFactory can only be set one time");
         } else {
-            tracker.handTo(factory);
+            tracker.setFactory(factory);
         }
     }
 
     /**
-     * In place of the pool's own.
+     * Sets a registry; call it in place of the pool's method.
      *
      * @param registry of Micrometer or Dropwizard
      */

@@ -3,7 +3,7 @@ package dev.parallax.hikaricp;
 import com.zaxxer.hikari.HikariPoolMXBean;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.recorder.Recorder;
 import dev.parallax.recorder.Registration;
 import java.sql.SQLTransientConnectionException;
@@ -15,10 +15,11 @@ import java.util.function.Supplier;
 import java.util.function.ToIntFunction;
 
 /**
- * What callers of one pool wait for and how long they keep a connection.
+ * What one pool's borrowers wait for, and how long they keep a connection. All durations are recorded in nanoseconds;
+ * any thread may read at any time.
  *
- * <p>Suspension, wait and test of one borrowing follow each other and do not overlap. Names are those of OpenTelemetry's
- * semantic conventions for database clients where there is one.
+ * <p>The suspension, wait and test of one borrow follow one another and do not overlap. Names are those of
+ * OpenTelemetry's semantic conventions for database clients where one exists.
  */
 public final class PoolMetrics {
     private static final int FAILURES_MAX = 8;
@@ -27,7 +28,7 @@ public final class PoolMetrics {
     private final Recorder tests = new Recorder();
     private final Recorder suspensions = new Recorder();
     private final Recorder timeouts = new Recorder();
-    private final Labelled failures = new Labelled(FAILURES_MAX, "error.type");
+    private final LabelledRecorder failures = new LabelledRecorder(FAILURES_MAX, "error.type");
     private final Recorder uses = new Recorder();
     private final Recorder creations = new Recorder();
     private final Recorder failedCreations = new Recorder();
@@ -40,128 +41,130 @@ public final class PoolMetrics {
     }
 
     /**
-     * {@code db.client.connection.wait_time}: from asking the pool until a connection was free, without {@link #tests()} and
-     * {@link #suspensions()}.
+     * {@code db.client.connection.wait_time}: from asking the pool until a connection was free, without {@link
+     * #tests()} and {@link #suspensions()}.
      *
-     * @return of those who got one
+     * @return wait of the borrowers that got a connection
      */
     public Recorder waits() {
         return waits;
     }
 
     /**
-     * {@code db.client.connection.test_time}: asking the database whether a connection that was idle still lives, while its
-     * borrower waits. Hikari's own figures have it within the wait. It is not told, and within the wait, for data sources
-     * that come from JNDI.
+     * {@code db.client.connection.test_time}: asking the database whether an idle connection is still alive, while the
+     * borrower waits. Hikari's own wait includes it. For data sources from JNDI it is not available and part of the
+     * wait.
      *
-     * @return of those who got a connection after a test, or several
+     * @return test time of the borrowers whose connections were tested
      */
     public Recorder tests() {
         return tests;
     }
 
     /**
-     * {@code db.client.connection.suspend_time}: from asking until the pool was not suspended. Hikari's own figures do not
-     * have it.
+     * {@code db.client.connection.suspend_time}: from asking until the pool was not suspended. Hikari's own figures
+     * leave it out.
      *
-     * @return of those who got a connection of a pool that can be suspended
+     * @return for pools that can be suspended, the time of each borrower that got a connection
      */
     public Recorder suspensions() {
         return suspensions;
     }
 
     /**
-     * {@code db.client.connection.timeouts}, with how long they waited in all. Hikari's own figures have these waits among
-     * those that led to a connection.
+     * {@code db.client.connection.timeouts}, with the whole time waited. Hikari's own figures mix these waits with the
+     * successful ones.
      *
-     * @return of those who waited in vain
+     * @return wait of the borrowers that timed out
      */
     public Recorder timeouts() {
         return timeouts;
     }
 
     /**
-     * {@code db.client.connection.failed}: who got no connection for another reason: {@code cancelled} (interrupted),
-     * {@code pool_closed}, or {@code unknown} (a pool that cannot start).
+     * {@code db.client.connection.failed}: borrowers that got no connection for another reason: {@code cancelled}
+     * (interrupted), {@code pool_closed}, or {@code unknown} (for example a pool that cannot start).
      *
-     * @return how long they waited, by {@code error.type}
+     * @return the time waited, by {@code error.type}
      */
-    public Labelled failures() {
+    public LabelledRecorder failures() {
         return failures;
     }
 
     /**
-     * {@code db.client.connection.use_time}: from having a connection until it was given back, its rollback and reset
-     * included.
+     * {@code db.client.connection.use_time}: from getting a connection until it was returned, including its rollback
+     * and reset.
      *
-     * @return of all that were given back but {@link #unseenUses()}
+     * @return use time of all returned connections but {@link #unseenUses()}
      */
     public Recorder uses() {
         return uses;
     }
 
     /**
-     * Connections that were not given back by closing what {@code getConnection()} returned: {@code
-     * statement.getConnection().close()} gives back the pool's own one.
+     * Connections returned without closing the object that {@code getConnection()} returned: {@code
+     * statement.getConnection().close()} closes the pool's own connection.
      *
-     * @return how many
+     * @return their number
      */
     public long unseenUses() {
         return unseenUses.sum();
     }
 
     /**
-     * {@code db.client.connection.create_time}: what the driver took. Empty for data sources that come from JNDI.
+     * {@code db.client.connection.create_time}: time the driver took to connect. Empty for data sources from JNDI.
      *
-     * @return of the connections that were made
+     * @return time of each successful connect
      */
     public Recorder creations() {
         return creations;
     }
 
     /**
-     * {@code db.client.connection.create_failed}: what the driver took to fail. Hikari's own figures have it among those
-     * that were made.
+     * {@code db.client.connection.create_failed}: time the driver took to fail. Hikari's own figures count it as
+     * creation time.
      *
-     * @return of the connections that were not
+     * @return time of each failed connect
      */
     public Recorder failedCreations() {
         return failedCreations;
     }
 
     /**
-     * {@code db.client.connection.pending_requests}, those that a suspension holds back included. Asks no pool.
+     * {@code db.client.connection.pending_requests}, including borrowers held back by a suspension. Counted by this
+     * class; does not touch the pool.
      *
-     * @return how many wait for a connection now
+     * @return number of borrowers waiting now
      */
     public long pending() {
         return pending.sum();
     }
 
     /**
-     * {@code db.client.connection.count} by state, as of now: Hikari's own gauges are up to a second old. Counts all
-     * connections: for scraping.
+     * {@code db.client.connection.count} by state, current; Hikari's own gauges are up to a second old. Walks all
+     * connections: call it per scrape, not per borrow.
      *
-     * @return empty before the pool has started
+     * @return empty until the pool has started
      */
     public Optional<HikariPoolMXBean> pool() {
         return Optional.ofNullable(pool.get());
     }
 
     /**
-     * Shows what is measured in a catalog, under the names that are told with each, with {@code
-     * db.client.connection.pool.name}. {@link #timeouts()} are shown as {@code db.client.connection.timeouts}, a count, and
-     * as {@code db.client.connection.timeout_time}; {@link #unseenUses()} as {@code db.client.connection.unseen_uses}; the
-     * pool's own as {@code db.client.connection.count} by {@code db.client.connection.state}.
+     * Registers all series in a catalog under the names given with each recorder, with the label {@code
+     * db.client.connection.pool.name}. {@link #timeouts()} appear as {@code db.client.connection.timeouts}, a count,
+     * and as {@code db.client.connection.timeout_time}; {@link #unseenUses()} as {@code
+     * db.client.connection.unseen_uses}; the pool's connections as {@code db.client.connection.count} by {@code
+     * db.client.connection.state}.
      *
-     * <p>Of a pool that takes the place of another of its name, the totals go on from those of the other if this is called
-     * before what is shown of that is closed.
+     * <p>When a pool replaces another of the same name, bind the new one before closing the old registration: the
+     * totals then continue.
      *
-     * @param catalog to show it in
-     * @param poolName of the pool, as {@code getPoolName()} tells it
-     * @return until when it is shown
+     * @param catalog to register in
+     * @param poolName as returned by {@code getPoolName()}
+     * @return closing it removes the series
      */
-    public Registration showIn(Catalog catalog, String poolName) {
+    public Registration bindTo(Catalog catalog, String poolName) {
         Shown in = new Shown(catalog, poolName);
         try {
             in.show();
@@ -172,7 +175,7 @@ public final class PoolMetrics {
         return in;
     }
 
-    /** One catalog, under one name of the pool. */
+    /** The series in one catalog, under one pool name. */
     private final class Shown implements Registration {
         private final Catalog catalog;
         private final String poolName;
@@ -185,21 +188,21 @@ public final class PoolMetrics {
 
         void show() {
             durations("wait_time", "Wait for a connection.", waits);
-            durations("test_time", "Test of a connection that was idle, before it is lent.", tests);
-            durations("suspend_time", "Until the pool was not suspended.", suspensions);
-            durations("timeout_time", "Who waited in vain.", timeouts);
-            durations("use_time", "From having a connection to giving it back.", uses);
-            durations("create_time", "What the driver took to connect.", creations);
-            durations("create_failed", "What the driver took to fail.", failedCreations);
+            durations("test_time", "Test of an idle connection before it is lent.", tests);
+            durations("suspend_time", "Wait while the pool was suspended.", suspensions);
+            durations("timeout_time", "Wait of borrowers that timed out.", timeouts);
+            durations("use_time", "From getting a connection to returning it.", uses);
+            durations("create_time", "Time the driver took to connect.", creations);
+            durations("create_failed", "Time the driver took to fail.", failedCreations);
             shown.add(catalog.durations(
-                    description("failed", "s", "Who got no connection for another reason."), failures));
+                    description("failed", "s", "Borrowers that got no connection for a reason other than a timeout."), failures));
             shown.add(catalog.counter(
-                    description("timeouts", "{timeout}", "Who waited in vain."), () -> timeouts.total().count()));
+                    description("timeouts", "{timeout}", "Borrowers that timed out."), () -> timeouts.total().count()));
             shown.add(catalog.counter(
-                    description("unseen_uses", "{connection}", "Connections that were given back unseen."),
+                    description("unseen_uses", "{connection}", "Connections returned without being measured."),
                     PoolMetrics.this::unseenUses));
-            shown.add(catalog.upDown(
-                    description("pending_requests", "{request}", "Who waits for a connection."),
+            shown.add(catalog.upDownCounter(
+                    description("pending_requests", "{request}", "Borrowers that wait for a connection."),
                     PoolMetrics.this::pending));
             count("used", HikariPoolMXBean::getActiveConnections);
             count("idle", HikariPoolMXBean::getIdleConnections);
@@ -220,22 +223,22 @@ public final class PoolMetrics {
         }
 
         private void count(String state, ToIntFunction<HikariPoolMXBean> connections) {
-            shown.add(catalog.upDown(
-                    description("count", "{connection}", "Connections of the pool.")
+            shown.add(catalog.upDownCounter(
+                    description("count", "{connection}", "Connections in the pool.")
                             .with("db.client.connection.state", state),
                     () -> pool().map(bean -> (double) connections.applyAsInt(bean)).orElse(Double.NaN)));
         }
     }
 
-    void asks() {
+    void startWaiting() {
         pending.increment();
     }
 
-    void asksNoMore() {
+    void stopWaiting() {
         pending.decrement();
     }
 
-    void lent(Borrow borrow) {
+    void recordLent(Borrow borrow) {
         waits.record(borrow.startNs(), borrow.gotNs() - borrow.testNs());
         if (borrow.testNs() > 0) {
             tests.record(borrow.testNs());
@@ -245,7 +248,7 @@ public final class PoolMetrics {
         }
     }
 
-    void failed(Borrow borrow, Throwable thrown, boolean isClosed) {
+    void recordFailed(Borrow borrow, Throwable thrown, boolean isClosed) {
         if (borrow.isTimeout() && thrown instanceof SQLTransientConnectionException) {
             timeouts.recordSince(borrow.askedNs());
         } else {

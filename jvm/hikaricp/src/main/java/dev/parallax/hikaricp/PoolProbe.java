@@ -6,79 +6,80 @@ import java.lang.ref.WeakReference;
 import java.sql.Connection;
 
 /**
- * Measures a pool from within, for an agent that changes the pool's code: nothing that the pool or a borrower holds is
- * replaced. Everybody else has {@link MeasuredDataSource}.
+ * Measures a pool from inside, for an agent that instruments the pool's code: no object of the pool or of a borrower is
+ * replaced. Without an agent use {@link MeasuredDataSource}.
  *
- * <p>What differs: making a connection has its set-up by the pool in it, {@code connectionInitSql} for one; data sources
- * from JNDI are measured as any; and all uses are seen.
+ * <p>Differences: creating a connection includes its set-up by the pool, for example {@code connectionInitSql}; data
+ * sources from JNDI are fully measured; every use is seen.
  */
 public final class PoolProbe {
     private final PoolMetrics metrics;
     private final Step test = new Test();
 
     /**
-     * For one pool.
+     * Measures one pool.
      *
-     * @param pool not held
+     * @param pool held by a weak reference
      */
     public PoolProbe(HikariPoolMXBean pool) {
         WeakReference<HikariPoolMXBean> reference = new WeakReference<>(pool);
         metrics = new PoolMetrics(reference::get);
     }
 
-    /** Something under way, to be ended by the thread that began it. */
+    /** A step in progress; the thread that started it must end it. */
     public interface Step {
         /**
-         * It is over.
+         * Ends the step.
          *
-         * @param thrown by the pool; null when it went well
+         * @param thrown by the pool; null on success
          */
-        void ends(Throwable thrown);
+        void end(Throwable thrown);
     }
 
     /**
      * What is measured.
      *
-     * @return always the same
+     * @return always the same object
      */
     public PoolMetrics metrics() {
         return metrics;
     }
 
     /**
-     * What the pool is to be given as its tracker.
+     * Creates the tracker factory to give to the pool.
      *
-     * @param other the one that it was to have; may be null
-     * @return one that hands on to it
+     * @param other the application's factory, which keeps receiving its figures; may be null
+     * @return a factory that passes everything on to {@code other}
      */
     public MetricsTrackerFactory tracker(MetricsTrackerFactory other) {
         return new Tracker(metrics, other, () -> true);
     }
 
     /**
-     * A borrower comes.
+     * A borrower asks for a connection.
      *
      * @param isSuspendable whether the pool may be suspended
-     * @return to be ended when it has a connection, or none
+     * @return to be ended when the borrower has a connection, or none
      */
-    public Step borrows(boolean isSuspendable) {
+    public Step startBorrow(boolean isSuspendable) {
         Borrow borrow = Borrow.begin(isSuspendable, () -> true);
-        Step step = thrown -> ends(borrow, thrown);
-        // Last: who has no step, be it for want of memory, has none to end, and would be waiting for ever.
-        metrics.asks();
+        Step step = thrown -> end(borrow, thrown);
+        // Last: if creating the step fails, for example for lack of memory, nobody would end it and the borrower would
+        // count as waiting for ever.
+        metrics.startWaiting();
         return step;
     }
 
-    private void ends(Borrow borrow, Throwable thrown) {
-        metrics.asksNoMore();
+    private void end(Borrow borrow, Throwable thrown) {
+        metrics.stopWaiting();
         Borrow.end();
         if (thrown == null) {
-            // A pool that ran before has its tracker already, which is not ours.
-            borrow.hasUnlessTold();
-            metrics.lent(borrow);
+            // A pool that was running before has its own tracker and does not report to ours.
+            borrow.markAcquiredIfUnreported();
+            metrics.recordLent(borrow);
         } else {
             boolean isClosed = String.valueOf(thrown.getMessage()).contains("has been closed");
-            metrics.failed(borrow, thrown, isClosed);
+            metrics.recordFailed(borrow, thrown, isClosed);
         }
     }
 
@@ -86,58 +87,58 @@ public final class PoolProbe {
      * The pool tests a connection.
      *
      * @param connection the driver's
-     * @return null where no borrower waits for it
+     * @return to be ended with the test; null if no borrower waits for it
      */
-    public Step tests(Connection connection) {
-        Borrow borrow = Borrow.now();
+    public Step startTest(Connection connection) {
+        Borrow borrow = Borrow.current();
         if (borrow == null) {
             return null;
         }
-        borrow.tests(connection);
+        borrow.startTest(connection);
         return test;
     }
 
     private static final class Test implements Step {
         @Override
-        public void ends(Throwable thrown) {
-            Borrow borrow = Borrow.now();
+        public void end(Throwable thrown) {
+            Borrow borrow = Borrow.current();
             if (borrow != null) {
-                borrow.tested();
+                borrow.endTest();
             }
         }
     }
 
     /**
-     * The pool makes a connection.
+     * The pool creates a connection.
      *
-     * @return to be ended when it is made, or is not
+     * @return to be ended when the connection exists, or failed
      */
-    public Step creates() {
+    public Step startCreate() {
         long begunNs = System.nanoTime();
         return thrown -> (thrown == null ? metrics.creations() : metrics.failedCreations()).recordSince(begunNs);
     }
 
     /**
-     * The pool lends a connection to this thread, and does not keep when.
+     * The pool lends a connection to this thread without keeping the time itself.
      *
-     * @return now, of {@link System#nanoTime()}: where the wait for it ends
+     * @return when it was lent, by {@link System#nanoTime()}
      */
-    public long lends() {
-        Borrow borrow = Borrow.now();
+    public long markLent() {
+        Borrow borrow = Borrow.current();
         if (borrow == null) {
             return System.nanoTime();
         }
-        borrow.hasUnlessTold();
+        borrow.markAcquiredIfUnreported();
         return borrow.gotNs();
     }
 
     /**
-     * The pool has a connection back.
+     * The pool got a connection back.
      *
-     * @param lentNs since when it was lent, of {@link System#nanoTime()}
+     * @param lentNs when it was lent, by {@link System#nanoTime()}
      * @return null: there is nothing to end
      */
-    public Step used(long lentNs) {
+    public Step recordUse(long lentNs) {
         metrics.uses().recordSince(lentNs);
         return null;
     }

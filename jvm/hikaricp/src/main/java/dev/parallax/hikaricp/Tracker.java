@@ -5,25 +5,28 @@ import com.zaxxer.hikari.metrics.MetricsTrackerFactory;
 import com.zaxxer.hikari.metrics.PoolStats;
 import java.util.function.BooleanSupplier;
 
-/** The pool's one place for a tracker: hears when a connection is lent and is back, and hands on to who was there. */
+/**
+ * Takes the pool's only tracker slot: records when a connection is lent and returned, and passes everything on to the
+ * application's tracker.
+ */
 final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
-    private static final IMetricsTracker NOBODY = new IMetricsTracker() {};
+    private static final IMetricsTracker NO_DELEGATE = new IMetricsTracker() {};
 
     private final PoolMetrics metrics;
-    private final BooleanSupplier isUseSeen;
+    private final BooleanSupplier markReturned;
     private volatile MetricsTrackerFactory factory;
-    private volatile IMetricsTracker other = NOBODY;
+    private volatile IMetricsTracker delegate = NO_DELEGATE;
     private String poolName;
     private PoolStats stats;
 
     /**
-     * @param factory the application's own; null where there is none
-     * @param isUseSeen whether the use that this thread ends is known
+     * @param factory the application's; null if there is none
+     * @param markReturned marks the connection that this thread returns; false if it is not measured
      */
-    Tracker(PoolMetrics metrics, MetricsTrackerFactory factory, BooleanSupplier isUseSeen) {
+    Tracker(PoolMetrics metrics, MetricsTrackerFactory factory, BooleanSupplier markReturned) {
         this.metrics = metrics;
         this.factory = factory;
-        this.isUseSeen = isUseSeen;
+        this.markReturned = markReturned;
     }
 
     PoolMetrics metrics() {
@@ -39,51 +42,51 @@ final class Tracker implements MetricsTrackerFactory, IMetricsTracker {
         this.poolName = poolName;
         this.stats = stats;
         if (factory != null) {
-            other = factory.create(poolName, stats);
+            delegate = factory.create(poolName, stats);
         }
         return this;
     }
 
-    /** One that comes later than this, or null for none. */
-    synchronized void handTo(MetricsTrackerFactory factory) {
+    /** Sets the application's factory after construction; null for none. */
+    synchronized void setFactory(MetricsTrackerFactory factory) {
         this.factory = factory;
-        // A pool that has not started asks for it then.
-        other = factory == null || stats == null ? NOBODY : factory.create(poolName, stats);
+        // A pool that has not started yet asks for it when it does.
+        delegate = factory == null || stats == null ? NO_DELEGATE : factory.create(poolName, stats);
     }
 
     @Override
     public void recordConnectionAcquiredNanos(long elapsedNs) {
-        Borrow borrow = Borrow.now();
+        Borrow borrow = Borrow.current();
         if (borrow != null) {
-            borrow.acquired(elapsedNs);
+            borrow.markAcquired(elapsedNs);
         }
-        other.recordConnectionAcquiredNanos(elapsedNs);
+        delegate.recordConnectionAcquiredNanos(elapsedNs);
     }
 
     @Override
     public void recordConnectionTimeout() {
-        Borrow borrow = Borrow.now();
+        Borrow borrow = Borrow.current();
         if (borrow != null) {
-            borrow.timedOut();
+            borrow.markTimedOut();
         }
-        other.recordConnectionTimeout();
+        delegate.recordConnectionTimeout();
     }
 
     @Override
     public void recordConnectionUsageMillis(long ms) {
-        if (!isUseSeen.getAsBoolean()) {
+        if (!markReturned.getAsBoolean()) {
             metrics.countUnseenUse();
         }
-        other.recordConnectionUsageMillis(ms);
+        delegate.recordConnectionUsageMillis(ms);
     }
 
     @Override
     public void recordConnectionCreatedMillis(long ms) {
-        other.recordConnectionCreatedMillis(ms);
+        delegate.recordConnectionCreatedMillis(ms);
     }
 
     @Override
     public void close() {
-        other.close();
+        delegate.close();
     }
 }

@@ -1,6 +1,6 @@
 /**
- * Wait, use and creation of the connections of HikariCP, 7.0 and later, in nanoseconds.
+ * Measures HikariCP 7.0 and later: wait, use and creation of connections, in nanoseconds.
  *
- * <p>Start with {@code MeasuredDataSource}.
+ * <p>Start with {@link dev.parallax.hikaricp.MeasuredDataSource}.
  */
 package dev.parallax.hikaricp;

@@ -66,16 +66,16 @@ class MeasuredDataSourceTest {
     void aCatalogShowsWhatIsMeasuredUnderTheConventionsNames() throws Exception {
         Catalog catalog = new Catalog();
         try (MeasuredDataSource pool = new MeasuredDataSource(config(2))) {
-            Registration shown = pool.metrics().showIn(catalog, pool.getPoolName());
+            Registration shown = pool.metrics().bindTo(catalog, pool.getPoolName());
             try (Connection lent = pool.getConnection()) {
                 lent.getMetaData();
                 assertEquals(1, value(catalog, "db.client.connection.count", "used"));
             }
-            Family.Spread waits = (Family.Spread) point(catalog, "db.client.connection.wait_time", "");
+            Family.Histogram waits = (Family.Histogram) point(catalog, "db.client.connection.wait_time", "");
             assertEquals(pool.getPoolName(), waits.labels().get("db.client.connection.pool.name"));
             assertEquals(1, waits.distribution().count());
             assertEquals(pool.metrics().waits().total().sum(), waits.distribution().sum());
-            Family.Spread uses = (Family.Spread) point(catalog, "db.client.connection.use_time", "");
+            Family.Histogram uses = (Family.Histogram) point(catalog, "db.client.connection.use_time", "");
             assertEquals(1, uses.distribution().count());
             assertEquals(0, value(catalog, "db.client.connection.count", "used"));
             assertTrue(value(catalog, "db.client.connection.count", "idle") >= 1);

@@ -3,42 +3,44 @@ package dev.parallax.httpclient5;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The stamps of one try, which say in which phase it is. Booked exactly once, whoever ends it first; the client's own
- * order of events makes the stamps of one thread visible to the next.
+ * One attempt at a request: its timestamps and the phase it is in. Ends exactly once, whichever event comes first.
+ *
+ * <p>Callbacks on different threads follow one another in the order the client guarantees, which makes the stamps of
+ * one thread visible to the next.
  */
 final class Attempt {
-    private static final int GOES_ON = 0;
+    private static final int OPEN = 0;
     private static final int SUCCEEDED = 1;
     private static final int FAILED = 2;
 
-    /** From this status on an answer to CONNECT is not the tunnel. */
-    private static final int REFUSALS = 300;
+    /** A CONNECT response with this status or above did not open the tunnel. */
+    private static final int REFUSED_FROM = 300;
 
     private final Call call;
     private final ServerMetrics server;
-    private final AtomicInteger state = new AtomicInteger(GOES_ON);
+    private final AtomicInteger state = new AtomicInteger(OPEN);
     private final long begunNs = System.nanoTime();
 
     private volatile Phase phase = Phase.CONNECT;
     private long phaseNs;
 
-    /** Of handshakes within the connect that goes on. */
+    /** Time spent in TLS handshakes inside the current connect; subtracted from it. */
     private long tlsNs;
 
     private long sentNs;
     private long headNs;
     private String method;
     private String status;
-    private volatile boolean isWhole;
+    private volatile boolean isComplete;
 
-    /** When the connection went back without the message having ended: why, the next exception tells. */
+    /** When the connection was released before the end of the message. The exception that follows says why. */
     private volatile long droppedNs;
 
     private volatile boolean isDropped;
 
     private volatile boolean isRefused;
 
-    /** Who reads the body now. */
+    /** The thread that is reading the body, if any. */
     private volatile Thread reader;
 
     Attempt(Call call, ServerMetrics server) {
@@ -47,21 +49,21 @@ final class Attempt {
     }
 
     boolean isOver() {
-        return state.get() != GOES_ON;
+        return state.get() != OPEN;
     }
 
     /**
-     * Whether what the client does next is part of it. After its response it is not: the client has read that to the end,
-     * where it goes on with the same connection.
+     * Returns whether the client's next step still belongs to this attempt, and ends the attempt if it does not. A
+     * client that goes on with the same connection after a response has read that response to its end.
      */
-    boolean goesOn() {
+    boolean tryContinue() {
         if (isDropped && isRefused) {
-            // By a proxy that wants to know who asks, and closed: it is asked on another connection.
+            // A proxy asked for credentials and closed the connection: the client asks again on another one.
             isDropped = false;
         } else if (isDropped) {
-            fails(Failure.ABANDONED);
+            fail(Failure.ABANDONED);
         } else if (phase == Phase.RECEIVE) {
-            succeeds();
+            succeed();
         }
         return !isOver();
     }
@@ -70,24 +72,24 @@ final class Attempt {
         return state.get() == SUCCEEDED;
     }
 
-    void waits() {
+    void startPoolWait() {
         phase = Phase.POOL_WAIT;
         server.pendingCount().increment();
     }
 
-    void hasConnection() {
+    void markLeased() {
         server.pendingCount().decrement();
         server.waits().record(begunNs, System.nanoTime());
-        call.borrows(server);
+        call.borrow(server);
         phase = Phase.CONNECT;
     }
 
-    void hasNoConnection() {
+    void markLeaseFailed() {
         server.pendingCount().decrement();
     }
 
-    /** Once more to a proxy that refused the tunnel and closed, it is within the connect that goes on. */
-    void connects() {
+    /** If a proxy refused the tunnel and closed the connection, reconnecting to it continues the same connect. */
+    void startConnect() {
         phase = Phase.CONNECT;
         if (!isRefused) {
             tlsNs = 0;
@@ -95,91 +97,91 @@ final class Attempt {
         }
     }
 
-    /** On the connection to a proxy: the connect goes on to the server behind it. */
-    void tunnels() {
+    /** Connected to the proxy; the connect continues until the server behind it is reached. */
+    void startTunnel() {
         phase = Phase.CONNECT;
     }
 
-    /** By the proxy. One that refuses may be asked again, with credentials, which only the client knows. */
-    void isAnswered(int code) {
-        isRefused = code >= REFUSALS;
+    /** The proxy's response to CONNECT. After a refusal the client may try again with credentials. */
+    void markTunnelResponse(int code) {
+        isRefused = code >= REFUSED_FROM;
         if (!isRefused) {
-            connected();
+            markConnected();
         }
     }
 
-    void connected() {
+    void markConnected() {
         server.connects().record(phaseNs + tlsNs, System.nanoTime());
     }
 
-    void shakesHands() {
+    void startTls() {
         phase = Phase.TLS;
         phaseNs = System.nanoTime();
     }
 
-    void shookHands() {
+    void markTlsDone() {
         server.handshakes().record(phaseNs, System.nanoTime());
     }
 
-    /** A handshake of the connect that goes on begins, or has failed. */
-    void isInHandshake() {
+    /** A handshake inside the current connect has started, or has failed. */
+    void enterTls() {
         phase = Phase.TLS;
     }
 
-    /** A handshake of the connect that goes on. */
-    void shookHands(long sinceNs, long untilNs) {
+    /** A handshake inside the current connect has succeeded. */
+    void recordHandshake(long sinceNs, long untilNs) {
         phase = Phase.CONNECT;
         tlsNs += untilNs - sinceNs;
         server.handshakes().record(sinceNs, untilNs);
     }
 
-    void sends(String method) {
+    void markSent(String method) {
         this.method = method;
         phase = Phase.WAIT;
         sentNs = System.nanoTime();
     }
 
-    /** @param isWhole whether nothing comes after it */
-    void hasHead(int code, boolean isWhole) {
+    /** @param isComplete whether the response has no body */
+    void markHead(int code, boolean isComplete) {
         headNs = System.nanoTime();
-        this.isWhole = isWhole;
+        this.isComplete = isComplete;
         status = ServerMetrics.text(code);
         phase = Phase.RECEIVE;
     }
 
-    /** The end of the message. */
-    void succeeds() {
+    /** The message has ended. */
+    void succeed() {
         if (phase != Phase.RECEIVE) {
-            fails(isRefused ? Failure.CONNECT_FAILED : Failure.ABANDONED);
-        } else if (state.compareAndSet(GOES_ON, SUCCEEDED)) {
+            fail(isRefused ? Failure.CONNECT_FAILED : Failure.ABANDONED);
+        } else if (state.compareAndSet(OPEN, SUCCEEDED)) {
             long now = System.nanoTime();
-            server.heads().record(sentNs, headNs);
+            server.responseHeads().record(sentNs, headNs);
             server.requests().row(method, status).record(sentNs, now);
             call.attemptEnded(now);
         }
     }
 
-    void fails(Throwable thrown) {
+    void fail(Throwable thrown) {
         Phase failed = Failure.phaseOf(phase, thrown);
-        fails(failed, Failure.typeOf(failed, thrown));
+        fail(failed, Failure.typeOf(failed, thrown));
     }
 
-    void fails(String type) {
-        fails(phase, type);
+    void fail(String type) {
+        fail(phase, type);
     }
 
-    private void fails(Phase phase, String type) {
-        if (state.compareAndSet(GOES_ON, FAILED)) {
+    private void fail(Phase phase, String type) {
+        if (state.compareAndSet(OPEN, FAILED)) {
             long now = isDropped ? droppedNs : System.nanoTime();
             server.failures().row(phase.label, type).record(begunNs, now);
             call.attemptEnded(now);
         }
     }
 
-    /** The connection goes back before the end of the message. Where that comes of an exception, it is on its way. */
-    void drops(boolean isWithinClient) {
-        if (isWhole) {
-            succeeds();
+    /** The connection was released before the end of the message. If an exception caused that, it follows. */
+    void drop(boolean isWithinClient) {
+        if (isComplete) {
+            succeed();
             return;
         }
         if (!isDropped) {
@@ -187,23 +189,23 @@ final class Attempt {
             isDropped = true;
         }
         if (!isWithinClient && reader != Thread.currentThread()) {
-            fails(Failure.ABANDONED);
+            fail(Failure.ABANDONED);
         }
     }
 
-    /** No exception came. */
-    void isLeft() {
+    /** Ends the attempt if its connection was dropped and no exception followed. */
+    void endIfDropped() {
         if (isDropped) {
-            fails(isRefused ? Failure.CONNECT_FAILED : Failure.ABANDONED);
+            fail(isRefused ? Failure.CONNECT_FAILED : Failure.ABANDONED);
         }
     }
 
-    void reads() {
+    void startRead() {
         reader = Thread.currentThread();
     }
 
-    void hasRead() {
+    void endRead() {
         reader = null;
-        isLeft();
+        endIfDropped();
     }
 }

@@ -4,8 +4,8 @@ import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 
 /**
- * A client that is built already. Its chain is a list of steps that only its builder can make; a step is put before the first
- * by reflection, and where the client has changed too much for that, it stays as it is.
+ * A client that was built already. Only a builder can extend the execution chain, so the step is prepended by
+ * reflection; a client whose internals no longer match is left unchanged.
  */
 final class BuiltClient {
     private final Object client;
@@ -15,9 +15,9 @@ final class BuiltClient {
     }
 
     /**
-     * @param step what comes first from here on, once
-     * @param type what steps are to the client's chain
-     * @return false where this is no client with such a chain
+     * @param step new first step; prepended once, however often this is called
+     * @param type handler type of the client's chain
+     * @return false if the client has no such chain
      */
     <S> boolean prepend(S step, Class<S> type) {
         try {
@@ -39,7 +39,7 @@ final class BuiltClient {
         }
     }
 
-    /** Its connection manager; null where it does not tell. */
+    /** The client's connection manager; null if it cannot be read. */
     Object manager() {
         try {
             Field classic = field(client.getClass(), "connManager");
@@ -57,7 +57,7 @@ final class BuiltClient {
                 field.setAccessible(true);
                 return field;
             } catch (NoSuchFieldException e) {
-                // It may be the superclass's.
+                // The field may be in a superclass.
             }
         }
         return null;

@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.hc.core5.http.HttpHost;
 
-/** What an application asked for: one attempt or several, one after the other. Booked exactly once. */
+/** One request as the application sees it: one attempt, or several in sequence. Recorded exactly once. */
 final class Call {
     private final HttpClientMetrics metrics;
     private final HttpHost target;
@@ -12,13 +12,13 @@ final class Call {
     private final AtomicBoolean isOver = new AtomicBoolean();
     private final long begunNs = System.nanoTime();
 
-    /** Whose connection is held; over several attempts where they follow each other on the same one. */
+    /** The server whose connection is held; kept over attempts that reuse the connection. */
     private final AtomicReference<ServerMetrics> lender = new AtomicReference<>();
 
     private volatile Attempt attempt;
     private volatile int attempts;
 
-    /** The client is done with it, but for the body. */
+    /** The client has returned the response; only the body may still be open. */
     private volatile boolean isHandedOver;
 
     Call(HttpClientMetrics metrics, HttpHost target) {
@@ -27,12 +27,12 @@ final class Call {
         server = metrics.server(target);
     }
 
-    boolean isOf(HttpClientMetrics metrics) {
+    boolean reportsTo(HttpClientMetrics metrics) {
         return this.metrics == metrics;
     }
 
-    /** One of a client that has no call around it: it ends with each of its attempts. */
-    Call forked() {
+    /** For a client that runs a request outside the measured chain: this call ends with each of its attempts. */
+    Call fork() {
         Call call = new Call(metrics, target);
         call.isHandedOver = true;
         return call;
@@ -45,7 +45,7 @@ final class Call {
     private Attempt begin(ServerMetrics server) {
         Attempt before = attempt;
         if (before != null) {
-            before.isLeft();
+            before.endIfDropped();
         }
         Attempt begun = new Attempt(this, server);
         attempts = attempts + 1;
@@ -53,83 +53,83 @@ final class Call {
         return begun;
     }
 
-    /** The one that goes on, or one on the same connection after an answer that asked for another. */
+    /** The attempt in progress, or a new one on the same connection after a response that led to another request. */
     Attempt attempt() {
         Attempt now = attempt;
-        if (now != null && now.goesOn()) {
+        if (now != null && now.tryContinue()) {
             return now;
         }
-        ServerMetrics lends = lender.get();
-        return begin(lends == null ? server : lends);
+        ServerMetrics current = lender.get();
+        return begin(current == null ? server : current);
     }
 
-    void borrows(ServerMetrics from) {
-        givesBack();
+    void borrow(ServerMetrics from) {
+        giveBack();
         lender.set(from);
         from.activeCount().increment();
     }
 
-    /** The connection went back, after the end of the message or before it. */
-    void givesBack() {
+    /** The connection was returned to the pool, after the end of the message or before it. */
+    void giveBack() {
         ServerMetrics from = lender.getAndSet(null);
         if (from != null) {
             from.activeCount().decrement();
         }
     }
 
-    void succeeds() {
+    void succeed() {
         Attempt now = attempt;
         if (now != null) {
-            now.succeeds();
+            now.succeed();
         }
     }
 
-    void drops() {
+    void drop() {
         Attempt now = attempt;
         if (now != null) {
-            now.drops(!isHandedOver);
+            now.drop(!isHandedOver);
         }
     }
 
-    void isCancelled() {
+    void cancel() {
         Attempt now = attempt;
         if (now != null) {
-            now.fails(Failure.CANCELLED);
+            now.fail(Failure.CANCELLED);
         }
     }
 
-    /** From here on the end of the attempt is that of the call. Returns it, or null where it has ended. */
+    /** From here on the end of the attempt ends the call. Returns the open attempt, or null if it has ended. */
     Attempt handOver() {
         isHandedOver = true;
         Attempt now = attempt;
         if (now == null) {
-            // Answered without a server: from a cache, say.
-            ends(System.nanoTime(), true);
+            // No server was involved: the response came from a cache, for example.
+            end(System.nanoTime(), true);
             return null;
         }
-        now.isLeft();
+        now.endIfDropped();
         if (!now.isOver()) {
             return now;
         }
-        ends(System.nanoTime(), now.isSuccess());
+        end(System.nanoTime(), now.isSuccess());
         return null;
     }
 
-    void fails(Throwable thrown) {
+    void fail(Throwable thrown) {
         Attempt now = attempt;
         if (now != null) {
-            now.fails(thrown);
+            now.fail(thrown);
         }
-        ends(System.nanoTime(), false);
+        end(System.nanoTime(), false);
     }
 
     void attemptEnded(long nowNs) {
         if (isHandedOver) {
-            ends(nowNs, attempt.isSuccess());
+            end(nowNs, attempt.isSuccess());
         }
     }
 
-    private void ends(long nowNs, boolean isSuccess) {
+    private void end(long nowNs, boolean isSuccess) {
         if (!isOver.compareAndSet(false, true)) {
             return;
         }

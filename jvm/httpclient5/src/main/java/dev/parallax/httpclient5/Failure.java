@@ -15,11 +15,11 @@ import org.apache.hc.core5.http.HttpException;
 import org.apache.hc.core5.http.HttpStreamResetException;
 import org.apache.hc.core5.http.NoHttpResponseException;
 
-/** What an exception is in the words of {@code error.type}; those of the run record's outcomes where it has them. */
+/** Maps exceptions to values of {@code error.type}; uses the outcome names of the run record where one applies. */
 final class Failure {
     static final String CANCELLED = "cancelled";
 
-    /** The application, or the client for it, let go of a response before its end. */
+    /** The application or the client released a response before its end. */
     static final String ABANDONED = "abandoned";
 
     static final String CONNECT_FAILED = "connect_failed";
@@ -29,7 +29,7 @@ final class Failure {
 
     private Failure() {}
 
-    /** A TLS failure is of that phase, though the call that threw it also connects. */
+    /** A TLS failure belongs to the TLS phase even if the call that threw it also connects. */
     static Phase phaseOf(Phase phase, Throwable thrown) {
         return phase == Phase.CONNECT && hasCause(thrown, SSLException.class) ? Phase.TLS : phase;
     }
@@ -50,7 +50,7 @@ final class Failure {
         if (hasCause(thrown, ConnectionRequestTimeoutException.class) || hasCause(thrown, TimeoutException.class)) {
             return "checkout_timeout";
         }
-        // Waiters of a pool that closes are cancelled, and who comes after is told that it is in no state to lease.
+        // Closing a pool cancels its waiters; later requests get an IllegalStateException.
         boolean isClosed = hasCause(thrown, IllegalStateException.class) || hasCause(thrown, CancellationException.class);
         return isClosed ? POOL_CLOSED : isCancel(thrown) ? CANCELLED : UNKNOWN;
     }
@@ -59,7 +59,7 @@ final class Failure {
         if (hasCause(thrown, UnknownHostException.class)) {
             return "resolve_failed";
         }
-        // Both kinds of client make a refusal this one, and a timeout another.
+        // Both kinds of client report a refused connection with this type, and a timeout with another.
         if (hasCause(thrown, HttpHostConnectException.class)) {
             return "connect_refused";
         }
@@ -82,7 +82,7 @@ final class Failure {
         if (isCancel(thrown) || isClosedHere(thrown)) {
             return CANCELLED;
         }
-        // By itself it is the reader of a stream of bodies who wants no more; a kind of it is the server's reset in HTTP/2.
+        // The class itself means that the body's consumer cancelled; a subclass is a reset by an HTTP/2 server.
         if (thrown.getClass() == HttpStreamResetException.class) {
             return CANCELLED;
         }
@@ -96,17 +96,19 @@ final class Failure {
         return hasCause(thrown, SocketTimeoutException.class) || hasCause(thrown, TimeoutException.class);
     }
 
-    /** Of an interrupted operation there is this one alone; a timeout is one of its kinds. */
+    /** An interrupted operation is reported by these types only; a timeout is a subclass of the second. */
     private static boolean isCancel(Throwable thrown) {
         return hasCause(thrown, CancellationException.class) || hasCause(thrown, InterruptedIOException.class);
     }
 
-    /** By another thread, or with the pool. The JDK has no type for it; this is the message of its sockets since 1.4. */
+    /**
+     * Closed by another thread or with the pool. The JDK has no type for this; the message has been the same since 1.4.
+     */
     private static boolean isClosedHere(Throwable thrown) {
         return thrown instanceof SocketException && "Socket closed".equals(thrown.getMessage());
     }
 
-    /** Bounded: a chain of causes may be a ring. */
+    /** Bounded, because a chain of causes may be circular. */
     private static boolean hasCause(Throwable thrown, Class<? extends Throwable> type) {
         Throwable cause = thrown;
         for (int depth = 0; cause != null && depth < 16; depth++, cause = cause.getCause()) {

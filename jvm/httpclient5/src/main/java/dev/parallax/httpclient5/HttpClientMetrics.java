@@ -27,93 +27,98 @@ import org.apache.hc.core5.pool.ConnPoolControl;
 import org.apache.hc.core5.pool.PoolStats;
 
 /**
- * What clients of Apache HttpClient, 5.6 and later, wait for, apart from what servers take.
+ * Measures Apache HttpClient 5.6 and later: the wait for a pooled connection apart from the time servers take.
  *
  * <pre>{@code
  * HttpClientMetrics metrics = new HttpClientMetrics();
  * CloseableHttpClient client = metrics.install(HttpClients.custom()).build();
  * }</pre>
  *
- * <p>It sits between the client's chain and its pool, so it works with any connection manager: the default one, one that is
- * wrapped, one of a kind of its own. Nothing of it is thrown into the application, and it holds no connection back.
+ * <p>Hooks in between the client's execution chain and its pool, so it works with any connection manager: the default,
+ * a wrapped or a custom one. It throws nothing into the application and holds no connection. Safe for any number of
+ * threads.
  *
- * <p>Cost of a request: some eight readings of the clock, a few hundred bytes in short-lived objects, no lock. It never
- * asks the pool for its statistics, which takes the pool's lock and walks all that wait; {@link #pools()} does, when read,
- * and so does a catalog that this is shown in.
+ * <p>Cost per request: about eight clock reads and a few hundred bytes of short-lived objects; no lock. Pool
+ * statistics, which take the pool's lock and walk its waiters, are read only by {@link #pools()} and by a catalog that
+ * this is bound to.
  *
- * <p>Names follow OpenTelemetry's semantic conventions for HTTP clients where there is one, and for what only databases
- * have one there ({@code db.client.connection.wait_time}) with {@code http} in its place.
+ * <p>Names follow OpenTelemetry's semantic conventions for HTTP clients. Where only databases have a convention ({@code
+ * db.client.connection.wait_time}), {@code http} replaces {@code db}.
  */
 public final class HttpClientMetrics {
-    /** A client of many servers has tens; one that follows links would have no end of them. */
+    /** A typical client calls tens of servers; one that follows links would add servers without end. */
     static final int SERVERS_MAX = 200;
 
     private static final String HANDLER = "parallax";
 
     private final ConcurrentMap<HttpHost, ServerMetrics> servers = new ConcurrentHashMap<>();
     private final ServerMetrics other = new ServerMetrics("_OTHER", -1);
-    /** Weakly: an application that makes clients without end must not have its pools kept by us. */
+    /** Weak references, so that an application that keeps creating clients does not keep their pools alive. */
     private final List<WeakReference<ConnPoolControl<HttpRoute>>> pools = new CopyOnWriteArrayList<>();
 
     private final List<Showing> showings = new CopyOnWriteArrayList<>();
     private volatile boolean isOtherUsed;
 
-    /** Of no client yet; may be installed in several, which are added up; twice in one counts once. */
+    /**
+     * Measures no client until installed in one. May be installed in several clients, whose figures are then added up;
+     * installing twice in one client counts once.
+     */
     public HttpClientMetrics() {}
 
     /**
-     * Measures what the builder is going to build. Call it after the connection manager is set, or its pool is not among
-     * {@link #pools()}; and after other interceptors were put first, or they are not within {@link ServerMetrics#calls()}.
+     * Measures the client that the builder builds. Call it after setting the connection manager, otherwise its pool is
+     * missing from {@link #pools()}, and after adding other interceptors first, otherwise their time is missing from
+     * {@link ServerMetrics#calls()}.
      *
-     * @param builder as the application uses it
-     * @return the same
-     * @throws UnsupportedOperationException where HttpClient is older than 5.6
+     * @param builder of the client to measure
+     * @return the same builder
+     * @throws UnsupportedOperationException if HttpClient is older than 5.6
      */
     public HttpClientBuilder install(HttpClientBuilder builder) {
-        LeastVersion.check();
+        MinimumVersion.check();
         watch(builder.getConnManager());
         return builder.addExecInterceptorFirst(HANDLER, new MeasuredChain(this));
     }
 
     /**
-     * Measures what the builder is going to build: as for a classic client.
+     * Measures the asynchronous client that the builder builds; see {@link #install(HttpClientBuilder)}.
      *
-     * @param builder as the application uses it
-     * @return the same
-     * @throws UnsupportedOperationException where HttpClient is older than 5.6
+     * @param builder of the client to measure
+     * @return the same builder
+     * @throws UnsupportedOperationException if HttpClient is older than 5.6
      */
     public HttpAsyncClientBuilder install(HttpAsyncClientBuilder builder) {
-        LeastVersion.check();
+        MinimumVersion.check();
         watch(builder.getConnManager());
         return builder.addExecInterceptorFirst(HANDLER, new MeasuredAsyncChain(this));
     }
 
     /**
-     * Measures a client whose builder is out of reach. It has no place for that, so it is changed within; call it before the
-     * client is used.
+     * Measures a client whose builder is out of reach, by changing a private field of it. Call this before the client
+     * is used.
      *
-     * @param client as HttpClient's own builders make them; with Java 26 and later, one that was started with {@code
-     *     --enable-final-field-mutation=ALL-UNNAMED} or warns
-     * @return whether it is measured: not where it is of another kind, and not where it has changed too much
-     * @throws UnsupportedOperationException where HttpClient is older than 5.6
+     * @param client built by HttpClient's own builders; on Java 26 and later the JVM warns unless started with {@code
+     *     --enable-final-field-mutation=ALL-UNNAMED}
+     * @return whether the client is measured; false if its class or internals are not as expected
+     * @throws UnsupportedOperationException if HttpClient is older than 5.6
      */
     public boolean install(CloseableHttpClient client) {
         return install(client, new MeasuredChain(this), ExecChainHandler.class);
     }
 
     /**
-     * Measures a client whose builder is out of reach: as for a classic client.
+     * Measures an asynchronous client whose builder is out of reach; see {@link #install(CloseableHttpClient)}.
      *
-     * @param client as HttpClient's own builders make them
-     * @return whether it is measured
-     * @throws UnsupportedOperationException where HttpClient is older than 5.6
+     * @param client built by HttpClient's own builders
+     * @return whether the client is measured
+     * @throws UnsupportedOperationException if HttpClient is older than 5.6
      */
     public boolean install(CloseableHttpAsyncClient client) {
         return install(client, new MeasuredAsyncChain(this), AsyncExecChainHandler.class);
     }
 
     private <S> boolean install(Object client, S step, Class<S> type) {
-        LeastVersion.check();
+        MinimumVersion.check();
         BuiltClient built = new BuiltClient(client);
         boolean isMeasured = built.prepend(step, type);
         if (isMeasured) {
@@ -123,30 +128,30 @@ public final class HttpClientMetrics {
     }
 
     /**
-     * Tells handshakes from connects: a manager does both in one step, so its strategy has to be asked. Give the result to
-     * the builder of the manager.
+     * Times TLS handshakes apart from connects. A connection manager does both in one step, so the TLS strategy has to
+     * be wrapped; pass the result to the builder of the manager.
      *
-     * @param strategy the application's own, or {@code DefaultClientTlsStrategy.createDefault()}
-     * @return one that does the same
+     * @param strategy to wrap, for example {@code DefaultClientTlsStrategy.createDefault()}
+     * @return a strategy that behaves the same
      */
-    public TlsSocketStrategy stamped(TlsSocketStrategy strategy) {
+    public TlsSocketStrategy timeHandshakes(TlsSocketStrategy strategy) {
         return StampedTls.of(strategy);
     }
 
     /**
-     * Tells handshakes from connects, for asynchronous clients.
+     * Times TLS handshakes apart from connects, for asynchronous clients.
      *
-     * @param strategy the application's own, or {@code DefaultClientTlsStrategy.createDefault()}
-     * @return one that does the same
+     * @param strategy to wrap, for example {@code DefaultClientTlsStrategy.createDefault()}
+     * @return a strategy that behaves the same
      */
-    public TlsStrategy stamped(TlsStrategy strategy) {
+    public TlsStrategy timeHandshakes(TlsStrategy strategy) {
         return StampedTls.of(strategy);
     }
 
     /**
-     * The servers so far.
+     * The servers called so far.
      *
-     * @return a copy; the last one is of all servers beyond the limit, when there are
+     * @return a copy; once the limit of servers is reached, the last element stands for all servers beyond it
      */
     public List<ServerMetrics> servers() {
         List<ServerMetrics> all = new ArrayList<>(servers.values());
@@ -157,12 +162,13 @@ public final class HttpClientMetrics {
     }
 
     /**
-     * {@code http.client.open_connections} and their limit, of managers that can tell and were set in the builder. A client
-     * that makes its own shows it to nobody: then this is empty, and {@link ServerMetrics#active()} is what there is.
+     * {@code http.client.open_connections} and their limit, for connection managers that were set in the builder and
+     * have statistics. A manager that the client creates itself is not accessible; use {@link ServerMetrics#active()}
+     * then.
      *
-     * <p>Takes each pool's lock: for scraping.
+     * <p>Takes each pool's lock: call it per scrape, not per request.
      *
-     * @return leased, pending, available and limit, one for each manager that is still in use
+     * @return leased, pending, available and maximum connections, one element per manager still in use
      */
     public List<PoolStats> pools() {
         List<PoolStats> stats = new ArrayList<>();
@@ -176,31 +182,32 @@ public final class HttpClientMetrics {
     }
 
     /**
-     * Shows what is measured in a catalog, servers to come included: under the names that are told with each, with {@code
-     * server.address} and {@code server.port}. Beside those {@code http.client.open_connections} with {@code
-     * http.connection.state=idle}, and {@code http.client.connection.max}, of the managers that can tell. Once for each
-     * catalog: what is shown twice in one is told twice.
+     * Registers all series in a catalog, including those of servers called later, under the names given with each
+     * recorder and with the labels {@code server.address} and {@code server.port}. Adds {@code
+     * http.client.open_connections} with {@code http.connection.state=idle} and {@code http.client.connection.max} for
+     * managers with statistics. Bind once per catalog: a second binding counts everything twice.
      *
-     * @param catalog to show it in
-     * @param labels of this client, to tell it from others that are shown there; they may be none, and then those are added up
-     * @return until when it is shown
+     * @param catalog to register in
+     * @param labels that tell this client from others in the same catalog; clients with equal labels are added up
+     * @return closing it removes the series
      */
-    public Registration showIn(Catalog catalog, Map<String, String> labels) {
-        // Names that the catalog has for something else are refused here, not when a request finds a new server.
+    public Registration bindTo(Catalog catalog, Map<String, String> labels) {
+        // Names that the catalog already uses for something else are refused here, not when a request meets a new
+        // server.
         try (Showing trial = new Showing(catalog, labels)) {
             trial.showPools();
-            // One that has nothing to tell: what is closed may stay told.
+            // A trial with an empty server, since totals of a closed registration may stay in the catalog.
             trial.show(new ServerMetrics(other.address(), other.port()));
         }
         Showing showing = new Showing(catalog, labels);
         showing.showPools();
-        // From here on a new server is shown by who adds it; what is shown twice is there once.
+        // From here on whoever adds a server also registers it; registering the same server twice has no effect.
         showings.add(showing);
         servers().forEach(showing::show);
         return showing;
     }
 
-    /** One catalog that this is shown in. */
+    /** The series in one catalog. */
     private final class Showing implements Registration {
         private final Catalog catalog;
         private final Map<String, String> labels;
@@ -215,25 +222,25 @@ public final class HttpClientMetrics {
 
         synchronized void show(ServerMetrics server) {
             if (!isClosed && known.add(server)) {
-                server.showIn(catalog, labels, shown);
+                server.bindTo(catalog, labels, shown);
             }
         }
 
-        /** Within a request, which is to know nothing of it. */
+        /** Runs inside a request, which must not fail because of it. */
         void showLater(ServerMetrics server) {
             try {
                 show(server);
             } catch (IllegalArgumentException e) {
-                // The name has become something else's meanwhile: this server is measured, and not shown there.
+                // Something else has taken the name meanwhile: this server is measured but not shown in this catalog.
             }
         }
 
         synchronized void showPools() {
-            Description open = Description.of("http.client.open_connections", "{connection}", "Connections of the pool.");
+            Description open = Description.of("http.client.open_connections", "{connection}", "Connections in the pool.");
             Description idle = open.with("http.connection.state", "idle").with(labels);
-            Description max = Description.of("http.client.connection.max", "{connection}", "The limit of the pool.");
-            shown.add(catalog.upDown(idle, () -> sum(PoolStats::getAvailable)));
-            shown.add(catalog.upDown(max.with(labels), () -> sum(PoolStats::getMax)));
+            Description max = Description.of("http.client.connection.max", "{connection}", "Maximum number of connections in the pool.");
+            shown.add(catalog.upDownCounter(idle, () -> sum(PoolStats::getAvailable)));
+            shown.add(catalog.upDownCounter(max.with(labels), () -> sum(PoolStats::getMax)));
         }
 
         @Override
@@ -245,7 +252,7 @@ public final class HttpClientMetrics {
         }
     }
 
-    /** No number where there is no pool that can tell. */
+    /** NaN if no pool has statistics. */
     private double sum(ToIntFunction<PoolStats> part) {
         List<PoolStats> stats = pools();
         return stats.isEmpty() ? Double.NaN : stats.stream().mapToInt(part).sum();
@@ -273,12 +280,12 @@ public final class HttpClientMetrics {
         return added;
     }
 
-    /** A manager that two clients share is counted once. */
+    /** A manager shared by two clients is counted once. */
     @SuppressWarnings("unchecked")
     private void watch(Object manager) {
         pools.removeIf(known -> known.refersTo(null));
         if (manager instanceof ConnPoolControl<?>) {
-            // By what the manager is: those of connections are by route.
+            // Safe: pools of connection managers are keyed by route.
             ConnPoolControl<HttpRoute> pool = (ConnPoolControl<HttpRoute>) manager;
             if (pools.stream().noneMatch(known -> known.refersTo(pool))) {
                 pools.add(new WeakReference<>(pool));

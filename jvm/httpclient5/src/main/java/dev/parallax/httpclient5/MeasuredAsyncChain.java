@@ -11,7 +11,7 @@ import org.apache.hc.core5.http.HttpResponse;
 import org.apache.hc.core5.http.nio.AsyncDataConsumer;
 import org.apache.hc.core5.http.nio.AsyncEntityProducer;
 
-/** The outermost step of an asynchronous client: as {@link MeasuredChain}, with an end that is called back. */
+/** The outermost step of an asynchronous client: like {@link MeasuredChain}, ended by callbacks. */
 record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHandler {
     @Override
     public void execute(
@@ -21,7 +21,7 @@ record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHa
             AsyncExecChain chain,
             AsyncExecCallback callback)
             throws HttpException, IOException {
-        if (scope.execRuntime instanceof MeasuredAsyncRuntime runtime && runtime.isOf(metrics)) {
+        if (scope.execRuntime instanceof MeasuredAsyncRuntime runtime && runtime.reportsTo(metrics)) {
             // Installed twice in one client.
             chain.proceed(request, body, scope, callback);
             return;
@@ -37,23 +37,24 @@ record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHa
                 scope.scheduler,
                 scope.execCount);
         try {
-            chain.proceed(request, body, measured, new Ends(callback, call));
+            chain.proceed(request, body, measured, new CallEnd(callback, call));
         } catch (Throwable thrown) {
-            call.fails(thrown);
-            call.givesBack();
+            call.fail(thrown);
+            call.giveBack();
             throw thrown;
         }
     }
 
     /**
-     * The client gives the connection back by the runtime that it made itself, not by the one that is measured, but only
-     * after one of these.
+     * The client returns the connection through its own runtime, not through the measured one, but only after one of
+     * these callbacks.
      */
-    private record Ends(AsyncExecCallback callback, Call call) implements AsyncExecCallback {
+    private record CallEnd(AsyncExecCallback callback, Call call) implements AsyncExecCallback {
         @Override
         public AsyncDataConsumer handleResponse(HttpResponse response, EntityDetails body)
                 throws HttpException, IOException {
-            // What is retried or redirected does not come here: this one is the application's, and tells it of its end.
+            // Responses that are retried or redirected do not get here: this one goes to the application and its end
+            // ends the call.
             call.handOver();
             return callback.handleResponse(response, body);
         }
@@ -66,16 +67,16 @@ record MeasuredAsyncChain(HttpClientMetrics metrics) implements AsyncExecChainHa
         @Override
         public void completed() {
             call.handOver();
-            // All but what has no exchange with the server: a proxy's refusal to connect to it.
-            call.succeeds();
-            call.givesBack();
+            // Has an effect only if no exchange with the server took place: a proxy refused to connect to it.
+            call.succeed();
+            call.giveBack();
             callback.completed();
         }
 
         @Override
         public void failed(Exception cause) {
-            call.fails(cause);
-            call.givesBack();
+            call.fail(cause);
+            call.giveBack();
             callback.failed(cause);
         }
     }

@@ -10,12 +10,15 @@ import org.apache.hc.core5.concurrent.FutureCallback;
 import org.apache.hc.core5.http.nio.AsyncClientExchangeHandler;
 import org.apache.hc.core5.util.TimeValue;
 
-/** The seam between the chain of an asynchronous client and its pool: as {@link MeasuredRuntime}, with callbacks. */
+/**
+ * Sits between the execution chain of an asynchronous client and its pool: like {@link MeasuredRuntime}, with
+ * callbacks.
+ */
 final class MeasuredAsyncRuntime implements AsyncExecRuntime {
     private final AsyncExecRuntime runtime;
     private final Call call;
 
-    /** Whether the server is behind a proxy that only passes on, so that to connect is more than one step. */
+    /** Whether the server is reached through a tunnelling proxy, so that connecting takes more than one step. */
     private volatile boolean isTunnelled;
 
     MeasuredAsyncRuntime(AsyncExecRuntime runtime, Call call) {
@@ -23,8 +26,8 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
         this.call = call;
     }
 
-    boolean isOf(HttpClientMetrics metrics) {
-        return call.isOf(metrics);
+    boolean reportsTo(HttpClientMetrics metrics) {
+        return call.reportsTo(metrics);
     }
 
     @Override
@@ -36,23 +39,23 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
             FutureCallback<AsyncExecRuntime> callback) {
         isTunnelled = route.isTunnelled();
         Attempt attempt = call.begin(route.getTargetHost());
-        attempt.waits();
+        attempt.startPoolWait();
         Step lease = new Step(attempt, callback) {
             @Override
-            void succeeds() {
-                attempt.hasConnection();
+            void onSuccess() {
+                attempt.markLeased();
             }
 
             @Override
-            void fails() {
-                attempt.hasNoConnection();
+            void onFailure() {
+                attempt.markLeaseFailed();
             }
         };
         try {
             return runtime.acquireEndpoint(id, route, state, context, lease);
         } catch (Throwable thrown) {
-            lease.failsOnce();
-            attempt.fails(thrown);
+            lease.failOnce();
+            attempt.fail(thrown);
             throw thrown;
         }
     }
@@ -60,19 +63,19 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
     @Override
     public Cancellable connectEndpoint(HttpClientContext context, FutureCallback<AsyncExecRuntime> callback) {
         Attempt attempt = call.attempt();
-        attempt.connects();
+        attempt.startConnect();
         return runtime.connectEndpoint(context, new Step(attempt, callback) {
             @Override
-            void succeeds() {
-                StampedTls.take(attempt);
+            void onSuccess() {
+                StampedTls.recordEnded(attempt);
                 if (!isTunnelled) {
-                    attempt.connected();
+                    attempt.markConnected();
                 }
             }
 
             @Override
-            void fails() {
-                StampedTls.takeFailed(attempt);
+            void onFailure() {
+                StampedTls.recordFailed(attempt);
             }
         });
     }
@@ -85,11 +88,11 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
     @Override
     public void upgradeTls(HttpClientContext context, FutureCallback<AsyncExecRuntime> callback) {
         Attempt attempt = call.attempt();
-        attempt.shakesHands();
+        attempt.startTls();
         runtime.upgradeTls(context, new Step(attempt, callback) {
             @Override
-            void succeeds() {
-                attempt.shookHands();
+            void onSuccess() {
+                attempt.markTlsDone();
             }
         });
     }
@@ -101,14 +104,14 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
 
     @Override
     public void releaseEndpoint() {
-        call.givesBack();
+        call.giveBack();
         runtime.releaseEndpoint();
     }
 
     @Override
     public void discardEndpoint() {
-        call.drops();
-        call.givesBack();
+        call.drop();
+        call.giveBack();
         runtime.discardEndpoint();
     }
 
@@ -149,10 +152,10 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
 
     @Override
     public AsyncExecRuntime fork() {
-        return new MeasuredAsyncRuntime(runtime.fork(), call.forked());
+        return new MeasuredAsyncRuntime(runtime.fork(), call.fork());
     }
 
-    /** The end of one step; who asked for it is handed this runtime, not the one within. */
+    /** The end of one step. The callback gets this runtime, not the wrapped one. */
     private abstract class Step implements FutureCallback<AsyncExecRuntime> {
         private final Attempt attempt;
         private final FutureCallback<AsyncExecRuntime> callback;
@@ -163,20 +166,20 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
             this.callback = callback;
         }
 
-        abstract void succeeds();
+        abstract void onSuccess();
 
-        void fails() {}
+        void onFailure() {}
 
-        final void failsOnce() {
+        final void failOnce() {
             if (hasEnded.compareAndSet(false, true)) {
-                fails();
+                onFailure();
             }
         }
 
         @Override
         public void completed(AsyncExecRuntime within) {
             if (hasEnded.compareAndSet(false, true)) {
-                succeeds();
+                onSuccess();
             }
             if (callback != null) {
                 callback.completed(MeasuredAsyncRuntime.this);
@@ -185,8 +188,8 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
 
         @Override
         public void failed(Exception thrown) {
-            failsOnce();
-            attempt.fails(thrown);
+            failOnce();
+            attempt.fail(thrown);
             if (callback != null) {
                 callback.failed(thrown);
             }
@@ -194,8 +197,8 @@ final class MeasuredAsyncRuntime implements AsyncExecRuntime {
 
         @Override
         public void cancelled() {
-            failsOnce();
-            attempt.fails(Failure.CANCELLED);
+            failOnce();
+            attempt.fail(Failure.CANCELLED);
             if (callback != null) {
                 callback.cancelled();
             }

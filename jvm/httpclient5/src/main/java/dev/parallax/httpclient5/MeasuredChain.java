@@ -9,12 +9,15 @@ import org.apache.hc.core5.http.ClassicHttpResponse;
 import org.apache.hc.core5.http.HttpEntity;
 import org.apache.hc.core5.http.HttpException;
 
-/** The outermost step of a classic client: a call begins, and what is within leases and connects through our seam. */
+/**
+ * The outermost step of a classic client: starts a call and passes a measured runtime to the steps inside, through
+ * which they lease and connect.
+ */
 record MeasuredChain(HttpClientMetrics metrics) implements ExecChainHandler {
     @Override
     public ClassicHttpResponse execute(ClassicHttpRequest request, ExecChain.Scope scope, ExecChain chain)
             throws IOException, HttpException {
-        if (scope.execRuntime instanceof MeasuredRuntime runtime && runtime.isOf(metrics)) {
+        if (scope.execRuntime instanceof MeasuredRuntime runtime && runtime.reportsTo(metrics)) {
             // Installed twice in one client.
             return chain.proceed(request, scope);
         }
@@ -28,7 +31,7 @@ record MeasuredChain(HttpClientMetrics metrics) implements ExecChainHandler {
         try {
             response = chain.proceed(request, measured);
         } catch (Throwable thrown) {
-            call.fails(thrown);
+            call.fail(thrown);
             throw thrown;
         }
         Attempt open = call.handOver();

@@ -7,7 +7,7 @@ import java.io.OutputStream;
 import org.apache.hc.core5.http.HttpEntity;
 import org.apache.hc.core5.http.io.entity.HttpEntityWrapper;
 
-/** A body on its way to the application, for the one thing that its connection does not tell: why reading it failed. */
+/** Wraps a body for the application to see why reading it failed; everything else is seen at its connection. */
 final class MeasuredEntity extends HttpEntityWrapper {
     private final Attempt attempt;
 
@@ -39,14 +39,14 @@ final class MeasuredEntity extends HttpEntityWrapper {
     }
 
     private int run(Read read) throws IOException {
-        attempt.reads();
+        attempt.startRead();
         try {
             return read.run();
         } catch (Throwable thrown) {
-            attempt.fails(thrown);
+            attempt.fail(thrown);
             throw thrown;
         } finally {
-            attempt.hasRead();
+            attempt.endRead();
         }
     }
 

@@ -15,7 +15,10 @@ import org.apache.hc.core5.http.nio.DataStreamChannel;
 import org.apache.hc.core5.http.nio.RequestChannel;
 import org.apache.hc.core5.http.protocol.HttpContext;
 
-/** One request and its response on a connection that is its own, or the making of a tunnel, which is part of the connect. */
+/**
+ * One request and its response on a leased connection, or the request that opens a tunnel, which is part of the
+ * connect.
+ */
 final class MeasuredExchange implements AsyncClientExchangeHandler {
     private final AsyncClientExchangeHandler exchange;
     private final Attempt attempt;
@@ -24,23 +27,23 @@ final class MeasuredExchange implements AsyncClientExchangeHandler {
     MeasuredExchange(AsyncClientExchangeHandler exchange, Call call) {
         this.exchange = exchange;
         attempt = call.attempt();
-        attempt.sends("");
+        attempt.markSent("");
     }
 
     @Override
     public void produceRequest(RequestChannel channel, HttpContext context) throws HttpException, IOException {
         exchange.produceRequest((request, body, c) -> {
-            sends(request);
+            markSent(request);
             channel.sendRequest(request, body, c);
         }, context);
     }
 
-    private void sends(HttpRequest request) {
+    private void markSent(HttpRequest request) {
         isTunnel = Method.CONNECT.isSame(request.getMethod());
         if (isTunnel) {
-            attempt.tunnels();
+            attempt.startTunnel();
         } else {
-            attempt.sends(request.getMethod());
+            attempt.markSent(request.getMethod());
         }
     }
 
@@ -48,11 +51,11 @@ final class MeasuredExchange implements AsyncClientExchangeHandler {
     public void consumeResponse(HttpResponse response, EntityDetails body, HttpContext context)
             throws HttpException, IOException {
         if (isTunnel) {
-            attempt.isAnswered(response.getCode());
+            attempt.markTunnelResponse(response.getCode());
         } else {
-            attempt.hasHead(response.getCode(), body == null);
+            attempt.markHead(response.getCode(), body == null);
             if (body == null) {
-                attempt.succeeds();
+                attempt.succeed();
             }
         }
         exchange.consumeResponse(response, body, context);
@@ -61,20 +64,20 @@ final class MeasuredExchange implements AsyncClientExchangeHandler {
     @Override
     public void streamEnd(List<? extends Header> trailers) throws HttpException, IOException {
         if (!isTunnel) {
-            attempt.succeeds();
+            attempt.succeed();
         }
         exchange.streamEnd(trailers);
     }
 
     @Override
     public void failed(Exception cause) {
-        attempt.fails(cause);
+        attempt.fail(cause);
         exchange.failed(cause);
     }
 
     @Override
     public void cancel() {
-        attempt.fails(Failure.CANCELLED);
+        attempt.fail(Failure.CANCELLED);
         exchange.cancel();
     }
 

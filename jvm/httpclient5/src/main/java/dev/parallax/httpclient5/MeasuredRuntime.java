@@ -16,43 +16,45 @@ import org.apache.hc.core5.http.io.HttpResponseInformationCallback;
 import org.apache.hc.core5.util.TimeValue;
 
 /**
- * The seam between the chain of a classic client and its pool: whatever manager is behind, leasing, connecting, exchanging
- * and giving back pass here. The client gives a connection back at the end of the body, so nothing has to watch for that.
+ * Sits between the execution chain of a classic client and its pool: leasing, connecting, exchanging and releasing pass
+ * through here whatever the connection manager is. The client releases a connection at the end of the body, so the body
+ * needs no watching.
  */
 final class MeasuredRuntime implements ExecRuntime, Cancellable {
     private final ExecRuntime runtime;
     private final Call call;
     private final CancellableDependency request;
 
-    /** Whether the server is behind a proxy that only passes on, so that to connect is more than one step. */
+    /** Whether the server is reached through a tunnelling proxy, so that connecting takes more than one step. */
     private boolean isTunnelled;
 
-    /** @param request as the application gave it where it can be cancelled, else null */
+    /** @param request of the application if it can be cancelled, else null */
     MeasuredRuntime(ExecRuntime runtime, Call call, CancellableDependency request) {
         this.runtime = runtime;
         this.call = call;
         this.request = request;
     }
 
-    boolean isOf(HttpClientMetrics metrics) {
-        return call.isOf(metrics);
+    boolean reportsTo(HttpClientMetrics metrics) {
+        return call.reportsTo(metrics);
     }
 
     @Override
     public void acquireEndpoint(String id, HttpRoute route, Object state, HttpClientContext context) throws IOException {
         isTunnelled = route.isTunnelled();
         Attempt attempt = call.begin(route.getTargetHost());
-        attempt.waits();
+        attempt.startPoolWait();
         try {
             runtime.acquireEndpoint(id, route, state, context);
         } catch (Throwable thrown) {
-            attempt.hasNoConnection();
-            fails(attempt, thrown);
+            attempt.markLeaseFailed();
+            fail(attempt, thrown);
             throw thrown;
         }
-        attempt.hasConnection();
+        attempt.markLeased();
         if (request != null && runtime instanceof Cancellable) {
-            // It made itself the one to be told of a cancellation. From here on we are told, and tell it.
+            // The wrapped runtime registered itself for cancellation. Take its place and pass the cancellation on to
+            // it.
             request.setDependency(this);
         }
     }
@@ -60,32 +62,32 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
     @Override
     public void connectEndpoint(HttpClientContext context) throws IOException {
         Attempt attempt = call.attempt();
-        attempt.connects();
+        attempt.startConnect();
         StampedTls.expect(context, attempt);
         try {
             runtime.connectEndpoint(context);
         } catch (Throwable thrown) {
-            fails(attempt, thrown);
+            fail(attempt, thrown);
             throw thrown;
         } finally {
             StampedTls.expect(context, null);
         }
         if (!isTunnelled) {
-            attempt.connected();
+            attempt.markConnected();
         }
     }
 
     @Override
     public void upgradeTls(HttpClientContext context) throws IOException {
         Attempt attempt = call.attempt();
-        attempt.shakesHands();
+        attempt.startTls();
         try {
             runtime.upgradeTls(context);
         } catch (Throwable thrown) {
-            fails(attempt, thrown);
+            fail(attempt, thrown);
             throw thrown;
         }
-        attempt.shookHands();
+        attempt.markTlsDone();
     }
 
     @Override
@@ -101,58 +103,58 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
         Attempt attempt = call.attempt();
         boolean isTunnel = Method.CONNECT.isSame(request.getMethod());
         if (isTunnel) {
-            attempt.tunnels();
+            attempt.startTunnel();
         } else {
-            attempt.sends(request.getMethod());
+            attempt.markSent(request.getMethod());
         }
         ClassicHttpResponse response;
         try {
             response = runtime.execute(id, request, informed, context);
         } catch (Throwable thrown) {
-            fails(attempt, thrown);
+            fail(attempt, thrown);
             throw thrown;
         }
         if (isTunnel) {
-            attempt.isAnswered(response.getCode());
+            attempt.markTunnelResponse(response.getCode());
         } else {
             HttpEntity body = response.getEntity();
-            attempt.hasHead(response.getCode(), body == null || body.getContentLength() == 0);
+            attempt.markHead(response.getCode(), body == null || body.getContentLength() == 0);
         }
         return response;
     }
 
     @Override
     public void releaseEndpoint() {
-        call.succeeds();
-        call.givesBack();
+        call.succeed();
+        call.giveBack();
         runtime.releaseEndpoint();
     }
 
     @Override
     public void discardEndpoint() {
-        call.drops();
-        call.givesBack();
+        call.drop();
+        call.giveBack();
         runtime.discardEndpoint();
     }
 
     @Override
     public void disconnectEndpoint() throws IOException {
-        call.drops();
+        call.drop();
         runtime.disconnectEndpoint();
     }
 
     @Override
     public boolean cancel() {
-        call.isCancelled();
-        call.givesBack();
+        call.cancel();
+        call.giveBack();
         return runtime instanceof Cancellable cancellable && cancellable.cancel();
     }
 
-    private void fails(Attempt attempt, Throwable thrown) {
+    private void fail(Attempt attempt, Throwable thrown) {
         if (runtime.isExecutionAborted()) {
-            attempt.fails(Failure.CANCELLED);
+            attempt.fail(Failure.CANCELLED);
         } else {
-            attempt.fails(thrown);
+            attempt.fail(thrown);
         }
     }
 
@@ -193,6 +195,6 @@ final class MeasuredRuntime implements ExecRuntime, Cancellable {
 
     @Override
     public ExecRuntime fork(CancellableDependency dependency) {
-        return new MeasuredRuntime(runtime.fork(dependency), call.forked(), dependency);
+        return new MeasuredRuntime(runtime.fork(dependency), call.fork(), dependency);
     }
 }

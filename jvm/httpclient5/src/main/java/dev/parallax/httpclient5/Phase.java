@@ -1,19 +1,19 @@
 package dev.parallax.httpclient5;
 
-/** Where an attempt was when it ended. */
+/** The phase in which an attempt ended. */
 public enum Phase {
-    /** Waiting for a connection of the pool; testing one that was idle for long is part of it. */
+    /** Waiting for a pooled connection, including the client's check of one that was idle for long. */
     POOL_WAIT("pool_wait"),
-    /** Name lookup, TCP, and the tunnel through a proxy; TLS as well where the handshake is not stamped. */
+    /** Name lookup, TCP connect and the tunnel through a proxy; includes TLS unless handshakes are timed. */
     CONNECT("connect"),
-    /** The handshake. */
+    /** TLS handshake. */
     TLS("tls"),
     /** From the first byte sent to the head of the response. */
     WAIT("wait"),
     /** From the head of the response to the end of its body. */
     RECEIVE("receive");
 
-    /** As in the label {@code parallax.phase}. */
+    /** Value of the label {@code parallax.phase}. */
     final String label;
 
     Phase(String label) {

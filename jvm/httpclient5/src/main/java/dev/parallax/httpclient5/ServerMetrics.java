@@ -2,7 +2,7 @@ package dev.parallax.httpclient5;
 
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.recorder.Recorder;
 import dev.parallax.recorder.Registration;
 import java.util.LinkedHashMap;
@@ -11,17 +11,21 @@ import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * What clients saw of one server: the target of a route, also where a proxy lies between.
+ * What clients measured for one server: the target of a route, even if requests go through a proxy. All durations are
+ * recorded in nanoseconds; any thread may read at any time.
  *
- * <p>An attempt is one try to have one request answered: retries, redirects and answers to a challenge are attempts of the
- * same call. Its wait, connect, handshake and exchange follow each other and do not overlap. What failed is in {@link
- * #failures()}, and in the phases that it had behind it.
+ * <p>An attempt is one try to get one response: retries, redirects and responses to an authentication challenge are
+ * further attempts of the same call. The wait, connect, handshake and exchange of an attempt follow one another and do
+ * not overlap. A failed attempt is counted in {@link #failures()} and in the phases it had completed.
  */
 public final class ServerMetrics {
-    /** How many methods times statuses, or phases times kinds, one server may have; the rest is in the "other" row. */
+    /**
+     * Maximum number of method and status pairs, or phase and error pairs, per server; the rest goes to the "other"
+     * row.
+     */
     private static final int ROWS_MAX = 200;
 
-    /** Numbers of three digits as text, made once. */
+    /** Numbers of up to three digits as text, so that none is formatted per request. */
     private static final String[] NUMBERS = numbers();
 
     private final String address;
@@ -30,9 +34,9 @@ public final class ServerMetrics {
     private final Recorder connects = new Recorder();
     private final Recorder handshakes = new Recorder();
     private final Recorder heads = new Recorder();
-    private final Labelled requests = new Labelled(ROWS_MAX, "http.request.method", "http.response.status_code");
-    private final Labelled failures = new Labelled(ROWS_MAX, "parallax.phase", "error.type");
-    private final Labelled calls = new Labelled(ROWS_MAX, "http.request.resend_count");
+    private final LabelledRecorder requests = new LabelledRecorder(ROWS_MAX, "http.request.method", "http.response.status_code");
+    private final LabelledRecorder failures = new LabelledRecorder(ROWS_MAX, "parallax.phase", "error.type");
+    private final LabelledRecorder calls = new LabelledRecorder(ROWS_MAX, "http.request.resend_count");
     private final Recorder failedCalls = new Recorder();
     private final LongAdder pending = new LongAdder();
     private final LongAdder active = new LongAdder();
@@ -45,7 +49,7 @@ public final class ServerMetrics {
     /**
      * {@code server.address}.
      *
-     * @return the host's name; {@code _OTHER} for all servers beyond the limit
+     * @return the host name; {@code _OTHER} for all servers beyond the limit
      */
     public String address() {
         return address;
@@ -61,102 +65,103 @@ public final class ServerMetrics {
     }
 
     /**
-     * {@code http.client.connection.wait_time}: from asking the pool for a connection until it gave one. The client's test
-     * of a connection that was idle for long is within it.
+     * {@code http.client.connection.wait_time}: from asking the pool for a connection until it gave one, including the
+     * client's check of a connection that was idle for long.
      *
-     * @return of the attempts that got one
+     * @return wait of the attempts that got a connection
      */
     public Recorder waits() {
         return waits;
     }
 
     /**
-     * {@code http.client.connection.create_time}: name lookup, TCP and the tunnel through a proxy. TLS as well where {@link
-     * HttpClientMetrics#stamped(org.apache.hc.client5.http.ssl.TlsSocketStrategy)} is not in use.
+     * {@code http.client.connection.create_time}: name lookup, TCP connect and the tunnel through a proxy. Includes TLS
+     * unless {@link HttpClientMetrics#timeHandshakes(org.apache.hc.client5.http.ssl.TlsSocketStrategy)} is used.
      *
-     * @return of the connections that were made
+     * @return time to open each new connection
      */
     public Recorder connects() {
         return connects;
     }
 
     /**
-     * {@code http.client.connection.tls_time}: the handshakes that were stamped, and those within a tunnel.
+     * {@code http.client.connection.tls_time}: handshakes of wrapped TLS strategies, and those inside a tunnel.
      *
-     * @return of those that succeeded
+     * @return time of each successful handshake
      */
     public Recorder handshakes() {
         return handshakes;
     }
 
     /**
-     * {@code http.client.response.head_time}: from sending the request on a connection of its own until the head of the
-     * response. What most timers call the request.
+     * {@code http.client.response.head_time}: from sending the request on a leased connection until the head of the
+     * response, which most timers call the request.
      *
-     * @return of the attempts whose response came to its end
+     * @return time of the attempts whose response was complete
      */
-    public Recorder heads() {
+    public Recorder responseHeads() {
         return heads;
     }
 
     /**
-     * {@code http.client.request.duration}: from sending the request on a connection of its own until the end of the
-     * response's body. How slowly the application reads is within it: compare with {@link #heads()}.
+     * {@code http.client.request.duration}: from sending the request on a leased connection until the end of the
+     * response body. Includes the time the application takes to read the body: compare with {@link #responseHeads()}.
      *
-     * @return by method and status, of the attempts whose response came to its end
+     * @return by method and status, time of the attempts whose response was complete
      */
-    public Labelled requests() {
+    public LabelledRecorder requests() {
         return requests;
     }
 
     /**
-     * {@code http.client.request.failed}: from the attempt's begin to its failure.
+     * {@code http.client.request.failed}: from the start of an attempt to its failure.
      *
-     * @return by the phase in which it happened and what happened
+     * @return by phase and {@code error.type}
      */
-    public Labelled failures() {
+    public LabelledRecorder failures() {
         return failures;
     }
 
     /**
-     * {@code http.client.call.duration}: from handing a request to the client until the end of the body that the caller
-     * gets, with all waits and attempts.
+     * {@code http.client.call.duration}: from handing a request to the client until the end of the body, including all
+     * waits and attempts.
      *
-     * @return by the attempts after the first
+     * @return by number of retries, redirects and repeated requests after the first attempt
      */
-    public Labelled calls() {
+    public LabelledRecorder calls() {
         return calls;
     }
 
     /**
-     * {@code http.client.call.failed}: the same for calls that had no response, or not all of it.
+     * {@code http.client.call.failed}: calls without a complete response.
      *
-     * @return from begin to failure
+     * @return time from the start of a call to its failure
      */
     public Recorder failedCalls() {
         return failedCalls;
     }
 
     /**
-     * {@code http.client.connection.pending_requests}. Asks no pool: it is counted where the client waits.
+     * {@code http.client.connection.pending_requests}. Counted by this class; takes no lock of the pool.
      *
-     * @return how many wait for a connection now
+     * @return number of requests that wait for a connection now
      */
     public long pending() {
         return pending.sum();
     }
 
     /**
-     * {@code http.client.open_connections} with {@code http.connection.state=active}. Asks no pool.
+     * {@code http.client.open_connections} with {@code http.connection.state=active}. Counted by this class; takes no
+     * lock of the pool.
      *
-     * @return how many connections are lent out now, the ones being made included
+     * @return number of connections in use now, including those being opened
      */
     public long active() {
         return active.sum();
     }
 
-    /** Adds what there is to close to {@code shown}. */
-    void showIn(Catalog catalog, Map<String, String> labels, List<Registration> shown) {
+    /** Adds the registrations to {@code shown}. */
+    void bindTo(Catalog catalog, Map<String, String> labels, List<Registration> shown) {
         Map<String, String> bound = new LinkedHashMap<>();
         bound.put("server.address", address);
         if (port >= 0) {
@@ -165,7 +170,7 @@ public final class ServerMetrics {
         bound.putAll(labels);
         String prefix = "http.client.";
         shown.add(catalog.durations(
-                Description.of(prefix + "connection.wait_time", "Wait for a connection of the pool.").with(bound), waits));
+                Description.of(prefix + "connection.wait_time", "Wait for a pooled connection.").with(bound), waits));
         shown.add(catalog.durations(
                 Description.of(prefix + "connection.create_time", "Name lookup and connect.").with(bound), connects));
         shown.add(catalog.durations(
@@ -175,25 +180,25 @@ public final class ServerMetrics {
                         .with(bound),
                 heads));
         shown.add(catalog.durations(
-                Description.of(prefix + "request.duration", "From sending the request to the end of the response's body.")
+                Description.of(prefix + "request.duration", "From sending the request to the end of the response body.")
                         .with(bound),
                 requests));
         shown.add(catalog.durations(
-                Description.of(prefix + "request.failed", "From the begin of an attempt to its failure.").with(bound),
+                Description.of(prefix + "request.failed", "From the start of an attempt to its failure.").with(bound),
                 failures));
         shown.add(catalog.durations(
-                Description.of(prefix + "call.duration", "From handing over a request to the end of what it returned.")
+                Description.of(prefix + "call.duration", "From handing a request to the client to the end of the response body.")
                         .with(bound),
                 calls));
         shown.add(catalog.durations(
-                Description.of(prefix + "call.failed", "Calls that had no response, or not all of it.").with(bound),
+                Description.of(prefix + "call.failed", "Calls without a complete response.").with(bound),
                 failedCalls));
-        shown.add(catalog.upDown(
-                Description.of(prefix + "connection.pending_requests", "{request}", "Who waits for a connection.")
+        shown.add(catalog.upDownCounter(
+                Description.of(prefix + "connection.pending_requests", "{request}", "Requests that wait for a connection.")
                         .with(bound),
                 pending::sum));
-        shown.add(catalog.upDown(
-                Description.of(prefix + "open_connections", "{connection}", "Connections of the pool.")
+        shown.add(catalog.upDownCounter(
+                Description.of(prefix + "open_connections", "{connection}", "Connections in the pool.")
                         .with("http.connection.state", "active")
                         .with(bound),
                 active::sum));
@@ -207,7 +212,7 @@ public final class ServerMetrics {
         return active;
     }
 
-    /** Never null, and made before. */
+    /** Never null; returns a cached string. */
     static String text(int number) {
         return number >= 0 && number < NUMBERS.length ? NUMBERS[number] : "";
     }

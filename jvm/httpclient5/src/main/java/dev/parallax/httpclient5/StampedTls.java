@@ -13,16 +13,16 @@ import org.apache.hc.core5.net.NamedEndpoint;
 import org.apache.hc.core5.reactor.ssl.TransportSecurityLayer;
 import org.apache.hc.core5.util.Timeout;
 
-/** Stamps handshakes and hands them to the attempt whose connect they are part of. */
+/** Times TLS handshakes and reports them to the attempt whose connect they are part of. */
 final class StampedTls {
-    /** Under this name a classic client's context holds the attempt that connects. */
+    /** Context attribute of a classic client that holds the connecting attempt. */
     private static final String ATTEMPT = "dev.parallax.attempt";
 
     /**
-     * The handshake whose end is being told on this thread: an asynchronous client's strategy is given no context, but the
-     * end of its handshake is the end of the connect, told in the same call.
+     * The handshake that ends on this thread right now. The strategy of an asynchronous client gets no context, but the
+     * end of the handshake is reported in the same call as the end of the connect.
      */
-    private static final ThreadLocal<Handshake> ENDS = new ThreadLocal<>();
+    private static final ThreadLocal<Handshake> ENDED = new ThreadLocal<>();
 
     private record Handshake(long sinceNs, long untilNs) {}
 
@@ -36,29 +36,29 @@ final class StampedTls {
         }
     }
 
-    /** The connect of {@code attempt} has ended on this thread: with a handshake, if one ends here as well. */
-    static void take(Attempt attempt) {
-        Handshake ended = ENDS.get();
+    /** The connect of {@code attempt} has ended on this thread; if a handshake ends here too, it was part of it. */
+    static void recordEnded(Attempt attempt) {
+        Handshake ended = ENDED.get();
         if (ended != null) {
-            attempt.shookHands(ended.sinceNs, ended.untilNs);
-            ENDS.remove();
+            attempt.recordHandshake(ended.sinceNs, ended.untilNs);
+            ENDED.remove();
         }
     }
 
-    /** The connect of {@code attempt} has failed on this thread: in a handshake, if one fails here as well. */
-    static void takeFailed(Attempt attempt) {
-        if (ENDS.get() != null) {
-            attempt.isInHandshake();
-            ENDS.remove();
+    /** The connect of {@code attempt} has failed on this thread; if a handshake failed here too, that was the cause. */
+    static void recordFailed(Attempt attempt) {
+        if (ENDED.get() != null) {
+            attempt.enterTls();
+            ENDED.remove();
         }
     }
 
-    /** One that stamps already is left as it is. */
+    /** Wraps a strategy; one that is wrapped already is returned as it is. */
     static TlsSocketStrategy of(TlsSocketStrategy strategy) {
         return strategy instanceof Classic ? strategy : new Classic(strategy);
     }
 
-    /** One that stamps already is left as it is. */
+    /** Wraps a strategy; one that is wrapped already is returned as it is. */
     static TlsStrategy of(TlsStrategy strategy) {
         return strategy instanceof Asynchronous ? strategy : new Asynchronous(strategy);
     }
@@ -70,10 +70,10 @@ final class StampedTls {
             if (context == null || !(context.getAttribute(ATTEMPT) instanceof Attempt attempt)) {
                 return strategy.upgrade(socket, target, port, attachment, context);
             }
-            attempt.isInHandshake();
+            attempt.enterTls();
             long sinceNs = System.nanoTime();
             SSLSocket secured = strategy.upgrade(socket, target, port, attachment, context);
-            attempt.shookHands(sinceNs, System.nanoTime());
+            attempt.recordHandshake(sinceNs, System.nanoTime());
             return secured;
         }
     }
@@ -112,25 +112,25 @@ final class StampedTls {
 
         @Override
         public void completed(TransportSecurityLayer layer) {
-            tell(() -> callback.completed(layer));
+            runStamped(() -> callback.completed(layer));
         }
 
         @Override
         public void failed(Exception thrown) {
-            tell(() -> callback.failed(thrown));
+            runStamped(() -> callback.failed(thrown));
         }
 
         @Override
         public void cancelled() {
-            tell(callback::cancelled);
+            runStamped(callback::cancelled);
         }
 
-        private void tell(Runnable end) {
-            ENDS.set(new Handshake(sinceNs, System.nanoTime()));
+        private void runStamped(Runnable end) {
+            ENDED.set(new Handshake(sinceNs, System.nanoTime()));
             try {
                 end.run();
             } finally {
-                ENDS.remove();
+                ENDED.remove();
             }
         }
     }

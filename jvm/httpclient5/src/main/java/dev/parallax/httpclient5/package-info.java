@@ -1,6 +1,6 @@
 /**
- * The wait for a pooled connection apart from the request, for Apache HttpClient 5.
+ * Measures Apache HttpClient 5: the wait for a pooled connection apart from the request.
  *
- * <p>Start with {@code HttpClientMetrics}.
+ * <p>Start with {@link dev.parallax.httpclient5.HttpClientMetrics}.
  */
 package dev.parallax.httpclient5;

@@ -53,7 +53,7 @@ class BodyTest {
             body.close();
         }
         check("{GET 200=1}", "{}");
-        double headMs = server().heads().total().sumNs() / 1e6;
+        double headMs = server().responseHeads().total().sumNs() / 1e6;
         double wholeMs = Seen.all(server().requests()).sumNs() / 1e6;
         assertTrue(headMs >= 99 && headMs < 200, "head " + headMs);
         assertTrue(wholeMs >= 299, "whole " + wholeMs);

@@ -81,7 +81,7 @@ class PoolTrapTest {
     @Execution(ExecutionMode.CONCURRENT)
     void aCatalogShowsServersToCome() throws Exception {
         Catalog catalog = new Catalog();
-        Registration shown = metrics.showIn(catalog, Map.of("client", "orders"));
+        Registration shown = metrics.bindTo(catalog, Map.of("client", "orders"));
         try (Upstream upstream = new Upstream();
                 PoolingHttpClientConnectionManager manager = poolOfTwo();
                 CloseableHttpClient client =
@@ -99,10 +99,10 @@ class PoolTrapTest {
                     all.put(family.name() + state, point instanceof Family.Value value ? value.value() : point);
                 }
             }
-            Family.Spread waits = (Family.Spread) all.get("http.client.connection.wait_time");
+            Family.Histogram waits = (Family.Histogram) all.get("http.client.connection.wait_time");
             assertEquals(labels, waits.labels());
             assertEquals(server.waits().total().sumNs(), ((Durations) waits.distribution()).sumNs());
-            Family.Spread requests = (Family.Spread) all.get("http.client.request.duration");
+            Family.Histogram requests = (Family.Histogram) all.get("http.client.request.duration");
             assertEquals("GET", requests.labels().get("http.request.method"));
             assertEquals("200", requests.labels().get("http.response.status_code"));
             assertEquals(3, requests.distribution().count());
@@ -114,7 +114,7 @@ class PoolTrapTest {
         shown.close();
         assertTrue(catalog.read().isEmpty());
         catalog.counter(Description.of("http.client.request.duration", ""));
-        assertThrows(IllegalArgumentException.class, () -> metrics.showIn(catalog, Map.of()));
+        assertThrows(IllegalArgumentException.class, () -> metrics.bindTo(catalog, Map.of()));
     }
 
     @Test

@@ -1,7 +1,7 @@
 package dev.parallax.httpclient5;
 
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.function.BooleanSupplier;
@@ -21,9 +21,9 @@ final class Seen {
     }
 
     /** As "GET 200: 4", in order; "other" where there were too many. */
-    static String rows(Labelled labelled) {
+    static String rows(LabelledRecorder labelled) {
         TreeMap<String, Long> counts = new TreeMap<>();
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             counts.put(String.join(" ", row.values()), row.recorder().total().count());
         }
         if (labelled.other().total().count() > 0) {
@@ -32,9 +32,9 @@ final class Seen {
         return counts.toString();
     }
 
-    static Durations all(Labelled labelled) {
+    static Durations all(LabelledRecorder labelled) {
         Durations all = labelled.other().total();
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             all = all.plus(row.recorder().total());
         }
         return all;

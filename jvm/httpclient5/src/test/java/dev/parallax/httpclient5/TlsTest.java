@@ -89,7 +89,7 @@ class TlsTest {
         DefaultClientTlsStrategy strategy = new DefaultClientTlsStrategy(ssl);
         try (CloseableHttpClient client = metrics.install(HttpClients.custom()
                         .setConnectionManager(PoolingHttpClientConnectionManagerBuilder.create()
-                                .setTlsSocketStrategy(isStamped ? metrics.stamped(blocking(strategy)) : strategy)
+                                .setTlsSocketStrategy(isStamped ? metrics.timeHandshakes(blocking(strategy)) : strategy)
                                 .build()))
                 .build()) {
             client.execute(new HttpGet(url(upstream)), response -> EntityUtils.toByteArray(response.getEntity()));
@@ -100,7 +100,7 @@ class TlsTest {
         DefaultClientTlsStrategy strategy = new DefaultClientTlsStrategy(ssl);
         try (CloseableHttpAsyncClient client = metrics.install(HttpAsyncClients.custom()
                         .setConnectionManager(PoolingAsyncClientConnectionManagerBuilder.create()
-                                .setTlsStrategy(isStamped ? metrics.stamped(nonBlocking(strategy)) : strategy)
+                                .setTlsStrategy(isStamped ? metrics.timeHandshakes(nonBlocking(strategy)) : strategy)
                                 .build()))
                 .build()) {
             client.start();

@@ -182,13 +182,13 @@ public final class CatalogMetrics implements MeterBinder {
 
         void is(Family.Point point) {
             this.point = point;
-            if (point instanceof Family.Spread spread) {
+            if (point instanceof Family.Histogram spread) {
                 latest = window.latest(spread.distribution());
             }
         }
 
         private Distribution spread() {
-            return point instanceof Family.Spread spread ? spread.distribution() : Durations.NONE;
+            return point instanceof Family.Histogram spread ? spread.distribution() : Durations.NONE;
         }
 
         private double value() {

@@ -143,7 +143,7 @@ public final class ParallaxMeterRegistry extends MeterRegistry {
     @Override
     protected LongTaskTimer newLongTaskTimer(Meter.Id id, DistributionStatisticConfig config) {
         LongTaskTimer timer = new DefaultLongTaskTimer(id, clock, TimeUnit.SECONDS, config, true);
-        show(id, () -> catalog.upDown(description(id, ".active", ""), timer::activeTasks));
+        show(id, () -> catalog.upDownCounter(description(id, ".active", ""), timer::activeTasks));
         show(id, () -> catalog.gauge(description(id, ".duration", "s"), () -> timer.duration(TimeUnit.SECONDS)));
         return timer;
     }

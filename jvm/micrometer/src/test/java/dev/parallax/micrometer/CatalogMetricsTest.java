@@ -8,7 +8,7 @@ import dev.parallax.recorder.AmountRecorder;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Counter;
 import dev.parallax.recorder.Description;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.MockClock;
 import io.micrometer.core.instrument.binder.MeterBinder;
@@ -37,13 +37,13 @@ class CatalogMetricsTest {
 
     @Test
     void eachKindIsAMeterThatTellsTheSame() {
-        Labelled durations = catalog.durations(DURATION.with("server.address", "a"), 10, "method");
+        LabelledRecorder durations = catalog.durations(DURATION.with("server.address", "a"), 10, "method");
         AmountRecorder sizes = catalog.amounts(BYTES);
         durations.row("GET").record(250_000_000);
         durations.row("GET").record(750_000_000);
         sizes.record(100L);
         catalog.counter(COUNT).add(3);
-        catalog.upDown(Description.of("active", "{request}", "")).add(2);
+        catalog.upDownCounter(Description.of("active", "{request}", "")).add(2);
         catalog.gauge(Description.of("share", "1", ""), () -> 0.5);
         binder.bindTo(registry);
         var timer = registry.get("http.client.request.duration").tags("server.address", "a", "method", "GET").functionTimer();
@@ -134,7 +134,7 @@ class CatalogMetricsTest {
     void whatRacesWithScrapesIsInOneOfThem() throws InterruptedException {
         PrometheusMeterRegistry prometheus = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
         new CatalogMetrics(catalog).withMaxAge(Duration.ofMillis(20)).bindTo(prometheus);
-        Labelled durations = catalog.durations(DURATION, 10, "method");
+        LabelledRecorder durations = catalog.durations(DURATION, 10, "method");
         int records = 300_000;
         List<Thread> writers = new ArrayList<>();
         for (int n = 0; n < 3; n++) {

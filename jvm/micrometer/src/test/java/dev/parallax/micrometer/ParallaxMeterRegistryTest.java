@@ -296,6 +296,6 @@ class ParallaxMeterRegistryTest {
     }
 
     private Distribution spread(String name) {
-        return ((Family.Spread) point(name)).distribution();
+        return ((Family.Histogram) point(name)).distribution();
     }
 }

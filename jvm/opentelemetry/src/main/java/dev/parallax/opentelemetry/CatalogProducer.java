@@ -143,7 +143,7 @@ public final class CatalogProducer implements MetricProducer {
             case DURATIONS, AMOUNTS -> {
                 List<ExponentialHistogramPointData> points = new ArrayList<>();
                 for (Family.Point point : family.points()) {
-                    Distribution spread = ((Family.Spread) point).distribution();
+                    Distribution spread = ((Family.Histogram) point).distribution();
                     points.add(histogram(spread, attributes(point), startNs, nowNs));
                 }
                 ExponentialHistogramData data = ExponentialHistogramData.create(temporality, points);

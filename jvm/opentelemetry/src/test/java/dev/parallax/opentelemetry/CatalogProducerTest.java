@@ -8,7 +8,7 @@ import dev.parallax.recorder.AmountRecorder;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Counter;
 import dev.parallax.recorder.Description;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.recorder.Recorder;
 import dev.parallax.recorder.UpDownCounter;
 import io.opentelemetry.api.common.AttributeKey;
@@ -93,7 +93,7 @@ class CatalogProducerTest {
     void sumsAndGaugesAreWhatTheyAre() throws IOException {
         register(CatalogProducer.cumulative(catalog));
         catalog.counter(COUNT.with("queue", "").with("http.response.status_code", "_OTHER")).add(2.5);
-        catalog.upDown(Description.of("active", "{request}", "")).add(-3);
+        catalog.upDownCounter(Description.of("active", "{request}", "")).add(-3);
         catalog.gauge(Description.of("share", "1", ""), () -> 0.25);
         catalog.gauge(Description.of("absent", "1", ""), () -> Double.NaN);
         Map<String, Metric> metrics = otlp();
@@ -170,11 +170,11 @@ class CatalogProducerTest {
     private static final long NS = 1_234_567;
 
     private List<Thread> writers() {
-        Labelled durations = catalog.durations(DURATION, 10, "http.request.method");
+        LabelledRecorder durations = catalog.durations(DURATION, 10, "http.request.method");
         Recorder other = catalog.durations(Description.of("other", ""));
         AmountRecorder sizes = catalog.amounts(Description.of("sizes", "By", ""));
         Counter counter = catalog.counter(COUNT);
-        UpDownCounter active = catalog.upDown(Description.of("active", "", ""));
+        UpDownCounter active = catalog.upDownCounter(Description.of("active", "", ""));
         active.add(7);
         List<Thread> writers = new ArrayList<>();
         for (int n = 0; n < 3; n++) {

@@ -183,7 +183,7 @@ public final class CatalogCollector implements MultiCollector {
                 double[] bounds = family.kind() == Kind.DURATIONS ? durationBounds : amountBounds;
                 List<HistogramDataPointSnapshot> data = new ArrayList<>();
                 points.forEach((labels, point) ->
-                        data.add(histogram(((Family.Spread) point).distribution(), bounds, labels, since)));
+                        data.add(histogram(((Family.Histogram) point).distribution(), bounds, labels, since)));
                 yield new HistogramSnapshot(metadata, data);
             }
             case COUNTER -> {

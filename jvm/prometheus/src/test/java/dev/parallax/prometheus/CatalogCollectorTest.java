@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import dev.parallax.recorder.AmountRecorder;
 import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.recorder.Recorder;
 import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
@@ -44,7 +44,7 @@ class CatalogCollectorTest {
         catalog.durations(DURATION.with("server.address", "a \"b\"\n")).record(50_000_000);
         catalog.counter(Description.of("db.client.connection.timeouts", "{timeout}", "")).add(3);
         catalog.counter(Description.of("messages.total", "", "")).increment();
-        catalog.upDown(Description.of("http.server.active_requests", "{request}", "").with("le", "x").with("e", "")).add(2);
+        catalog.upDownCounter(Description.of("http.server.active_requests", "{request}", "").with("le", "x").with("e", "")).add(2);
         catalog.gauge(Description.of("jvm.memory.total", "By", ""), () -> 4);
         catalog.gauge(Description.of("build.info", "", ""), () -> 1);
         catalog.gauge(Description.of("jvm.cpu.utilization", "1", ""), () -> 0.25);
@@ -75,9 +75,9 @@ class CatalogCollectorTest {
         catalog.durations(Description.of("c", "")).record(1);
         catalog.gauge(Description.of("c_seconds_count", "", ""), () -> 5);
         catalog.gauge(Description.of("a.b.total", "", ""), () -> 5);
-        catalog.upDown(Description.of("d", "", "").with("x.y", "1")).add(1);
-        catalog.upDown(Description.of("d", "", "").with("x_y", "1")).add(2);
-        catalog.upDown(Description.of("d", "", "").with("x.y", "1").with("x_y", "2")).add(3);
+        catalog.upDownCounter(Description.of("d", "", "").with("x.y", "1")).add(1);
+        catalog.upDownCounter(Description.of("d", "", "").with("x_y", "1")).add(2);
+        catalog.upDownCounter(Description.of("d", "", "").with("x.y", "1").with("x_y", "2")).add(3);
         catalog.counter(Description.of("e", "", "").with("x", "1"), () -> -1);
         catalog.counter(Description.of("e", "", "").with("x", "2"), () -> 1);
         catalog.gauge(Description.of("0 strange äö", "", ""), () -> 5);
@@ -130,7 +130,7 @@ class CatalogCollectorTest {
     @Test
     void noScrapeLosesARecordThatRacesWithIt() throws Exception {
         registry.register(new CatalogCollector(catalog));
-        Labelled durations = catalog.durations(DURATION, 10, "method");
+        LabelledRecorder durations = catalog.durations(DURATION, 10, "method");
         AmountRecorder sizes = catalog.amounts(Description.of("http.client.response.body.size", "By", ""));
         int records = 300_000;
         long ns = 1_234_567;

@@ -3,28 +3,29 @@ package dev.parallax.recorder;
 import java.util.concurrent.atomic.DoubleAdder;
 
 /**
- * Amounts of one kind, as the bytes of bodies, recorded by any number of threads. As a {@link Recorder} is for durations.
+ * Records amounts of one kind, for example body sizes, from any number of threads. The counterpart of {@link Recorder}
+ * for values that are not durations.
  *
- * <p>Amounts up to 3,600 are counted to a billionth, larger ones up to 3.6 10^12 to the nearest whole number; both to one
- * part in 128. Sums are of the amounts themselves.
+ * <p>Amounts up to 3,600 are counted to a billionth, larger ones up to 3.6 × 10^12 to the nearest whole number; both to
+ * one part in 128. Sums are exact.
  *
- * <p>Cost: as of a {@link Recorder}; a part beside a whole number above 3,600 costs one compare-and-set more.
+ * <p>Cost: the same as a {@link Recorder}; a fractional amount above 3,600 costs one more compare-and-set.
  */
 public final class AmountRecorder {
-    /** Up to here a billionth of an amount is what a nanosecond is of a second: both have the same buckets. */
+    /** Up to this amount, a billionth of it is counted like a nanosecond of a second: the buckets are the same. */
     static final long SMALL = Buckets.LONGEST / Amounts.BILLION;
 
     private final Recorder small = new Recorder(SmallCell::new);
     private final Recorder large = new Recorder();
     private final DoubleAdder parts = new DoubleAdder();
 
-    /** Without a name: who makes it knows what it is of. */
+    /** A recorder without a name; see {@link Catalog#amounts(Description)} for a named one. */
     public AmountRecorder() {}
 
     /**
      * Records an amount.
      *
-     * @param amount below zero it is {@link Amounts#unusable()}, and so it is above 10^15
+     * @param amount in the unit of the series; negative amounts and those above 10^15 are {@link Amounts#unusable()}
      */
     public void record(long amount) {
         if (amount <= SMALL) {
@@ -35,9 +36,10 @@ public final class AmountRecorder {
     }
 
     /**
-     * Records an amount that need not be whole.
+     * Records an amount that may have a fraction.
      *
-     * @param amount below zero or no number it is {@link Amounts#unusable()}, and so it is above 10^15
+     * @param amount in the unit of the series; NaN, negative amounts and those above 10^15 are {@link
+     *     Amounts#unusable()}
      */
     public void record(double amount) {
         if (!(amount > SMALL)) {
@@ -46,21 +48,21 @@ public final class AmountRecorder {
         }
         long whole = Math.round(amount);
         large.record(whole);
-        if (whole != amount && whole <= Cell.BELIEVABLE) {
+        if (whole != amount && whole <= Cell.MAX_PLAUSIBLE) {
             parts.add(amount - whole);
         }
     }
 
     /**
-     * This one, as the calling thread finds it.
+     * A faster handle for the calling thread.
      *
-     * @return takes whole amounts; up to 3,600 it is nearer
+     * @return takes whole amounts; saves time for amounts up to 3,600
      */
-    public Near near() {
-        return small.near();
+    public ThreadHandle threadHandle() {
+        return small.threadHandle();
     }
 
-    /** What is amounts to who records is billionths to the cell. */
+    /** Converts amounts to the billionths that a cell counts. */
     private final class SmallCell extends Cell {
         SmallCell(Recorder recorder, Thread owner) {
             super(recorder, owner);
@@ -69,7 +71,7 @@ public final class AmountRecorder {
         @Override
         public void record(long amount) {
             if (owner == Thread.currentThread() && amount >= 0 && amount <= SMALL) {
-                addOften(amount * Amounts.BILLION);
+                addRepeatable(amount * Amounts.BILLION);
             } else {
                 AmountRecorder.this.record(amount);
             }
@@ -77,10 +79,10 @@ public final class AmountRecorder {
     }
 
     /**
-     * All that was recorded so far. Stops no writer and loses no record; one that races with this is in it or in the next
-     * one.
+     * Everything recorded so far. Stops no writer and loses no record; a record made meanwhile is in this total or in
+     * the next.
      *
-     * @return count and sum of the very same records, but for parts of amounts above 3,600 that are recorded meanwhile
+     * @return count and sum of the same records, except for fractions of amounts above 3,600 recorded meanwhile
      */
     public Amounts total() {
         return new Amounts(small.total(), large.total(), parts.sum());

@@ -4,13 +4,13 @@ import java.util.OptionalDouble;
 import java.util.OptionalLong;
 
 /**
- * How large amounts were: a histogram with what a histogram alone would lose. Immutable.
+ * A distribution of amounts: a histogram plus exact count, sum, minimum and maximum. Immutable.
  *
- * <p>As an exponential histogram those up to 3,600 are without loss, as durations are. A larger one may lie in the bucket
- * below its own, by up to one part in 128; powers of two lie in their own.
+ * <p>Amounts up to 3,600 convert to an exponential histogram without loss, as durations do. A larger amount may end up
+ * one bucket too low, by at most one part in 128; powers of two are exact.
  */
 public final class Amounts implements Distribution {
-    /** None. */
+    /** No amounts. */
     public static final Amounts NONE = new Amounts(Durations.NONE, Durations.NONE, 0);
 
     static final long BILLION = 1_000_000_000;
@@ -20,9 +20,9 @@ public final class Amounts implements Distribution {
     private final double parts;
 
     /**
-     * @param small in billionths, as durations are in seconds
-     * @param large whole ones
-     * @param parts what the large ones are more, in sum
+     * @param small amounts up to 3,600, in billionths
+     * @param large whole amounts above that
+     * @param parts sum of the fractions cut off from large amounts
      */
     Amounts(Durations small, Durations large, double parts) {
         this.small = small;
@@ -82,18 +82,18 @@ public final class Amounts implements Distribution {
     }
 
     /**
-     * How many were no amount: below zero, no number, or above 10^15.
+     * Number of values that were not valid amounts: negative, NaN, or above 10^15.
      *
-     * @return how many; they are nowhere else
+     * @return their number; they are counted nowhere else
      */
     public long unusable() {
         return small.unusable() + large.unusable();
     }
 
     /**
-     * These and those of {@code other}: counts add, nothing is averaged.
+     * Merges two distributions: counts are added, nothing is averaged.
      *
-     * @param other of any recorder
+     * @param other from any recorder
      * @return the sum of both
      */
     public Amounts plus(Amounts other) {

@@ -9,48 +9,49 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * An application's series by name: what a bridge to another tool shows there.
+ * The named series of an application, which bridges export to Prometheus, OpenTelemetry or Micrometer.
  *
  * <pre>{@code
  * Catalog catalog = new Catalog();
- * Labelled requests = catalog.durations(
+ * LabelledRecorder requests = catalog.durations(
  *         Description.of("http.server.request.duration", "From the request's head to the response's end.")
  *                 .with("server.address", "shop"),
  *         1000, "http.request.method", "http.response.status_code");
  * requests.row("GET", "200").record(startNs, endNs);
  * }</pre>
  *
- * <p>Some labels are bound at the start, in the description; the others are known only after the event, and make a row each.
- * The same name and bound labels a second time is the same series, for whoever asks. A name has one kind and one unit: asking
- * for it as another one is refused with an {@link IllegalArgumentException} that says so.
+ * <p>Labels bound in the description are fixed; labels known only after an event make one row per combination. Asking
+ * again for the same name and bound labels returns the same series. A name has one kind and one unit: asking for it
+ * with others throws an {@link IllegalArgumentException}.
  *
- * <p>A series that is there already, of a client's or a pool's own, can be shown as well. Where several are shown with the
- * same labels, what they tell is added up; of gauges, which cannot be, the first is told.
+ * <p>Existing recorders, for example of an HTTP client or a pool, can be registered too. Several of them with the same
+ * labels are added up; of gauges, which cannot be added up, the first is used.
  *
- * <p>As long as a series is shown, its totals only grow: what one had told that is closed stays told with what the others of
- * its labels tell, and is forgotten with the last of them. So of two that follow each other, as a pool that is made anew and
- * the one before, the later is to be shown before the earlier is closed. That holds for a thousand rows of labels known only
- * after the event: one beyond them is told as {@code _OTHER} once it is closed, of what it told under its own labels, too.
+ * <p>Totals of a series never decrease while it is registered. When one of several registrations with the same labels
+ * is closed, its last values remain part of the total until the last of them is closed. A pool that replaces another
+ * should therefore be registered before the old one is closed. This holds for up to a thousand rows of event labels;
+ * rows of closed registrations beyond that are reported as {@code _OTHER}, including what they had reported under their
+ * own labels.
  *
- * <p>Cost: recording costs what it costs without a catalog, which is not asked. {@link #read()} is for scraping; it stops no
- * writer and loses nothing.
+ * <p>Safe for any number of threads. Cost: none for recording, which does not touch the catalog. {@link #read()} is
+ * meant for scraping; it stops no writer and loses nothing.
  */
 public final class Catalog {
-    /** Guards what is below. Held for moments only, and never while a series is read. */
+    /** Guards the groups. Held briefly, never while a series is read. */
     private final Object lock = new Object();
 
     private final Map<String, Group> groups = new LinkedHashMap<>();
 
-    /** Without a series. */
+    /** An empty catalog. */
     public Catalog() {}
 
-    /** All of one name. */
+    /** All series with one name. */
     private static final class Group {
         private final Description first;
         private final Kind kind;
         private final long sinceEpochMs = System.currentTimeMillis();
         private final Map<Map<String, String>, List<Source>> sources = new LinkedHashMap<>();
-        private final Map<Map<String, String>, Gone> gone = new LinkedHashMap<>();
+        private final Map<Map<String, String>, ClosedTotals> closed = new LinkedHashMap<>();
 
         Group(Description first, Kind kind) {
             this.first = first;
@@ -60,201 +61,204 @@ public final class Catalog {
         List<Source> all() {
             List<Source> all = new ArrayList<>();
             sources.values().forEach(all::addAll);
-            all.addAll(gone.values());
+            all.addAll(closed.values());
             return all;
         }
 
         void keep(Map<String, String> bound, List<Family.Point> last) {
-            gone.put(bound, gone.getOrDefault(bound, Gone.NONE).plus(last, kind, bound));
+            closed.put(bound, closed.getOrDefault(bound, ClosedTotals.NONE).plus(last, kind, bound));
         }
 
         boolean forget(Map<String, String> bound) {
-            gone.remove(bound);
+            closed.remove(bound);
             return sources.remove(bound) != null;
         }
     }
 
     /**
-     * Durations with labels that are all bound.
+     * Returns a recorder of durations whose labels are all bound.
      *
-     * @param description its unit is the second
-     * @return the same for each who asks
+     * @param description the unit must be {@code s}
+     * @return the same recorder for the same name and labels
      */
     public Recorder durations(Description description) {
         return series(Kind.DURATIONS, description, Recorder.class, List.of(), Recorder::new, Source::of);
     }
 
     /**
-     * Durations with labels that are known only after the event.
+     * Returns a recorder of durations with labels known only after the event.
      *
-     * @param description its unit is the second
-     * @param limit how many combinations there may be
-     * @param labels their names
-     * @return the same for each who asks
+     * @param description the unit must be {@code s}
+     * @param limit maximum number of label combinations
+     * @param labels names of these labels
+     * @return the same recorder for the same name and labels
      */
-    public Labelled durations(Description description, int limit, String... labels) {
-        Supplier<Labelled> maker = () -> new Labelled(limit, labels);
-        return series(Kind.DURATIONS, description, Labelled.class, List.of(labels), maker, Catalog::source);
+    public LabelledRecorder durations(Description description, int limit, String... labels) {
+        Supplier<LabelledRecorder> maker = () -> new LabelledRecorder(limit, labels);
+        return series(Kind.DURATIONS, description, LabelledRecorder.class, List.of(labels), maker, Catalog::source);
     }
 
     /**
-     * Shows durations that are there already.
+     * Registers an existing recorder of durations.
      *
-     * @param description its unit is the second
-     * @param recorder whose they are
-     * @return until when it is shown
+     * @param description the unit must be {@code s}
+     * @param recorder to read
+     * @return closing it removes the recorder from the catalog
      */
     public Registration durations(Description description, Recorder recorder) {
         return show(Kind.DURATIONS, description, Source.of(description.labels(), recorder));
     }
 
     /**
-     * Shows durations that are there already.
+     * Registers an existing recorder of durations with labels known only after the event.
      *
-     * @param description its unit is the second
-     * @param labelled whose they are
-     * @return until when it is shown
+     * @param description the unit must be {@code s}
+     * @param recorder to read
+     * @return closing it removes the recorder from the catalog
      */
-    public Registration durations(Description description, Labelled labelled) {
-        return show(Kind.DURATIONS, description, source(description.labels(), labelled));
+    public Registration durations(Description description, LabelledRecorder recorder) {
+        return show(Kind.DURATIONS, description, source(description.labels(), recorder));
     }
 
     /**
-     * Amounts with labels that are all bound.
+     * Returns a recorder of amounts whose labels are all bound.
      *
-     * @param description with their unit
-     * @return the same for each who asks
+     * @param description with the unit of the amounts
+     * @return the same recorder for the same name and labels
      */
     public AmountRecorder amounts(Description description) {
         return series(Kind.AMOUNTS, description, AmountRecorder.class, List.of(), AmountRecorder::new, Source::of);
     }
 
     /**
-     * Amounts with labels that are known only after the event.
+     * Returns recorders of amounts with labels known only after the event.
      *
-     * @param description with their unit
-     * @param limit how many combinations there may be
-     * @param labels their names
-     * @return the same for each who asks
+     * @param description with the unit of the amounts
+     * @param limit maximum number of label combinations
+     * @param labels names of these labels
+     * @return the same rows for the same name and labels
      */
     public Rows<AmountRecorder> amounts(Description description, int limit, String... labels) {
         return rows(Kind.AMOUNTS, description, limit, labels, AmountRecorder::new, AmountRecorder::total);
     }
 
     /**
-     * Shows amounts that are there already.
+     * Registers an existing recorder of amounts.
      *
-     * @param description with their unit
-     * @param recorder whose they are
-     * @return until when it is shown
+     * @param description with the unit of the amounts
+     * @param recorder to read
+     * @return closing it removes the recorder from the catalog
      */
     public Registration amounts(Description description, AmountRecorder recorder) {
         return show(Kind.AMOUNTS, description, Source.of(description.labels(), recorder));
     }
 
     /**
-     * A counter with labels that are all bound.
+     * Returns a counter whose labels are all bound.
      *
-     * @param description with its unit
-     * @return the same for each who asks
+     * @param description with the unit
+     * @return the same counter for the same name and labels
      */
     public Counter counter(Description description) {
         return series(Kind.COUNTER, description, Counter.class, List.of(), Counter::new, Source::of);
     }
 
     /**
-     * Counters with labels that are known only after the event.
+     * Returns counters with labels known only after the event.
      *
-     * @param description with their unit
-     * @param limit how many combinations there may be
-     * @param labels their names
-     * @return the same for each who asks
+     * @param description with the unit
+     * @param limit maximum number of label combinations
+     * @param labels names of these labels
+     * @return the same rows for the same name and labels
      */
     public Rows<Counter> counters(Description description, int limit, String... labels) {
         return rows(Kind.COUNTER, description, limit, labels, Counter::new, Counter::total);
     }
 
     /**
-     * Shows what only grows and is counted elsewhere.
+     * Registers a total that is counted elsewhere and never decreases.
      *
-     * @param description with its unit
-     * @param count is asked at each reading and when it is closed; where it throws or is no number, the series is absent
-     * @return until when it is shown
+     * @param description with the unit
+     * @param count called per reading and on close, without a lock held; if it throws or returns NaN, the series is
+     *     absent
+     * @return closing it removes the total from the catalog
      */
     public Registration counter(Description description, DoubleSupplier count) {
         return show(Kind.COUNTER, description, Source.of(description.labels(), count));
     }
 
     /**
-     * Shows how many durations were recorded: where each event has one, it need not be counted besides.
+     * Registers the number of recorded durations as a counter, so that events that are timed need no counter of their
+     * own.
      *
-     * <p>As of {@link Recorder#total()}: what a thread recorded that lost its CPU within a record comes with the next reading,
-     * see {@link Recorder#late()}.
+     * <p>The count is that of {@link Recorder#total()}: a record of a thread that lost its CPU in the middle of it
+     * appears at the next reading, see {@link Recorder#deferredReads()}.
      *
-     * @param description with its unit
-     * @param recorder whose they are; those that were no duration are counted, too
-     * @return until when it is shown
+     * @param description with the unit
+     * @param recorder whose records are counted, including unusable ones
+     * @return closing it removes the counter from the catalog
      */
     public Registration counter(Description description, Recorder recorder) {
         return show(Kind.COUNTER, description, Source.countOf(description.labels(), recorder));
     }
 
     /**
-     * How many there are of what comes and goes, with labels that are all bound.
+     * Returns an up-down counter whose labels are all bound.
      *
-     * @param description with its unit
-     * @return the same for each who asks
+     * @param description with the unit
+     * @return the same counter for the same name and labels
      */
-    public UpDownCounter upDown(Description description) {
+    public UpDownCounter upDownCounter(Description description) {
         return series(Kind.UP_DOWN, description, UpDownCounter.class, List.of(), UpDownCounter::new, Source::of);
     }
 
     /**
-     * How many there are of what comes and goes, with labels that are known only when it does.
+     * Returns up-down counters with labels known only at the event.
      *
-     * @param description with its unit
-     * @param limit how many combinations there may be
-     * @param labels their names
-     * @return the same for each who asks
+     * @param description with the unit
+     * @param limit maximum number of label combinations
+     * @param labels names of these labels
+     * @return the same rows for the same name and labels
      */
-    public Rows<UpDownCounter> upDowns(Description description, int limit, String... labels) {
-        return rows(Kind.UP_DOWN, description, limit, labels, UpDownCounter::new, UpDownCounter::now);
+    public Rows<UpDownCounter> upDownCounters(Description description, int limit, String... labels) {
+        return rows(Kind.UP_DOWN, description, limit, labels, UpDownCounter::new, UpDownCounter::current);
     }
 
     /**
-     * Shows how many there are of what comes and goes and is counted elsewhere.
+     * Registers a current number that is counted elsewhere and can be added up.
      *
-     * @param description with its unit
-     * @param count is asked at each reading; where it throws or is no number, the series is absent
-     * @return until when it is shown
+     * @param description with the unit
+     * @param count called per reading, without a lock held; if it throws or returns NaN, the series is absent
+     * @return closing it removes the number from the catalog
      */
-    public Registration upDown(Description description, DoubleSupplier count) {
+    public Registration upDownCounter(Description description, DoubleSupplier count) {
         return show(Kind.UP_DOWN, description, Source.of(description.labels(), count));
     }
 
     /**
-     * Shows a value that is known elsewhere.
+     * Registers a current value that cannot be added up.
      *
-     * @param description with its unit
-     * @param value is asked at each reading; where it throws or is no number, the series is absent
-     * @return until when it is shown
+     * @param description with the unit
+     * @param value called per reading, without a lock held; if it throws or returns NaN, the series is absent
+     * @return closing it removes the gauge from the catalog
      */
     public Registration gauge(Description description, DoubleSupplier value) {
         return show(Kind.GAUGE, description, Source.of(description.labels(), value));
     }
 
     /**
-     * Forgets the series of these labels. Who holds one may go on recording in it; who asks for it again gets another.
+     * Removes the series with these labels. Recorders already handed out still work but are no longer read; asking
+     * again creates new ones.
      *
      * @param name of the series
      * @param labels that were bound
-     * @return whether there was one
+     * @return whether it existed
      */
     public boolean remove(String name, Map<String, String> labels) {
         synchronized (lock) {
             Group group = groups.get(name);
             boolean isKnown = group != null && group.forget(labels);
-            // A name that nothing is left of may come back as another kind.
+            // A name without series may come back as another kind.
             if (isKnown && group.sources.isEmpty()) {
                 groups.remove(name);
             }
@@ -263,9 +267,9 @@ public final class Catalog {
     }
 
     /**
-     * All series as of now, each read after the other. A record that races with this is in it or in the next one.
+     * Reads all series, one after another. A record made meanwhile is in this reading or in the next.
      *
-     * @return by name, in the order in which they came
+     * @return one family per name, in the order in which names were first used
      */
     public List<Family> read() {
         List<Group> named;
@@ -288,11 +292,11 @@ public final class Catalog {
         return families;
     }
 
-    private static Source source(Map<String, String> labels, Labelled labelled) {
-        return Source.of(labels, labelled, labelled.asRows(), Recorder::total);
+    private static Source source(Map<String, String> labels, LabelledRecorder recorder) {
+        return Source.of(labels, recorder, recorder.asRows(), Recorder::total);
     }
 
-    /** Makes a source of what records. */
+    /** Creates a source from a recorder. */
     private interface Reading<T> {
         Source of(Map<String, String> labels, T series);
     }
@@ -325,7 +329,7 @@ public final class Catalog {
         for (String label : eventLabels) {
             if (description.labels().containsKey(label)) {
                 throw new IllegalArgumentException(
-                        description.name() + ": the label " + label + " is bound already; leave it out of one of the two");
+                        description.name() + ": label " + label + " is already bound in the description; remove it from one of the two");
             }
         }
         synchronized (lock) {
@@ -337,8 +341,8 @@ public final class Catalog {
             }
             if (!known.isEmpty() && !known.get(0).eventLabels.equals(eventLabels)) {
                 throw new IllegalArgumentException(
-                        description.name() + " has the labels " + known.get(0).eventLabels + ", not " + eventLabels
-                                + "; give it the same, or bind another label");
+                        description.name() + " already has the event labels " + known.get(0).eventLabels + ", not " + eventLabels
+                                + "; use the same ones, or bind another label");
             }
             T made = maker.get();
             add(kind, description, reading.of(description.labels(), made));
@@ -383,11 +387,11 @@ public final class Catalog {
         return group == null ? List.of() : group.sources.getOrDefault(description.labels(), List.of());
     }
 
-    /** What there is of this name and these labels; throws where the name is of something else. */
+    /** Returns what is registered under this name and these labels; throws if the name is used for something else. */
     private List<Source> known(Kind kind, Description description) {
         if (kind == Kind.DURATIONS && !description.unit().equals("s")) {
             throw new IllegalArgumentException(
-                    description.name() + " is in \"" + description.unit() + "\"; durations are in \"s\"");
+                    description.name() + " has the unit \"" + description.unit() + "\"; durations need \"s\"");
         }
         Group group = groups.get(description.name());
         if (group == null) {
@@ -395,8 +399,8 @@ public final class Catalog {
         }
         if (group.kind != kind || !group.first.unit().equals(description.unit())) {
             throw new IllegalArgumentException(
-                    description.name() + " is " + group.kind + " in \"" + group.first.unit() + "\" already, not " + kind
-                            + " in \"" + description.unit() + "\"; give it another name");
+                    description.name() + " is already " + group.kind + " in \"" + group.first.unit() + "\", not " + kind
+                            + " in \"" + description.unit() + "\"; use another name");
         }
         return shown(description);
     }

@@ -4,44 +4,50 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * Counts what one thread at a time records; another thread, the reader, takes what is new without stopping it.
+ * Counts what one thread at a time records; a reader on another thread takes what is new without stopping the writer.
  *
- * <p>Why this is right in Java's memory model:
+ * <p>Why this is correct in Java's memory model:
  *
  * <ul>
- *   <li><b>One writer.</b> An owned cell is written by its owner alone. A shared one is written between a claim, which is
- *       a compare-and-set with acquire, and its release: writers follow one another in happens-before order. Nothing
- *       here rests on which carrier a virtual thread has, nor on where it may lose it: a claim is held by the record.
- *       An owner that has ended is replaced after {@link Thread#isAlive()} said so, which all it did happens before
- *       (JLS 17.4.4).
- *   <li><b>A copy is a state that was.</b> The version is made odd (opaque), a store-store fence, the counts (plain), the
- *       version is made even (release). The reader loads the version (acquire), the counts (plain), a load-load fence,
- *       the version (opaque). A count that was written after the copy began is ordered behind an odd version, and the
- *       reader's second load behind that count: it sees another version, and throws the copy away. This is how {@code
- *       StampedLock} validates plain reads (Boehm, Can seqlocks get along with programming language memory models?,
- *       MSPC 2012). Plain longs may tear (JLS 17.7) and plain loads may race; both only within copies that are thrown
- *       away.
- *   <li><b>Repeats have no version.</b> A value that is the one before, to which a bucket of the page belongs already, only
- *       raises a number (release), which the reader loads between its two looks at the version. With each number of repeats
- *       the page is a state that was; which value it is that came again changes with the version alone.
- *   <li><b>A reader is never starved.</b> Where the writer is too busy for a copy, the reader offers an empty page. The
- *       writer turns to it with its next record and publishes it with release, so a reader that sees it (acquire) has
- *       the older one whole and final. Growing is the same step with a page of the writer's own.
- *   <li><b>What is not promised.</b> A record that races with a reader is in this interval or in the next one. A writer
- *       that lost its CPU within a record, and does not get it back in time, is left for the next interval as a whole.
+ *   <li><b>One writer.</b> An owned cell is written by its owner alone. A shared cell is written between a claim, which
+ *       is a compare-and-set with acquire, and its release, so its writers are ordered by happens-before. Neither
+ *       depends on which carrier thread runs a virtual thread or on where it is unmounted: a claim belongs to the
+ *       record. An owner that has ended is replaced only after {@link Thread#isAlive()} returned false, and everything
+ *       it did happens before that (JLS 17.4.4).
+ *   <li><b>A valid copy is a state that existed.</b> The writer makes the version odd (opaque), executes a store-store
+ *       fence, stores the counts (plain) and makes the version even (release). The reader loads the version (acquire),
+ *       the counts (plain), executes a load-load fence and loads the version again (opaque). A count written after the
+ *       copy began is ordered after an odd version, and the reader's second load is ordered after its load of that
+ *       count: it sees a different version and discards the copy. {@code StampedLock} validates plain reads in the same
+ *       way (Boehm, Can seqlocks get along with programming language memory models?, MSPC 2012). Plain longs may tear
+ *       (JLS 17.7) and plain loads may race, but only within copies that are discarded.
+ *   <li><b>Repeats do not change the version.</b> A value equal to the previous one, whose bucket is on the page
+ *       already, only increments a number (release), which the reader loads between its two loads of the version. With
+ *       any number of repeats the page is a state that existed; which value repeats changes only together with the
+ *       version.
+ *   <li><b>A reader is never starved.</b> If the writer is too busy for a valid copy, the reader offers an empty page.
+ *       The writer switches to it with its next record and publishes it with release, so a reader that sees it
+ *       (acquire) has the older page complete and final. Growing is the same step with a page that the writer
+ *       allocates.
+ *   <li><b>Not guaranteed.</b> A record that races with a reader is in this interval or in the next. If a writer loses
+ *       its CPU in the middle of a record and does not get it back in time, everything new in its cell is left for the
+ *       next interval.
  * </ul>
  */
-class Cell extends Near {
-    /** Longer than this is no duration but a start that was never stamped: 13 days. */
-    static final long BELIEVABLE = 1L << 50;
+class Cell extends ThreadHandle {
+    /** Anything longer, 13 days, is taken for a start that was never stamped. */
+    static final long MAX_PLAUSIBLE = 1L << 50;
 
-    /** How often a copy is tried before the writer is asked to turn the page. A copy takes about a microsecond. */
+    /** Copies attempted before the writer is asked to switch pages. One copy takes about a microsecond. */
     private static final int TRIES = 16;
 
-    /** How long the reader waits for the page, at most: a writer that runs turns it within its next record. */
-    private static final long PATIENCE_NS = 10_000_000;
+    /** Maximum wait for the switch, in nanoseconds; a running writer switches with its next record. */
+    private static final long SWITCH_TIMEOUT_NS = 10_000_000;
 
-    /** Of each thread that reads, to copy a page into: ten thousand series would leave a hundred megabytes behind. */
+    /**
+     * Per reading thread, the array a page is copied into: one per series would take a hundred megabytes for ten
+     * thousand series.
+     */
     private static final ThreadLocal<long[]> COPY = ThreadLocal.withInitial(() -> new long[0]);
 
     private static final VarHandle PAGE;
@@ -60,26 +66,26 @@ class Cell extends Near {
     }
 
     /**
-     * The only thread that records here; null when whoever claims it does. Read without order: a thread compares it with
-     * itself, and only the thread itself ever stores itself here.
+     * The only thread that records here; null if whoever claims the cell does. Read without ordering: a thread compares
+     * it only with itself, and only that thread stores itself here.
      */
     Thread owner;
 
-    /** Where others than the owner record what they give to this. */
+    /** Gets the records of threads other than the owner. */
     private final Recorder recorder;
 
     private boolean claimed;
 
-    /** The writer's: the newest page, its slots, and what turns a bucket's number into its slot. */
+    /** The writer's: the newest page, its slots, and the offset from a bucket's number to its slot. */
     private Page page;
 
     private long[] slots;
     private int base;
 
-    /** By the reader for the writer. */
+    /** From the reader to the writer. */
     private Page offered;
 
-    /** The reader's: the page it knows, and what it has taken of it. */
+    /** The reader's: the page it knows, and what it has taken from it. */
     private Page known;
 
     private long[] taken;
@@ -87,7 +93,7 @@ class Cell extends Near {
     Cell(Recorder recorder, Thread owner) {
         this.recorder = recorder;
         this.owner = owner;
-        turnTo(new Page(0, 0));
+        switchTo(new Page(0, 0));
         known = page;
         taken = new long[page.slots.length];
     }
@@ -102,13 +108,14 @@ class Cell extends Near {
     }
 
     /**
-     * Adds one duration. The caller is the owner, or has claimed this.
+     * Adds one duration. The caller is the owner, or has claimed this cell.
      *
-     * <p>As {@link #addAt} does, in one place: an event loop is deep in calls when it comes here, and a JVM inlines no deeper
-     * than 15 (MaxInlineLevel). What stands here is inlined, and what would be called from here is a call.
+     * <p>The body of {@link #addAt} is repeated here: an event loop is many calls deep when it gets here, and the JVM
+     * inlines no deeper than 15 calls (MaxInlineLevel). Code in this method is inlined; a method called from here would
+     * remain a call.
      */
     void add(long ns) {
-        // As Long.compareUnsigned: seen without a sign, what lies below the first is above all.
+        // Long.compareUnsigned written out: a value below the lower bound is above everything when taken as unsigned.
         if (ns - Buckets.EXACT + Long.MIN_VALUE > Buckets.LONGEST - Buckets.EXACT + Long.MIN_VALUE) {
             addUnusual(ns);
             return;
@@ -140,22 +147,22 @@ class Cell extends Near {
     }
 
     /**
-     * As {@link #add}, for who often has the same again: a repeat touches 16 bytes of a page where any other record touches its
-     * header and a bucket. The caller is the owner.
+     * Like {@link #add}, for values that often repeat: a repeat touches 16 bytes of a page, any other record its header
+     * and a bucket. The caller is the owner.
      *
-     * @param ns a duration, not above {@link Buckets#LONGEST}
+     * @param ns a duration, at most {@link Buckets#LONGEST}
      */
-    void addOften(long ns) {
+    void addRepeatable(long ns) {
         long[] slots = this.slots;
         if (slots[Page.LAST] == ns) {
-            // Needs no version: a copy is a state that was with either number of repeats.
+            // Needs no version: a copy is a valid state with either number of repeats.
             Page.SLOT.setRelease(slots, Page.REPEATS, slots[Page.REPEATS] + 1);
         } else {
-            addAnother(ns);
+            addDistinct(ns);
         }
     }
 
-    private void addAnother(long ns) {
+    private void addDistinct(long ns) {
         int at = slotOf(Buckets.index(ns));
         long[] slots = this.slots;
         long version = Page.begin(slots);
@@ -178,7 +185,7 @@ class Cell extends Near {
             addAt(slotOf(Buckets.index(ns)), ns);
             return;
         }
-        boolean isUsable = ns > 0 && ns <= BELIEVABLE;
+        boolean isUsable = ns > 0 && ns <= MAX_PLAUSIBLE;
         int at = slotOf(isUsable ? Buckets.COUNT - 1 : page.first);
         long version = Page.begin(slots);
         if (isUsable) {
@@ -204,31 +211,36 @@ class Cell extends Near {
     private int slotOf(int index) {
         int at = index - base;
         if (at < Page.BUCKETS || at >= slots.length || OFFERED.getOpaque(this) != null) {
-            turn(index);
+            switchPage(index);
             at = index - base;
         }
         return at;
     }
 
-    /** To the page that the reader offers, or to one of its own where none is offered or the bucket is not on it. */
-    private void turn(int index) {
+    /**
+     * Switches to the page offered by the reader, or to a new one if none is offered or it does not contain the bucket.
+     */
+    private void switchPage(int index) {
         Page next = (Page) OFFERED.getAcquire(this);
         if (next == null || !next.covers(index)) {
             next = Page.covering(index, page);
         }
         next.older = page;
-        // Before the page is seen, so that no later offer is taken back here.
+        // Before the page becomes visible, so that a later offer is not withdrawn here.
         OFFERED.setOpaque(this, null);
-        turnTo(next);
+        switchTo(next);
     }
 
-    private void turnTo(Page next) {
+    private void switchTo(Page next) {
         slots = next.slots;
         base = next.first - Page.BUCKETS;
         PAGE.setRelease(this, next);
     }
 
-    /** Makes the caller the only one that may add, until {@link #unclaim()}; false when another is. Never waits. */
+    /**
+     * Makes the caller the only one that may add until {@link #unclaim()}; returns false if another thread has the
+     * claim. Never waits.
+     */
     boolean claim() {
         return !(boolean) CLAIMED.getOpaque(this) && CLAIMED.compareAndSet(this, false, true);
     }
@@ -237,16 +249,16 @@ class Cell extends Near {
         CLAIMED.setRelease(this, false);
     }
 
-    /** Whether there is something to take. What comes meanwhile is for the next time. */
+    /** Whether there is something to take. Records made meanwhile are for the next time. */
     boolean hasNew() {
         return PAGE.getAcquire(this) != known || known.isNewerThan(taken);
     }
 
     /**
-     * Adds to {@code into} what was recorded since the last time. The caller is the only reader. Where memory gives out, what
-     * is not added yet comes with the next time.
+     * Adds to {@code into} what was recorded since the last call. The caller is the only reader. If memory runs out,
+     * what was not added yet is added by the next call.
      *
-     * @return false when the writer stands within a record: then what is new here comes with the next time
+     * @return false if the writer was in the middle of a record: what is new here is then taken next time
      */
     boolean take(Tally into) {
         takeOlder(into);
@@ -260,9 +272,9 @@ class Cell extends Near {
             OFFERED.setRelease(this, new Page(known.first, known.end() - known.first));
         }
         long begin = System.nanoTime();
-        // A page that was turned is all up to a moment after this call began.
+        // A switched page contains everything up to a moment after this call began.
         while (!takeOlder(into) && !takeCopy(into)) {
-            if (System.nanoTime() - begin > PATIENCE_NS) {
+            if (System.nanoTime() - begin > SWITCH_TIMEOUT_NS) {
                 return false;
             }
             Thread.yield();
@@ -270,7 +282,7 @@ class Cell extends Near {
         return true;
     }
 
-    /** As {@link #take}, of a writer that has ended: whatever stands there is final. */
+    /** Like {@link #take}, for a writer that has ended: the contents are final. */
     void takeLast(Tally into) {
         takeOlder(into);
         into.add(known, known.slots, taken);
@@ -293,13 +305,16 @@ class Cell extends Near {
         return true;
     }
 
-    /** Takes what is new on all pages but the newest one, which is known from then on. False when it was already. */
+    /**
+     * Takes what is new on all pages except the newest, which becomes the known one. Returns false if it was known
+     * already.
+     */
     private boolean takeOlder(Tally into) {
         Page newest = (Page) PAGE.getAcquire(this);
         if (newest == known) {
             return false;
         }
-        // All memory before anything is added: what fails after that would be added twice.
+        // Allocates everything before adding anything: a failure after the first addition would add it twice.
         long[] fresh = new long[newest.slots.length];
         for (Page page = newest.older; page != null; page = page.older) {
             into.cover(page, page.slots);

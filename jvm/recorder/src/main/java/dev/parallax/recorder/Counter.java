@@ -3,17 +3,17 @@ package dev.parallax.recorder;
 import java.util.concurrent.atomic.DoubleAdder;
 
 /**
- * What only grows, counted by any number of threads.
+ * A total that never decreases, counted by any number of threads.
  *
- * <p>Cost: a few nanoseconds. A counter takes four bytes for each of some four to eight places a CPU, at least 16, and a
- * thread's first count 200 bytes. Virtual threads, and a thread whose place another one has, share a sum: one compare-and-set,
- * and memory where they meet for the first time.
+ * <p>Cost: a few nanoseconds. Memory: four bytes for each of about four to eight slots per CPU, at least 16, plus 200
+ * bytes for a thread's first count. Virtual threads, and threads whose slot is taken, share a sum: one compare-and-set,
+ * and memory when threads first contend.
  */
 public final class Counter {
     private final Sum whole = new Sum();
     private final DoubleAdder parts = new DoubleAdder();
 
-    /** At zero. */
+    /** Starts at zero. */
     public Counter() {}
 
     /** Counts one. */
@@ -24,7 +24,7 @@ public final class Counter {
     /**
      * Counts several.
      *
-     * @param amount what is below zero is ignored: this only grows
+     * @param amount negative amounts are ignored
      */
     public void add(long amount) {
         if (amount > 0) {
@@ -33,9 +33,9 @@ public final class Counter {
     }
 
     /**
-     * Counts what need not be whole. Whole amounts add up exactly, parts to the 53 bits of a double.
+     * Counts an amount that may have a fraction. Whole amounts add up exactly, fractions to the 53 bits of a double.
      *
-     * @param amount what is below zero, no number or without end is ignored
+     * @param amount NaN, infinite and negative amounts are ignored
      */
     public void add(double amount) {
         long floor = (long) amount;
@@ -47,20 +47,21 @@ public final class Counter {
     }
 
     /**
-     * This one, as the calling thread finds it.
+     * A faster handle for the calling thread.
      *
-     * @return takes how many came; what is below zero is ignored
+     * @return takes the amount to add; negative amounts are ignored
      */
-    public Near near() {
-        return whole.near();
+    public ThreadHandle threadHandle() {
+        return whole.threadHandle();
     }
 
     /**
-     * All so far. One that races with this is in it or in the next one; what one reader reads never goes back.
+     * The total so far. A count made meanwhile is in this total or in the next; totals read by one thread never
+     * decrease.
      *
-     * @return exact up to 2^53 where only whole amounts were added
+     * @return exact up to 2^53 if only whole amounts were added
      */
     public double total() {
-        return whole.came() + parts.sum();
+        return whole.added() + parts.sum();
     }
 }

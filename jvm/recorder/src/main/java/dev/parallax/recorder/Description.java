@@ -6,22 +6,22 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * What a series is called and what it tells. Names, units and labels are those of OpenTelemetry's semantic conventions where
- * they have some; each bridge turns them into what its readers expect.
+ * Name, unit, help text and bound labels of a series. Names follow OpenTelemetry's semantic conventions where they
+ * exist; each bridge converts them to the conventions of its tool.
  *
- * @param name as {@code http.client.request.duration}
- * @param unit as {@code s}, {@code By} or {@code {connection}}; of durations always {@code s}
+ * @param name for example {@code http.client.request.duration}
+ * @param unit for example {@code s}, {@code By} or {@code {connection}}; always {@code s} for durations
  * @param help one sentence
- * @param labels that are known from the start, each with its value
+ * @param labels that are known from the start, with their values
  */
 public record Description(String name, String unit, String help, Map<String, String> labels) {
     /**
-     * Keeps a copy of the labels, in their order. A value that is null counts as empty, and so do unit and help.
+     * Copies the labels, keeping their order. A null unit, help text or label value becomes an empty string.
      *
-     * @param name as {@code http.client.request.duration}
-     * @param unit as {@code s}, {@code By} or {@code {connection}}; of durations always {@code s}
+     * @param name for example {@code http.client.request.duration}
+     * @param unit for example {@code s}, {@code By} or {@code {connection}}; always {@code s} for durations
      * @param help one sentence
-     * @param labels that are known from the start, each with its value
+     * @param labels that are known from the start, with their values
      */
     public Description {
         if (name.isBlank()) {
@@ -35,34 +35,34 @@ public record Description(String name, String unit, String help, Map<String, Str
     }
 
     /**
-     * Without labels.
+     * Describes a series without labels.
      *
-     * @param name as {@code http.client.request.duration}
-     * @param unit as {@code s}, {@code By} or {@code {connection}}
+     * @param name for example {@code http.client.request.duration}
+     * @param unit for example {@code s}, {@code By} or {@code {connection}}
      * @param help one sentence
-     * @return to be given labels, or to a catalog
+     * @return a new description
      */
     public static Description of(String name, String unit, String help) {
         return new Description(name, unit, help, Map.of());
     }
 
     /**
-     * Of durations, whose unit is the second.
+     * Describes durations, in seconds.
      *
-     * @param name as {@code http.client.request.duration}
+     * @param name for example {@code http.client.request.duration}
      * @param help one sentence
-     * @return to be given labels, or to a catalog
+     * @return a new description
      */
     public static Description of(String name, String help) {
         return of(name, "s", help);
     }
 
     /**
-     * With a label bound.
+     * Binds a label.
      *
      * @param label its name
-     * @param value its value; null counts as empty
-     * @return another one
+     * @param value its value; null becomes empty
+     * @return a new description
      */
     public Description with(String label, String value) {
         Map<String, String> more = new LinkedHashMap<>(labels);
@@ -71,10 +71,10 @@ public record Description(String name, String unit, String help, Map<String, Str
     }
 
     /**
-     * With several labels bound.
+     * Binds several labels.
      *
-     * @param more each with its value
-     * @return another one
+     * @param more names and values
+     * @return a new description
      */
     public Description with(Map<String, String> more) {
         Map<String, String> all = new LinkedHashMap<>(labels);

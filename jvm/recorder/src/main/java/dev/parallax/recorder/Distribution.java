@@ -2,78 +2,78 @@ package dev.parallax.recorder;
 
 import java.util.OptionalDouble;
 
-/** What is known of many measured values, in the unit of their series: seconds for durations. Immutable. */
+/** A distribution of measured values, in the unit of its series: seconds for durations. Immutable. */
 public sealed interface Distribution permits Durations, Amounts {
     /**
-     * How many there are.
+     * Number of values.
      *
-     * @return without what could not be used
+     * @return without unusable values
      */
     long count();
 
     /**
-     * Their sum.
+     * Sum of the values.
      *
      * @return in the series' unit, to the 53 bits of a double
      */
     double sum();
 
     /**
-     * The least.
+     * Smallest value.
      *
-     * @return in the series' unit; empty where there is none
+     * @return in the series' unit; empty if there are no values
      */
     OptionalDouble min();
 
     /**
-     * The largest.
+     * Largest value.
      *
-     * @return in the series' unit; empty where there is none
+     * @return in the series' unit; empty if there are no values
      */
     OptionalDouble max();
 
     /**
-     * The {@code rank}-th smallest.
+     * The {@code rank}-th smallest value.
      *
      * @param rank counted from 1
-     * @return in the series' unit, at most one part in 128 too much; empty where there are fewer
+     * @return in the series' unit, at most one part in 128 too high; empty if there are fewer values
      */
     OptionalDouble valueAtRank(long rank);
 
     /**
-     * A quantile, where the values carry it: where there is an interval of 95 % for it between two of them. That takes 6
-     * values for 0.5, 36 for 0.9, 368 for 0.99, and 3688 for 0.999.
+     * A quantile, if the sample is large enough for it: if a 95 % confidence interval between two of its values exists.
+     * That takes 6 values for 0.5, 36 for 0.9, 368 for 0.99 and 3688 for 0.999.
      *
-     * @param quantile which one, from 0 to 1
-     * @return in the series' unit, at most one part in 128 too much; empty where the values are too few
+     * @param quantile from 0 to 1
+     * @return in the series' unit, at most one part in 128 too high; empty if there are too few values
      */
     default OptionalDouble quantile(double quantile) {
         return valueAtRank(Rank.of(quantile, count()));
     }
 
     /**
-     * How many are up to each of some bounds. Where a bound is none of ours, it is taken as up to one part in 128 larger: all
-     * values that are equal to it or below are counted, and some that are just above it.
+     * Cumulative counts, as in a classic Prometheus histogram. A bound that is not a bucket boundary is rounded up by
+     * at most one part in 128: all values equal to it or below are counted, and some just above it.
      *
-     * @param bounds in the series' unit, in rising order
-     * @return for each bound the count up to it
+     * @param bounds in the series' unit, ascending
+     * @return for each bound, the number of values up to it
      */
     long[] countsUpTo(double... bounds);
 
     /**
-     * What came since {@code earlier}. Where that is no earlier total of this, for it has something that this has not, the
-     * series began anew: then all of this came since.
+     * The values added since an earlier total. If {@code earlier} contains values that this one does not, the series
+     * was restarted, and all of this is returned.
      *
-     * @param earlier a total of the same series, or of one that had its name
-     * @return the interval between the two, in which nothing is below zero
+     * @param earlier total of the same series, or of a predecessor with the same name
+     * @return the difference, in which no count is negative
      */
     Distribution since(Distribution earlier);
 
     /**
-     * As an exponential histogram in the series' unit.
+     * Converts to an exponential histogram in the series' unit.
      *
-     * @param scale at most {@link Durations#FINEST_SCALE}, and at least -4
-     * @return a new one
+     * @param scale from -4 to {@link Durations#FINEST_SCALE}
+     * @return a new histogram
      */
     ExponentialBuckets exponential(int scale);
 }

@@ -6,12 +6,12 @@ import java.util.function.IntUnaryOperator;
 import org.HdrHistogram.Histogram;
 
 /**
- * How long things took: a histogram with what a histogram alone would lose. Immutable.
+ * A distribution of durations: a histogram plus exact count, sum, minimum and maximum. Immutable.
  *
- * <p>A duration is known to one part in 128; sum, least and longest of a {@link Recorder#total()} are exact.
+ * <p>Each duration is known to one part in 128; sum, minimum and maximum of a {@link Recorder#total()} are exact.
  */
 public final class Durations implements Distribution {
-    /** None. */
+    /** No durations. */
     public static final Durations NONE = new Durations(new Tally());
 
     /** The finest scale of {@link #exponential(int)}. */
@@ -19,15 +19,15 @@ public final class Durations implements Distribution {
 
     private final Tally tally;
 
-    /** The caller gives {@code tally} away. */
+    /** The caller gives up {@code tally}. */
     Durations(Tally tally) {
         this.tally = tally;
     }
 
     /**
-     * How many there are.
+     * Number of durations.
      *
-     * @return without those that are {@link #unusable()}
+     * @return without {@link #unusable()} values
      */
     @Override
     public long count() {
@@ -35,21 +35,21 @@ public final class Durations implements Distribution {
     }
 
     /**
-     * The exact sum, in nanoseconds.
+     * The exact sum in nanoseconds.
      *
-     * @return {@link Long#MAX_VALUE} for a sum above that, which is 292 years
+     * @return {@link Long#MAX_VALUE} if the sum exceeds it, at 292 years
      */
     public long sumNs() {
         return tally.sumHigh != 0 || tally.sumLow < 0 ? Long.MAX_VALUE : tally.sumLow;
     }
 
     /**
-     * The sum without its bound of 292 years.
+     * The sum without the limit of 292 years.
      *
      * @return seconds, to the 53 bits of a double
      */
     public double sumSeconds() {
-        // By 32 bits at a time, for the quotient of two doubles is not always the whole number that it should be.
+        // 32 bits at a time, because the quotient of two doubles is not always the exact whole number.
         long whole = 0;
         long rest = 0;
         for (long digits : new long[] {tally.sumHigh >>> 32, tally.sumHigh, tally.sumLow >>> 32, tally.sumLow}) {
@@ -99,49 +99,50 @@ public final class Durations implements Distribution {
     }
 
     /**
-     * The least, in nanoseconds.
+     * The minimum in nanoseconds.
      *
-     * @return empty where there is none. Of an interval it is exact where it is the least so far, and else the lower
-     *     bound of its bucket.
+     * @return empty if there are no durations. For an interval it is exact if it is the minimum of the whole total,
+     *     otherwise the lower bound of its bucket.
      */
     public OptionalLong minNs() {
         return count() == 0 ? OptionalLong.empty() : OptionalLong.of(tally.min);
     }
 
     /**
-     * The longest, in nanoseconds.
+     * The maximum in nanoseconds.
      *
-     * @return empty where there is none. Of an interval it is exact where it is the longest so far, and else the upper
-     *     bound of its bucket; an hour stands there for what was longer.
+     * @return empty if there are no durations. For an interval it is exact if it is the maximum of the whole total,
+     *     otherwise the upper bound of its bucket, at most one hour.
      */
     public OptionalLong maxNs() {
         return count() == 0 ? OptionalLong.empty() : OptionalLong.of(tally.max);
     }
 
     /**
-     * How many were longer than an hour. They are counted as an hour; sum and longest are of their true length.
+     * Number of durations longer than one hour. They are counted in the bucket of one hour; sum and maximum use the
+     * true length.
      *
-     * @return a part of {@link #count()}
+     * @return included in {@link #count()}
      */
     public long outOfRange() {
         return tally.outOfRange;
     }
 
     /**
-     * How many were no duration: below zero, as when a clock was set back or stamps were swapped, or above 13 days, as
-     * when a start was never stamped.
+     * Number of values that were not valid durations: negative, for example from swapped timestamps, or above 13 days,
+     * for example from a start that was never stamped.
      *
-     * @return how many; they are nowhere else
+     * @return their number; they are counted nowhere else
      */
     public long unusable() {
         return tally.unusable;
     }
 
     /**
-     * The {@code rank}-th smallest.
+     * The {@code rank}-th smallest duration in nanoseconds.
      *
      * @param rank counted from 1
-     * @return the upper bound of its bucket, or the longest where that is less; empty where there are fewer
+     * @return the upper bound of its bucket, or the maximum if that is less; empty if there are fewer durations
      */
     public OptionalLong atRank(long rank) {
         long seen = 0;
@@ -155,19 +156,19 @@ public final class Durations implements Distribution {
     }
 
     /**
-     * As {@link #quantile}.
+     * Like {@link #quantile}, in nanoseconds.
      *
-     * @param quantile which one, from 0 to 1
-     * @return nanoseconds, as of {@link #atRank}; empty where there are too few to carry it
+     * @param quantile from 0 to 1
+     * @return as {@link #atRank}; empty if there are too few durations
      */
     public OptionalLong quantileNs(double quantile) {
         return atRank(Rank.of(quantile, count()));
     }
 
     /**
-     * These and those of {@code other}: counts add, nothing is averaged.
+     * Merges two distributions: counts are added, nothing is averaged.
      *
-     * @param other of any recorder
+     * @param other from any recorder
      * @return the sum of both
      */
     public Durations plus(Durations other) {
@@ -214,9 +215,9 @@ public final class Durations implements Distribution {
     }
 
     /**
-     * As an HdrHistogram of two significant digits, from 1 ns to an hour.
+     * Converts to an HdrHistogram of two significant digits, from 1 ns to one hour.
      *
-     * @return a new one, with each count in the bucket in which it would have been recorded
+     * @return a new histogram, with each count in the bucket where it would have been recorded
      */
     public Histogram toHdrHistogram() {
         Histogram histogram = new Histogram(1, Buckets.LONGEST, 2);
@@ -225,31 +226,32 @@ public final class Durations implements Distribution {
     }
 
     /**
-     * As an exponential histogram: OpenTelemetry's, or with another number for the same buckets Prometheus' native one.
+     * Converts to an exponential histogram: OpenTelemetry's, or Prometheus' native one, which numbers the same buckets
+     * differently.
      *
-     * @param scale at most {@link #FINEST_SCALE}, and at least -4
-     * @return a new one, with each count in the bucket in which it would have been recorded
+     * @param scale from -4 to {@link #FINEST_SCALE}
+     * @return a new histogram, with each count in the bucket where it would have been recorded
      */
     @Override
     public ExponentialBuckets exponential(int scale) {
         return exponentialBy(scale, Buckets::exponential);
     }
 
-    /** With other buckets: {@code numbers} turns the number of one of ours into that at the finest scale. */
+    /** Converts to other buckets: {@code numbers} maps a bucket of ours to its number at the finest scale. */
     ExponentialBuckets exponentialBy(int scale, IntUnaryOperator numbers) {
         if (scale > Buckets.SCALE || scale < -4) {
-            throw new IllegalArgumentException("scale " + scale + " is not from -4 to " + Buckets.SCALE);
+            throw new IllegalArgumentException("scale " + scale + " is outside -4 to " + Buckets.SCALE);
         }
         return ExponentialBuckets.of(tally, Buckets.SCALE - scale, numbers);
     }
 
-    /** As {@link #countsUpTo}. */
+    /** Like {@link #countsUpTo}, in nanoseconds. */
     long[] countsUpToNs(long... boundsNs) {
         long[] counts = new long[boundsNs.length];
         long seen = 0;
         int at = 0;
         for (int n = 0; n < boundsNs.length; n++) {
-            // All buckets up to the one that the bound lies in.
+            // All buckets up to the one that contains the bound.
             int last = boundsNs[n] < 0 ? -1 : Buckets.index(Math.min(boundsNs[n], Buckets.LONGEST));
             int end = Math.min(tally.counts.length, last + 1 - tally.first);
             while (at < end) {
@@ -261,9 +263,9 @@ public final class Durations implements Distribution {
     }
 
     /**
-     * Hands over all buckets that are not empty, the shortest first.
+     * Visits all non-empty buckets, shortest first.
      *
-     * @param visitor is called for each
+     * @param visitor called once per bucket
      */
     public void each(Visitor visitor) {
         for (int i = 0; i < tally.counts.length; i++) {
@@ -275,26 +277,26 @@ public final class Durations implements Distribution {
     }
 
     /**
-     * How many buckets there are, of any durations.
+     * Number of buckets of any distribution of durations.
      *
-     * @return always the same
+     * @return a constant
      */
     public static int buckets() {
         return Buckets.COUNT;
     }
 
     /**
-     * The least value of a bucket.
+     * Smallest value of a bucket.
      *
-     * @param bucket from 0 up to {@link #buckets()}, which included: that one is where the last bucket ends
-     * @return nanoseconds; that of the next one where no whole number lies in it
+     * @param bucket from 0 to {@link #buckets()} inclusive; the last is the end of the last bucket
+     * @return nanoseconds; equal to that of the next bucket if no whole number lies in this one
      */
     public static long lowestNs(int bucket) {
         return Buckets.lowest(bucket);
     }
 
     /**
-     * All buckets, the empty ones too.
+     * Counts of all buckets, including empty ones.
      *
      * @return a new array of {@link #buckets()} counts
      */
@@ -304,15 +306,15 @@ public final class Durations implements Distribution {
         return counts;
     }
 
-    /** Takes buckets. */
+    /** Receives buckets. */
     @FunctionalInterface
     public interface Visitor {
         /**
-         * Takes one.
+         * Receives one bucket.
          *
-         * @param lowestNs the least value that it holds
-         * @param highestNs the largest one
-         * @param count how many there are, above zero
+         * @param lowestNs smallest value it holds
+         * @param highestNs largest value it holds
+         * @param count number of durations in it, above zero
          */
         void bucket(long lowestNs, long highestNs, long count);
     }

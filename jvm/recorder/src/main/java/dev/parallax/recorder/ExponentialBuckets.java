@@ -3,18 +3,23 @@ package dev.parallax.recorder;
 import java.util.function.IntUnaryOperator;
 
 /**
- * Counts in the buckets of an exponential histogram of base {@code 2^(2^-scale)}, in a series' unit: seconds, for durations.
+ * Counts in the buckets of an exponential histogram with base {@code 2^(2^-scale)}, in a series' unit: seconds for
+ * durations.
  *
- * <p>The count at {@code i} is of values above {@code base^(offset + i)} and at most {@code base^(offset + i + 1)}. This is
- * OpenTelemetry's numbering; in a Prometheus native histogram the same bucket has the number {@code offset + i + 1}.
+ * <p>{@code counts[i]} is the number of values above {@code base^(offset + i)} and at most {@code base^(offset + i +
+ * 1)}. This is OpenTelemetry's numbering; in a Prometheus native histogram the same bucket has the index {@code offset
+ * + i + 1}.
  *
  * @param scale OpenTelemetry's scale, Prometheus' schema
- * @param zeroCount how many were zero
- * @param offset the number of the first bucket
- * @param counts from the first bucket to the last that is not empty
+ * @param zeroCount number of zero values
+ * @param offset number of the first bucket
+ * @param counts from the first bucket to the last non-empty one
  */
 public record ExponentialBuckets(int scale, long zeroCount, int offset, long[] counts) {
-    /** @param numbers of one of our buckets that of the bucket at the finest scale; {@code coarser} by so many scales */
+    /**
+     * @param coarser number of scales to coarsen by
+     * @param numbers maps a bucket of ours to its number at the finest scale
+     */
     static ExponentialBuckets of(Tally tally, int coarser, IntUnaryOperator numbers) {
         int scale = Buckets.SCALE - coarser;
         int low = tally.first == 0 ? 1 : 0;
@@ -47,10 +52,10 @@ public record ExponentialBuckets(int scale, long zeroCount, int offset, long[] c
     }
 
     /**
-     * The same in wider buckets.
+     * Merges buckets to a coarser scale.
      *
-     * @param coarser of a scale that is not finer
-     * @return with each count in the bucket in which it would have been recorded
+     * @param coarser a scale no finer than this one
+     * @return new buckets, with each count in the bucket where it would have been recorded
      */
     public ExponentialBuckets toScale(int coarser) {
         int by = scale - coarser;
@@ -67,7 +72,7 @@ public record ExponentialBuckets(int scale, long zeroCount, int offset, long[] c
         return new ExponentialBuckets(coarser, zeroCount, offset >> by, wider);
     }
 
-    /** Of the same scale. */
+    /** Adds buckets of the same scale. */
     ExponentialBuckets plus(ExponentialBuckets other) {
         if (counts.length == 0 || other.counts.length == 0) {
             ExponentialBuckets some = counts.length == 0 ? other : this;

@@ -4,36 +4,36 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * All series of one name, as they were when they were read.
+ * All series of one name at the time of a reading.
  *
- * @param name as it was described
- * @param unit as it was described
- * @param help as it was described
- * @param kind what they are of
- * @param sinceEpochMs when the name was first used, by the wall clock; counts are from then on
- * @param points one for each combination of labels, no two of the same
+ * @param name as described
+ * @param unit as described
+ * @param help as described
+ * @param kind of the series
+ * @param sinceEpochMs when the name was first used, in milliseconds since the epoch; totals start then
+ * @param points one per combination of labels, each combination once
  */
 public record Family(String name, String unit, String help, Kind kind, long sinceEpochMs, List<Point> points) {
-    /** One series' value. */
-    public sealed interface Point permits Value, Spread {
+    /** The value of one series. */
+    public sealed interface Point permits Value, Histogram {
         /**
-         * What tells it from the others.
+         * The labels of this series.
          *
-         * @return names and values, those that were bound at the start first; a value may be empty
+         * @return names and values, bound labels first; a value may be empty
          */
         Map<String, String> labels();
 
         /**
-         * What came since an earlier reading, of what {@link Kind#onlyGrows()}.
+         * The change since an earlier reading, for kinds that are {@link Kind#onlyGrows()}.
          *
-         * @param earlier of the same name and labels; null where there was none
-         * @return the interval between the two; all of this where it began anew meanwhile, see {@link Distribution#since}
+         * @param earlier with the same name and labels; null if there was none
+         * @return the difference, or all of this point if the series was restarted; see {@link Distribution#since}
          */
         Point since(Point earlier);
     }
 
     /**
-     * Of a counter or a gauge.
+     * The value of a counter or gauge.
      *
      * @param labels names and values
      * @param value in the series' unit
@@ -46,15 +46,15 @@ public record Family(String name, String unit, String help, Kind kind, long sinc
     }
 
     /**
-     * Of durations or amounts.
+     * The distribution of durations or amounts.
      *
      * @param labels names and values
      * @param distribution in seconds, or in the series' unit
      */
-    public record Spread(Map<String, String> labels, Distribution distribution) implements Point {
+    public record Histogram(Map<String, String> labels, Distribution distribution) implements Point {
         @Override
-        public Spread since(Point earlier) {
-            return earlier instanceof Spread before ? new Spread(labels, distribution.since(before.distribution)) : this;
+        public Histogram since(Point earlier) {
+            return earlier instanceof Histogram before ? new Histogram(labels, distribution.since(before.distribution)) : this;
         }
     }
 }

@@ -9,18 +9,19 @@ import java.util.zip.Deflater;
 import org.HdrHistogram.Histogram;
 
 /**
- * The text of a histogram log: HdrHistogram's interval log, version 1.3, values in nanoseconds, two significant digits.
+ * Formats a histogram log: HdrHistogram's interval log, version 1.3, values in nanoseconds, two significant digits.
+ * HdrHistogram's reader can read it.
  *
- * <p>Lines are written here and not by HdrHistogram's own writer, which keeps milliseconds of a timestamp: a line is
- * matched to its interval by its start, so all nine digits must survive. HdrHistogram's reader reads them.
+ * <p>HdrHistogram's own writer is not used because it truncates timestamps to milliseconds: a line is matched to its
+ * interval by its start, so all nine digits must be kept.
  */
 public final class HlogLines {
     private HlogLines() {}
 
     /**
-     * What stands before the first line.
+     * The header before the first line.
      *
-     * @param zero the log's zero on the wall clock; lines begin at offsets from it
+     * @param zero start of the log on the wall clock; lines carry offsets from it
      * @return four lines
      */
     public static String header(Instant zero) {
@@ -34,10 +35,10 @@ public final class HlogLines {
     /**
      * The line of one interval.
      *
-     * @param startNs when it began, from the log's zero
-     * @param lengthNs how long it was
-     * @param durations what was recorded in it
-     * @return with its line feed
+     * @param startNs start of the interval, from the start of the log
+     * @param lengthNs length of the interval
+     * @param durations recorded in the interval
+     * @return one line with its line feed
      */
     public static String line(long startNs, long lengthNs, Durations durations) {
         Histogram histogram = durations.toHdrHistogram();

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Writes JSON: maps in their order, lists, texts, whole numbers, truth values and null. Reads none. */
+/** Writes JSON from maps (in their order), lists, strings, integers, booleans and null. There is no parser. */
 final class Json {
     private Json() {}
 
@@ -39,7 +39,7 @@ final class Json {
         } else if (value == null || value instanceof Long || value instanceof Integer || value instanceof Boolean) {
             text.append(value);
         } else {
-            throw new IllegalArgumentException("no JSON for " + value.getClass());
+            throw new IllegalArgumentException("cannot write " + value.getClass() + " as JSON");
         }
     }
 

@@ -12,21 +12,21 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What a record of a JVM says of itself. Absent is not zero: what this host does not tell is left out.
+ * What a JVM record states about its JVM and host. A fact that cannot be read is left out.
  *
- * @param zero the record's zero on the wall clock
- * @param zeroMonotonicNs the same instant of {@link System#nanoTime()}, which on Linux is the monotonic clock of the boot:
- *     by it the record joins with those of other processes of this host
- * @param javaVersion as the system property of that name has it
- * @param vm the virtual machine's name
- * @param collectors the names of the garbage collectors
- * @param kernel the kernel's version; null where it is not known
- * @param bootId the kernel's name for this boot; null where it is not known
- * @param cpus how many this process may use
- * @param pid this process; null where that is not the host's number for it
- * @param monotonicOffsetNs how far the clock of a time namespace is ahead of the kernel's own; 0 where there is none
- * @param series what each log is of: one line by the log's name
- * @param options all options of who makes the record, by name
+ * @param zero start of the record on the wall clock
+ * @param zeroMonotonicNs the same instant by {@link System#nanoTime()}, which on Linux is the monotonic clock; used to
+ *     join records of one host
+ * @param javaVersion system property {@code java.version}
+ * @param vm name of the virtual machine
+ * @param collectors names of the garbage collectors
+ * @param kernel kernel version; null if unknown
+ * @param bootId the kernel's boot id; null if unknown
+ * @param cpus number of CPUs this process may use
+ * @param pid this process; null if it is not the pid in the host's namespace
+ * @param monotonicOffsetNs offset of the clock of a time namespace from the kernel's own; 0 without one
+ * @param series one line of description by the name of each log
+ * @param options all options of whoever writes the record, by name
  */
 public record JvmFacts(
         Instant zero,
@@ -43,17 +43,17 @@ public record JvmFacts(
         Map<String, EffectiveOption> options) {
 
     /**
-     * An option as it holds: a default that mattered stands in the record too.
+     * The effective value of an option; defaults are part of the record too.
      *
-     * @param value as one writes it
-     * @param isGiven whether somebody wrote it; else it is the default
+     * @param value as it would be written
+     * @param isGiven whether it was given; otherwise it is the default
      */
     public record EffectiveOption(String value, boolean isGiven) {}
 
     /**
-     * Of this JVM, for a record whose maker has no options.
+     * Facts about this JVM, for a writer without options.
      *
-     * @param series what each log will be of: one line by the log's name
+     * @param series one line of description by the name of each log
      * @return the facts
      */
     public static JvmFacts ofThisJvm(Map<String, String> series) {
@@ -61,10 +61,10 @@ public record JvmFacts(
     }
 
     /**
-     * Of this JVM, with now as the record's zero.
+     * Facts about this JVM, with now as the start of the record.
      *
-     * @param series what each log will be of: one line by the log's name
-     * @param options all options of who makes the record, by name
+     * @param series one line of description by the name of each log
+     * @param options all options of whoever writes the record, by name
      * @return the facts
      */
     public static JvmFacts ofThisJvm(Map<String, String> series, Map<String, EffectiveOption> options) {
@@ -95,7 +95,9 @@ public record JvmFacts(
         }
     }
 
-    /** Of the first one, which the kernel gives this number: elsewhere the host has another number for this process. */
+    /**
+     * The kernel gives the initial pid namespace this number; in any other the host knows this process by another pid.
+     */
     private static boolean isFirstPidNamespace() {
         try {
             return Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString().equals("pid:[4026531836]");

@@ -1,22 +1,22 @@
 package dev.parallax.recorder;
 
-/** What a series is of, and so what may be done with its values. */
+/** The kind of a series, which decides how its values may be combined. */
 public enum Kind {
-    /** How long things took, in seconds. */
+    /** Durations, in seconds. */
     DURATIONS,
-    /** How large things were, in the series' unit. */
+    /** Amounts, in the series' unit. */
     AMOUNTS,
-    /** What only grows. */
+    /** A total that never decreases. */
     COUNTER,
-    /** How many there are now of what can be added up over labels and processes. */
+    /** A current number that can be added up over labels and processes. */
     UP_DOWN,
-    /** What is now, and cannot be added up: a share, a temperature. */
+    /** A current value that cannot be added up, such as a ratio or a temperature. */
     GAUGE;
 
     /**
-     * Whether it is of totals, so that what came between two readings can be told.
+     * Whether values are totals, so that the difference of two readings is meaningful.
      *
-     * @return not of what goes up and down, nor of gauges
+     * @return false for up-down counters and gauges
      */
     public boolean onlyGrows() {
         return this != UP_DOWN && this != GAUGE;

@@ -4,43 +4,45 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * What one {@link Cell} counts into: a header, then the counts of a run of buckets, in one array. An older page is full
- * and final once a newer one can be seen.
+ * The array that one {@link Cell} counts into: a header, then the counts of a range of buckets. An older page is
+ * complete and final once a newer one is visible.
  *
- * <p>The array begins with two empty cache lines. What is written on every record is within the same few lines, and no
- * line is shared with what another thread writes, wherever a collection moves the arrays.
+ * <p>The array begins with two empty cache lines. Everything written per record is within a few lines, none of which is
+ * shared with another thread's data, wherever the garbage collector moves the arrays.
  */
 final class Page {
-    /** Odd while a record is being made. */
+    /** Odd while a record is being written. */
     static final int VERSION = 16;
 
-    /** The lower 63 bits. */
+    /** The lower 63 bits of the sum. */
     static final int SUM = 17;
 
     static final int MIN = 18;
     static final int MAX = 19;
 
-    /** A value that is counted already, and how often it came again since: not counted elsewhere. -1 is none. */
+    /**
+     * The last value counted, and how often it repeated since; repeats are counted nowhere else. -1 if there is none.
+     */
     static final int LAST = 20;
 
     static final int REPEATS = 21;
 
-    /** Of the sum, what is above its lower 63 bits. */
+    /** The sum above its lower 63 bits. */
     static final int SUM_HIGH = 22;
 
     static final int OUT_OF_RANGE = 23;
     static final int UNUSABLE = 24;
 
-    /** The count of bucket {@link #first} stands here. */
+    /** The count of bucket {@link #first}. */
     static final int BUCKETS = 25;
 
-    /** A slot, for an order of stores and loads. */
+    /** Access to a slot with memory ordering. */
     static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
 
     final long[] slots;
     final int first;
 
-    /** The page that its owner turned from to reach this one. The reader forgets it when it has taken it. */
+    /** The page used before this one. The reader clears it once it has taken it. */
     Page older;
 
     Page(int first, int buckets) {
@@ -50,7 +52,7 @@ final class Page {
         slots[LAST] = -1;
     }
 
-    /** An empty one with all buckets of {@code page}, and {@code index} with an octave to spare beyond it. */
+    /** Creates an empty page with all buckets of {@code page} plus {@code index} and one spare octave beyond it. */
     static Page covering(int index, Page page) {
         boolean isEmpty = page.end() == page.first;
         int first = page.first;
@@ -73,26 +75,27 @@ final class Page {
     }
 
     /**
-     * Copies all slots into {@code copy}; false when a record was being made meanwhile that is no repeat, and then the copy
-     * is worth nothing.
+     * Copies all slots into {@code copy}; returns false if a record other than a repeat was written meanwhile, which
+     * makes the copy invalid.
      */
     boolean copy(long[] copy) {
         long version = (long) SLOT.getAcquire(slots, VERSION);
         System.arraycopy(slots, 0, copy, 0, slots.length);
-        // Repeats come while the version stands; a plain load may tear.
+        // Repeats do not change the version, and a plain load may tear.
         copy[REPEATS] = (long) SLOT.getOpaque(slots, REPEATS);
         VarHandle.loadLoadFence();
         return (version & 1) == 0 && version == (long) SLOT.getOpaque(slots, VERSION);
     }
 
-    /** Whether a record was made since {@code copy} was. */
+    /** Whether a record was written since {@code copy} was taken. */
     boolean isNewerThan(long[] copy) {
         return (long) SLOT.getAcquire(slots, VERSION) != copy[VERSION] || (long) SLOT.getOpaque(slots, REPEATS) != copy[REPEATS];
     }
 
-    /** Begins a record: from here to {@link #end(long[], long)} a copy is worth nothing. */
+    /** Begins a record; copies are invalid until {@link #end(long[], long)}. */
     static long begin(long[] slots) {
-        // An error within a record (of the stack's end, say) leaves an odd version behind. The next one is odd as well.
+        // An error inside a record, such as a stack overflow, leaves an odd version behind; the next one is odd as
+        // well.
         long version = (slots[VERSION] + 1) | 1;
         SLOT.setOpaque(slots, VERSION, version);
         VarHandle.storeStoreFence();
@@ -103,7 +106,10 @@ final class Page {
         SLOT.setRelease(slots, VERSION, version + 1);
     }
 
-    /** Counts repeats in their bucket and in the sum. Their number stays: who goes on with these slots has to clear it. */
+    /**
+     * Counts the repeats in their bucket and in the sum. Does not reset their number: whoever keeps using these slots
+     * must.
+     */
     static void countRepeats(long[] slots, int first) {
         long times = slots[REPEATS];
         if (times > 0) {

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Gathers the points of one name. Of the same labels there is one: what several tell is added up, and of what cannot be, the
+ * Collects the points of one name, one per combination of labels: values of several sources are added up; of gauges the
  * first is kept.
  */
 final class Points {
@@ -24,10 +24,10 @@ final class Points {
         if (kind == Kind.GAUGE) {
             return a;
         }
-        // A name is of one kind, so both are of one type.
+        // A name has one kind, so both points have the same type.
         return a instanceof Family.Value value
                 ? new Family.Value(a.labels(), value.value() + ((Family.Value) b).value())
-                : new Family.Spread(a.labels(), sum(distribution(a), distribution(b)));
+                : new Family.Histogram(a.labels(), sum(distribution(a), distribution(b)));
     }
 
     private static Distribution sum(Distribution a, Distribution b) {
@@ -35,13 +35,13 @@ final class Points {
     }
 
     private static Distribution distribution(Family.Point point) {
-        return ((Family.Spread) point).distribution();
+        return ((Family.Histogram) point).distribution();
     }
 
     static Family.Point relabelled(Family.Point point, Map<String, String> labels) {
         return point instanceof Family.Value value
                 ? new Family.Value(labels, value.value())
-                : new Family.Spread(labels, distribution(point));
+                : new Family.Histogram(labels, distribution(point));
     }
 
     boolean has(Map<String, String> labels) {

@@ -16,11 +16,12 @@ import java.util.Set;
 import java.util.TreeMap;
 
 /**
- * A run record of the kind {@code jvm} under way: a folder that {@code parallax report} and {@code explain} read, and of
- * which a crash at any moment loses at most the last interval.
+ * Writes a run record of the kind {@code jvm}: a folder that {@code parallax report} and {@code parallax explain} read.
+ * A crash at any moment loses at most the last interval.
  *
- * <p>The histograms of an interval are written first and its line of {@code series.ndjson} last: that line commits it. A
- * write that fails is taken back, be it for want of memory. One thread at a time; nothing is synced to the disk.
+ * <p>The histograms of an interval are written first and its line of {@code series.ndjson} last: that line files the
+ * interval. A failed write is rolled back, even after an out-of-memory error. Not thread-safe; nothing is synced to
+ * disk.
  */
 public final class RecordFolder implements Closeable {
     private static final String RUN = "run.json";
@@ -30,32 +31,32 @@ public final class RecordFolder implements Closeable {
     private static final String PAUSE = "pause";
     private static final String HICCUP = "hiccup";
     private static final String LOST = "lost";
-    private static final String TOO_LONG = "their file is as long as can be read";
+    private static final String TOO_LONG = "their file has reached the maximum size that can be read";
     private static final int LOGS_MAX = 256;
 
-    /** What readers take of a file: who finds more refuses the record. */
+    /** Limits of the readers, which refuse a record with larger files. */
     private static final long SERIES_BYTES_MAX = 256L << 20;
 
     private static final long EVENTS_BYTES_MAX = 64L << 20;
 
-    /** Of the events' bytes, for the one that says that there are no more. */
+    /** Reserved for the event that says that further events were dropped. */
     private static final long LAST_EVENT_BYTES_MAX = 200;
 
     private final Path path;
     private final JvmFacts facts;
     private final long seriesBytesMax;
     private final long eventsBytesMax;
-    private final Commits commits;
+    private final AtomicFiles files;
     private final Set<String> names = new HashSet<>();
     private long lastStartNs = -1;
     private long lostEvents;
 
     /**
-     * Makes the folder, with its parents.
+     * Creates the folder and its parents.
      *
-     * @param path where; a folder that holds no record
-     * @param facts what the record is of
-     * @throws IOException when there is a record already, or nothing can be written
+     * @param path of a folder that holds no record yet
+     * @param facts what the record states about the JVM
+     * @throws IOException if there is a record already, or the folder cannot be written
      */
     public RecordFolder(Path path, JvmFacts facts) throws IOException {
         this(path, facts, SERIES_BYTES_MAX, EVENTS_BYTES_MAX);
@@ -68,41 +69,41 @@ public final class RecordFolder implements Closeable {
         this.eventsBytesMax = eventsBytesMax;
         Files.createDirectories(path);
         if (Files.exists(path.resolve(RUN))) {
-            throw new FileAlreadyExistsException(path + " holds a record already; choose another folder");
+            throw new FileAlreadyExistsException(path + " already holds a record; choose another folder");
         }
-        commits = new Commits(path);
-        commits.claim(SERIES);
+        files = new AtomicFiles(path);
+        files.claim(SERIES);
         try {
             replaceDocument("running", null);
         } catch (IOException | RuntimeException | Error e) {
-            takeBackClaim();
+            removeClaim();
             throw e;
         }
     }
 
-    /** So that the folder can hold a record later. */
-    private void takeBackClaim() {
+    /** Removes the files, so that the folder can hold a record later. */
+    private void removeClaim() {
         try {
-            commits.close();
-            // The claim last: who makes it next has a folder without a document.
+            files.close();
+            // The claim last: whoever claims the folder next finds no document in it.
             for (String name : List.of(UNFINISHED, RUN, SERIES)) {
                 Files.deleteIfExists(path.resolve(name));
             }
         } catch (IOException | RuntimeException | Error e) {
-            // The failure worth telling is the first one.
+            // The first failure is the one to report.
         }
     }
 
     /**
      * Adds an interval.
      *
-     * @param startNs when it began, from the record's zero; later than that of the one before
-     * @param lengthNs how long it was
-     * @param logs what was recorded in it, by the log's name; logs without a duration are left out
-     * @return whether it is in the folder; where it is not, the record is as long as can be read, and is to be finished with
-     *     the interval before
-     * @throws IOException when it cannot be written, as on a full disk: then it is not in the folder, and the next one
-     *     may be
+     * @param startNs start of the interval, from the start of the record; after the start of the previous one
+     * @param lengthNs length of the interval
+     * @param logs what was recorded in it, by name of the log; empty ones are left out
+     * @return false if the record has reached the size that can be read; the interval is not in it, and the record
+     *     should be finished
+     * @throws IOException if it cannot be written, for example on a full disk; the interval is then not in the folder,
+     *     and the next one may succeed
      */
     public boolean append(long startNs, long lengthNs, Map<String, Durations> logs) throws IOException {
         if (startNs <= lastStartNs || lengthNs < 0) {
@@ -111,14 +112,14 @@ public final class RecordFolder implements Closeable {
         Map<String, Durations> sorted = new TreeMap<>(logs);
         checkNames(sorted);
         String line = seriesLine(startNs, lengthNs, sorted);
-        commits.takeBack();
-        // All of it is ASCII.
-        if (commits.length(SERIES) + line.length() > seriesBytesMax) {
+        files.rollBack();
+        // The line is ASCII, so its length is its size in bytes.
+        if (files.length(SERIES) + line.length() > seriesBytesMax) {
             return false;
         }
-        commits.whole(() -> {
+        files.atomically(() -> {
             writeHistograms(startNs, lengthNs, sorted);
-            commits.add(SERIES, line);
+            files.add(SERIES, line);
         });
         lastStartNs = startNs;
         return true;
@@ -154,7 +155,7 @@ public final class RecordFolder implements Closeable {
 
     private void writeLine(String log, String line) throws IOException {
         String file = log + ".hlog";
-        commits.add(file, commits.length(file) == 0 ? HlogLines.header(facts.zero()) + line : line);
+        files.add(file, files.length(file) == 0 ? HlogLines.header(facts.zero()) + line : line);
     }
 
     private void checkNames(Map<String, Durations> logs) throws IOException {
@@ -165,8 +166,8 @@ public final class RecordFolder implements Closeable {
             }
             boolean fits = name.matches("[a-zA-Z][a-zA-Z0-9_.-]{0,99}") && !name.endsWith(".hlog");
             if (!fits || names.size() == LOGS_MAX) {
-                throw new IOException("no log of the name " + name + ": it has to begin with a letter and to consist of at"
-                        + " most 100 letters, digits and _ - . ; and there are at most " + LOGS_MAX);
+                throw new IOException("invalid log name " + name + ": it must begin with a letter and have at"
+                        + " most 100 letters, digits, _ - or . and a record has at most " + LOGS_MAX);
             }
             names.add(name);
         }
@@ -183,24 +184,25 @@ public final class RecordFolder implements Closeable {
     }
 
     /**
-     * Adds an event. Where there are as many as can be read, one of the kind `lost` says so, and further ones are counted.
+     * Adds an event. Once the size limit is reached, one event of kind {@code lost} says so and further events are
+     * counted.
      *
-     * @param atNs when, from the record's zero
-     * @param kind what it is, one word
-     * @param text for people, one line
-     * @throws IOException when it cannot be written; then it is not in the folder
+     * @param atNs time from the start of the record
+     * @param kind one word
+     * @param text one line for people
+     * @throws IOException if it cannot be written; the event is then not in the folder
      */
     public void event(long atNs, String kind, String text) throws IOException {
         write(event(atNs, kind, text, null));
     }
 
     /**
-     * Adds a pause: a stretch in which no thread of the application ran. `parallax explain` finds the requests in it.
+     * Adds a pause: a period in which no application thread ran. {@code parallax explain} finds the requests in it.
      *
-     * @param beginNs from the record's zero to the wish to stop all threads
-     * @param endNs from the record's zero until they ran again
-     * @param cause as the JVM names it; null where it did not say
-     * @throws IOException when it cannot be written; then it is not in the folder
+     * @param beginNs when the JVM asked all threads to stop, from the start of the record
+     * @param endNs when they ran again, from the start of the record
+     * @param cause as named by the JVM; null if unknown
+     * @throws IOException if it cannot be written; the event is then not in the folder
      */
     public void pause(long beginNs, long endNs, String cause) throws IOException {
         if (beginNs < 0 || endNs < beginNs) {
@@ -217,13 +219,14 @@ public final class RecordFolder implements Closeable {
     }
 
     /**
-     * Adds a hiccup: a stretch in which a thread of the application would not have run. `parallax report` tells the longest.
+     * Adds a hiccup: a period in which an application thread would not have run. {@code parallax report} lists the
+     * longest.
      *
-     * @param atNs from the record's zero to when the meter was due
-     * @param lengthNs how late it was
-     * @param causesNs what of that had which cause
-     * @param text one line, for people
-     * @throws IOException when it cannot be written; then it is not in the folder
+     * @param atNs when the meter should have woken up, from the start of the record
+     * @param lengthNs how late it woke up
+     * @param causesNs nanoseconds by cause
+     * @param text one line for people
+     * @throws IOException if it cannot be written; the event is then not in the folder
      */
     public void hiccup(long atNs, long lengthNs, Map<String, Long> causesNs, String text) throws IOException {
         if (atNs < 0 || lengthNs < 0 || causesNs.values().stream().anyMatch(ns -> ns < 0)) {
@@ -237,7 +240,7 @@ public final class RecordFolder implements Closeable {
         write(event(atNs, HICCUP, text, hiccup));
     }
 
-    /** @param what its figures, under the name of its kind; null where it has none */
+    /** @param what figures under the name of the kind; null if there are none */
     private static Map<String, Object> event(long atNs, String kind, String text, Map<String, Object> what) {
         Map<String, Object> event = new LinkedHashMap<>();
         event.put("at_ns", atNs);
@@ -252,33 +255,33 @@ public final class RecordFolder implements Closeable {
     private void write(Map<String, Object> event) throws IOException {
         if (lostEvents == 0) {
             String line = Json.of(event) + "\n";
-            commits.takeBack();
-            long bytes = commits.length(EVENTS) + line.getBytes(StandardCharsets.UTF_8).length;
+            files.rollBack();
+            long bytes = files.length(EVENTS) + line.getBytes(StandardCharsets.UTF_8).length;
             if (bytes + LAST_EVENT_BYTES_MAX <= eventsBytesMax) {
-                commits.whole(() -> commits.add(EVENTS, line));
+                files.atomically(() -> files.add(EVENTS, line));
                 return;
             }
             long atNs = (Long) event.get("at_ns");
-            String last = Json.of(event(atNs, LOST, "no more events from here on: " + TOO_LONG, null)) + "\n";
-            commits.whole(() -> commits.add(EVENTS, last));
+            String last = Json.of(event(atNs, LOST, "further events are dropped: " + TOO_LONG, null)) + "\n";
+            files.atomically(() -> files.add(EVENTS, last));
         }
         lostEvents++;
     }
 
     /**
-     * Ends the record.
+     * Finishes the record.
      *
-     * @param elapsedNs from the record's zero to the end of the last interval
-     * @throws IOException when it cannot be written; the record stands as one that was cut off
+     * @param elapsedNs end of the last interval, from the start of the record
+     * @throws IOException if it cannot be written; the record then reads as interrupted
      */
     public void finish(long elapsedNs) throws IOException {
-        commits.takeBack();
+        files.rollBack();
         replaceDocument("finished", elapsedNs);
     }
 
     @Override
     public void close() throws IOException {
-        commits.close();
+        files.close();
     }
 
     private void replaceDocument(String state, Long elapsedNs) throws IOException {

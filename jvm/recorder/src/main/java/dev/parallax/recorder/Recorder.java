@@ -8,57 +8,56 @@ import java.util.List;
 import java.util.function.BiFunction;
 
 /**
- * Durations of one kind, recorded by any number of threads.
+ * Records durations of one kind from any number of threads.
  *
- * <p>A platform thread counts in a cell of its own, found without a lock and written with plain stores. Beyond {@link
- * #OWNED_MAX} threads, and for all virtual ones, there are shared cells that are claimed for the length of a record with
- * one compare-and-set; where all are claimed there comes one more, so nobody waits, and there are never more than threads
- * that were within a record at once.
+ * <p>A platform thread counts in a cell of its own, found without a lock and written with plain stores. Threads beyond
+ * {@link #OWNED_MAX} and all virtual threads use shared cells, claimed for one record with one compare-and-set. If all
+ * shared cells are claimed, another is added, so nobody waits; there are never more of them than threads that were
+ * recording at once.
  *
- * <p>Nothing is thrown at the caller, whatever the stamps: see {@link Durations#unusable()} and {@link
- * Durations#outOfRange()}.
+ * <p>Nothing is thrown for invalid timestamps: see {@link Durations#unusable()} and {@link Durations#outOfRange()}.
  *
- * <p>Cost: recording takes a few nanoseconds and no memory. A thread's first record, and its first one of a length beyond
- * those before, take some kilobytes: 1.3 for each power of two between its shortest and its longest duration, with one to
- * spare at both ends. Reading takes a microsecond or two for each thread that recorded since.
+ * <p>Cost: a few nanoseconds and no allocation per record. A thread's first record, and its first one outside the range
+ * of lengths so far, allocate some kilobytes: 1.3 for each power of two between its shortest and longest duration, plus
+ * one spare at both ends. Reading takes a microsecond or two per thread that recorded since.
  */
 public final class Recorder {
-    /** How many platform threads have a cell of their own: event loops are twice the CPUs. */
+    /** Maximum number of platform threads with a cell of their own; event loops are twice the CPUs. */
     static final int OWNED_MAX = Math.max(16, 4 * Runtime.getRuntime().availableProcessors());
 
-    /** Thread.isVirtual() where there is such a thing. */
+    /** {@code Thread.isVirtual()} if this JDK has it. */
     private static final MethodHandle IS_VIRTUAL = virtualTest();
 
-    /** By the thread's number, then the places after it; read without a lock, replaced as a whole. Never full. */
+    /** Hash table by thread id with linear probing; read without a lock, replaced as a whole, never full. */
     private volatile Cell[] owned = new Cell[4];
 
     private volatile Cell[] shared = {};
 
-    /** Guards replacing the two above. Held for moments only, and never while a cell is read. */
+    /** Guards replacing these two tables. Held briefly, never while a cell is read. */
     private final Object tables = new Object();
 
     private int ownedCount;
 
-    /** Null until it is asked for. */
-    private volatile Near nobodys;
+    /** Created on first use. */
+    private volatile ThreadHandle unowned;
 
-    /** Guards what is below, which is the readers'. */
+    /** Guards the fields below, which belong to the readers. */
     private final Object reading = new Object();
 
     private Tally total = new Tally();
 
-    /** Cells that are in no table any more and not in the total yet: nobody else knows them. */
+    /** Cells of ended threads, removed from the tables but not added to the total yet. */
     private List<Cell> ended = new ArrayList<>();
 
-    /** The total as it was handed out, and is again while nothing is new; null while it is being made. */
+    /** The last total handed out, returned again while nothing is new; null while a total is being computed. */
     private Durations known = Durations.NONE;
 
-    private long late;
+    private long deferredReads;
 
-    /** For a thread that owns the cell, or for none. */
+    /** Creates a cell for its owner, or for none. */
     private final BiFunction<Recorder, Thread, Cell> maker;
 
-    /** Without a name: who makes it knows what it is of. */
+    /** A recorder without a name; see {@link Catalog#durations(Description)} for a named one. */
     public Recorder() {
         this(Cell::new);
     }
@@ -68,19 +67,20 @@ public final class Recorder {
     }
 
     /**
-     * Records what began and ended.
+     * Records an operation by its start and end.
      *
-     * @param startNs of {@link System#nanoTime()}
-     * @param endNs of the same clock
+     * @param startNs from {@link System#nanoTime()}
+     * @param endNs from the same clock
      */
     public void record(long startNs, long endNs) {
         record(endNs - startNs);
     }
 
     /**
-     * Records what ends now. Reads the clock.
+     * Records an operation that ends now. Reads the clock.
      *
-     * @param intendedNs when it was due, of {@link System#nanoTime()}; for what was not scheduled, when it began
+     * @param intendedNs when it should have started, from {@link System#nanoTime()}; for unscheduled operations, when
+     *     it started
      */
     public void recordSince(long intendedNs) {
         record(System.nanoTime() - intendedNs);
@@ -103,26 +103,26 @@ public final class Recorder {
     }
 
     /**
-     * This one, as the calling thread finds it.
+     * A faster handle for the calling thread.
      *
      * @return takes durations in nanoseconds
      */
-    public Near near() {
+    public ThreadHandle threadHandle() {
         Cell cell = findOrOwn(Thread.currentThread());
-        return cell != null ? cell : nobodys();
+        return cell != null ? cell : unowned();
     }
 
-    /** A cell that never has an owner nor a record: whoever comes to it is sent here. */
-    private Near nobodys() {
-        Near known = nobodys;
+    /** A cell that never has an owner or a record: every caller is redirected to the recorder. */
+    private ThreadHandle unowned() {
+        ThreadHandle known = unowned;
         if (known != null) {
             return known;
         }
         synchronized (tables) {
-            if (nobodys == null) {
-                nobodys = maker.apply(this, null);
+            if (unowned == null) {
+                unowned = maker.apply(this, null);
             }
-            return nobodys;
+            return unowned;
         }
     }
 
@@ -155,7 +155,7 @@ public final class Recorder {
         return null;
     }
 
-    /** A cell for {@code thread}: that of a thread that has ended, or a new one; null when there are enough. */
+    /** Gives {@code thread} a cell: that of an ended thread, or a new one. Returns null if the limit is reached. */
     private Cell own(Thread thread) {
         synchronized (tables) {
             List<Cell> all = present(owned);
@@ -176,7 +176,7 @@ public final class Recorder {
         }
     }
 
-    /** Puts cells into a new table, each near the place that its owner's number gives. */
+    /** Puts the cells into a new table, each as close as possible to the slot of its owner's id. */
     private void place(List<Cell> all) {
         int size = Math.max(4, Integer.highestOneBit(4 * all.size()));
         Cell[] table = new Cell[size];
@@ -191,14 +191,14 @@ public final class Recorder {
         owned = table;
     }
 
-    /** A shared cell that nobody else writes to until it is unclaimed. */
+    /** Returns a shared cell to which nobody else writes until it is unclaimed. */
     private Cell claim(Thread thread) {
         Cell cell = claimOne(thread);
         if (cell != null) {
             return cell;
         }
         synchronized (tables) {
-            // Those that waited here find what the first of them made: virtual threads come by the thousand.
+            // Threads that waited here find what the first of them created: virtual threads come by the thousand.
             cell = claimOne(thread);
             if (cell == null) {
                 cell = maker.apply(this, null);
@@ -234,28 +234,28 @@ public final class Recorder {
     }
 
     /**
-     * All that was recorded so far. Stops no writer and loses no record; one that races with this is in it or in the next
-     * one. For an interval, see {@link Durations#since}.
+     * Everything recorded so far. Stops no writer and loses no record; a record made meanwhile is in this total or in
+     * the next. For an interval, see {@link Durations#since}.
      *
-     * @return count, sum, least and longest of the very same records
+     * @return count, sum, minimum and maximum of the same records
      */
     public Durations total() {
         synchronized (reading) {
-            List<Cell> live = sort();
+            List<Cell> live = collectLive();
             if (known != null && ended.isEmpty() && live.stream().noneMatch(Cell::hasNew)) {
                 return known;
             }
-            // Who has the last one keeps it as it was.
+            // Whoever holds the last total keeps it unchanged.
             total = total.copy();
             known = null;
-            // Where memory gives out, the next reading finds those that are not in the total.
+            // If memory runs out, the next reading finds the cells that are not in the total.
             for (int last = ended.size() - 1; last >= 0; last--) {
                 ended.get(last).takeLast(total);
                 ended.remove(last);
             }
             for (Cell cell : live) {
                 if (!cell.take(total)) {
-                    late++;
+                    deferredReads++;
                 }
             }
             known = new Durations(total);
@@ -264,18 +264,19 @@ public final class Recorder {
     }
 
     /**
-     * How often a thread was left for the next reading because it had lost its CPU within a record.
+     * How often a thread's new records were left for the next reading because it had lost its CPU in the middle of a
+     * record.
      *
-     * @return how often, in all readings so far
+     * @return total of all readings so far
      */
-    public long late() {
+    public long deferredReads() {
         synchronized (reading) {
-            return late;
+            return deferredReads;
         }
     }
 
-    /** Those of threads that have ended are out of the table from here on, so that no thread takes them over. */
-    private List<Cell> sort() {
+    /** Returns live cells and removes those of ended threads from the table, so that no thread takes them over. */
+    private List<Cell> collectLive() {
         synchronized (tables) {
             List<Cell> live = new ArrayList<>();
             List<Cell> allEnded = new ArrayList<>(ended);
@@ -284,7 +285,7 @@ public final class Recorder {
             }
             if (allEnded.size() > ended.size()) {
                 place(live);
-                // Nothing may fail between the two, or a cell is in both places or in none.
+                // Nothing may fail between these two steps, or a cell would be in both places or in neither.
                 ended = allEnded;
             }
             live.addAll(List.of(shared));
@@ -292,7 +293,7 @@ public final class Recorder {
         }
     }
 
-    /** For tests: how many cells there are. */
+    /** Number of cells, for tests. */
     int cells() {
         synchronized (tables) {
             return present(owned).size() + shared.length;

@@ -1,11 +1,12 @@
 package dev.parallax.recorder;
 
-/** That a series is shown in a {@link Catalog}. */
+/** The registration of a series in a {@link Catalog}. */
 @FunctionalInterface
 public interface Registration extends AutoCloseable {
     /**
-     * Shows it no longer. Where others of the same name and labels are shown, what only grows stays told as it is now, with
-     * theirs: it is not to be shown there again. Else it is forgotten. A second time does nothing.
+     * Removes the series from the catalog. While others with the same name and labels are registered, its last totals
+     * remain part of theirs, so do not register it there again; otherwise they are dropped. Closing twice has no
+     * effect.
      */
     @Override
     void close();

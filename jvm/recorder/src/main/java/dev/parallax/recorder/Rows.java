@@ -8,29 +8,29 @@ import java.util.Objects;
 import java.util.function.Supplier;
 
 /**
- * One {@code T} for each combination of labels that are known only after the event, as a status or a route, up to a limit;
- * what comes beyond goes to {@link #other()}.
+ * One {@code T} per combination of labels that are known only after the event, such as a status or a route, up to a
+ * limit; everything beyond it goes to {@link #other()}.
  *
- * <p>A row is never given up nor mistaken for another's. Labels that are known from the start do not belong here: they are
- * those of a {@link Description}, or a row that is looked up once and kept.
+ * <p>A row is never evicted or mixed up with another. Labels known from the start belong in a {@link Description}, or
+ * in a row that is looked up once and kept.
  *
- * <p>Cost: a few nanoseconds for a look-up of labels that were seen before, or of any beyond the limit; no lock, no
- * allocation. The first one of a row takes a lock.
+ * <p>Cost: a few nanoseconds to look up labels seen before, or any labels once the limit is reached; no lock, no
+ * allocation. The first lookup of a row takes a lock.
  *
- * @param <T> what records
+ * @param <T> the type of recorder or counter
  */
 public final class Rows<T> {
-    /** What a combination of labels can be told apart by without a loop; as many have fields of their own. */
+    /** Number of labels with fields of their own, which are compared without a loop. */
     private static final int SPREAD = 3;
 
     /**
-     * Open addressing, at most a quarter full; replaced as a whole when it would be more. Its places are written in order
-     * under a lock and read without one: who does not see a new one takes the lock and finds it. All of a place is final,
-     * so who sees one sees all of it (JLS 17.5).
+     * Hash table with open addressing, at most a quarter full, reslotd as a whole when it grows. Slots are written
+     * under a lock and read without one: a reader that misses a new slot takes the lock and finds it. All fields of a
+     * slot are final, so a reader that sees it sees all of it (JLS 17.5).
      */
-    private volatile Place<T>[] table = places(8);
+    private volatile Slot<T>[] table = newTable(8);
 
-    /** No row is added from here on. */
+    /** No row is added any more. */
     private volatile boolean isFull;
 
     private final List<String> names;
@@ -42,22 +42,22 @@ public final class Rows<T> {
     /**
      * One combination of labels.
      *
-     * @param values in the order of the names; empty where the event had none
-     * @param series what it is counted in
-     * @param <T> what records
+     * @param values in the order of the names; empty strings for missing values
+     * @param series what it is recorded in
+     * @param <T> the type of recorder or counter
      */
     public record Row<T>(List<String> values, T series) {}
 
     /**
-     * Without a row yet.
+     * Starts without rows.
      *
-     * @param limit how many rows there may be; memory is for all threads of all rows
-     * @param maker of what a row records in
+     * @param limit maximum number of rows; each takes memory for every thread that records in it
+     * @param maker creates the recorder or counter of a row
      * @param names of the labels, each once
      */
     public Rows(int limit, Supplier<T> maker, String... names) {
         if (names.length == 0 || new HashSet<>(Arrays.asList(names)).size() < names.length) {
-            throw new IllegalArgumentException("labels: " + Arrays.toString(names) + "; give one or more, each once");
+            throw new IllegalArgumentException("labels " + Arrays.toString(names) + ": at least one is required, each only once");
         }
         this.limit = limit;
         this.maker = maker;
@@ -66,56 +66,56 @@ public final class Rows<T> {
     }
 
     /**
-     * The row of these labels.
+     * Returns the row for these labels.
      *
-     * @param a the value of the first label; null counts as empty, and so do the labels after it
-     * @return its own, or {@link #other()} where there are as many rows as may be
+     * @param a value of the first label; null counts as empty, and so do further labels
+     * @return its own, or {@link #other()} once the limit is reached
      */
     public T row(String a) {
         return find(a, null, null);
     }
 
     /**
-     * The row of these labels.
+     * Returns the row for these labels.
      *
-     * @param a the value of the first label; null counts as empty
-     * @param b that of the second
-     * @return its own, or {@link #other()} where there are as many rows as may be
+     * @param a value of the first label; null counts as empty
+     * @param b value of the second
+     * @return its own, or {@link #other()} once the limit is reached
      */
     public T row(String a, String b) {
         return find(a, b, null);
     }
 
     /**
-     * The row of these labels.
+     * Returns the row for these labels.
      *
-     * @param a the value of the first label; null counts as empty
-     * @param b that of the second
-     * @param c that of the third
-     * @return its own, or {@link #other()} where there are as many rows as may be
+     * @param a value of the first label; null counts as empty
+     * @param b value of the second
+     * @param c value of the third
+     * @return its own, or {@link #other()} once the limit is reached
      */
     public T row(String a, String b, String c) {
         return find(a, b, c);
     }
 
     /**
-     * The row of any number of labels. The array is the caller's to use again: one for each thread or event loop, filled
-     * anew for each event, is no allocation.
+     * Returns the row for any number of labels. The caller may reuse the array: one array per thread or event loop,
+     * refilled per event, avoids any allocation.
      *
-     * @param values in the order of the names; null counts as empty. Those that are missing at the end are empty, those
-     *     beyond the last name are not looked at.
-     * @return its own, or {@link #other()} where there are as many rows as may be
+     * @param values in the order of the names; null counts as empty, missing values are empty, and extra values are
+     *     ignored
+     * @return its own, or {@link #other()} once the limit is reached
      */
     public T rowOf(String[] values) {
         boolean wasFull = isFull;
-        Place<T>[] table = this.table;
+        Slot<T>[] table = this.table;
         int labels = Math.min(values.length, names.size());
-        Place<T> place = placeOf(table, values, labels);
-        return place != null ? place.series : wasFull ? other : add(values);
+        Slot<T> slot = findSlot(table, values, labels);
+        return slot != null ? slot.series : wasFull ? other : add(values);
     }
 
     /**
-     * The labels' names.
+     * Names of the labels.
      *
      * @return in order
      */
@@ -124,9 +124,9 @@ public final class Rows<T> {
     }
 
     /**
-     * What came when there was no row left.
+     * What records everything beyond the limit.
      *
-     * @return always the same
+     * @return always the same object
      */
     public T other() {
         return other;
@@ -135,7 +135,7 @@ public final class Rows<T> {
     /**
      * The rows so far.
      *
-     * @return a copy, in the order in which they came
+     * @return a copy, in the order of creation
      */
     public List<Row<T>> rows() {
         synchronized (rows) {
@@ -144,40 +144,40 @@ public final class Rows<T> {
     }
 
     private T find(String a, String b, String c) {
-        // Read first: a table that is read after it was said to be full has all rows.
+        // Read before the table: a table read after it was marked full has all rows.
         boolean wasFull = isFull;
-        Place<T>[] table = this.table;
-        Place<T> place = placeOf(table, a, b, c);
-        return place != null ? place.series : wasFull ? other : add(new String[] {a, b, c});
+        Slot<T>[] table = this.table;
+        Slot<T> slot = findSlot(table, a, b, c);
+        return slot != null ? slot.series : wasFull ? other : add(new String[] {a, b, c});
     }
 
     /**
-     * The row's place, or null where it has none yet; labels beyond the third are empty. Each place is read once: what is
-     * free now may be another's a moment later.
+     * Returns the row's slot, or null if it has none yet; labels beyond the third are empty. Each slot is read once: a
+     * free slot may be taken a moment later.
      */
-    private static <T> Place<T> placeOf(Place<T>[] table, String a, String b, String c) {
+    private static <T> Slot<T> findSlot(Slot<T>[] table, String a, String b, String c) {
         int mask = table.length - 1;
         int hash = (hash(a) * 31 + hash(b)) * 31 + hash(c);
         for (int at = spread(hash); ; at++) {
-            Place<T> place = table[at & mask];
-            if (place == null || place.is(a, b, c)) {
-                return place;
+            Slot<T> slot = table[at & mask];
+            if (slot == null || slot.is(a, b, c)) {
+                return slot;
             }
         }
     }
 
-    private static <T> Place<T> placeOf(Place<T>[] table, String[] values, int labels) {
+    private static <T> Slot<T> findSlot(Slot<T>[] table, String[] values, int labels) {
         int mask = table.length - 1;
         for (int at = spread(hash(values, labels)); ; at++) {
-            Place<T> place = table[at & mask];
-            if (place == null || place.is(values, labels)) {
-                return place;
+            Slot<T> slot = table[at & mask];
+            if (slot == null || slot.is(values, labels)) {
+                return slot;
             }
         }
     }
 
-    /** Under the lock: puts a row that is not there yet where a look-up will find it. */
-    private static <T> void put(Place<T>[] table, Place<T> added) {
+    /** Adds a row that is not in the table. Call it under the lock. */
+    private static <T> void put(Slot<T>[] table, Slot<T> added) {
         int mask = table.length - 1;
         int at = spread(hash(added.values, added.values.length));
         while (table[at & mask] != null) {
@@ -192,7 +192,7 @@ public final class Rows<T> {
             hash = hash * 31 + (n < labels ? hash(values[n]) : 0);
         }
         for (int n = SPREAD; n < labels; n++) {
-            // An empty one adds nothing, so that it is the same whether it is named or left out.
+            // An empty value adds nothing, so it does not matter whether it is given or left out.
             hash += hash(values[n]) * (2 * n + 1);
         }
         return hash;
@@ -212,7 +212,7 @@ public final class Rows<T> {
             values[n] = n < found.length ? text(found[n]) : "";
         }
         synchronized (rows) {
-            Place<T> known = placeOf(table, values, values.length);
+            Slot<T> known = findSlot(table, values, values.length);
             if (known != null) {
                 return known.series;
             }
@@ -220,7 +220,7 @@ public final class Rows<T> {
                 isFull = true;
                 return other;
             }
-            Place<T> added = new Place<>(values, maker.get());
+            Slot<T> added = new Slot<>(values, maker.get());
             if (4 * (rows.size() + 1) > table.length) {
                 table = wider(table);
             }
@@ -230,11 +230,11 @@ public final class Rows<T> {
         }
     }
 
-    private static <T> Place<T>[] wider(Place<T>[] table) {
-        Place<T>[] wider = places(2 * table.length);
-        for (Place<T> place : table) {
-            if (place != null) {
-                put(wider, place);
+    private static <T> Slot<T>[] wider(Slot<T>[] table) {
+        Slot<T>[] wider = newTable(2 * table.length);
+        for (Slot<T> slot : table) {
+            if (slot != null) {
+                put(wider, slot);
             }
         }
         return wider;
@@ -245,12 +245,12 @@ public final class Rows<T> {
     }
 
     @SuppressWarnings("unchecked")
-    private static <T> Place<T>[] places(int length) {
-        return (Place<T>[]) new Place<?>[length];
+    private static <T> Slot<T>[] newTable(int length) {
+        return (Slot<T>[]) new Slot<?>[length];
     }
 
-    /** A row with its first labels where comparing finds them soonest. */
-    private static final class Place<T> {
+    /** A row, with its first labels in fields so that comparing is fast. */
+    private static final class Slot<T> {
         private final String a;
         private final String b;
         private final String c;
@@ -261,7 +261,7 @@ public final class Rows<T> {
         private final String[] values;
         private final T series;
 
-        Place(String[] values, T series) {
+        Slot(String[] values, T series) {
             a = values[0];
             b = values.length > 1 ? values[1] : "";
             c = values.length > 2 ? values[2] : "";

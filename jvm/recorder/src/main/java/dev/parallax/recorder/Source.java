@@ -11,7 +11,7 @@ import java.util.function.Supplier;
 
 /** What a catalog reads: one series, or the rows of one. */
 abstract class Source {
-    /** Of those beyond the limit: OpenTelemetry's word for a value that is not told apart. */
+    /** Label value for rows beyond the limit, as used by OpenTelemetry for values that are not distinguished. */
     static final String OTHER = "_OTHER";
 
     final Object series;
@@ -21,7 +21,7 @@ abstract class Source {
 
     private long readings;
 
-    /** What it told when it was closed; null before. */
+    /** The values at the time of closing; null before. */
     private List<Family.Point> last;
 
     Source(Object series, List<String> eventLabels) {
@@ -29,28 +29,28 @@ abstract class Source {
         this.eventLabels = eventLabels;
     }
 
-    /** What it has now. No lock is held: it may be the application that is asked. */
-    abstract List<Family.Point> now();
+    /** The current values. Called without a lock, since it may call application code. */
+    abstract List<Family.Point> current();
 
-    /** What it has now, or had when it was closed. */
+    /** The current values, or those at the time of closing. */
     final List<Family.Point> read() {
-        List<Family.Point> now = now();
+        List<Family.Point> now = current();
         synchronized (this) {
             readings++;
             return last == null ? now : last;
         }
     }
 
-    /** From here on nothing else is read than what this returns, and nothing later was read before. */
+    /** Freezes the source: every later reading returns what this returns, and no earlier reading returned more. */
     final List<Family.Point> close() {
         while (true) {
             long before;
             synchronized (this) {
                 before = readings;
             }
-            List<Family.Point> now = now();
+            List<Family.Point> now = current();
             synchronized (this) {
-                // Who has read meanwhile may have seen more.
+                // Somebody read meanwhile and may have seen more: try again.
                 if (last == null && readings == before) {
                     last = now;
                 }
@@ -81,27 +81,27 @@ abstract class Source {
     }
 
     static Source of(Map<String, String> labels, UpDownCounter counter) {
-        return single(counter, labels, counter::now);
+        return single(counter, labels, counter::current);
     }
 
-    /** What cannot tell is absent: that is not zero, and no reason for the others to be. */
+    /** A value that cannot be read is absent, not zero, and does not affect other series. */
     static Source of(Map<String, String> labels, DoubleSupplier supplier) {
         return single(supplier, labels, () -> {
             try {
                 double value = supplier.getAsDouble();
                 return Double.isNaN(value) ? null : value;
             } catch (RuntimeException | LinkageError e) {
-                // The latter of an application that was taken down around it.
+                // A LinkageError comes from an application that has been unloaded.
                 return null;
             }
         });
     }
 
-    /** @param reading null where the series is absent */
+    /** @param reading returns null if the series is absent */
     private static Source single(Object series, Map<String, String> labels, Supplier<Object> reading) {
         return new Source(series, List.of()) {
             @Override
-            List<Family.Point> now() {
+            List<Family.Point> current() {
                 Object value = reading.get();
                 return value == null ? List.of() : List.of(point(labels, value));
             }
@@ -110,18 +110,18 @@ abstract class Source {
 
     private static Family.Point point(Map<String, String> labels, Object value) {
         return value instanceof Distribution spread
-                ? new Family.Spread(labels, spread)
+                ? new Family.Histogram(labels, spread)
                 : new Family.Value(labels, ((Number) value).doubleValue());
     }
 
-    /** @param reading of a row; of the "other" row it is shown only where there is something in it */
+    /** @param reading of a row; the "other" row is shown only if it is not empty */
     static <T> Source of(Map<String, String> labels, Object series, Rows<T> rows, Function<T, Object> reading) {
         return new Source(series, rows.names()) {
-            /** Of the rows so far: they only grow. */
+            /** Labels of the rows so far; rows are only ever added. */
             private final List<Map<String, String>> known = new ArrayList<>();
 
             @Override
-            synchronized List<Family.Point> now() {
+            synchronized List<Family.Point> current() {
                 List<Family.Point> points = new ArrayList<>();
                 List<Rows.Row<T>> all = rows.rows();
                 for (int n = 0; n < all.size(); n++) {

@@ -4,42 +4,42 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.ToLongFunction;
 
 /**
- * Two sums that any number of threads add to, what came and what went: a platform thread in a cell of its own with a load and a
- * store, whoever has none in what all share.
+ * Two sums, of additions and of subtractions, that any number of threads add to: a platform thread in a cell of its own
+ * with a load and a store, others in a shared adder.
  *
- * <p>A cell is given to the first thread that comes with a number of its place, and to another when that one has ended: after
- * {@link Thread#isAlive()} said so, which all it added happens before (JLS 17.4.4). Cells only grow, so a reader adds them up
- * whosever they are.
+ * <p>A cell is given to the first thread whose id maps to its slot, and to another once that thread has ended: after
+ * {@link Thread#isAlive()} returned false, which everything it added happens before (JLS 17.4.4). Cells never decrease,
+ * so a reader adds them up regardless of their owners.
  */
 final class Sum {
     private static final int CELLS = Integer.highestOneBit(2 * Recorder.OWNED_MAX - 1);
 
     private final SumCell[] cells = new SumCell[CELLS];
-    private final LongAdder came = new LongAdder();
-    private final LongAdder went = new LongAdder();
+    private final LongAdder added = new LongAdder();
+    private final LongAdder removed = new LongAdder();
 
-    /** Never has an owner nor an amount: whoever comes to it is sent to {@link #add}. */
-    private final SumCell nobodys = new SumCell.Apart(this);
+    /** Never has an owner or a value: every caller is redirected to {@link #add}. */
+    private final SumCell unowned = new SumCell.Padded(this);
 
-    /** @param amount below zero: so many went */
+    /** @param amount negative amounts are added to the subtractions */
     void add(long amount) {
         Thread thread = Thread.currentThread();
         SumCell cell = own(thread);
         if (cell != null) {
             cell.addOwn(amount);
         } else if (amount >= 0) {
-            came.add(amount);
+            added.add(amount);
         } else {
-            went.add(-amount);
+            removed.add(-amount);
         }
     }
 
-    Near near() {
+    ThreadHandle threadHandle() {
         SumCell cell = own(Thread.currentThread());
-        return cell != null ? cell : nobodys;
+        return cell != null ? cell : unowned;
     }
 
-    /** Null where the thread is virtual, or another one has its place. */
+    /** Returns null if the thread is virtual or its slot belongs to another thread. */
     private SumCell own(Thread thread) {
         int at = (int) thread.getId() & CELLS - 1;
         SumCell cell = cells[at];
@@ -55,33 +55,33 @@ final class Sum {
                 return null;
             }
             if (cells[at] == null) {
-                cells[at] = new SumCell.Apart(this);
+                cells[at] = new SumCell.Padded(this);
             }
             cells[at].owner = thread;
             return cells[at];
         }
     }
 
-    /** Without the lock, one that is new may seem to have no owner yet. */
+    /** Without the lock, a new cell may seem to have no owner yet. */
     private static boolean isTaken(SumCell cell) {
         Thread owner = cell == null ? null : cell.owner;
         return owner != null && owner.isAlive();
     }
 
-    /** All that came before this was called, and some of what comes meanwhile; never less than before. */
-    long came() {
+    /** All additions made before this call and some made meanwhile; never less than before. */
+    long added() {
         forgetEnded();
-        return came.sum() + sum(SumCell::came);
+        return added.sum() + sum(SumCell::added);
     }
 
-    /** As {@link #came()}. */
-    long went() {
-        return went.sum() + sum(SumCell::went);
+    /** Like {@link #added()}, for subtractions. */
+    long removed() {
+        return removed.sum() + sum(SumCell::removed);
     }
 
     /**
-     * A thread that has ended is not held, nor what it has loaded. Whoever takes its place sees all it added: it ended before
-     * this, and this before the next hold of the lock.
+     * Releases ended threads and the classes they hold. A thread that takes over a cell sees everything added to it:
+     * its previous owner ended before this, and this happens before the next acquisition of the lock.
      */
     private void forgetEnded() {
         synchronized (cells) {

@@ -3,27 +3,30 @@ package dev.parallax.recorder;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/** What one thread adds to a {@link Sum}: 24 bytes, in no cache line with another's wherever a collection moves them. */
-abstract class SumCell extends Before {
-    private static final VarHandle CAME;
-    private static final VarHandle WENT;
+/**
+ * What one thread adds to a {@link Sum}: 24 bytes that share no cache line with another thread's, wherever the garbage
+ * collector moves them.
+ */
+abstract class SumCell extends LeadingPadding {
+    private static final VarHandle ADDED;
+    private static final VarHandle REMOVED;
 
     static {
         try {
             MethodHandles.Lookup lookup = MethodHandles.lookup();
-            CAME = lookup.findVarHandle(SumCell.class, "came", long.class);
-            WENT = lookup.findVarHandle(SumCell.class, "went", long.class);
+            ADDED = lookup.findVarHandle(SumCell.class, "added", long.class);
+            REMOVED = lookup.findVarHandle(SumCell.class, "removed", long.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
     }
 
-    /** Read without order: a thread compares it with itself, and only for itself it is ever stored. */
+    /** Read without ordering: a thread compares it only with itself, and it is stored only for that thread. */
     Thread owner;
 
     private final Sum sum;
-    private long came;
-    private long went;
+    private long added;
+    private long removed;
 
     private SumCell(Sum sum) {
         this.sum = sum;
@@ -34,42 +37,45 @@ abstract class SumCell extends Before {
         if (owner != Thread.currentThread()) {
             sum.add(amount);
         } else if (amount >= 0) {
-            // As addOwn, without a call more: see Cell.add.
-            CAME.setRelease(this, came + amount);
+            // addOwn written out, to save a call: see Cell.add.
+            ADDED.setRelease(this, added + amount);
         } else {
-            WENT.setRelease(this, went - amount);
+            REMOVED.setRelease(this, removed - amount);
         }
     }
 
-    /** Called by the owner. With release: who sees that one went has to see that it came. */
+    /** Called by the owner. Uses release stores: whoever sees a subtraction must see the addition before it. */
     void addOwn(long amount) {
         if (amount >= 0) {
-            CAME.setRelease(this, came + amount);
+            ADDED.setRelease(this, added + amount);
         } else {
-            WENT.setRelease(this, went - amount);
+            REMOVED.setRelease(this, removed - amount);
         }
     }
 
-    long came() {
-        return (long) CAME.getAcquire(this);
+    long added() {
+        return (long) ADDED.getAcquire(this);
     }
 
-    long went() {
-        return (long) WENT.getAcquire(this);
+    long removed() {
+        return (long) REMOVED.getAcquire(this);
     }
 
-    /** With an empty cache line behind it. */
-    static final class Apart extends SumCell {
+    /** Adds an empty cache line after the fields. */
+    static final class Padded extends SumCell {
         private long empty1, empty2, empty3, empty4, empty5, empty6, empty7, empty8;
 
-        Apart(Sum sum) {
+        Padded(Sum sum) {
             super(sum);
         }
     }
 }
 
-/** An empty cache line: the fields of a class lie behind those of the one that it extends. The first fills the header's gap. */
-abstract class Before extends Near {
+/**
+ * An empty cache line: fields of a class are laid out after those of its superclass. The int fills the gap after the
+ * object header.
+ */
+abstract class LeadingPadding extends ThreadHandle {
     private int empty0;
     private long empty1, empty2, empty3, empty4, empty5, empty6, empty7, empty8;
 }

@@ -2,17 +2,17 @@ package dev.parallax.recorder;
 
 import java.util.Arrays;
 
-/** Counts that are added up: what readers keep, where {@link Durations} is what they hand out. One thread at a time. */
+/** Mutable counts that readers add up; {@link Durations} is the immutable form they hand out. Not thread-safe. */
 final class Tally {
     /** The bucket whose count is the first of {@link #counts}. */
     int first;
 
     long[] counts = {};
 
-    /** Of all buckets. */
+    /** Total over all buckets. */
     long count;
 
-    /** The sum is of 128 bits: what many threads wait together may pass 292 years. */
+    /** The sum has 128 bits: the waits of many threads together can exceed 292 years. */
     long sumHigh;
 
     long sumLow;
@@ -21,7 +21,7 @@ final class Tally {
     long outOfRange;
     long unusable;
 
-    /** Adds all that stands in a page, which is final; nothing where there is no memory for it. */
+    /** Adds everything on a final page; if memory runs out, nothing. */
     void add(Page page) {
         long[] slots = page.slots;
         cover(page, slots);
@@ -37,17 +37,16 @@ final class Tally {
     }
 
     /**
-     * Adds what stands in {@code slots} and did not yet in {@code taken}, where it does from then on; nothing where there is no
-     * memory for it.
+     * Adds what is in {@code slots} but not in {@code taken}, and updates {@code taken}; if memory runs out, nothing.
      *
-     * @param slots those of {@code page}, if they are final, or a copy that may be longer
+     * @param slots those of {@code page} if they are final, or a copy, which may be longer
      */
     void add(Page page, long[] slots, long[] taken) {
         cover(page, slots);
         Page.countRepeats(slots, page.first);
         int end = page.slots.length;
         int at = Page.BUCKETS;
-        // Few buckets have changed: the others are skipped as fast as a machine compares.
+        // Few buckets have changed; mismatch skips the others at full speed.
         int same = Arrays.mismatch(slots, at, end, taken, at, end);
         while (same >= 0) {
             at += same;
@@ -72,7 +71,7 @@ final class Tally {
         max = Math.max(max, slots[Page.MAX] == 0 && slots[Page.MIN] != 0 ? -1 : slots[Page.MAX]);
     }
 
-    /** Adds {@code sign} times all of {@code other}; of the least and the longest only what adding tells. */
+    /** Adds {@code sign} times {@code other}. A negative sign leaves minimum and maximum unchanged. */
     void add(Tally other, int sign) {
         if (counts.length == 0 && sign > 0) {
             first = other.first;
@@ -99,7 +98,10 @@ final class Tally {
         }
     }
 
-    /** Whether this may be a later total of the same: to the last bucket nothing is less, and no bound is nearer. */
+    /**
+     * Whether this can be a later total of the same series: no bucket has decreased, and the minimum and maximum are no
+     * narrower.
+     */
     boolean hasAllOf(Tally earlier) {
         for (int i = 0; i < earlier.counts.length; i++) {
             int at = earlier.first + i - first;
@@ -130,10 +132,10 @@ final class Tally {
     }
 
     /**
-     * Makes places for all that stands in {@code slots}: to add it takes no memory after that. Repeats are of a value whose
-     * bucket is not empty.
+     * Makes room for everything in {@code slots}, so that adding it allocates nothing. The bucket of a repeated value
+     * is never empty.
      *
-     * @param slots as of {@link #add(Page, long[], long[])}
+     * @param slots as in {@link #add(Page, long[], long[])}
      */
     void cover(Page page, long[] slots) {
         int low = Page.BUCKETS;
@@ -150,7 +152,7 @@ final class Tally {
         }
     }
 
-    /** Makes places for the buckets from {@code from} to before {@code to}, where there are none. */
+    /** Makes room for the buckets from {@code from} to before {@code to}. */
     private void cover(int from, int to) {
         if (counts.length == 0) {
             first = from;

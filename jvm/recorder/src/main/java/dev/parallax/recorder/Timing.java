@@ -1,28 +1,28 @@
 package dev.parallax.recorder;
 
 /**
- * Wait and service of the same operations, each in a {@link Recorder} of its own, and the whole of both.
+ * Wait, service and response times of the same operations, each in a {@link Recorder}.
  *
- * <p>One stamp between the two tells them apart: wait and service of an operation sum to its response exactly. Of what
- * gave up waiting there is no service, and its wait is not mixed with those that got what they waited for.
+ * <p>One timestamp separates wait from service, so the two sum to the response time exactly. An operation that gave up
+ * waiting has no service time, and its wait is kept apart from that of the others.
  *
- * @param waited from when it was due until it began
- * @param service from when it began until it ended
- * @param response from when it was due until it ended
- * @param gaveUp from when it was due until it was given up, without having begun
+ * @param waited from the intended start to the actual start
+ * @param service from the actual start to the end
+ * @param response from the intended start to the end
+ * @param abandoned from the intended start until an operation was given up without having started
  */
-public record Timing(Recorder waited, Recorder service, Recorder response, Recorder gaveUp) {
-    /** With new recorders. */
+public record Timing(Recorder waited, Recorder service, Recorder response, Recorder abandoned) {
+    /** Creates new recorders. */
     public Timing() {
         this(new Recorder(), new Recorder(), new Recorder(), new Recorder());
     }
 
     /**
-     * Records one operation. Stamps are of {@link System#nanoTime()}.
+     * Records one operation. Timestamps are from {@link System#nanoTime()}.
      *
-     * @param intendedNs when it was due, or asked for
+     * @param intendedNs when it was due or requested
      * @param begunNs when it had what it waited for
-     * @param endedNs when it was over
+     * @param endedNs when it ended
      */
     public void record(long intendedNs, long begunNs, long endedNs) {
         waited.record(intendedNs, begunNs);
@@ -31,12 +31,12 @@ public record Timing(Recorder waited, Recorder service, Recorder response, Recor
     }
 
     /**
-     * Records one that never began.
+     * Records an operation that never started.
      *
-     * @param intendedNs when it was due, or asked for
+     * @param intendedNs when it was due or requested
      * @param endedNs when it was given up
      */
-    public void recordGaveUp(long intendedNs, long endedNs) {
-        gaveUp.record(intendedNs, endedNs);
+    public void recordAbandoned(long intendedNs, long endedNs) {
+        abandoned.record(intendedNs, endedNs);
     }
 }

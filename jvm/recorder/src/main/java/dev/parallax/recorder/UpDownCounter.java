@@ -1,52 +1,52 @@
 package dev.parallax.recorder;
 
 /**
- * How many there are of what comes and goes, as requests in progress.
+ * A current number that goes up and down, such as requests in progress, counted by any number of threads.
  *
- * <p>Cost: as of a {@link Counter}.
+ * <p>Cost: that of a {@link Counter}.
  */
 public final class UpDownCounter {
     private final Sum all = new Sum();
 
-    /** At zero. */
+    /** Starts at zero. */
     public UpDownCounter() {}
 
-    /** One came. */
+    /** Adds one. */
     public void increment() {
         all.add(1);
     }
 
-    /** One went. */
+    /** Subtracts one. */
     public void decrement() {
         all.add(-1);
     }
 
     /**
-     * Several came, or went.
+     * Adds or subtracts several.
      *
-     * @param amount below zero: so many went
+     * @param amount negative amounts subtract
      */
     public void add(long amount) {
         all.add(amount);
     }
 
     /**
-     * This one, as the calling thread finds it.
+     * A faster handle for the calling thread.
      *
-     * @return takes how many came, or below zero went
+     * @return takes the amount to add; negative amounts subtract
      */
-    public Near near() {
-        return all.near();
+    public ThreadHandle threadHandle() {
+        return all.threadHandle();
     }
 
     /**
-     * How many there are. Never too few: what went is read first, so those that come or go meanwhile are counted, and where
-     * each one comes before it goes this is never below zero.
+     * The current number. Never too low: subtractions are read first, so with increments before decrements it is never
+     * negative.
      *
-     * @return exact when nobody counts meanwhile
+     * @return exact if nobody counts meanwhile
      */
-    public long now() {
-        long gone = all.went();
-        return all.came() - gone;
+    public long current() {
+        long removed = all.removed();
+        return all.added() - removed;
     }
 }

@@ -1,6 +1,7 @@
 /**
- * Durations into histograms, from inside an application.
+ * Records durations into histograms from inside an application.
  *
- * <p>Start with {@code Recorder}. Where other tools are to see what is recorded, with {@code Catalog}.
+ * <p>Start with {@link dev.parallax.recorder.Recorder}, or with {@link dev.parallax.recorder.Catalog} to export named
+ * series to other tools.
  */
 package dev.parallax.recorder;

@@ -102,7 +102,7 @@ class AmountsTest {
     /** If this fails, five million answers of a kilobyte or two between two scrapes have lost what 64 bits do not hold. */
     @Test
     void sumsOfManyAreExactHoweverRarelyTheyAreRead() {
-        Near near = recorder.near();
+        ThreadHandle near = recorder.threadHandle();
         int records = 6_000_000;
         for (int n = 0; n < records; n++) {
             recorder.record(AmountRecorder.SMALL);

@@ -24,7 +24,7 @@ class CatalogTest {
     void aNameAndItsBoundLabelsAreOneSeriesForWhoeverAsks() {
         Recorder bound = catalog.durations(DURATION.with("port", "80").with("address", "a"));
         assertSame(bound, catalog.durations(DURATION.with(Map.of("address", "a", "port", "80"))));
-        Labelled labelled = catalog.durations(DURATION.with("port", "81"), 10, "method");
+        LabelledRecorder labelled = catalog.durations(DURATION.with("port", "81"), 10, "method");
         assertSame(labelled, catalog.durations(DURATION.with("port", "81"), 20, "method"));
         Counter counter = catalog.counter(COUNT);
         assertSame(counter, catalog.counter(COUNT));
@@ -45,14 +45,14 @@ class CatalogTest {
         catalog.durations(DURATION);
         String message = refusal(() -> catalog.counter(DURATION.with("a", "b")));
         assertEquals(
-                "http.server.request.duration is DURATIONS in \"s\" already, not COUNTER in \"s\"; give it another name",
+                "http.server.request.duration is already DURATIONS in \"s\", not COUNTER in \"s\"; use another name",
                 message);
         catalog.counter(COUNT);
         assertTrue(refusal(() -> catalog.counter(Description.of("messages", "By", ""))).contains("{message}"));
-        assertTrue(refusal(() -> catalog.durations(BYTES)).contains("durations are in \"s\""));
-        assertTrue(refusal(() -> catalog.durations(DURATION, 10, "method")).contains("has the labels [], not [method]"));
-        assertTrue(refusal(() -> catalog.counters(COUNT.with("a", ""), 10, "a")).contains("bound already"));
-        assertTrue(refusal(() -> catalog.counters(COUNT.with("b", ""), 10)).contains("give one or more"));
+        assertTrue(refusal(() -> catalog.durations(BYTES)).contains("durations need \"s\""));
+        assertTrue(refusal(() -> catalog.durations(DURATION, 10, "method")).contains("has the event labels [], not [method]"));
+        assertTrue(refusal(() -> catalog.counters(COUNT.with("a", ""), 10, "a")).contains("already bound"));
+        assertTrue(refusal(() -> catalog.counters(COUNT.with("b", ""), 10)).contains("at least one is required"));
         assertEquals(2, catalog.read().size());
         assertEquals(1, points("messages").size(), "what was refused leaves nothing behind");
     }
@@ -94,7 +94,7 @@ class CatalogTest {
         Registration first = catalog.durations(DURATION, mine);
         catalog.durations(DURATION, mine);
         catalog.durations(DURATION, yours);
-        Durations both = (Durations) ((Family.Spread) points(DURATION.name()).get(0)).distribution();
+        Durations both = (Durations) ((Family.Histogram) points(DURATION.name()).get(0)).distribution();
         assertEquals(2, both.count());
         assertEquals(4_000, both.sumNs());
         first.close();
@@ -114,7 +114,7 @@ class CatalogTest {
         Registration before = () -> {};
         for (int n = 1; n <= 3; n++) {
             Recorder recorder = new Recorder();
-            Labelled labelled = new Labelled(1, "kind");
+            LabelledRecorder labelled = new LabelledRecorder(1, "kind");
             AmountRecorder sizes = new AmountRecorder();
             int pending = n;
             List<Registration> shown = List.of(
@@ -122,7 +122,7 @@ class CatalogTest {
                     catalog.durations(failed, labelled),
                     catalog.amounts(BYTES, sizes),
                     catalog.counter(COUNT, () -> 5 * pending),
-                    catalog.upDown(Description.of("pending", "", ""), () -> pending),
+                    catalog.upDownCounter(Description.of("pending", "", ""), () -> pending),
                     catalog.gauge(share, () -> pending));
             recorder.record(1_000);
             labelled.row("kind" + n).record(2_000);
@@ -149,20 +149,20 @@ class CatalogTest {
     /** If this fails, a service that makes its pools anew each minute has no memory left in the end. */
     @Test
     void whatIsGoneTakesNoMoreTheOftenerItGoes() throws InterruptedException {
-        catalog.durations(DURATION.with("pool", "p"), new Labelled(1, "route"));
-        WeakReference<Labelled> first = null;
+        catalog.durations(DURATION.with("pool", "p"), new LabelledRecorder(1, "route"));
+        WeakReference<LabelledRecorder> first = null;
         for (int n = 0; n < 4; n++) {
-            Labelled labelled = new Labelled(Gone.ROWS_MAX, "route");
-            for (int row = 0; row < Gone.ROWS_MAX / 2; row++) {
+            LabelledRecorder labelled = new LabelledRecorder(ClosedTotals.ROWS_MAX, "route");
+            for (int row = 0; row < ClosedTotals.ROWS_MAX / 2; row++) {
                 labelled.row(n + "/" + row).record(1_000);
             }
             first = first == null ? new WeakReference<>(labelled) : first;
             catalog.durations(DURATION.with("pool", "p"), labelled).close();
         }
-        assertEquals(2 * Gone.ROWS_MAX, count(DURATION.name()));
+        assertEquals(2 * ClosedTotals.ROWS_MAX, count(DURATION.name()));
         List<Family.Point> points = points(DURATION.name());
-        assertEquals(Gone.ROWS_MAX + 1, points.size());
-        assertEquals(Map.of("pool", "p", "route", "_OTHER"), points.get(Gone.ROWS_MAX).labels());
+        assertEquals(ClosedTotals.ROWS_MAX + 1, points.size());
+        assertEquals(Map.of("pool", "p", "route", "_OTHER"), points.get(ClosedTotals.ROWS_MAX).labels());
         for (int n = 0; n < 100 && !first.refersTo(null); n++) {
             System.gc();
             Thread.sleep(1);
@@ -221,8 +221,8 @@ class CatalogTest {
             throw new IllegalStateException("closed");
         });
         catalog.gauge(pool.with("pool", "c"), () -> 0.5);
-        catalog.upDown(COUNT, () -> 2);
-        catalog.upDown(COUNT).add(3);
+        catalog.upDownCounter(COUNT, () -> 2);
+        catalog.upDownCounter(COUNT).add(3);
         // What cannot be added up is not: the first is told.
         catalog.gauge(pool.with("pool", "c"), () -> 0.25);
         assertEquals(List.of(new Family.Value(Map.of("pool", "c"), 0.5)), points("pool.share"));
@@ -232,7 +232,7 @@ class CatalogTest {
     /** If this fails, a server shows minus one request in progress. */
     @Test
     void requestsInProgressAreNeverLessThanThereAreAndExactInTheEnd() throws InterruptedException {
-        UpDownCounter active = catalog.upDown(COUNT);
+        UpDownCounter active = catalog.upDownCounter(COUNT);
         active.increment();
         List<Thread> threads = new ArrayList<>();
         for (int n = 0; n < 3; n++) {
@@ -249,12 +249,12 @@ class CatalogTest {
             double now = ((Family.Value) points("messages").get(0)).value();
             assertTrue(now >= 1, () -> "" + now);
         }
-        assertEquals(1, active.now());
+        assertEquals(1, active.current());
     }
 
     @Test
     void everyReadingIsOneThatWasAndTheLastHasAll() throws InterruptedException {
-        Labelled durations = catalog.durations(DURATION, 100, "a", "b", "c", "d");
+        LabelledRecorder durations = catalog.durations(DURATION, 100, "a", "b", "c", "d");
         Rows<Counter> counters = catalog.counters(COUNT, 100, "a");
         Rows<AmountRecorder> amounts = catalog.amounts(BYTES, 5, "a");
         int records = 300_000;
@@ -279,10 +279,10 @@ class CatalogTest {
                 for (Family.Point point : family.points()) {
                     if (point instanceof Family.Value value) {
                         sum += value.value();
-                    } else if (((Family.Spread) point).distribution() instanceof Durations spread) {
+                    } else if (((Family.Histogram) point).distribution() instanceof Durations spread) {
                         assertEquals(spread.count() * 1_234, spread.sumNs());
                     } else {
-                        Distribution spread = ((Family.Spread) point).distribution();
+                        Distribution spread = ((Family.Histogram) point).distribution();
                         assertEquals(spread.count() * 10_000.0, spread.sum());
                     }
                 }
@@ -297,7 +297,7 @@ class CatalogTest {
     }
 
     private long count(String name) {
-        return points(name).stream().mapToLong(p -> ((Family.Spread) p).distribution().count()).sum();
+        return points(name).stream().mapToLong(p -> ((Family.Histogram) p).distribution().count()).sum();
     }
 
     private List<Family.Point> points(String name) {

@@ -147,7 +147,7 @@ class RowsTest {
     @Test
     void aLookUpOfWhatWasSeenBeforeTakesNoMemory() {
         Rows<Counter> rows = new Rows<>(4, Counter::new, "a", "b", "c", "d", "e");
-        Labelled labelled = new Labelled(4, "a", "b", "c");
+        LabelledRecorder labelled = new LabelledRecorder(4, "a", "b", "c");
         String[] values = new String[5];
         String[] texts = {"GET", "POST", "/items", "/orders", "200", "500", "beyond", "the", "limit"};
         long least = Long.MAX_VALUE;

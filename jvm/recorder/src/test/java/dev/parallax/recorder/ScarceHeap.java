@@ -72,7 +72,7 @@ final class ScarceHeap {
     }
 
     private static void record(AmountRecorder recorder, long[] amounts) {
-        Near near = recorder.near();
+        ThreadHandle near = recorder.threadHandle();
         for (long amount : amounts) {
             near.record(amount);
         }

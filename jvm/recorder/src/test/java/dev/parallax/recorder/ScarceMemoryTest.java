@@ -76,7 +76,7 @@ class ScarceMemoryTest {
         return disk.hasRefused();
     }
 
-    private void again(Commits.Step step) throws IOException {
+    private void again(AtomicFiles.Step step) throws IOException {
         while (true) {
             try {
                 step.write();

@@ -42,13 +42,13 @@ class VirtualThreadsTest {
         UpDownCounter upDown = new UpDownCounter();
         ExecutorService threads = start(() -> {
             counter.increment();
-            upDown.near().record(3);
+            upDown.threadHandle().record(3);
             Thread.yield();
-            upDown.near().record(-2);
+            upDown.threadHandle().record(-2);
         });
         assertTrue(threads.awaitTermination(60, TimeUnit.SECONDS));
         assertEquals(THREADS, counter.total());
-        assertEquals(THREADS, upDown.now());
+        assertEquals(THREADS, upDown.current());
     }
 
     private static ExecutorService start(Recorder recorder) throws ReflectiveOperationException {

@@ -38,7 +38,7 @@ public final class MeasuredPools implements AutoCloseable {
             return;
         }
         // Shown before the other is closed: then what that had told stays told.
-        Registration before = shown.put(name, metrics.showIn(catalog, poolName == null ? name : poolName));
+        Registration before = shown.put(name, metrics.bindTo(catalog, poolName == null ? name : poolName));
         if (before != null) {
             before.close();
         }

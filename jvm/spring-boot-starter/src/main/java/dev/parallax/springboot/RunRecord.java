@@ -153,14 +153,14 @@ final class RunRecord implements SmartLifecycle, Runnable {
         folder.close();
         hasEnded = true;
         end.countDown();
-        say("ends", "it is as long as can be read; choose a longer interval");
+        say("ends", "it has reached the maximum size that can be read; choose a longer interval");
     }
 
     private Map<String, Durations> read() {
         Map<String, Durations> logs = new LinkedHashMap<>();
         for (Family family : catalog.read()) {
             for (Family.Point point : family.points()) {
-                if (point instanceof Family.Spread spread && spread.distribution() instanceof Durations durations) {
+                if (point instanceof Family.Histogram spread && spread.distribution() instanceof Durations durations) {
                     String name = name(family, spread.labels());
                     if (name != null) {
                         logs.put(name, durations);

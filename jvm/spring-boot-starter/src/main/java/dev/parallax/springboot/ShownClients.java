@@ -21,7 +21,7 @@ final class ShownClients implements SmartInitializingSingleton, AutoCloseable {
     @Override
     public void afterSingletonsInstantiated() {
         try {
-            shown = metrics.getObject().showIn(catalog, Map.of());
+            shown = metrics.getObject().bindTo(catalog, Map.of());
         } catch (RuntimeException e) {
             MeasuringPostProcessor.warn("HTTP clients are not shown", e);
         }

@@ -41,7 +41,7 @@ record Snapshot(List<Family> families) {
         if (point instanceof Family.Value value) {
             return amount(value.value(), unit);
         }
-        Distribution all = ((Family.Spread) point).distribution();
+        Distribution all = ((Family.Histogram) point).distribution();
         StringBuilder text = new StringBuilder("count ").append(all.count());
         if (all.count() > 0) {
             text.append(" mean ").append(amount(all.sum() / all.count(), unit));
@@ -89,7 +89,7 @@ record Snapshot(List<Family> families) {
             tree.put("value", value.value());
             return tree;
         }
-        Distribution all = ((Family.Spread) point).distribution();
+        Distribution all = ((Family.Histogram) point).distribution();
         tree.put("count", all.count());
         tree.put("sum", all.sum());
         for (int n = 0; n < QUANTILES.length; n++) {

@@ -19,7 +19,7 @@ final class StampedManagers {
     /** To be built next: a strategy that was not given is the usual one. */
     static void stamp(PoolingHttpClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         if (!stampGiven(builder, metrics)) {
-            builder.setTlsSocketStrategy(metrics.stamped(
+            builder.setTlsSocketStrategy(metrics.timeHandshakes(
                     (TlsSocketStrategy) usual(PoolingHttpClientConnectionManagerBuilder.class, builder)));
         }
     }
@@ -28,7 +28,7 @@ final class StampedManagers {
     static void stamp(PoolingAsyncClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         if (!stampGiven(builder, metrics)) {
             builder.setTlsStrategy(
-                    metrics.stamped((TlsStrategy) usual(PoolingAsyncClientConnectionManagerBuilder.class, builder)));
+                    metrics.timeHandshakes((TlsStrategy) usual(PoolingAsyncClientConnectionManagerBuilder.class, builder)));
         }
     }
 
@@ -36,7 +36,7 @@ final class StampedManagers {
     static boolean stampGiven(PoolingHttpClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         Object given = read(PoolingHttpClientConnectionManagerBuilder.class, builder, "tlsSocketStrategy");
         if (given != null) {
-            builder.setTlsSocketStrategy(metrics.stamped((TlsSocketStrategy) given));
+            builder.setTlsSocketStrategy(metrics.timeHandshakes((TlsSocketStrategy) given));
         }
         return given != null;
     }
@@ -45,7 +45,7 @@ final class StampedManagers {
     static boolean stampGiven(PoolingAsyncClientConnectionManagerBuilder builder, HttpClientMetrics metrics) {
         Object given = read(PoolingAsyncClientConnectionManagerBuilder.class, builder, "tlsStrategy");
         if (given != null) {
-            builder.setTlsStrategy(metrics.stamped((TlsStrategy) given));
+            builder.setTlsStrategy(metrics.timeHandshakes((TlsStrategy) given));
         }
         return given != null;
     }

@@ -143,7 +143,7 @@ class ClientsTest {
             assertEquals(100_000, bytes);
             ServerMetrics server = Seen.only(service.getBean(HttpClientMetrics.class));
             double wholeMs = Seen.ms(Seen.all(server.requests()), 1);
-            double headMs = Seen.ms(server.heads().total(), 1);
+            double headMs = Seen.ms(server.responseHeads().total(), 1);
             // Each is known to one part in 128, upwards.
             assertTrue(wholeMs - headMs >= sleepMs - headMs / 100, headMs + " ms, then " + wholeMs + " ms");
         }

@@ -222,7 +222,7 @@ class DataSourcesTest {
         return catalog.read().stream()
                 .filter(family -> family.name().equals("db.client.connection.use_time"))
                 .flatMap(family -> family.points().stream())
-                .mapToLong(point -> ((Family.Spread) point).distribution().count())
+                .mapToLong(point -> ((Family.Histogram) point).distribution().count())
                 .sum();
     }
 

@@ -3,7 +3,7 @@ package dev.parallax.springboot;
 import dev.parallax.httpclient5.HttpClientMetrics;
 import dev.parallax.httpclient5.ServerMetrics;
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,17 +28,17 @@ final class Seen {
     }
 
     /** As "{GET 200=4}", in order. */
-    static String rows(Labelled labelled) {
+    static String rows(LabelledRecorder labelled) {
         TreeMap<String, Long> counts = new TreeMap<>();
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             counts.put(String.join(" ", row.values()), row.recorder().total().count());
         }
         return counts.toString();
     }
 
-    static Durations all(Labelled labelled) {
+    static Durations all(LabelledRecorder labelled) {
         Durations all = labelled.other().total();
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             all = all.plus(row.recorder().total());
         }
         return all;

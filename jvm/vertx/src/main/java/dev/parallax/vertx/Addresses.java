@@ -2,16 +2,16 @@ package dev.parallax.vertx;
 
 import io.vertx.core.net.SocketAddress;
 
-/** Addresses as labels' values. */
+/** Formats addresses as label values. */
 public final class Addresses {
     private Addresses() {}
 
     /**
-     * As it is shown.
+     * Formats an address.
      *
-     * @param address {@code ?} where it is null
-     * @param name in place of the host's; may be null
-     * @return host and port, or the path of a socket
+     * @param address null becomes {@code ?}
+     * @param name replaces the host; may be null
+     * @return host and port, or the path of a Unix domain socket
      */
     public static String text(SocketAddress address, String name) {
         if (address == null) {

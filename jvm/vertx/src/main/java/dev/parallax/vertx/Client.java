@@ -5,31 +5,31 @@ import dev.parallax.recorder.Recorder;
 import dev.parallax.recorder.UpDownCounter;
 import java.util.Map;
 
-/** A client of any protocol, of a database for one, and one server that it asks; and the queue of an HTTP client. */
+/** Measures a client, for example of a database, and one server that it calls; also the queue of a Vert.x 4 client. */
 public final class Client {
     private final Recorder times;
     private final UpDownCounter pending;
     private final Counter resets;
 
     /**
-     * Of a type.
+     * Creates the series.
      *
-     * @param options as of all
-     * @param type as {@code sql}
-     * @param labels remote address and namespace; those that are off are left out
+     * @param options what is measured
+     * @param type of the client, for example {@code sql}
+     * @param labels remote address and namespace; disabled labels are left out
      */
     public Client(SeriesOptions options, String type, Map<Label, String> labels) {
         Domain domain = new Domain(options, type);
         Map<Label, String> on = Exchanges.on(domain, labels);
         times = domain.durations("processing.time", "Processing time, from request start to response end", on);
-        pending = domain.upDown("processing.pending", "Number of elements being processed", on);
+        pending = domain.upDownCounter("processing.pending", "Number of elements being processed", on);
         resets = domain.counter("resets", "Total number of resets", on);
     }
 
     /**
      * A request begins.
      *
-     * @return since when, of {@link System#nanoTime()}
+     * @return when, from {@link System#nanoTime()}
      */
     public Long begin() {
         pending.increment();
@@ -37,9 +37,9 @@ public final class Client {
     }
 
     /**
-     * Its response has ended.
+     * The response has ended.
      *
-     * @param sinceNs that {@link #begin()} returned
+     * @param sinceNs as returned by {@link #begin()}
      */
     public void end(Long sinceNs) {
         pending.decrement();
@@ -47,50 +47,50 @@ public final class Client {
     }
 
     /**
-     * It was given up.
+     * The request was abandoned.
      *
-     * @param sinceNs that {@link #begin()} returned
+     * @param sinceNs as returned by {@link #begin()}
      */
     public void reset(Long sinceNs) {
         end(sinceNs);
         resets.increment();
     }
 
-    /** What waits for a connection to one server, where the client itself tells: in Vert.x 4. */
+    /** Requests that wait for a connection to one server. Only the clients of Vert.x 4 report them. */
     public static final class Queue {
         private final Recorder waits;
         private final UpDownCounter pending;
 
         /**
-         * Of a client.
+         * Creates the series.
          *
-         * @param options as of all
+         * @param options what is measured
          * @param domain {@code http.client}, or the type of the client
-         * @param labels as of the client's other series; those that are off are left out
+         * @param labels as for the client's other series; disabled labels are left out
          */
         public Queue(SeriesOptions options, String domain, Map<Label, String> labels) {
             Domain in = new Domain(options, domain);
             Map<Label, String> on = Exchanges.on(in, labels);
             waits = in.durations("queue.time", "Time spent in queue before being processed", on);
-            pending = in.upDown("queue.pending", "Number of pending elements in queue", on);
+            pending = in.upDownCounter("queue.pending", "Number of pending elements in queue", on);
         }
 
         /**
-         * One waits.
+         * A request starts to wait.
          *
-         * @return since when, of {@link System#nanoTime()}
+         * @return when, from {@link System#nanoTime()}
          */
-        public Long waits() {
+        public Long enter() {
             pending.increment();
             return System.nanoTime();
         }
 
         /**
-         * One waits no more.
+         * A request stops waiting.
          *
-         * @param sinceNs that {@link #waits()} returned
+         * @param sinceNs as returned by {@link #enter()}
          */
-        public void waitsNoMore(Long sinceNs) {
+        public void leave(Long sinceNs) {
             pending.decrement();
             waits.recordSince(sinceNs);
         }

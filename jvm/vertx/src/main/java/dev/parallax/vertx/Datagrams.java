@@ -4,24 +4,24 @@ import dev.parallax.recorder.AmountRecorder;
 import dev.parallax.recorder.Counter;
 import java.util.Map;
 
-/** Datagrams of one socket. */
+/** Measures the datagrams of one socket. */
 public final class Datagrams {
     private final Domain domain;
     private final AmountRecorder written;
-    private final Bound<Counter> errors;
+    private final SeriesByLabels<Counter> errors;
 
-    /** Null before it listens. */
+    /** Null until the socket listens. */
     private volatile AmountRecorder read;
 
     /**
-     * Of a socket that does not listen yet.
+     * Creates the series of a socket that is not listening yet.
      *
-     * @param options as of all
+     * @param options what is measured
      */
     public Datagrams(SeriesOptions options) {
         domain = new Domain(options, "datagram");
         written = domain.amounts("bytes.written", "Total number of datagram bytes sent", Map.of());
-        errors = new Bound<>(
+        errors = new SeriesByLabels<>(
                 options.rowsMax(),
                 Map.of(),
                 domain.on(Label.CLASS_NAME),
@@ -29,21 +29,21 @@ public final class Datagrams {
     }
 
     /**
-     * It listens.
+     * The socket listens.
      *
      * @param local own address
      */
-    public void listens(String local) {
+    public void startListening(String local) {
         Map<Label, String> labels = Exchanges.on(domain, Map.of(Label.LOCAL, local));
         read = domain.amounts("bytes.read", "Total number of datagram bytes received", labels);
     }
 
     /**
-     * One came.
+     * A datagram was received.
      *
-     * @param bytes of it
+     * @param bytes its size
      */
-    public void read(long bytes) {
+    public void recordRead(long bytes) {
         AmountRecorder to = read;
         if (to != null) {
             to.record(bytes);
@@ -51,20 +51,20 @@ public final class Datagrams {
     }
 
     /**
-     * One went.
+     * A datagram was sent.
      *
-     * @param bytes of it
+     * @param bytes its size
      */
-    public void written(long bytes) {
+    public void recordWritten(long bytes) {
         written.record(bytes);
     }
 
     /**
-     * It failed.
+     * An error occurred.
      *
-     * @param thrown how
+     * @param thrown its class becomes a label
      */
-    public void failed(Throwable thrown) {
+    public void recordError(Throwable thrown) {
         errors.get(new String[] {thrown.getClass().getSimpleName()}).increment();
     }
 }

@@ -13,7 +13,7 @@ import java.util.function.DoubleSupplier;
 import java.util.function.Function;
 import java.util.function.Supplier;
 
-/** The series whose names begin alike. What a rule denies is recorded and shown nowhere. */
+/** The series with a common name prefix. A series rejected by a rule is recorded but not registered. */
 final class Domain {
     private final SeriesOptions options;
     private final String name;
@@ -31,7 +31,7 @@ final class Domain {
         return options.rowsMax();
     }
 
-    /** Those that are on. */
+    /** Returns those of the labels that are enabled. */
     List<Label> on(Label... labels) {
         List<Label> on = new ArrayList<>();
         for (Label label : labels) {
@@ -43,59 +43,62 @@ final class Domain {
     }
 
     Counter counter(String what, String help, Map<Label, String> labels) {
-        return made(what, "", help, labels, options.catalog()::counter, Counter::new);
+        return create(what, "", help, labels, options.catalog()::counter, Counter::new);
     }
 
-    /** How many durations there are. */
+    /** Registers the number of durations as a counter. */
     void count(String what, String help, Map<Label, String> labels, Recorder durations) {
-        made(what, "", help, labels, described -> options.catalog().counter(described, durations), () -> null);
+        create(what, "", help, labels, described -> options.catalog().counter(described, durations), () -> null);
     }
 
-    UpDownCounter upDown(String what, String help, Map<Label, String> labels) {
-        return made(what, "", help, labels, options.catalog()::upDown, UpDownCounter::new);
+    UpDownCounter upDownCounter(String what, String help, Map<Label, String> labels) {
+        return create(what, "", help, labels, options.catalog()::upDownCounter, UpDownCounter::new);
     }
 
     Recorder durations(String what, String help, Map<Label, String> labels) {
-        return made(what, "s", help, labels, options.catalog()::durations, Recorder::new);
+        return create(what, "s", help, labels, options.catalog()::durations, Recorder::new);
     }
 
-    /** Without a unit, as the names of bytes have it in them: readers that add a unit's name would change them. */
+    /** Without a unit: the names already contain "bytes", and bridges that append the unit would change them. */
     AmountRecorder amounts(String what, String help, Map<Label, String> labels) {
-        return made(what, "", help, labels, options.catalog()::amounts, AmountRecorder::new);
+        return create(what, "", help, labels, options.catalog()::amounts, AmountRecorder::new);
     }
 
     void gauge(String what, String help, Map<Label, String> labels, DoubleSupplier value) {
-        made(what, "", help, labels, described -> options.catalog().gauge(described, value), () -> null);
+        create(what, "", help, labels, described -> options.catalog().gauge(described, value), () -> null);
     }
 
-    /** Shown, or else recorded for nobody: this may be within a request, which is to know nothing of it. */
-    private <T> T made(
+    /**
+     * Creates a registered series, or an unregistered one if that is not possible: this may run inside a request, which
+     * must not fail because of it.
+     */
+    private <T> T create(
             String what,
             String unit,
             String help,
             Map<Label, String> labels,
             Function<Description, T> shown,
             Supplier<T> hidden) {
-        Map<String, String> texts = shown(labels);
+        Map<String, String> texts = applyRules(labels);
         try {
             return texts == null
                     ? hidden.get()
                     : shown.apply(new Description("vertx." + name + "." + what, unit, help, texts));
         } catch (IllegalArgumentException e) {
-            // The application has given the name to something else.
+            // The application uses the name for something else.
             return hidden.get();
         }
     }
 
-    /** By the rules; null where one denies it. */
-    private Map<String, String> shown(Map<Label, String> labels) {
+    /** Applies the rules; returns null if one rejects the series. */
+    private Map<String, String> applyRules(Map<Label, String> labels) {
         Map<String, String> shown = new LinkedHashMap<>();
         labels.forEach((label, value) -> shown.put(label.text, value));
         for (Match match : options.matches()) {
             String value = shown.get(match.label().text);
-            if (match.isOf(name) && match.alias() != null && match.fits(value)) {
+            if (match.appliesTo(name) && match.alias() != null && match.matches(value)) {
                 shown.put(match.label().text, match.alias());
-            } else if (match.isOf(name) && match.alias() == null && !match.fits(value)) {
+            } else if (match.appliesTo(name) && match.alias() == null && !match.matches(value)) {
                 return null;
             }
         }

@@ -6,28 +6,28 @@ import dev.parallax.recorder.UpDownCounter;
 import java.util.List;
 import java.util.Map;
 
-/** Messages of the event bus. Addresses of Vert.x itself, which begin with {@code __vertx.}, are left out. */
+/** Measures messages on the event bus. Vert.x' internal addresses, which begin with {@code __vertx.}, are left out. */
 public final class EventBus {
     private static final Map<Label, String> NONE = Map.of();
 
     private final Domain domain;
     private final boolean hasAddress;
-    private final Bound<UpDownCounter> handlers;
-    private final Bound<UpDownCounter> pending;
-    private final Bound<Counter> processed;
-    private final Bound<Counter> discarded;
-    private final Bound<Counter> published;
-    private final Bound<Counter> sent;
-    private final Bound<Counter> received;
-    private final Bound<Counter> delivered;
-    private final Bound<Counter> replyFailures;
-    private final Bound<AmountRecorder> bytesRead;
-    private final Bound<AmountRecorder> bytesWritten;
+    private final SeriesByLabels<UpDownCounter> handlers;
+    private final SeriesByLabels<UpDownCounter> pending;
+    private final SeriesByLabels<Counter> processed;
+    private final SeriesByLabels<Counter> discarded;
+    private final SeriesByLabels<Counter> published;
+    private final SeriesByLabels<Counter> sent;
+    private final SeriesByLabels<Counter> received;
+    private final SeriesByLabels<Counter> delivered;
+    private final SeriesByLabels<Counter> replyFailures;
+    private final SeriesByLabels<AmountRecorder> bytesRead;
+    private final SeriesByLabels<AmountRecorder> bytesWritten;
 
     /**
-     * Of one application.
+     * Creates the series of one Vert.x instance.
      *
-     * @param options as of all
+     * @param options what is measured
      */
     public EventBus(SeriesOptions options) {
         domain = new Domain(options, "eventbus");
@@ -35,10 +35,10 @@ public final class EventBus {
         List<Label> address = domain.on(Label.ADDRESS);
         List<Label> addressAndSide = domain.on(Label.ADDRESS, Label.SIDE);
         int max = options.rowsMax();
-        handlers = new Bound<>(
-                max, NONE, address, all -> domain.upDown("handlers", "Number of event bus handlers in use", all));
-        pending = new Bound<>(
-                max, NONE, addressAndSide, all -> domain.upDown("pending", "Number of messages not processed yet", all));
+        handlers = new SeriesByLabels<>(
+                max, NONE, address, all -> domain.upDownCounter("handlers", "Number of event bus handlers in use", all));
+        pending = new SeriesByLabels<>(
+                max, NONE, addressAndSide, all -> domain.upDownCounter("pending", "Number of messages not processed yet", all));
         processed = counters("processed", "Number of processed messages", addressAndSide);
         discarded = counters("discarded", "Number of discarded messages", addressAndSide);
         published = counters("published", "Number of messages published (publish / subscribe)", addressAndSide);
@@ -51,15 +51,15 @@ public final class EventBus {
         bytesWritten = bytes("bytes.written", "Number of bytes sent while sending messages to event bus cluster peers", address);
     }
 
-    private Bound<Counter> counters(String what, String help, List<Label> labels) {
-        return new Bound<>(domain.rowsMax(), NONE, labels, all -> domain.counter(what, help, all));
+    private SeriesByLabels<Counter> counters(String what, String help, List<Label> labels) {
+        return new SeriesByLabels<>(domain.rowsMax(), NONE, labels, all -> domain.counter(what, help, all));
     }
 
-    private Bound<AmountRecorder> bytes(String what, String help, List<Label> labels) {
-        return new Bound<>(domain.rowsMax(), NONE, labels, all -> domain.amounts(what, help, all));
+    private SeriesByLabels<AmountRecorder> bytes(String what, String help, List<Label> labels) {
+        return new SeriesByLabels<>(domain.rowsMax(), NONE, labels, all -> domain.amounts(what, help, all));
     }
 
-    /** Where messages of one address go. */
+    /** A handler of one address. */
     public final class Handler {
         private final String address;
 
@@ -67,37 +67,37 @@ public final class EventBus {
             this.address = address;
         }
 
-        /** It is there no more. */
-        public void unregistered() {
-            handlers.get(alone(address)).decrement();
+        /** The handler was removed. */
+        public void unregister() {
+            handlers.get(single(address)).decrement();
         }
 
         /**
-         * It has a message.
+         * The handler got a message.
          *
-         * @param isLocal whether that came from this process
+         * @param isLocal whether the message came from this process
          */
-        public void delivered(boolean isLocal) {
-            pending.get(sided(address, isLocal)).decrement();
-            processed.get(sided(address, isLocal)).increment();
+        public void recordDelivered(boolean isLocal) {
+            pending.get(withSide(address, isLocal)).decrement();
+            processed.get(withSide(address, isLocal)).increment();
         }
 
         /**
-         * A message was dropped before it had it.
+         * A message was dropped before the handler got it.
          *
-         * @param isLocal whether that came from this process
+         * @param isLocal whether the message came from this process
          */
-        public void discarded(boolean isLocal) {
-            pending.get(sided(address, isLocal)).decrement();
-            discarded.get(sided(address, isLocal)).increment();
+        public void recordDiscarded(boolean isLocal) {
+            pending.get(withSide(address, isLocal)).decrement();
+            discarded.get(withSide(address, isLocal)).increment();
         }
 
-        /** Its series are there from the start, as they are in Vert.x 5. */
-        public void show() {
+        /** Creates the series immediately, as Vert.x 5 does. */
+        public void createSeries() {
             for (boolean isLocal : new boolean[] {true, false}) {
-                pending.get(sided(address, isLocal));
-                processed.get(sided(address, isLocal));
-                discarded.get(sided(address, isLocal));
+                pending.get(withSide(address, isLocal));
+                processed.get(withSide(address, isLocal));
+                discarded.get(withSide(address, isLocal));
             }
         }
     }
@@ -106,97 +106,97 @@ public final class EventBus {
         return address.startsWith("__vertx.");
     }
 
-    private String[] alone(String address) {
+    private String[] single(String address) {
         return new String[] {address};
     }
 
-    private String[] sided(String address, boolean isLocal) {
-        return two(address, isLocal ? "local" : "remote");
+    private String[] withSide(String address, boolean isLocal) {
+        return withAddress(address, isLocal ? "local" : "remote");
     }
 
-    /** In the order of those that are on. */
-    private String[] two(String address, String second) {
+    /** In the order of the enabled labels. */
+    private String[] withAddress(String address, String second) {
         return hasAddress ? new String[] {address, second} : new String[] {second};
     }
 
     /**
-     * A handler is there.
+     * A handler was added.
      *
-     * @param address of it
-     * @return to be told what it has; null for one of Vert.x itself
+     * @param address of the handler
+     * @return its metrics; null for an internal address
      */
-    public Handler registered(String address) {
+    public Handler register(String address) {
         if (isInternal(address)) {
             return null;
         }
-        handlers.get(alone(address)).increment();
+        handlers.get(single(address)).increment();
         return new Handler(address);
     }
 
     /**
      * A message was sent.
      *
-     * @param address to which
+     * @param address it was sent to
      * @param isPublished whether it is for all handlers
      * @param isLocal whether one of them is in this process
      */
-    public void sent(String address, boolean isPublished, boolean isLocal) {
+    public void recordSent(String address, boolean isPublished, boolean isLocal) {
         if (!isInternal(address)) {
-            (isPublished ? published : sent).get(sided(address, isLocal)).increment();
+            (isPublished ? published : sent).get(withSide(address, isLocal)).increment();
         }
     }
 
     /**
-     * A message has come.
+     * A message was received.
      *
-     * @param address to which
+     * @param address it was sent to
      * @param isLocal whether it came from this process
-     * @param handlers that are going to have it
+     * @param handlers number of handlers that will get it
      */
-    public void received(String address, boolean isLocal, int handlers) {
+    public void recordReceived(String address, boolean isLocal, int handlers) {
         if (isInternal(address)) {
             return;
         }
-        received.get(sided(address, isLocal)).increment();
+        received.get(withSide(address, isLocal)).increment();
         if (handlers > 0) {
-            pending.get(sided(address, isLocal)).add(handlers);
-            delivered.get(sided(address, isLocal)).increment();
+            pending.get(withSide(address, isLocal)).add(handlers);
+            delivered.get(withSide(address, isLocal)).increment();
         }
     }
 
     /**
-     * A message went to another process.
+     * A message was sent to another process.
      *
-     * @param address to which
-     * @param bytes how many
+     * @param address it was sent to
+     * @param bytes its size
      */
-    public void written(String address, int bytes) {
+    public void recordWritten(String address, int bytes) {
         if (!isInternal(address)) {
-            bytesWritten.get(alone(address)).record(bytes);
+            bytesWritten.get(single(address)).record(bytes);
         }
     }
 
     /**
-     * A message came from another process.
+     * A message was received from another process.
      *
-     * @param address to which
-     * @param bytes how many
+     * @param address it was sent to
+     * @param bytes its size
      */
-    public void read(String address, int bytes) {
+    public void recordRead(String address, int bytes) {
         if (!isInternal(address)) {
-            bytesRead.get(alone(address)).record(bytes);
+            bytesRead.get(single(address)).record(bytes);
         }
     }
 
     /**
-     * A reply did not come.
+     * A reply failed.
      *
-     * @param address to which was sent what it would have answered
-     * @param failure why, one word
+     * @param address the request was sent to
+     * @param failure the reason, one word
      */
-    public void replyFailed(String address, String failure) {
+    public void recordReplyFailure(String address, String failure) {
         if (!isInternal(address)) {
-            replyFailures.get(two(address, failure)).increment();
+            replyFailures.get(withAddress(address, failure)).increment();
         }
     }
 }

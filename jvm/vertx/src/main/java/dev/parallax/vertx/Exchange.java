@@ -1,12 +1,12 @@
 package dev.parallax.vertx;
 
-import dev.parallax.recorder.Near;
+import dev.parallax.recorder.ThreadHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * One request and its response. Begun by one thread; its two ends may be told by two others at once. If the thread that began
- * it is the one that comes last, it uses it again.
+ * One request and its response. Begun on one thread; its two ends may be reported by two other threads at once. Reused
+ * if the thread that began it also reports the last end.
  */
 public final class Exchange {
     static final int REQUEST = 1;
@@ -25,18 +25,18 @@ public final class Exchange {
         }
     }
 
-    /** Those that are on come first, in their order. */
+    /** Enabled labels first, in their order. */
     final String[] values = new String[Exchanges.LABELS_MAX];
 
-    /** Null where it is free. */
+    /** Null while the object is free. */
     Exchanges exchanges;
 
-    /** Null before it has begun. */
+    /** Null until the exchange has begun. */
     Object series;
 
     /**
-     * What it was the last time, as it mostly is again: of whom, and the series of its begin and its end with the status that
-     * those are of. {@link #values} are of then.
+     * From the previous use, which is mostly the same again: owner, the series of begin and end, and the status those
+     * belong to. {@link #values} belong to them too.
      */
     Exchanges lastExchanges;
 
@@ -44,22 +44,22 @@ public final class Exchange {
     Object lastEnded;
     int lastCode;
 
-    /** Those series, as the threads found them that began and ended it. */
-    Near active;
+    /** Handles of these series for the threads that began and ended the exchange. */
+    ThreadHandle active;
 
-    Near requestBytes;
-    Near time;
-    Near responseBytes;
+    ThreadHandle requestBytes;
+    ThreadHandle time;
+    ThreadHandle responseBytes;
 
     long begunNs;
 
-    /** The client's: told before the end. */
+    /** Set before the end, by clients. */
     private int code;
 
     private final FreeExchanges home;
 
-    /** Of its home, where it is free. */
-    Exchange before;
+    /** The next free exchange in the same list. */
+    Exchange next;
 
     private String route;
     private int ends;
@@ -69,29 +69,29 @@ public final class Exchange {
     }
 
     /**
-     * Those that it is of.
+     * The requests this exchange is one of.
      *
-     * @return the same from its begin to its end
+     * @return the same object from begin to end
      */
     public Exchanges exchanges() {
         return exchanges;
     }
 
-    void begins(Object series) {
+    void begin(Object series) {
         this.series = series;
         route = null;
         ENDS.setOpaque(this, 0);
         begunNs = System.nanoTime();
     }
 
-    /** Whether this was the second of two ends, and nothing was reset. */
-    boolean ends(int end) {
+    /** Records one of the two ends. Returns whether it was the second, and the exchange was not reset. */
+    boolean end(int end) {
         int before = (int) ENDS.getAndBitwiseOr(this, end);
         return (before | end) == BOTH && before != BOTH;
     }
 
-    /** Whether it was still going on, for the first time. */
-    boolean resets() {
+    /** Marks the exchange as reset. Returns whether it was still open. */
+    boolean markReset() {
         int before = (int) ENDS.getAndBitwiseOr(this, RESET);
         return (before & RESET) == 0 && (before & BOTH) != BOTH;
     }
@@ -99,15 +99,15 @@ public final class Exchange {
     void free() {
         series = null;
         exchanges = null;
-        home.give(this);
+        home.release(this);
     }
 
     /**
-     * A router has found a route, or one within another.
+     * A router matched a route, or a nested one.
      *
-     * @param route null is none
+     * @param route null for none
      */
-    public void routed(String route) {
+    public void addRoute(String route) {
         if (route != null) {
             this.route = this.route == null ? route : this.route + '>' + route;
         }
@@ -118,7 +118,7 @@ public final class Exchange {
     }
 
     /**
-     * The status, where it is known before the end.
+     * Sets the status, if it is known before the end.
      *
      * @param code of the response
      */
@@ -127,9 +127,9 @@ public final class Exchange {
     }
 
     /**
-     * What was set.
+     * The status set before.
      *
-     * @return the status
+     * @return the status code
      */
     public int code() {
         return code;

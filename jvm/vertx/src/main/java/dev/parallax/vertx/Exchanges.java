@@ -10,12 +10,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Requests and their responses, of one HTTP server or of a client and one server that it asks.
+ * Measures requests and responses of one HTTP server, or of a client and one server it calls.
  *
- * <p>Cost of one: two readings of the clock, three records and the count of those under way, up and down (of a client one count
- * more), without looking for the thread's own where it has one and bodies are of up to 3,600 bytes; two look-ups of labels, and
- * of what the thread has, where they are not those of the exchange before; no lock, and no allocation once as many exchanges
- * were under way on a thread.
+ * <p>Cost per exchange: two clock reads, three records and an increment and decrement of the active count (one more
+ * count for a client), using the thread's own handles if it has them and bodies are at most 3,600 bytes; two label
+ * lookups if the labels differ from those of the previous use; no lock, and no allocation once a thread has had as many
+ * exchanges in progress before.
  */
 public final class Exchanges {
     /** Remote, path, method, version, route, code. */
@@ -25,9 +25,9 @@ public final class Exchanges {
 
     private final Domain domain;
     private final boolean isServer;
-    private final Bound<Begun> begun;
-    private final Bound<Ended> ended;
-    private final Bound<Counter> resets;
+    private final SeriesByLabels<Begun> begun;
+    private final SeriesByLabels<Ended> ended;
+    private final SeriesByLabels<Counter> resets;
     private final FreeExchanges.ByThread free = new FreeExchanges.ByThread();
 
     private final int remoteAt;
@@ -51,17 +51,17 @@ public final class Exchanges {
         routeAt = atEnd.indexOf(Label.ROUTE);
         codeAt = atEnd.indexOf(Label.CODE);
         int rowsMax = domain.rowsMax();
-        begun = new Bound<>(rowsMax, fixed, atBegin, Begun::new);
-        ended = new Bound<>(rowsMax, fixed, atEnd, Ended::new);
-        resets = new Bound<>(
+        begun = new SeriesByLabels<>(rowsMax, fixed, atBegin, Begun::new);
+        ended = new SeriesByLabels<>(rowsMax, fixed, atEnd, Ended::new);
+        resets = new SeriesByLabels<>(
                 rowsMax, fixed, atBegin, bound -> domain.counter("request.resets", "Number of request resets", bound));
     }
 
     /**
-     * Of a server.
+     * For a server.
      *
-     * @param options as of all
-     * @param fixed labels that are the same for all; those that are off are left out
+     * @param options what is measured
+     * @param fixed labels with the same value for all requests; disabled ones are left out
      * @return its exchanges
      */
     public static Exchanges ofServer(SeriesOptions options, Map<Label, String> fixed) {
@@ -70,10 +70,11 @@ public final class Exchanges {
     }
 
     /**
-     * Of a client and one server.
+     * For a client and one server.
      *
-     * @param options as of all
-     * @param fixed labels that are the same for all, the remote address among them; those that are off are left out
+     * @param options what is measured
+     * @param fixed labels with the same value for all requests, including the remote address; disabled ones are left
+     *     out
      * @return its exchanges
      */
     public static Exchanges ofClient(SeriesOptions options, Map<Label, String> fixed) {
@@ -91,14 +92,14 @@ public final class Exchanges {
         return on;
     }
 
-    /** The series of those that have begun. */
+    /** The series updated at the begin. */
     private final class Begun {
         private final UpDownCounter active;
         private final Counter requests;
         private final AmountRecorder bytes;
 
         Begun(Map<Label, String> bound) {
-            active = domain.upDown(
+            active = domain.upDownCounter(
                     "active.requests",
                     isServer ? "Number of requests being processed" : "Number of requests waiting for a response",
                     bound);
@@ -107,7 +108,7 @@ public final class Exchanges {
         }
     }
 
-    /** The series of those that have ended. */
+    /** The series updated at the end. */
     private final class Ended {
         private final Recorder time;
         private final AmountRecorder bytes;
@@ -124,10 +125,10 @@ public final class Exchanges {
     }
 
     /**
-     * Whether {@link #begin} wants that label: what is not wanted need not be built.
+     * Whether {@link #begin} needs a value for this label; if not, it need not be built.
      *
      * @param label remote, path, method or version
-     * @return whether it is on and not bound already
+     * @return whether it is enabled and not fixed
      */
     public boolean wants(Label label) {
         return switch (label) {
@@ -140,9 +141,9 @@ public final class Exchanges {
     }
 
     /**
-     * Whether {@link #begin} wants the URI, which Vert.x puts together when it is first asked for.
+     * Whether {@link #begin} needs the URI, which Vert.x builds when it is first asked for.
      *
-     * @return as {@link #wants} says of the path
+     * @return whether the path is needed
      */
     public boolean wantsUri() {
         return pathAt >= 0;
@@ -151,11 +152,11 @@ public final class Exchanges {
     /**
      * A request begins.
      *
-     * @param remote the other's address; null where it is not wanted
-     * @param uri as the request has it; may be null where it is not wanted
-     * @param method as the request has it
-     * @param version of HTTP; null where it is not wanted
-     * @return to be ended
+     * @param remote address of the other side; null if not needed
+     * @param uri of the request; may be null if not needed
+     * @param method of the request
+     * @param version of HTTP; null if not needed
+     * @return the exchange to end
      */
     public Exchange begin(String remote, String uri, String method, String version) {
         Exchange exchange = prepare();
@@ -164,9 +165,9 @@ public final class Exchanges {
     }
 
     /**
-     * A request is going to begin.
+     * Prepares an exchange before its request begins.
      *
-     * @return to be begun
+     * @return the exchange to begin
      */
     public Exchange prepare() {
         Exchange exchange = free.ofThisThread().take();
@@ -175,62 +176,62 @@ public final class Exchanges {
     }
 
     /**
-     * A response that nobody asked for begins.
+     * A pushed response begins.
      *
-     * @param remote the other's address; null where it is not wanted
-     * @param uri that it would be the answer to
-     * @param method that it would be the answer to
-     * @param version of HTTP; null where it is not wanted
-     * @return of which only the response is to be ended
+     * @param remote address of the other side; null if not needed
+     * @param uri of the request it answers
+     * @param method of the request it answers
+     * @param version of HTTP; null if not needed
+     * @return an exchange of which only the response must be ended
      */
     public Exchange push(String remote, String uri, String method, String version) {
         Exchange exchange = begin(remote, uri, method, version);
-        exchange.ends(Exchange.REQUEST);
+        exchange.end(Exchange.REQUEST);
         return exchange;
     }
 
     /**
-     * A request that was prepared begins.
+     * A prepared request begins.
      *
-     * @param exchange that {@link #prepare} returned
-     * @param remote the other's address; null where it is not wanted
-     * @param uri as the request has it; may be null where it is not wanted
-     * @param method as the request has it
-     * @param version of HTTP; null where it is not wanted
+     * @param exchange returned by {@link #prepare}
+     * @param remote address of the other side; null if not needed
+     * @param uri of the request; may be null if not needed
+     * @param method of the request
+     * @param version of HTTP; null if not needed
      */
     public void begin(Exchange exchange, String remote, String uri, String method, String version) {
-        boolean isAsBefore = exchange.lastExchanges == this;
-        isAsBefore &= isAsBefore(exchange, remoteAt, remote);
-        isAsBefore &= isAsBefore(exchange, pathAt, pathAt < 0 ? null : Path.of(uri));
-        isAsBefore &= isAsBefore(exchange, methodAt, method);
-        isAsBefore &= isAsBefore(exchange, versionAt, version);
-        Begun series = isAsBefore ? (Begun) exchange.lastBegun : begun.get(exchange.values);
-        if (!isAsBefore) {
+        boolean isSame = exchange.lastExchanges == this;
+        isSame &= setLabel(exchange, remoteAt, remote);
+        isSame &= setLabel(exchange, pathAt, pathAt < 0 ? null : Path.of(uri));
+        isSame &= setLabel(exchange, methodAt, method);
+        isSame &= setLabel(exchange, versionAt, version);
+        Begun series = isSame ? (Begun) exchange.lastBegun : begun.get(exchange.values);
+        if (!isSame) {
             exchange.lastExchanges = this;
             exchange.lastBegun = series;
             exchange.lastEnded = null;
-            exchange.active = series.active.near();
-            exchange.requestBytes = series.bytes.near();
+            exchange.active = series.active.threadHandle();
+            exchange.requestBytes = series.bytes.threadHandle();
         }
         exchange.active.record(1);
         if (!isServer) {
             series.requests.increment();
         }
-        exchange.begins(series);
+        exchange.begin(series);
     }
 
     /**
      * The request has been read or written.
      *
-     * @param exchange that {@link #begin} returned
-     * @param bytes of its body
+     * @param exchange returned by {@link #begin}
+     * @param bytes size of its body
      */
     public void requestEnd(Exchange exchange, long bytes) {
         if (exchange.series == null) {
             return;
         }
         exchange.requestBytes.record(bytes);
-        if (exchange.ends(Exchange.REQUEST)) {
+        if (exchange.end(Exchange.REQUEST)) {
             exchange.active.record(-1);
             exchange.free();
         }
@@ -239,59 +240,62 @@ public final class Exchanges {
     /**
      * The response has been written or read.
      *
-     * @param exchange that {@link #begin} returned
+     * @param exchange returned by {@link #begin}
      * @param code its status
-     * @param bytes of its body
+     * @param bytes size of its body
      */
     public void responseEnd(Exchange exchange, int code, long bytes) {
         if (exchange.series == null) {
             return;
         }
-        boolean isAsBefore = isAsBefore(exchange, routeAt, exchange.route());
+        boolean isSame = setLabel(exchange, routeAt, exchange.route());
         Ended series = (Ended) exchange.lastEnded;
-        if (series == null || !isAsBefore || exchange.lastCode != code) {
+        if (series == null || !isSame || exchange.lastCode != code) {
             if (codeAt >= 0) {
                 exchange.values[codeAt] = code(code);
             }
             series = ended.get(exchange.values);
             exchange.lastEnded = series;
             exchange.lastCode = code;
-            exchange.time = series.time.near();
-            exchange.responseBytes = series.bytes.near();
+            exchange.time = series.time.threadHandle();
+            exchange.responseBytes = series.bytes.threadHandle();
         }
         exchange.time.record(System.nanoTime() - exchange.begunNs);
         exchange.responseBytes.record(bytes);
-        if (exchange.ends(Exchange.RESPONSE)) {
+        if (exchange.end(Exchange.RESPONSE)) {
             exchange.active.record(-1);
             exchange.free();
         }
     }
 
     /**
-     * It was given up. May come after one of both ends, and the other may still come.
+     * The exchange was abandoned. This may follow one of the two ends, and the other may still come.
      *
-     * @param exchange that {@link #begin} returned
+     * @param exchange returned by {@link #begin}
      */
     public void reset(Exchange exchange) {
-        leave(exchange);
+        detach(exchange);
         if (isServer && exchange.series != null) {
             resets.get(exchange.values).increment();
         }
     }
 
     /**
-     * It goes on as something else: a tunnel, a web socket.
+     * The exchange became something else: a tunnel or a WebSocket. It no longer counts as active.
      *
-     * @param exchange that {@link #begin} returned
+     * @param exchange returned by {@link #begin}
      */
-    public void leave(Exchange exchange) {
-        if (exchange.series != null && exchange.resets()) {
+    public void detach(Exchange exchange) {
+        if (exchange.series != null && exchange.markReset()) {
             exchange.active.record(-1);
         }
     }
 
-    /** Puts a label's value where it belongs. Another text that says the same is another: then the look-up finds it. */
-    private static boolean isAsBefore(Exchange exchange, int at, String value) {
+    /**
+     * Sets a label's value. Returns whether it was the same object before; an equal string counts as different, and the
+     * lookup then finds the same series.
+     */
+    private static boolean setLabel(Exchange exchange, int at, String value) {
         if (at < 0 || exchange.values[at] == value) {
             return true;
         }

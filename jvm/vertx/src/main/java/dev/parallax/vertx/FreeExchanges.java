@@ -1,18 +1,18 @@
 package dev.parallax.vertx;
 
 /**
- * Exchanges that one thread began and that are over, of whatever server or client: few, so that few of those are held by them.
- * What ends on another thread is left to the garbage collector.
+ * Finished exchanges that one thread began, for any server or client. Bounded, since they hold references to their
+ * servers. An exchange that ends on another thread is left to the garbage collector.
  */
 final class FreeExchanges {
-    /** Where more are under way at once on a thread, those beyond are allocated. */
+    /** If a thread has more in progress at once, the rest are allocated. */
     private static final int MAX = 256;
 
     private static final ThreadLocal<FreeExchanges> OF_THREAD = ThreadLocal.withInitial(FreeExchanges::new);
 
     private final Thread owner = Thread.currentThread();
 
-    /** The one that ended last, which knows the one before: what was just used is near. */
+    /** The one that ended last, head of a linked list: the most recently used is in the cache. */
     private Exchange last;
 
     private int count;
@@ -20,32 +20,32 @@ final class FreeExchanges {
     private FreeExchanges() {}
 
     /**
-     * Those of some threads by their numbers. A thread-local one lies behind five places in memory, which an event loop that has
-     * done anything else meanwhile has to fetch again; here are two.
+     * A cache by thread id. A thread-local is five memory accesses away, which an event loop that did other work has to
+     * fetch again; this is two.
      */
     static final class ByThread {
-        private static final int PLACES = 64;
+        private static final int SLOTS = 64;
 
-        /** Any thread reads and writes them, in no order: whose one is, is final in it. */
-        private final FreeExchanges[] places = new FreeExchanges[PLACES];
+        /** Read and written by all threads without ordering: the owner is a final field of the element. */
+        private final FreeExchanges[] slots = new FreeExchanges[SLOTS];
 
         FreeExchanges ofThisThread() {
             Thread thread = Thread.currentThread();
-            FreeExchanges here = places[(int) thread.getId() & PLACES - 1];
-            return here != null && here.owner == thread ? here : settle(thread, here);
+            FreeExchanges here = slots[(int) thread.getId() & SLOTS - 1];
+            return here != null && here.owner == thread ? here : claimSlot(thread, here);
         }
 
-        /** Threads that have ended are not held for longer than until a new one comes. */
-        private FreeExchanges settle(Thread thread, FreeExchanges here) {
+        /** Ended threads are held only until a new thread comes. */
+        private FreeExchanges claimSlot(Thread thread, FreeExchanges here) {
             FreeExchanges its = OF_THREAD.get();
             if (here == null || !here.owner.isAlive()) {
-                for (int place = 0; place < PLACES; place++) {
-                    FreeExchanges other = places[place];
+                for (int slot = 0; slot < SLOTS; slot++) {
+                    FreeExchanges other = slots[slot];
                     if (other != null && !other.owner.isAlive()) {
-                        places[place] = null;
+                        slots[slot] = null;
                     }
                 }
-                places[(int) thread.getId() & PLACES - 1] = its;
+                slots[(int) thread.getId() & SLOTS - 1] = its;
             }
             return its;
         }
@@ -57,18 +57,18 @@ final class FreeExchanges {
         if (taken == null) {
             return new Exchange(this);
         }
-        last = taken.before;
-        taken.before = null;
+        last = taken.next;
+        taken.next = null;
         count--;
         return taken;
     }
 
-    /** Called by anyone. */
-    void give(Exchange exchange) {
+    /** Called by any thread. */
+    void release(Exchange exchange) {
         if (Thread.currentThread() != owner || count == MAX) {
             return;
         }
-        exchange.before = last;
+        exchange.next = last;
         last = exchange;
         count++;
     }

@@ -1,17 +1,18 @@
 package dev.parallax.vertx;
 
-/** What the compiler has to know before it puts our methods into those of Vert.x. */
+/** Works around a limit of the JIT compiler. */
 public final class Inlining {
     private Inlining() {}
 
     /**
-     * Lets methods be inlined whose signatures have these classes. Up to Java 17 none is before code of its own jar has asked
-     * for each of them, as who names one here has ({@code SystemDictionary::validate_protection_domain}); a call that stays one
-     * costs more than what our methods do.
+     * Allows methods with these classes in their signatures to be inlined into Vert.x. Up to Java 17 a method is not
+     * inlined until code from its own jar has resolved each class in its signature ({@code
+     * SystemDictionary::validate_protection_domain}), and a call costs more than what our methods do. Naming the
+     * classes in a call of this method resolves them.
      *
-     * @param named is not looked at
+     * @param named ignored
      */
     public static void allow(Class<?>... named) {
-        // They were asked for by being named.
+        // Naming the classes was enough.
     }
 }

@@ -3,42 +3,42 @@ package dev.parallax.vertx;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** A label that can be switched on. One that is off is never built. */
+/** Labels that can be enabled. The value of a disabled label is never built. */
 public enum Label {
     /** Own address. */
     LOCAL("local"),
-    /** The other's address. */
+    /** Address of the other side. */
     REMOTE("remote"),
-    /** Of the request's URI: many. */
+    /** Path of the request; many values. */
     PATH("path"),
-    /** As the router has it. */
+    /** Route matched by the router. */
     ROUTE("route"),
-    /** Of the request. */
+    /** Request method. */
     METHOD("method"),
-    /** Of the response. */
+    /** Response status. */
     CODE("code"),
-    /** Of HTTP; since Vert.x 5.1. */
+    /** HTTP version; since Vert.x 5.1. */
     VERSION("version"),
-    /** Of the exception. */
+    /** Class of the exception. */
     CLASS_NAME("class"),
-    /** Of the event bus. */
+    /** Event bus address. */
     ADDRESS("address"),
-    /** Of the event bus: local or remote. */
+    /** Where an event bus message came from: local or remote. */
     SIDE("side"),
-    /** Of a reply on the event bus. */
+    /** Failure of an event bus reply. */
     FAILURE("failure"),
-    /** Of a pool: worker, http. */
+    /** Type of a pool: worker, http. */
     POOL_TYPE("pool_type"),
-    /** Of a pool. */
+    /** Name of a pool. */
     POOL_NAME("pool_name"),
-    /** The metrics' name that a client is given; since Vert.x 5.0. */
+    /** Metrics name of a client; since Vert.x 5.0. */
     CLIENT_NAME("client_name"),
-    /** The metrics' name that a server is given; since Vert.x 5.1. */
+    /** Metrics name of a server; since Vert.x 5.1. */
     SERVER_NAME("server_name"),
-    /** The namespace that a client is given. */
+    /** Namespace of a client. */
     NAMESPACE("client_namespace");
 
-    /** As it is shown. */
+    /** Name of the label. */
     final String text;
 
     Label(String text) {
@@ -46,29 +46,29 @@ public enum Label {
     }
 
     /**
-     * What is on where nobody said otherwise, in Vert.x 4.5.
+     * Labels enabled by default in Vert.x 4.5.
      *
      * @return a new set
      */
-    public static Set<Label> usualOf45() {
+    public static Set<Label> defaultsOf45() {
         return EnumSet.of(ROUTE, METHOD, CODE, POOL_TYPE, SIDE);
     }
 
     /**
-     * What is on where nobody said otherwise, in Vert.x 5.0.
+     * Labels enabled by default in Vert.x 5.0.
      *
      * @return a new set
      */
-    public static Set<Label> usualOf50() {
+    public static Set<Label> defaultsOf50() {
         return EnumSet.of(METHOD, CODE, POOL_TYPE, POOL_NAME, SIDE);
     }
 
     /**
-     * What is on where nobody said otherwise, in Vert.x 5.1 and 5.2.
+     * Labels enabled by default in Vert.x 5.1 and 5.2.
      *
      * @return a new set
      */
-    public static Set<Label> usualOf51() {
+    public static Set<Label> defaultsOf51() {
         return EnumSet.of(METHOD, CODE, POOL_TYPE, POOL_NAME, SIDE, CLIENT_NAME, SERVER_NAME, NAMESPACE);
     }
 }

@@ -3,21 +3,21 @@ package dev.parallax.vertx;
 import java.util.regex.Pattern;
 
 /**
- * A rule for the values of a label, as vertx-micrometer-metrics has it.
+ * A rule for label values, as in vertx-micrometer-metrics.
  *
- * @param domain the series that it is of, as {@code http.server}; null for all
- * @param label whose values
- * @param pattern of the whole value
- * @param alias what a value that matches is replaced by; null for a rule that leaves only series whose value matches
+ * @param domain of the series, for example {@code http.server}; null for all
+ * @param label whose values are matched
+ * @param pattern for the whole value
+ * @param alias replaces a matching value; null for a rule that keeps only series with a matching value
  */
 public record Match(String domain, Label label, Pattern pattern, String alias) {
     /**
-     * A value, and what is shown in its place.
+     * A rule for one value.
      *
-     * @param domain the series that it is of; null for all
-     * @param label whose value
-     * @param value as it is
-     * @param alias as it is shown; null: other values of that label, and none, are not shown
+     * @param domain of the series; null for all
+     * @param label whose value is matched
+     * @param value to match
+     * @param alias replaces the value; null hides series with another value or none
      * @return the rule
      */
     public static Match exactly(String domain, Label label, String value, String alias) {
@@ -25,23 +25,23 @@ public record Match(String domain, Label label, Pattern pattern, String alias) {
     }
 
     /**
-     * Values that look alike, and what is shown in their place.
+     * A rule for values that match a regular expression.
      *
-     * @param domain the series that it is of; null for all
-     * @param label whose values
-     * @param regex of the whole value
-     * @param alias as they are shown
+     * @param domain of the series; null for all
+     * @param label whose values are matched
+     * @param regex for the whole value
+     * @param alias replaces the values; null hides series with another value or none
      * @return the rule
      */
     public static Match regex(String domain, Label label, String regex, String alias) {
         return new Match(domain, label, Pattern.compile(regex), alias);
     }
 
-    boolean isOf(String domain) {
+    boolean appliesTo(String domain) {
         return this.domain == null || this.domain.equals(domain);
     }
 
-    boolean fits(String value) {
+    boolean matches(String value) {
         return value != null && pattern.matcher(value).matches();
     }
 }

@@ -3,14 +3,14 @@ package dev.parallax.vertx;
 import io.vertx.core.net.SocketAddress;
 import io.vertx.core.spi.metrics.DatagramSocketMetrics;
 
-/** A socket for datagrams, in any version of Vert.x. */
+/** Metrics of a datagram socket, for all versions of Vert.x. */
 public final class MeasuredDatagrams implements DatagramSocketMetrics {
     private final Datagrams datagrams;
 
     /**
-     * Of one socket.
+     * Creates the metrics of one socket.
      *
-     * @param options as of all
+     * @param options what is measured
      */
     public MeasuredDatagrams(SeriesOptions options) {
         datagrams = new Datagrams(options);
@@ -18,21 +18,21 @@ public final class MeasuredDatagrams implements DatagramSocketMetrics {
 
     @Override
     public void listening(String name, SocketAddress local) {
-        datagrams.listens(Addresses.text(local, name));
+        datagrams.startListening(Addresses.text(local, name));
     }
 
     @Override
     public void bytesRead(Void socket, SocketAddress remote, long bytes) {
-        datagrams.read(bytes);
+        datagrams.recordRead(bytes);
     }
 
     @Override
     public void bytesWritten(Void socket, SocketAddress remote, long bytes) {
-        datagrams.written(bytes);
+        datagrams.recordWritten(bytes);
     }
 
     @Override
     public void exceptionOccurred(Void socket, SocketAddress remote, Throwable thrown) {
-        datagrams.failed(thrown);
+        datagrams.recordError(thrown);
     }
 }

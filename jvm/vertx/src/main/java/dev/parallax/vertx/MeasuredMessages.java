@@ -4,17 +4,15 @@ import io.vertx.core.eventbus.Message;
 import io.vertx.core.eventbus.ReplyFailure;
 import io.vertx.core.spi.metrics.EventBusMetrics;
 
-/**
- * Messages of the event bus; a version's own class adds how handlers come there. Handlers of Vert.x itself have no metric.
- */
+/** Metrics of the event bus; a version's class adds the registration of handlers. Internal handlers have no metric. */
 public abstract class MeasuredMessages implements EventBusMetrics<EventBus.Handler> {
-    /** All of one application. */
+    /** Metrics of one Vert.x instance. */
     protected final EventBus bus;
 
     /**
-     * Of one application.
+     * Creates the metrics of one Vert.x instance.
      *
-     * @param options as of all
+     * @param options what is measured
      */
     protected MeasuredMessages(SeriesOptions options) {
         bus = new EventBus(options);
@@ -23,46 +21,46 @@ public abstract class MeasuredMessages implements EventBusMetrics<EventBus.Handl
     @Override
     public void handlerUnregistered(EventBus.Handler handler) {
         if (handler != null) {
-            handler.unregistered();
+            handler.unregister();
         }
     }
 
     @Override
     public void messageDelivered(EventBus.Handler handler, boolean isLocal) {
         if (handler != null) {
-            handler.delivered(isLocal);
+            handler.recordDelivered(isLocal);
         }
     }
 
     @Override
     public void discardMessage(EventBus.Handler handler, boolean isLocal, Message<?> message) {
         if (handler != null) {
-            handler.discarded(isLocal);
+            handler.recordDiscarded(isLocal);
         }
     }
 
     @Override
     public void messageSent(String address, boolean isPublished, boolean isLocal, boolean isRemote) {
-        bus.sent(address, isPublished, isLocal);
+        bus.recordSent(address, isPublished, isLocal);
     }
 
     @Override
     public void messageReceived(String address, boolean isPublished, boolean isLocal, int handlers) {
-        bus.received(address, isLocal, handlers);
+        bus.recordReceived(address, isLocal, handlers);
     }
 
     @Override
     public void messageWritten(String address, int bytes) {
-        bus.written(address, bytes);
+        bus.recordWritten(address, bytes);
     }
 
     @Override
     public void messageRead(String address, int bytes) {
-        bus.read(address, bytes);
+        bus.recordRead(address, bytes);
     }
 
     @Override
     public void replyFailure(String address, ReplyFailure failure) {
-        bus.replyFailed(address, failure.name());
+        bus.recordReplyFailure(address, failure.name());
     }
 }

@@ -7,17 +7,17 @@ import io.vertx.core.spi.observability.HttpResponse;
 import java.util.Map;
 
 /**
- * Requests to an HTTP server, and its connections, as Vert.x tells of both together up to 5.0. A version's own class adds how
- * they begin.
+ * Requests to an HTTP server and its connections, which Vert.x reports together up to 5.0. A version's class adds the
+ * begin of a request.
  */
 public abstract class MeasuredRequests extends MeasuredSockets {
     private final Exchanges exchanges;
 
     /**
-     * Of one server.
+     * Creates the metrics of one server.
      *
-     * @param options as of all
-     * @param fixed labels that are the same for all; those that are off are left out
+     * @param options what is measured
+     * @param fixed labels with the same value for all requests; disabled ones are left out
      */
     protected MeasuredRequests(SeriesOptions options, Map<Label, String> fixed) {
         super(new Sockets(options, "http.server", fixed));
@@ -25,9 +25,9 @@ public abstract class MeasuredRequests extends MeasuredSockets {
     }
 
     /**
-     * Whether the URI of a request is looked at.
+     * Whether the URI of a request is needed.
      *
-     * @return where it is not, it need not be built
+     * @return if false, it need not be built
      */
     protected boolean wantsUri() {
         return exchanges.wantsUri();
@@ -36,52 +36,52 @@ public abstract class MeasuredRequests extends MeasuredSockets {
     /**
      * A request begins.
      *
-     * @param socket on which; may be null
-     * @param uri as the request has it; may be null where it is not wanted
-     * @param method as the request has it
-     * @return to be ended
+     * @param socket it came on; may be null
+     * @param uri of the request; may be null if not needed
+     * @param method of the request
+     * @return the exchange to end
      */
     protected Exchange begin(Sockets.Socket socket, String uri, String method) {
         return exchanges.begin(remote(socket), uri, method, null);
     }
 
     /**
-     * A response that nobody asked for begins.
+     * A pushed response begins.
      *
-     * @param socket on which; may be null
-     * @param uri that it would be the answer to
-     * @param method that it would be the answer to
-     * @return of which only the response is to be ended
+     * @param socket it is sent on; may be null
+     * @param uri of the request it answers
+     * @param method of the request it answers
+     * @return an exchange of which only the response must be ended
      */
     protected Exchange push(Sockets.Socket socket, String uri, String method) {
         return exchanges.push(remote(socket), uri, method, null);
     }
 
     /**
-     * A router has found a route, or one within another.
+     * A router matched a route, or a nested one.
      *
      * @param exchange of the request
-     * @param route null is none
+     * @param route null for none
      */
     public void requestRouted(Exchange exchange, String route) {
-        exchange.routed(route);
+        exchange.addRoute(route);
     }
 
     /**
      * The request has been read.
      *
-     * @param exchange of it
-     * @param request is not looked at
-     * @param bytes of its body
+     * @param exchange of the request
+     * @param request ignored
+     * @param bytes size of its body
      */
     public void requestEnd(Exchange exchange, HttpRequest request, long bytes) {
         exchanges.requestEnd(exchange, bytes);
     }
 
     /**
-     * It was given up.
+     * The request was abandoned.
      *
-     * @param exchange of it
+     * @param exchange of the request
      */
     public void requestReset(Exchange exchange) {
         exchanges.reset(exchange);
@@ -90,30 +90,30 @@ public abstract class MeasuredRequests extends MeasuredSockets {
     /**
      * The response has been written.
      *
-     * @param exchange of it
+     * @param exchange of the request
      * @param response has the status
-     * @param bytes of its body
+     * @param bytes size of its body
      */
     public void responseEnd(Exchange exchange, HttpResponse response, long bytes) {
         exchanges.responseEnd(exchange, response.statusCode(), bytes);
     }
 
     /**
-     * A web socket was opened.
+     * A WebSocket was opened.
      *
-     * @param socket on which; may be null
-     * @param exchange is not looked at
-     * @param webSocket is not looked at
-     * @return to be told that it is closed
+     * @param socket it was opened on; may be null
+     * @param exchange ignored
+     * @param webSocket ignored
+     * @return to be decremented when it is closed
      */
     public UpDownCounter connected(Sockets.Socket socket, Exchange exchange, ServerWebSocket webSocket) {
-        return sockets.webSocket(remote(socket));
+        return sockets.openWebSocket(remote(socket));
     }
 
     /**
-     * A web socket is closed.
+     * A WebSocket was closed.
      *
-     * @param open that {@link #connected(Sockets.Socket, Exchange, ServerWebSocket)} returned
+     * @param open returned by {@link #connected(Sockets.Socket, Exchange, ServerWebSocket)}
      */
     public void disconnected(UpDownCounter open) {
         open.decrement();

@@ -6,19 +6,19 @@ import io.vertx.core.spi.observability.HttpRequest;
 import io.vertx.core.spi.observability.HttpResponse;
 
 /**
- * Connections of a server or client, those of HTTP too; a version's own class adds the name that this has there. A socket of
- * which nobody was told is none.
+ * Connections of a server or client, including those of HTTP; a version's class adds the SPI's type. Events of a
+ * connection whose opening was not reported are ignored.
  */
 public abstract class MeasuredSockets implements NetworkMetrics<Sockets.Socket> {
     static {
         Inlining.allow(SocketAddress.class, HttpRequest.class, HttpResponse.class);
     }
 
-    /** Whose connections these are. */
+    /** The connections. */
     protected final Sockets sockets;
 
     /**
-     * Of one server or client.
+     * Creates the metrics of one server or client.
      *
      * @param sockets its connections
      */
@@ -27,54 +27,54 @@ public abstract class MeasuredSockets implements NetworkMetrics<Sockets.Socket> 
     }
 
     /**
-     * A connection was made.
+     * A connection was opened.
      *
-     * @param remote the other's address
-     * @param name of the other's host; may be null
-     * @return to be told what happens on it
+     * @param remote address of the other side
+     * @param name host name of the other side; may be null
+     * @return metrics of the connection
      */
     public Sockets.Socket connected(SocketAddress remote, String name) {
-        return sockets.connected(sockets.wantsRemote() ? Addresses.text(remote, name) : null);
+        return sockets.open(sockets.wantsRemote() ? Addresses.text(remote, name) : null);
     }
 
     /**
-     * It is closed.
+     * A connection was closed.
      *
-     * @param socket that {@link #connected} returned, or null
-     * @param remote the other's address
+     * @param socket returned by {@link #connected}, or null
+     * @param remote address of the other side
      */
     public void disconnected(Sockets.Socket socket, SocketAddress remote) {
         if (socket != null) {
-            socket.disconnected();
+            socket.close();
         }
     }
 
     @Override
     public void bytesRead(Sockets.Socket socket, SocketAddress remote, long bytes) {
         if (socket != null) {
-            socket.read(bytes);
+            socket.recordRead(bytes);
         }
     }
 
     @Override
     public void bytesWritten(Sockets.Socket socket, SocketAddress remote, long bytes) {
         if (socket != null) {
-            socket.written(bytes);
+            socket.recordWritten(bytes);
         }
     }
 
     @Override
     public void exceptionOccurred(Sockets.Socket socket, SocketAddress remote, Throwable thrown) {
         if (socket != null) {
-            socket.failed(thrown);
+            socket.recordError(thrown);
         }
     }
 
     /**
-     * Where a connection goes to.
+     * The remote address of a connection.
      *
-     * @param socket that {@link #connected} returned, or null
-     * @return null where it is not wanted
+     * @param socket returned by {@link #connected}, or null
+     * @return null if not needed
      */
     protected static String remote(Sockets.Socket socket) {
         return socket == null ? null : socket.remote();

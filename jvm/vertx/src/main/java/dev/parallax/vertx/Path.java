@@ -1,10 +1,10 @@
 package dev.parallax.vertx;
 
-/** Of a URI, as a request line has it. */
+/** Extracts the path of a URI in a request line. */
 final class Path {
     private Path() {}
 
-    /** Without scheme, host and query. The URI itself, and not a copy, where it is nothing else. */
+    /** Removes scheme, host and query. Returns the same string if there is nothing to remove. */
     static String of(String uri) {
         int from = 0;
         if (!uri.startsWith("/")) {

@@ -6,7 +6,7 @@ import dev.parallax.recorder.UpDownCounter;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A pool of workers or connections: the wait for one apart from its use. */
+/** Measures a pool of workers or connections: the wait for an element and its use. */
 public final class Pool {
     private static final String DOMAIN = "pool";
 
@@ -18,38 +18,38 @@ public final class Pool {
 
     private Pool(Domain domain, Map<Label, String> labels, int size) {
         waits = domain.durations("queue.time", "Time spent in queue before being processed", labels);
-        pending = domain.upDown("queue.pending", "Number of pending elements in queue", labels);
+        pending = domain.upDownCounter("queue.pending", "Number of pending elements in queue", labels);
         uses = domain.durations("usage", "Time using a resource", labels);
-        inUse = domain.upDown("in.use", "Number of resources used", labels);
+        inUse = domain.upDownCounter("in.use", "Number of resources used", labels);
         completed = domain.counter("completed", "Number of elements done with the resource", labels);
         domain.gauge(
                 "ratio",
                 "Pool usage ratio, only present if maximum pool size could be determined",
                 labels,
-                () -> size > 0 ? (double) inUse.now() / size : Double.NaN);
+                () -> size > 0 ? (double) inUse.current() / size : Double.NaN);
     }
 
-    /** All pools of one application. Two of the same labels are one, of the size of the first. */
+    /** All pools of one Vert.x instance. Pools with equal labels are one, with the size of the first. */
     public static final class Pools {
         private final Domain domain;
         private final Map<Map<Label, String>, Pool> pools = new ConcurrentHashMap<>();
 
         /**
-         * Without a pool.
+         * Starts without pools.
          *
-         * @param options as of all
+         * @param options what is measured
          */
         public Pools(SeriesOptions options) {
             domain = new Domain(options, DOMAIN);
         }
 
         /**
-         * A pool.
+         * Returns a pool.
          *
-         * @param labels its type and name; those that are off are left out
-         * @param isLabelled whether they are there although they are off
-         * @param size how many it has; 0 or less where that is not known
-         * @return the same for the same labels
+         * @param labels type and name; disabled labels are left out
+         * @param isLabelled whether to keep disabled labels too
+         * @param size of the pool; 0 or less if unknown
+         * @return the same object for equal labels
          */
         public Pool pool(Map<Label, String> labels, boolean isLabelled, int size) {
             Map<Label, String> on = isLabelled ? Map.copyOf(labels) : Exchanges.on(domain, labels);
@@ -58,41 +58,41 @@ public final class Pool {
     }
 
     /**
-     * One waits.
+     * A task starts to wait.
      *
-     * @return since when, of {@link System#nanoTime()}
+     * @return when, from {@link System#nanoTime()}
      */
-    public Long waits() {
+    public Long enqueue() {
         pending.increment();
         return System.nanoTime();
     }
 
     /**
-     * One waits no more, whether it was served or not.
+     * A task stops waiting, served or not.
      *
-     * @param sinceNs that {@link #waits()} returned
+     * @param sinceNs as returned by {@link #enqueue()}
      */
-    public void waitsNoMore(Long sinceNs) {
+    public void dequeue(Long sinceNs) {
         pending.decrement();
         waits.recordSince(sinceNs);
     }
 
     /**
-     * One is used.
+     * An element is in use.
      *
-     * @return since when, of {@link System#nanoTime()}
+     * @return when, from {@link System#nanoTime()}
      */
-    public Long uses() {
+    public Long acquire() {
         inUse.increment();
         return System.nanoTime();
     }
 
     /**
-     * It is used no more.
+     * An element is free again.
      *
-     * @param sinceNs that {@link #uses()} returned
+     * @param sinceNs as returned by {@link #acquire()}
      */
-    public void usesNoMore(Long sinceNs) {
+    public void release(Long sinceNs) {
         inUse.decrement();
         uses.recordSince(sinceNs);
         completed.increment();

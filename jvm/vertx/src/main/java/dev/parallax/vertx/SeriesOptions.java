@@ -5,24 +5,24 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What is measured, and where it is shown.
+ * Selects what is measured and where it is registered.
  *
- * @param catalog all series are in it
- * @param labels that are on
- * @param disabled domains that are not measured, as {@code http.server}, {@code pool}, {@code eventbus}, {@code net.client},
- *     {@code datagram}, or the type of a client
- * @param matches rules for labels' values, each applied to what the one before left
- * @param rowsMax how many combinations of labels one kind of event may have; the rest is in one row, {@code _OTHER}
+ * @param catalog to register all series in
+ * @param labels that are enabled
+ * @param disabled domains that are not measured, for example {@code http.server}, {@code pool}, {@code eventbus},
+ *     {@code net.client}, {@code datagram}, or the type of a client
+ * @param matches rules for label values, each applied to the result of the previous one
+ * @param rowsMax maximum number of label combinations per kind of event; the rest goes to one row, {@code _OTHER}
  */
 public record SeriesOptions(Catalog catalog, Set<Label> labels, Set<String> disabled, List<Match> matches, int rowsMax) {
     /**
-     * Keeps copies.
+     * Copies the collections.
      *
-     * @param catalog all series are in it
-     * @param labels that are on
+     * @param catalog to register all series in
+     * @param labels that are enabled
      * @param disabled domains that are not measured
-     * @param matches rules for labels' values, each applied to what the one before left
-     * @param rowsMax how many combinations of labels one kind of event may have
+     * @param matches rules for label values, each applied to the result of the previous one
+     * @param rowsMax maximum number of label combinations per kind of event
      */
     public SeriesOptions {
         labels = Set.copyOf(labels);
@@ -33,8 +33,8 @@ public record SeriesOptions(Catalog catalog, Set<Label> labels, Set<String> disa
     /**
      * All domains, no rules, a thousand rows.
      *
-     * @param catalog all series are going to be in it
-     * @param labels that are on
+     * @param catalog to register all series in
+     * @param labels that are enabled
      */
     public SeriesOptions(Catalog catalog, Set<Label> labels) {
         this(catalog, labels, Set.of(), List.of(), 1000);
@@ -43,8 +43,8 @@ public record SeriesOptions(Catalog catalog, Set<Label> labels, Set<String> disa
     /**
      * Whether a domain is measured.
      *
-     * @param domain as {@code http.server}
-     * @return not where it is disabled
+     * @param domain for example {@code http.server}
+     * @return false if it is disabled
      */
     public boolean isEnabled(String domain) {
         return !disabled.contains(domain);

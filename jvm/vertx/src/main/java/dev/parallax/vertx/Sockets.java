@@ -1,30 +1,30 @@
 package dev.parallax.vertx;
 
 import dev.parallax.recorder.Counter;
-import dev.parallax.recorder.Near;
+import dev.parallax.recorder.ThreadHandle;
 import dev.parallax.recorder.UpDownCounter;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Connections of one server or client: TCP, and HTTP's.
+ * Connections of one server or client: TCP and HTTP.
  *
- * <p>Of a connection some thirty bytes are kept: those whose labels are the same share their series. Where the remote address is
- * a label, its text is built for each connection.
+ * <p>Memory per connection: about thirty bytes, since connections with equal labels share their series. If the remote
+ * address is a label, its text is built per connection.
  */
 public final class Sockets {
     private final Domain domain;
     private final boolean isServer;
     private final boolean wantsRemote;
-    private final Bound<Series> all;
-    private final Bound<UpDownCounter> webSockets;
+    private final SeriesByLabels<Series> all;
+    private final SeriesByLabels<UpDownCounter> webSockets;
 
     /**
-     * Of a domain.
+     * Creates the series of a domain.
      *
-     * @param options as of all
-     * @param domain one of {@code http.server}, {@code http.client}, {@code net.server}, {@code net.client}
-     * @param fixed labels that are the same for all; those that are off are left out
+     * @param options what is measured
+     * @param domain {@code http.server}, {@code http.client}, {@code net.server} or {@code net.client}
+     * @param fixed labels with the same value for all connections; disabled ones are left out
      */
     public Sockets(SeriesOptions options, String domain, Map<Label, String> fixed) {
         this.domain = new Domain(options, domain);
@@ -32,25 +32,25 @@ public final class Sockets {
         Map<Label, String> on = Exchanges.on(this.domain, fixed);
         List<Label> remote = this.domain.on(Label.REMOTE);
         wantsRemote = !remote.isEmpty();
-        all = new Bound<>(options.rowsMax(), on, remote, Series::new);
-        webSockets = new Bound<>(
+        all = new SeriesByLabels<>(options.rowsMax(), on, remote, Series::new);
+        webSockets = new SeriesByLabels<>(
                 options.rowsMax(),
                 on,
                 remote,
-                bound -> this.domain.upDown("active.ws.connections", "Number of websockets currently opened", bound));
+                bound -> this.domain.upDownCounter("active.ws.connections", "Number of websockets currently opened", bound));
     }
 
-    /** The series of connections whose labels are the same. */
+    /** The series of connections with equal labels. */
     private final class Series {
         private final UpDownCounter active;
         private final Counter read;
         private final Counter written;
-        private final Bound<Counter> errors;
+        private final SeriesByLabels<Counter> errors;
         private final String remote;
 
         Series(Map<Label, String> bound) {
             remote = bound.get(Label.REMOTE);
-            active = domain.upDown(
+            active = domain.upDownCounter(
                     "active.connections",
                     isServer
                             ? "Number of opened connections to the server"
@@ -60,7 +60,7 @@ public final class Sockets {
                     "bytes.read", "Number of bytes received " + (isServer ? "by the server" : "from the remote host"), bound);
             written = domain.counter(
                     "bytes.written", "Number of bytes sent " + (isServer ? "by the server" : "to the remote host"), bound);
-            errors = new Bound<>(
+            errors = new SeriesByLabels<>(
                     domain.rowsMax(),
                     bound,
                     domain.on(Label.CLASS_NAME),
@@ -72,63 +72,63 @@ public final class Sockets {
     public static final class Socket {
         private final Series series;
 
-        /** As the thread finds them that first told of bytes: mostly a connection has one. */
-        private Near read;
+        /** Handles for the first thread that reported bytes; mostly a connection has one thread. */
+        private ThreadHandle read;
 
-        private Near written;
+        private ThreadHandle written;
 
         private Socket(Series series) {
             this.series = series;
         }
 
         /**
-         * The address of the other.
+         * The remote address.
          *
-         * @return null where it is not wanted
+         * @return null if not needed
          */
         public String remote() {
             return series.remote;
         }
 
-        /** It is closed. */
-        public void disconnected() {
+        /** The connection was closed. */
+        public void close() {
             series.active.decrement();
         }
 
         /**
-         * Bytes came.
+         * Bytes were received.
          *
-         * @param bytes how many
+         * @param bytes their number
          */
-        public void read(long bytes) {
-            Near near = read;
-            if (near == null) {
-                near = series.read.near();
-                read = near;
+        public void recordRead(long bytes) {
+            ThreadHandle handle = read;
+            if (handle == null) {
+                handle = series.read.threadHandle();
+                read = handle;
             }
-            near.record(bytes);
+            handle.record(bytes);
         }
 
         /**
-         * Bytes went.
+         * Bytes were sent.
          *
-         * @param bytes how many
+         * @param bytes their number
          */
-        public void written(long bytes) {
-            Near near = written;
-            if (near == null) {
-                near = series.written.near();
-                written = near;
+        public void recordWritten(long bytes) {
+            ThreadHandle handle = written;
+            if (handle == null) {
+                handle = series.written.threadHandle();
+                written = handle;
             }
-            near.record(bytes);
+            handle.record(bytes);
         }
 
         /**
-         * It failed.
+         * An error occurred.
          *
-         * @param thrown how
+         * @param thrown its class becomes a label
          */
-        public void failed(Throwable thrown) {
+        public void recordError(Throwable thrown) {
             series.errors.get(new String[] {thrown.getClass().getSimpleName()}).increment();
         }
     }
@@ -136,31 +136,31 @@ public final class Sockets {
     /**
      * Whether the remote address is a label.
      *
-     * @return where it is not, it need not be built
+     * @return if false, it need not be built
      */
     public boolean wantsRemote() {
         return wantsRemote;
     }
 
     /**
-     * A connection was made.
+     * A connection was opened.
      *
-     * @param remote address of the other; null where it is not wanted
-     * @return to be told what happens on it
+     * @param remote address of the other side; null if not needed
+     * @return metrics of the connection
      */
-    public Socket connected(String remote) {
+    public Socket open(String remote) {
         Series series = all.get(new String[] {remote});
         series.active.increment();
         return new Socket(series);
     }
 
     /**
-     * A web socket was opened.
+     * A WebSocket was opened.
      *
-     * @param remote address of the other; null where it is not wanted
-     * @return to be counted down when it is closed
+     * @param remote address of the other side; null if not needed
+     * @return to be decremented when it is closed
      */
-    public UpDownCounter webSocket(String remote) {
+    public UpDownCounter openWebSocket(String remote) {
         UpDownCounter open = webSockets.get(new String[] {remote});
         open.increment();
         return open;

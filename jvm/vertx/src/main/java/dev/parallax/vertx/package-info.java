@@ -1,9 +1,9 @@
 /**
- * The series of Vert.x over the recorder, by the names and labels of vertx-micrometer-metrics 4 and later, so that dashboards
- * go on working. What differs between Vert.x' versions is in a module for each.
+ * Series of Vert.x with the names and labels of vertx-micrometer-metrics 4 and later, so that existing dashboards keep
+ * working. One module per Vert.x version connects them to its metrics SPI; start with {@code ParallaxMetricsFactory} of
+ * that module.
  *
- * <p>Not here: its tags by a function of the request, its names of version 3, its binders of JVM and Netty.
- *
- * <p>Start with {@code SeriesOptions} and {@code Exchanges}.
+ * <p>Not supported: tags computed from the request, the metric names of version 3, and the binders for the JVM and
+ * Netty.
  */
 package dev.parallax.vertx;

@@ -46,7 +46,7 @@ class ExchangesTest {
     private static void pipelined(Exchanges server) {
         Exchange one = server.begin("there", "/one", "GET", "HTTP/1.1");
         Exchange other = server.begin("there", "/other", "GET", "HTTP/1.1");
-        one.routed("/:name");
+        one.addRoute("/:name");
         server.requestEnd(one, 0);
         server.responseEnd(one, 200, 13);
         server.responseEnd(other, 404, 0);
@@ -131,7 +131,7 @@ class ExchangesTest {
         assertSame(next, server.begin(null, "/", "GET", null));
         Exchange prepared = server.prepare();
         server.reset(prepared);
-        server.leave(server.push(null, "/", "GET", null));
+        server.detach(server.push(null, "/", "GET", null));
         assertEquals(1, total("vertx.http.server.active.requests"));
     }
 
@@ -144,7 +144,7 @@ class ExchangesTest {
         Exchanges client = Exchanges.ofClient(options, Map.of(Label.REMOTE, "far"));
         for (int n = 0; n < 60; n++) {
             Exchange of = first.begin(n % 2 == 0 ? "a" : "b", "/", n % 3 == 0 ? "GET" : "PUT", null);
-            of.routed(n % 5 == 0 ? null : "/r");
+            of.addRoute(n % 5 == 0 ? null : "/r");
             first.requestEnd(of, 0);
             first.responseEnd(of, n % 4 == 0 ? 404 : 200, 0);
             if (n % 2 == 0) {
@@ -211,7 +211,7 @@ class ExchangesTest {
     private double total(String name) {
         double total = 0;
         for (Family.Point point : family(name).points()) {
-            total += point instanceof Family.Value value ? value.value() : ((Family.Spread) point).distribution().count();
+            total += point instanceof Family.Value value ? value.value() : ((Family.Histogram) point).distribution().count();
         }
         return total;
     }

@@ -2,6 +2,7 @@ package dev.parallax.vertx;
 
 import com.sun.management.ThreadMXBean;
 import dev.parallax.recorder.Catalog;
+import dev.parallax.vertx.metrics.ParallaxMetricsFactory;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.vertx.core.Handler;
 import io.vertx.core.Vertx;
@@ -26,12 +27,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A server of one event loop for {@link ServerCost}: measured by nobody, by an SPI without a body, by one that reads the
- * clock, by one that takes a known time, by vertx-micrometer-metrics, or by us. Prints its port, and for each line that it
- * reads the CPU time and the allocated bytes of its event loop, in ns and bytes, and how many requests that has answered.
+ * A server with one event loop for {@link ServerCost}: without metrics, with an empty SPI, with one that reads the
+ * clock, with one that takes a known time, with vertx-micrometer-metrics, or with ours. Prints its port; then, for each
+ * line it reads, the CPU time (ns) and allocated bytes of its event loop and the number of responses.
  */
 final class CostServer {
-    /** What a request takes more where that is planted. */
+    /** Added time per request in the planted arm, in nanoseconds. */
     static final long PLANTED_NS = 300;
 
     private CostServer() {}
@@ -70,7 +71,7 @@ final class CostServer {
         System.exit(0);
     }
 
-    private static VertxBuilder builder(String arm) throws Exception {
+    private static VertxBuilder builder(String arm) {
         VertxOptions options = new VertxOptions().setEventLoopPoolSize(1);
         VertxMetricsFactory factory = switch (arm) {
             case "off" -> null;
@@ -78,9 +79,7 @@ final class CostServer {
             case "clock" -> nothing -> noOp(new ClockedServer());
             case "planted" -> nothing -> noOp(new SlowServer());
             case "theirs" -> new MicrometerMetricsFactory(new SimpleMeterRegistry());
-            default -> (VertxMetricsFactory) Class.forName(System.getProperty("parallax.vertx.package") + ".ParallaxMetricsFactory")
-                    .getConstructor(Catalog.class)
-                    .newInstance(new Catalog());
+            default -> new ParallaxMetricsFactory(new Catalog());
         };
         if (factory == null) {
             return Vertx.builder().with(options);
@@ -89,7 +88,7 @@ final class CostServer {
         return Vertx.builder().with(options.setMetricsOptions(metrics.setEnabled(true))).withMetrics(factory);
     }
 
-    /** Its methods are called, and do nothing. */
+    /** Its methods are called and do nothing. */
     private static VertxMetrics noOp(Object server) {
         return (VertxMetrics) Proxy.newProxyInstance(
                 VertxMetrics.class.getClassLoader(),
@@ -105,7 +104,7 @@ final class CostServer {
     @SuppressWarnings("rawtypes")
     private static class NoServer implements HttpServerMetrics {}
 
-    /** Reads the clock twice, as whatever tells how long a request took has to. */
+    /** Reads the clock twice, as any response timer has to. */
     private static final class ClockedServer extends NoServer {
         private long sumNs;
 
@@ -120,13 +119,13 @@ final class CostServer {
         }
     }
 
-    /** Takes {@link #PLANTED_NS} for a request, and less than two readings of the clock more. */
+    /** Takes {@link #PLANTED_NS} per request, plus less than two clock reads. */
     private static final class SlowServer extends NoServer {
         @Override
         public void responseEnd(Object exchange, HttpResponse response, long bytes) {
             long endNs = System.nanoTime() + PLANTED_NS;
             while (System.nanoTime() < endNs) {
-                // The load is CPU time.
+                // Burns CPU time on purpose.
             }
         }
     }

@@ -12,9 +12,9 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
-/** A page as applications have it: twelve rows of PostgreSQL and one more, sorted, escaped, and put into a template. */
+/** A typical application page: twelve rows from PostgreSQL plus one, sorted, escaped and put into a template. */
 final class Fortunes implements Handler<HttpServerRequest> {
-    /** What the table is made of: it has what must be escaped. */
+    /** Creates the table; its text needs escaping. */
     static final String TABLE = "CREATE TABLE fortune (id integer PRIMARY KEY, message text NOT NULL);"
             + "INSERT INTO fortune SELECT n, 'Fortune ' || n || ': <script>a & \"b\"</script>' FROM generate_series(1, 12) AS n;";
 

@@ -12,12 +12,14 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** A PostgreSQL of its own, on a free port of the loopback interface, with the table of {@link Fortunes}. */
+/** A PostgreSQL server on a free loopback port, with the table of {@link Fortunes}. */
 final class Postgres implements AutoCloseable {
     final int port;
-    private final Leashed server;
+    private final ChildProcess server;
 
-    /** Its data's; of the user that the package made where this one is root, whom it refuses. */
+    /**
+     * Data directory. If this user is root, which PostgreSQL refuses, it belongs to the user created by the package.
+     */
     private final Path folder = Files.createTempDirectory("parallax-postgres");
 
     Postgres() throws Exception {
@@ -32,7 +34,7 @@ final class Postgres implements AutoCloseable {
         }
         String data = folder.resolve("data").toString();
         run(all(as, programs().resolve("initdb").toString(), "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"));
-        server = new Leashed("INT", all(List.of("taskset", "-c", ServerCost.LOAD_CPU), all(as,
+        server = new ChildProcess("INT", all(List.of("taskset", "-c", ServerCost.LOAD_CPU), all(as,
                 programs().resolve("postgres").toString(), "-D", data, "-p", "" + port, "-k", folder.toString(),
                 "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off").toArray(String[]::new)));
         try {
@@ -49,11 +51,11 @@ final class Postgres implements AutoCloseable {
             }
         } catch (Exception e) {
             close();
-            throw new IOException(server.said(), e);
+            throw new IOException(server.output(), e);
         }
     }
 
-    /** Debian keeps those of a version in a folder of its own; others have them where all programs are. */
+    /** Debian has a folder per version; elsewhere the programs are on the usual path. */
     private static Path programs() throws IOException {
         Path debians = Path.of("/usr/lib/postgresql");
         if (!Files.isDirectory(debians)) {
@@ -76,9 +78,9 @@ final class Postgres implements AutoCloseable {
     private static void run(List<String> command) throws Exception {
         Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         process.getOutputStream().close();
-        String said = new String(process.getInputStream().readAllBytes());
+        String output = new String(process.getInputStream().readAllBytes());
         if (process.waitFor() != 0) {
-            throw new IOException(String.join(" ", command) + ": " + said);
+            throw new IOException(String.join(" ", command) + ": " + output);
         }
     }
 

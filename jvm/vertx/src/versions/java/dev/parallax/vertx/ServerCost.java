@@ -16,21 +16,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What being measured costs an HTTP server: CPU time of its event loop by request. Not run with the tests: {@code mvn -pl
- * vertx,vertx45 -am test -Dtest=ServerCost}, or {@code -Dtest=ServerCost#fortunes}. {@code parallax drive} is the load.
- *
- * <p>All arms of a fork live at the same time, each a server and a load that goes on and on; but all loads except one are
- * stopped, and which one that is changes each fifth of a second, in an order by chance. So what else the host does falls on
- * all alike. It can only add to an arm's time, though: compared are the quietest quarter of each arm's windows. A JVM compiles
- * the same code differently each time, which no number of windows shows: of each arm there are several forks, and the interval
- * told is theirs: it holds the median of all that could be with 95 %, if there are six or more.
- *
- * <p>The arm {@code no-op} stands twice by default, each told over the other, which is what this way of measuring makes of no
- * difference, and others over the mean of both; {@code planted} is what it makes of {@link CostServer#PLANTED_NS}. {@code
- * clock} is the least that whoever tells a time can take. {@code name=path} is ours with these classes before the others.
+ * Cost of metrics for an HTTP server: CPU time of its event loop per request, under load from {@code parallax drive}.
+ * Not part of the tests; run {@code mvn -pl vertx,vertx45 -am test -Dtest=ServerCost}, or {@code
+ * -Dtest=ServerCost#fortunes}.
  */
 class ServerCost {
-    static final String PACKAGE = System.getProperty("parallax.vertx.package");
+    static final String VERSION = System.getProperty("parallax.vertx.version");
     static final String PARALLAX = System.getProperty("parallax.bin", "../../target/release/parallax");
     static final String SERVER_CPU = System.getProperty("parallax.server.cpu", "0");
     static final String LOAD_CPU = System.getProperty("parallax.load.cpu", "1");
@@ -40,7 +31,7 @@ class ServerCost {
     private static final int FORKS = Integer.getInteger("parallax.forks", 6);
     private static final int ROUNDS = Integer.getInteger("parallax.rounds", 30);
 
-    /** Of the same length, not counted: a server has then answered some hundred thousand requests. */
+    /** Rounds of the same length that are not counted; a server has then handled several hundred thousand requests. */
     private static final int WARMING = Integer.getInteger("parallax.warming", 20);
 
     private static final int PIPELINE = 16;
@@ -60,14 +51,14 @@ class ServerCost {
 
     @Test
     void fortunes() throws Exception {
-        // That of 5.0, with which this is compiled there, makes connections without end.
-        Assumptions.assumeFalse(PACKAGE.endsWith("51"), "there is no PostgreSQL client of Vert.x 5.1");
+        // The client for 5.0, used to compile these tests, opens connections without end on 5.1.
+        Assumptions.assumeFalse(VERSION.equals("51"), "there is no PostgreSQL client of Vert.x 5.1");
         try (Postgres postgres = new Postgres()) {
             compare("fortunes", 1, postgres.port);
         }
     }
 
-    /** What an arm took in one fork: ns and bytes a request. */
+    /** What an arm took in one fork: ns and bytes per request. */
     private record Taken(double cpuNs, double bytes) {
         static Taken ofQuiet(List<CostArm.Window> windows) {
             List<CostArm.Window> quiet = windows.stream()
@@ -87,7 +78,7 @@ class ServerCost {
         }
         System.out.printf(
                 "%n%s, %s, pipeline %d, Java %s, %d forks of %d rounds: event loop's CPU, ns a request; median (interval)%n",
-                PACKAGE, page, pipeline, System.getProperty("java.version"), FORKS, ROUNDS);
+                "Vert.x " + VERSION, page, pipeline, System.getProperty("java.version"), FORKS, ROUNDS);
         System.out.printf("%-10s %-20s %-20s %-20s %-24s %s%n", "", "all", "over off", "over no-op", "/ off", "bytes");
         for (int n = 0; n < ARMS.size(); n++) {
             int arm = n;
@@ -102,7 +93,7 @@ class ServerCost {
         }
     }
 
-    /** Of each arm what it took, with all of them in turn. */
+    /** What each arm took, measured in turn with all the others. */
     private List<Taken> fork(String page, int pipeline, int postgres, Random random) throws Exception {
         List<CostArm> arms = new ArrayList<>();
         try {
@@ -142,7 +133,7 @@ class ServerCost {
         return arm.contains("=") ? arm.replaceAll(".*=", "") + File.pathSeparator + ours : ours;
     }
 
-    /** Over all arms of that name, this one apart: of two that are alike each is told beside the other. */
+    /** Over all arms of that name, except this one: of two equal arms, each is compared with the other. */
     private static ToDoubleFunction<List<Taken>> over(String name, int arm, DoubleBinaryOperator compared) {
         return fork -> compared.applyAsDouble(
                 fork.get(arm).cpuNs,
@@ -163,12 +154,12 @@ class ServerCost {
     }
 
     /**
-     * How many of these sorted values may be left out on each side, and those left still hold the median of all that could be
-     * with 95 %, however they are distributed: order statistics by the binomial of a half. None of five or fewer, which hold
-     * it with less.
+     * How many of these sorted values can be left out on each side so that the rest still contains the population
+     * median with 95 % confidence, whatever the distribution: order statistics with a binomial of one half. Zero for
+     * five values or fewer, whose range contains it with less.
      */
     private static int outside(int values) {
-        // That exactly so many lie below the median, and that at most as many do.
+        // Probability that exactly so many are below the median, and that at most as many are.
         double exactly = Math.pow(0.5, values);
         double atMost = exactly;
         int outside = 0;

@@ -24,7 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Something of all that Vert.x does, over real sockets; how much of what is known. */
+/** A known amount of everything Vert.x does, over real sockets. */
 final class Traffic {
     static final int GETS = 20;
     static final int POSTS = 7;

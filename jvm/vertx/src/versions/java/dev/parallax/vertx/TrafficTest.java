@@ -7,6 +7,7 @@ import dev.parallax.recorder.Catalog;
 import dev.parallax.recorder.Description;
 import dev.parallax.recorder.Family;
 import dev.parallax.recorder.Kind;
+import dev.parallax.vertx.metrics.ParallaxMetricsFactory;
 import io.micrometer.core.instrument.Measurement;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -16,7 +17,6 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.vertx.core.Vertx;
 import io.vertx.core.VertxOptions;
 import io.vertx.core.metrics.MetricsOptions;
-import io.vertx.core.spi.VertxMetricsFactory;
 import io.vertx.micrometer.MicrometerMetricsFactory;
 import io.vertx.micrometer.MicrometerMetricsOptions;
 import java.util.Arrays;
@@ -31,9 +31,12 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-/** Real servers and clients of the Vert.x of this module, beside vertx-micrometer-metrics with the same traffic. */
+/**
+ * Real servers and clients of this module's Vert.x version, compared with vertx-micrometer-metrics under the same
+ * traffic.
+ */
 class TrafficTest {
-    private static final String PACKAGE = System.getProperty("parallax.vertx.package");
+    private static final String VERSION = System.getProperty("parallax.vertx.version");
 
     private final Catalog catalog = new Catalog();
 
@@ -69,8 +72,8 @@ class TrafficTest {
         }
         assertEquals(
                 total("vertx.http.server.bytes.read", all()), total("vertx.http.client.bytes.written", all()), 2_000);
-        // One connection, so all but those that found it free waited for it.
-        boolean isQueueOfClient = PACKAGE.endsWith("45");
+        // There is one connection, so every request that did not find it free waited for it.
+        boolean isQueueOfClient = VERSION.equals("45");
         String waits = isQueueOfClient ? "vertx.http.client.queue.time" : "vertx.pool.queue.time";
         assertTrue(total(waits, isQueueOfClient ? all() : where("pool_type", "http")) >= http1 - 1);
 
@@ -87,7 +90,7 @@ class TrafficTest {
         assertEquals(Traffic.MESSAGES, total("vertx.eventbus.published", all()));
         assertEquals(1, total("vertx.eventbus.reply.failures", all()));
         assertEquals(0, total("vertx.eventbus.handlers", all()));
-        // Requests, what was sent, the same that were published, and the replies, which are sent too.
+        // Requests, sent messages, the same number of published ones, and replies, which count as sent.
         assertTrue(total("vertx.eventbus.processed", all()) >= 3 * Traffic.MESSAGES + 1);
         assertTrue(total("vertx.eventbus.sent", where("side", "local")) >= 2 * Traffic.MESSAGES + requests - Traffic.MESSAGES);
 
@@ -108,7 +111,7 @@ class TrafficTest {
         Traffic.done(vertx.close());
     }
 
-    /** If this fails, a dashboard has a hole. */
+    /** If this fails, a dashboard has a gap. */
     @Test
     void namesAndLabelsAreThoseThatDashboardsKnow() throws Exception {
         MeterRegistry registry = new SimpleMeterRegistry();
@@ -149,7 +152,7 @@ class TrafficTest {
         assertEquals(List.of(), catalog.read());
     }
 
-    /** If this fails, a name that an application uses otherwise breaks its requests. */
+    /** If this fails, requests break when the application uses a metric name for something else. */
     @Test
     void aNameThatIsTakenBreaksNothing() throws Exception {
         catalog.gauge(Description.of("vertx.http.server.requests", "", "planted"), () -> 1);
@@ -164,12 +167,18 @@ class TrafficTest {
         Traffic.done(vertx.close());
     }
 
-    private static Vertx ours(Object options) throws Exception {
-        Class<?> factory = Class.forName(PACKAGE + ".ParallaxMetricsFactory");
-        Object made = factory.getConstructor(options.getClass()).newInstance(options);
+    private static Vertx ours(Catalog catalog) {
+        return vertx(new ParallaxMetricsFactory(catalog));
+    }
+
+    private static Vertx ours(SeriesOptions options) {
+        return vertx(new ParallaxMetricsFactory(options));
+    }
+
+    private static Vertx vertx(ParallaxMetricsFactory factory) {
         return Vertx.builder()
                 .with(new VertxOptions().setMetricsOptions(new MetricsOptions().setEnabled(true)))
-                .withMetrics((VertxMetricsFactory) made)
+                .withMetrics(factory)
                 .build();
     }
 
@@ -214,8 +223,8 @@ class TrafficTest {
     }
 
     /**
-     * How often, by name and labels. Not of pools, which have tasks of Vert.x itself, nor of HTTP's bytes on the wire, where
-     * the port's digits are in each request.
+     * Counts by name and labels. Without pools, which also run Vert.x' own tasks, and without HTTP bytes on the wire,
+     * since each request contains the port's digits.
      */
     private static boolean isCompared(String name) {
         return !name.startsWith("vertx.pool.") && !name.matches("vertx\\.http\\..*\\.bytes\\.(read|written)");
@@ -244,7 +253,7 @@ class TrafficTest {
                 String series = family.name() + new TreeMap<>(point.labels());
                 if (isCompared(family.name()) && family.kind() == Kind.COUNTER) {
                     counts.add(series + " " + ((Family.Value) point).value());
-                } else if (isCompared(family.name()) && point instanceof Family.Spread spread) {
+                } else if (isCompared(family.name()) && point instanceof Family.Histogram spread) {
                     counts.add(series + " " + (double) spread.distribution().count());
                     if (family.kind() == Kind.AMOUNTS) {
                         counts.add(series + " sum " + spread.distribution().sum());
@@ -271,7 +280,7 @@ class TrafficTest {
         return labels -> labels.entrySet().containsAll(all.entrySet());
     }
 
-    /** Of a distribution its count. */
+    /** Of a distribution, its count. */
     private double total(String name, Predicate<Map<String, String>> labels) {
         return add(name, labels, false);
     }
@@ -288,8 +297,8 @@ class TrafficTest {
                     total += point instanceof Family.Value value
                             ? value.value()
                             : isSum
-                                    ? ((Family.Spread) point).distribution().sum()
-                                    : ((Family.Spread) point).distribution().count();
+                                    ? ((Family.Histogram) point).distribution().sum()
+                                    : ((Family.Histogram) point).distribution().count();
                 }
             }
         }

@@ -29,21 +29,21 @@ class AttachTest {
             jvm.until("answered ok");
 
             load(jvm, "nonsense=1");
-            assertLine("off: there is no option 'nonsense'; `help` prints those there are", jvm, 1);
+            assertLine("off: unknown option 'nonsense'; `help` lists the options", jvm, 1);
             ask(jvm, "without");
 
             AgentJvm.Ended program = attach(jvm.pid(), options);
             assertEquals(0, program.status(), program.err());
-            assertEquals("parallax-agent: loaded into " + jvm.pid() + ", whose standard error has what it says\n",
+            assertEquals("parallax-agent: loaded into " + jvm.pid() + "; its messages are on that process's standard error\n",
                     program.err());
             ask(jvm, "once");
 
             load(jvm, options);
-            assertLine("not done: it runs already; only disturb=MODE is a command", jvm, 2);
+            assertLine("not done: already running; only disturb=MODE can be changed", jvm, 2);
             ask(jvm, "twice");
 
             load(jvm, "hiccup=fast");
-            assertTrue(said(jvm).get(2).startsWith("parallax-agent: not done: hiccup=fast cannot be; "), jvm.err());
+            assertTrue(said(jvm).get(2).startsWith("parallax-agent: not done: hiccup=fast is invalid; "), jvm.err());
             jvm.write("end");
             AgentJvm.Ended ended = jvm.end();
             assertEquals(List.of("answered ok", "without ok", "once ok", "twice ok", "ran"), words(ended));
@@ -93,25 +93,25 @@ class AttachTest {
     void whatCannotBeAttachedIsOneLineAndAStatus() throws Exception {
         AgentJvm.Ended bad = attach(ProcessHandle.current().pid(), "hiccup=fast");
         assertEquals(1, bad.status());
-        assertTrue(bad.err().matches("parallax-agent: not attached: hiccup=fast cannot be; [^\n]*\n"), bad.err());
+        assertTrue(bad.err().matches("parallax-agent: not attached: hiccup=fast is invalid; [^\n]*\n"), bad.err());
         Process other = new ProcessBuilder("sleep", "60").start();
         try {
             AgentJvm.Ended none = attach(other.pid(), "");
             assertEquals(1, none.status());
-            assertTrue(none.err().contains("there is no JVM of this number that takes agents"), none.err());
+            assertTrue(none.err().contains("no JVM with this process id accepts agents"), none.err());
             assertTrue(other.isAlive(), "it was asked, and ended");
         } finally {
             other.destroyForcibly();
         }
         AgentJvm.Ended spaces = new AgentJvm(Files.createTempDirectory(folder, "attach")).program("attach", "1", "a=b", "c=d");
         assertEquals(1, spaces.status());
-        assertTrue(spaces.err().startsWith("parallax-agent: not attached: attach PID ["), spaces.err());
+        assertTrue(spaces.err().startsWith("parallax-agent: not attached: usage is attach PID ["), spaces.err());
         AgentJvm.Ended nobody = attach("no-pid", "");
         assertEquals(1, nobody.status());
         assertTrue(nobody.err().matches("parallax-agent: not attached to no-pid: [^\n]*\n"), nobody.err());
         AgentJvm.Ended command = new AgentJvm(Files.createTempDirectory(folder, "attach")).program("attach-to", "1");
         assertEquals(2, command.status());
-        assertEquals("parallax-agent: there is no command 'attach-to'; there are attach and help\n", command.err());
+        assertEquals("parallax-agent: unknown command 'attach-to'; commands are attach and help\n", command.err());
     }
 
     /** What the application says but of its uses. */

@@ -42,7 +42,7 @@ class HookTest {
                 .start("log=off,out=" + silent.resolve("record"), HookApplication.class, "hangs", "fills");
         Path record = folder.resolve("record");
         AgentJvm.Ended ended = new AgentJvm(folder).run("log=off,out=" + record, HookApplication.class, "hangs");
-        assertEquals("parallax-agent: not all was written at the end: it takes longer than 3 s\n", ended.err());
+        assertEquals("parallax-agent: gave up writing at exit: it takes longer than 3 s\n", ended.err());
         assertEquals(0, full.end().status());
     }
 

@@ -26,8 +26,8 @@ class OlderTest {
                     .run("log=off,out=" + record, OlderApplication.class, upstream.url());
             assertEquals(List.of("status=200", "ran"), ended.out());
             assertEquals(
-                    "parallax-agent: HttpClient " + HTTP + " is not watched; the least version is 5.6\n"
-                            + "parallax-agent: HikariCP " + HIKARI + " is not watched; the least version is 5.0.1\n",
+                    "parallax-agent: HttpClient " + HTTP + " is not instrumented; minimum version is 5.6\n"
+                            + "parallax-agent: HikariCP " + HIKARI + " is not instrumented; minimum version is 5.0.1\n",
                     ended.err());
         }
         assertEquals(List.of(), Logs.ms(record, "http.client"));
@@ -36,7 +36,7 @@ class OlderTest {
 
     /** If this fails, the least versions are not those that are told. */
     @Test
-    void theLeastVersionsAreMeasured() throws Exception {
+    void theMinimumVersionsAreMeasured() throws Exception {
         Path record = folder.resolve("record");
         try (Upstream upstream = new Upstream(0)) {
             AgentJvm.Ended ended = new AgentJvm(folder)
@@ -59,7 +59,7 @@ class OlderTest {
             AgentJvm.Ended ended = new AgentJvm(folder)
                     .classPath(AgentJvm.withJars("older.jars", AgentJvm.measuredPath()))
                     .run(null, OlderApplication.class, upstream.url(), "measured");
-            String refused = "HttpClient " + HTTP + " cannot be measured; the least version is 5.6";
+            String refused = "HttpClient " + HTTP + " cannot be measured; version 5.6 or later is required";
             assertEquals(List.of(refused, refused, refused, "status=200", "ran"), ended.out());
             assertEquals("", ended.err());
         }

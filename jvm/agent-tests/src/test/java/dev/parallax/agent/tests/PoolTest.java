@@ -72,8 +72,8 @@ class PoolTest {
         AgentJvm.Ended ended = new AgentJvm(folder).run("log=off,out=" + record, RefusedApplication.class);
         assertEquals(
                 """
-                parallax-agent: not all of HIKARI_BORROW is told: java.lang.OutOfMemoryError: planted
-                parallax-agent: not all of HIKARI_BORROW is told: java.lang.StackOverflowError: planted
+                parallax-agent: some events of HIKARI_BORROW are lost: java.lang.OutOfMemoryError: planted
+                parallax-agent: some events of HIKARI_BORROW are lost: java.lang.StackOverflowError: planted
                 """,
                 ended.err());
         assertEquals(2 * RefusedApplication.TIMES, Logs.ms(record, "db.client.connection.wait_time-orders").size());

@@ -12,20 +12,20 @@ import javax.management.ObjectName;
 import org.apache.commons.pool2.impl.GenericObjectPool;
 
 /**
- * Tells of pools whose objects are known to be connections to Redis: those of Jedis, and those that Lettuce makes. Others
- * pool threads, files or clients of something else, and are left alone.
+ * Measures pools known to hold Redis connections: those of Jedis, and those created by Lettuce. Pools of threads, files
+ * or other clients are ignored.
  */
 public final class CommonsPool2Hook implements Hook {
     private final AtomicInteger unnamed = new AtomicInteger();
     private final PerPool<Watched> pools = new PerPool<>(pool -> watched((GenericObjectPool<?>) pool));
 
-    /** What this thread borrows. */
+    /** The borrow in progress on this thread. */
     private final ThreadLocal<Borrow> now = new ThreadLocal<>();
 
-    /** By the bridge. */
+    /** Called by the bridge. */
     public CommonsPool2Hook() {}
 
-    /** @param figures null for a pool that is left alone */
+    /** @param figures null for an ignored pool */
     private record Watched(RedisPool figures, WeakReference<GenericObjectPool<?>> reference) implements Source {
         @Override
         public void read(Reader reader) {
@@ -45,7 +45,7 @@ public final class CommonsPool2Hook implements Hook {
     private static final class Borrow {
         final RedisPool figures;
         final long askedNs = System.nanoTime();
-        /** What the factory of one pool borrows of another. */
+        /** Set if the factory of one pool borrows from another. */
         final Borrow outer;
 
         long madeNs;
@@ -67,18 +67,18 @@ public final class CommonsPool2Hook implements Hook {
             return null;
         }
         return switch (point) {
-            case POOL2_BORROW -> borrows(figures);
+            case POOL2_BORROW -> startBorrow(figures);
             case POOL2_CREATE -> new Making(figures, System.nanoTime());
             case POOL2_RETURN, POOL2_INVALIDATE -> {
-                Long lentNs = figures.back(argument);
+                Long lentNs = figures.takeLentNs(argument);
                 yield lentNs == null ? null : new Return(figures, lentNs);
             }
-            default -> throw new IllegalArgumentException(point + " is not here");
+            default -> throw new IllegalArgumentException(point + " is not a place of this hook");
         };
     }
 
-    /** Null within a call of the same pool that does the same. */
-    private Borrow borrows(RedisPool figures) {
+    /** Returns null for a nested call on the same pool. */
+    private Borrow startBorrow(RedisPool figures) {
         Borrow outer = now.get();
         if (outer != null && outer.figures == figures) {
             return null;
@@ -91,45 +91,48 @@ public final class CommonsPool2Hook implements Hook {
     @Override
     public Object left(Point point, Object begun, Object returned, Throwable thrown) {
         if (begun instanceof Borrow borrow) {
-            ends(borrow, returned, thrown);
+            end(borrow, returned, thrown);
         } else if (begun instanceof Making making) {
-            ends(making, returned, thrown);
+            end(making, returned, thrown);
         } else if (begun instanceof Return back) {
-            back.figures.used(back.lentNs);
+            back.figures.recordUse(back.lentNs);
         }
         return null;
     }
 
-    private void ends(Borrow borrow, Object returned, Throwable thrown) {
+    private void end(Borrow borrow, Object returned, Throwable thrown) {
         if (borrow.outer == null) {
             now.remove();
         } else {
             now.set(borrow.outer);
         }
         if (thrown == null) {
-            borrow.figures.lends(returned, borrow.askedNs, borrow.madeNs);
+            borrow.figures.recordLent(returned, borrow.askedNs, borrow.madeNs);
         } else if (isTimeout(thrown)) {
-            borrow.figures.timesOut(borrow.askedNs);
+            borrow.figures.recordTimeout(borrow.askedNs);
         } else {
-            borrow.figures.fails(borrow.askedNs);
+            borrow.figures.recordFailure(borrow.askedNs);
         }
     }
 
-    /** The pool has one type for this, for a test that fails and for being exhausted at once; the words are since 2.0. */
+    /**
+     * The pool throws one type for timeouts, failed tests and immediate exhaustion; the message has been the same since
+     * 2.0.
+     */
     private static boolean isTimeout(Throwable thrown) {
         return thrown instanceof NoSuchElementException && String.valueOf(thrown.getMessage()).startsWith("Timeout");
     }
 
     /**
-     * What returns nothing has nothing to lend: it has waited to hear that it may not make one, or the pool refused what it
-     * made ({@code testOnCreate}). How long either took stays in the wait.
+     * A call that returns nothing has created nothing: it waited only to learn that the pool is full, or the pool
+     * rejected the new object ({@code testOnCreate}). That time stays part of the wait.
      */
-    private void ends(Making making, Object returned, Throwable thrown) {
+    private void end(Making making, Object returned, Throwable thrown) {
         long ns = System.nanoTime() - making.begunNs;
         if (thrown != null) {
-            making.figures.notMade(ns);
+            making.figures.recordCreateFailure(ns);
         } else if (returned != null) {
-            making.figures.made(ns);
+            making.figures.recordCreated(ns);
             Borrow borrow = now.get();
             if (borrow != null && borrow.figures == making.figures) {
                 borrow.madeNs += ns;
@@ -140,7 +143,7 @@ public final class CommonsPool2Hook implements Hook {
     private Watched watched(GenericObjectPool<?> pool) {
         String kind = kind(pool.getClass());
         if (kind == null) {
-            // Up to version 3 a pool of Jedis contains a plain one.
+            // Up to version 3 a Jedis pool contains a plain one.
             kind = kind(pool.getFactory().getClass());
         }
         RedisPool figures =
@@ -148,7 +151,7 @@ public final class CommonsPool2Hook implements Hook {
         return new Watched(figures, new WeakReference<>(pool));
     }
 
-    /** Of the library that the class of a pool or its factory is of; null for one of neither. */
+    /** The library of the pool's or factory's class; null if it is neither. */
     private static String kind(Class<?> type) {
         for (Class<?> one = type; one != null; one = one.getSuperclass()) {
             if (one.getName().startsWith("redis.clients.jedis.")) {
@@ -161,7 +164,7 @@ public final class CommonsPool2Hook implements Hook {
         return null;
     }
 
-    /** As in JMX, where the application may name it; else a number. */
+    /** The JMX name, which the application can set; otherwise a number. */
     private String name(GenericObjectPool<?> pool) {
         ObjectName name = pool.getJmxName();
         String key = name == null ? null : name.getKeyProperty("name");

@@ -10,28 +10,28 @@ import dev.parallax.agent.report.Source;
 import dev.parallax.hikaricp.PoolMetrics;
 import dev.parallax.hikaricp.PoolProbe;
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.sql.Connection;
 
 /**
- * Gives each pool a {@link PoolProbe}, unless it is one of our measured data sources already. Borrowers get the pool's own
- * connections, and what keeps statistics goes on being told.
+ * Gives each pool a {@link PoolProbe}, unless it is already measured by our data source. Borrowers get the pool's own
+ * connections, and existing metrics trackers keep working.
  */
 public final class HikariHook implements Hook {
     private static final String OURS = "dev.parallax.hikaricp.";
 
     private final PerPool<Watched> pools = new PerPool<>(pool -> watched((HikariPool) pool));
 
-    /** Those that broke: the pool lends them to nobody again. */
+    /** Broken connections, which the pool never lends again. */
     private final Moments broken = new Moments();
 
-    /** Of those whose pool does not keep it: it started before us, and nobody asked it for statistics. */
+    /** Lend times for pools that do not keep them: those started before the agent that have no metrics tracker. */
     private final Moments lent = new Moments();
 
-    /** By the bridge. */
+    /** Called by the bridge. */
     public HikariHook() {}
 
-    /** @param probe null for a pool that is measured without us, whose name is of no use */
+    /** @param probe null for a pool that is measured without the agent; its name is not used */
     private record Watched(String name, PoolProbe probe) implements Source {
         @Override
         public void read(Reader reader) {
@@ -49,35 +49,35 @@ public final class HikariHook implements Hook {
         }
         return switch (point) {
             case HIKARI_TRACKER -> probe.tracker((MetricsTrackerFactory) argument);
-            case HIKARI_BORROW -> probe.borrows(((HikariPool) self).config.isAllowPoolSuspension());
-            case HIKARI_TEST -> probe.tests((Connection) argument);
-            case HIKARI_CREATE -> probe.creates();
-            case HIKARI_LEND -> lends(probe, (Object[]) argument);
-            case HIKARI_RETURN, HIKARI_BREAK -> used(probe, point, (Object[]) argument);
-            default -> throw new IllegalArgumentException(point + " is not here");
+            case HIKARI_BORROW -> probe.startBorrow(((HikariPool) self).config.isAllowPoolSuspension());
+            case HIKARI_TEST -> probe.startTest((Connection) argument);
+            case HIKARI_CREATE -> probe.startCreate();
+            case HIKARI_LEND -> recordLent(probe, (Object[]) argument);
+            case HIKARI_RETURN, HIKARI_BREAK -> recordUse(probe, point, (Object[]) argument);
+            default -> throw new IllegalArgumentException(point + " is not a place of this hook");
         };
     }
 
-    private PoolProbe.Step lends(PoolProbe probe, Object[] entryAndLentNs) {
+    private PoolProbe.Step recordLent(PoolProbe probe, Object[] entryAndLentNs) {
         if ((Long) entryAndLentNs[1] == 0) {
-            lent.put(entryAndLentNs[0], probe.lends());
+            lent.put(entryAndLentNs[0], probe.markLent());
         }
         return null;
     }
 
-    /** One that breaks while it is given back is told of twice, and was used once. */
-    private PoolProbe.Step used(PoolProbe probe, Point point, Object[] entryAndLentNs) {
+    /** A connection that breaks while it is returned is reported twice but was used once. */
+    private PoolProbe.Step recordUse(PoolProbe probe, Point point, Object[] entryAndLentNs) {
         Object entry = entryAndLentNs[0];
         boolean isFirst = point == Point.HIKARI_BREAK ? broken.putFirst(entry, System.nanoTime()) : broken.take(entry) == null;
         Long stampedNs = lent.take(entry);
         Long lentNs = stampedNs == null ? (Long) entryAndLentNs[1] : stampedNs;
-        // One that nobody stamped was lent before we came.
-        return isFirst && lentNs != 0 ? probe.used(lentNs) : null;
+        // A connection without a time stamp was lent before the agent started.
+        return isFirst && lentNs != 0 ? probe.recordUse(lentNs) : null;
     }
 
     @Override
     public Object left(Point point, Object begun, Object returned, Throwable thrown) {
-        ((PoolProbe.Step) begun).ends(thrown);
+        ((PoolProbe.Step) begun).end(thrown);
         return null;
     }
 
@@ -106,7 +106,7 @@ public final class HikariHook implements Hook {
 
     private static void read(String pool, PoolMetrics metrics, Reader reader) {
         Durations failures = metrics.failures().other().total();
-        for (Labelled.Row row : metrics.failures().rows()) {
+        for (LabelledRecorder.Row row : metrics.failures().rows()) {
             failures = failures.plus(row.recorder().total());
         }
         reader.durations(Series.DB_WAIT, pool, metrics.waits().total());

@@ -7,7 +7,7 @@ import dev.parallax.agent.report.Series;
 import dev.parallax.httpclient5.HttpClientMetrics;
 import dev.parallax.httpclient5.ServerMetrics;
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -15,17 +15,17 @@ import org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder;
 import org.apache.hc.client5.http.impl.classic.HttpClientBuilder;
 
 /**
- * Installs {@link HttpClientMetrics} in each client that is built, unless somebody did: the application, our starter, or
- * this hook when the builder built one before.
+ * Installs {@link HttpClientMetrics} in each client that is built, unless the application, the starter, or this hook in
+ * an earlier build of the same builder already did.
  */
 public final class HttpClient5Hook implements Hook {
-    /** Of our own step, wherever its class was loaded from. */
+    /** Prefix of our own interceptor, whichever loader loaded it. */
     private static final String OURS = "dev.parallax.httpclient5.";
 
     private final HttpClientMetrics metrics = new HttpClientMetrics();
     private final Map<Object, Boolean> measured = Collections.synchronizedMap(new WeakHashMap<>());
 
-    /** By the bridge. */
+    /** Called by the bridge. */
     public HttpClient5Hook() {}
 
     @Override
@@ -46,7 +46,7 @@ public final class HttpClient5Hook implements Hook {
                     metrics.install((HttpAsyncClientBuilder) self);
                 }
             }
-            default -> throw new IllegalArgumentException(point + " is not here");
+            default -> throw new IllegalArgumentException(point + " is not a place of this hook");
         }
         return null;
     }
@@ -58,7 +58,7 @@ public final class HttpClient5Hook implements Hook {
             reader.durations(Series.HTTP_WAIT, at, server.waits().total());
             reader.durations(Series.HTTP_CREATE, at, server.connects().total());
             reader.durations(Series.HTTP_TLS, at, server.handshakes().total());
-            reader.durations(Series.HTTP_HEAD, at, server.heads().total());
+            reader.durations(Series.HTTP_HEAD, at, server.responseHeads().total());
             reader.durations(Series.HTTP_REQUEST, at, sum(server.requests()));
             reader.durations(Series.HTTP_FAILED, at, sum(server.failures()));
             reader.durations(Series.HTTP_CALL, at, sum(server.calls()));
@@ -68,9 +68,9 @@ public final class HttpClient5Hook implements Hook {
         }
     }
 
-    private static Durations sum(Labelled labelled) {
+    private static Durations sum(LabelledRecorder labelled) {
         Durations sum = labelled.other().total();
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             sum = sum.plus(row.recorder().total());
         }
         return sum;

@@ -4,7 +4,7 @@ import dev.parallax.agent.instrument.Hook;
 import dev.parallax.agent.instrument.Point;
 import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import java.io.EOFException;
 import java.net.ConnectException;
 import java.net.SocketException;
@@ -22,26 +22,26 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import javax.net.ssl.SSLException;
 
 /**
- * Times what the JDK's client does for a caller, by server, method, and status or kind of failure. The client has no place
- * that could tell a connection's begin from a request's, so there is one figure.
+ * Times requests of the JDK's HTTP client by server, method, and status or error type. The client has no place where
+ * connecting could be told from the request, so there is one duration.
  */
 public final class JdkHttpHook implements Hook {
-    /** Servers times methods times statuses; the rest is one row. */
+    /** Maximum number of server, method and status combinations; the rest share one row. */
     private static final int ROWS_MAX = 200;
 
     private static final int CAUSES_MAX = 16;
 
-    private final Labelled requests = labelled("http.response.status_code");
-    private final Labelled failures = labelled("error.type");
+    private final LabelledRecorder requests = labelled("http.response.status_code");
+    private final LabelledRecorder failures = labelled("error.type");
 
-    /** By the bridge. */
+    /** Called by the bridge. */
     public JdkHttpHook() {}
 
-    /** Ends once: with the client's answer, or before when its caller lets go of it. */
+    /** A request that ends once: with the response, or earlier if its caller abandons it. */
     private record Sent(HttpRequest request, long begunNs, AtomicBoolean hasEnded) {}
 
-    private static Labelled labelled(String last) {
-        return new Labelled(ROWS_MAX, "server.address", "server.port", "http.request.method", last);
+    private static LabelledRecorder labelled(String last) {
+        return new LabelledRecorder(ROWS_MAX, "server.address", "server.port", "http.request.method", last);
     }
 
     @Override
@@ -50,8 +50,8 @@ public final class JdkHttpHook implements Hook {
     }
 
     /**
-     * Who does not wait is given a future that completes when it is recorded: of things to be done after the client's own,
-     * the last to be added is the first to be done, so the application's would be in the figure.
+     * An asynchronous caller gets a future that completes after recording. Dependents of one future run in reverse
+     * order of registration, so on the client's own future the application's work would be included in the time.
      */
     @Override
     public Object left(Point point, Object begun, Object returned, Throwable thrown) {
@@ -59,29 +59,29 @@ public final class JdkHttpHook implements Hook {
         if (returned instanceof CompletableFuture<?> future) {
             boolean isDone = future.isDone();
             CompletableFuture<?> recorded =
-                    future.whenComplete((response, failure) -> endsQuietly(sent, response, failure));
+                    future.whenComplete((response, failure) -> endQuietly(sent, response, failure));
             if (isDone) {
                 return null;
             }
-            recorded.whenComplete((response, failure) -> endsQuietly(sent, response, failure));
+            recorded.whenComplete((response, failure) -> endQuietly(sent, response, failure));
             return recorded;
         }
-        endsQuietly(sent, returned, thrown);
+        endQuietly(sent, returned, thrown);
         return null;
     }
 
-    private void endsQuietly(Sent sent, Object response, Throwable thrown) {
+    private void endQuietly(Sent sent, Object response, Throwable thrown) {
         try {
             if (sent.hasEnded.compareAndSet(false, true)) {
-                ends(sent, response, thrown);
+                end(sent, response, thrown);
             }
         } catch (Throwable e) {
-            // It would come out of the application's future; and a request that is not as others ends nothing for them.
+            // It would surface in the application's future. A request that cannot be recorded must not affect others.
         }
     }
 
-    private void ends(Sent sent, Object response, Throwable thrown) {
-        Labelled of = thrown == null ? requests : failures;
+    private void end(Sent sent, Object response, Throwable thrown) {
+        LabelledRecorder of = thrown == null ? requests : failures;
         String last = thrown == null ? Integer.toString(((HttpResponse<?>) response).statusCode()) : type(thrown);
         URI uri = sent.request.uri();
         boolean isTls = "https".equalsIgnoreCase(uri.getScheme());
@@ -90,7 +90,7 @@ public final class JdkHttpHook implements Hook {
                 .recordSince(sent.begunNs);
     }
 
-    /** In the words of a run record's outcomes; the narrower ones first. */
+    /** Uses the outcome names of the run record; specific types come first. */
     private static String type(Throwable thrown) {
         if (hasCause(thrown, HttpConnectTimeoutException.class)) {
             return "connect_timeout";
@@ -116,7 +116,7 @@ public final class JdkHttpHook implements Hook {
         return hasCause(thrown, EOFException.class) ? "closed_before_response" : "unknown";
     }
 
-    /** Bounded: a chain of causes may be a ring. */
+    /** Bounded, because a chain of causes may be circular. */
     private static boolean hasCause(Throwable thrown, Class<? extends Throwable> type) {
         Throwable cause = thrown;
         for (int depth = 0; cause != null && depth < CAUSES_MAX; depth++, cause = cause.getCause()) {
@@ -133,9 +133,9 @@ public final class JdkHttpHook implements Hook {
         read(Series.JDK_FAILED, failures, reader);
     }
 
-    private static void read(Series series, Labelled labelled, Reader reader) {
+    private static void read(Series series, LabelledRecorder labelled, Reader reader) {
         reader.durations(series, Series.OTHER, labelled.other().total());
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             List<String> of = row.values();
             reader.durations(
                     series, of.get(0) + ":" + of.get(1) + " " + of.get(2) + " " + of.get(3), row.recorder().total());

@@ -11,18 +11,19 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Tells of Lettuce's asynchronous pool. It has nobody wait for a connection that is lent: who comes too many fails at once.
+ * Measures Lettuce's asynchronous pool. It never waits for a connection in use: when all are, a request fails
+ * immediately.
  *
- * <p>The future that the pool hands out stays its own: the pool asks it whether the caller has lost interest.
+ * <p>The future that the pool returns is left as it is, because the pool checks whether its caller has cancelled it.
  */
 public final class LettuceHook implements Hook {
     private final AtomicInteger number = new AtomicInteger();
     private final PerPool<Watched> pools = new PerPool<>(pool -> watched((BoundedAsyncPool<?>) pool));
 
-    /** When each connection was asked for that is not there yet, by the caller's future. */
+    /** When each connection still being created was requested, by the caller's future. */
     private final Moments asked = new Moments();
 
-    /** By the bridge. */
+    /** Called by the bridge. */
     public LettuceHook() {}
 
     private record Watched(RedisPool figures, WeakReference<BoundedAsyncPool<?>> reference) implements Source {
@@ -49,42 +50,42 @@ public final class LettuceHook implements Hook {
     public Object entered(Point point, Object self, Object argument) {
         RedisPool figures = pools.of(self).figures;
         switch (point) {
-            case LETTUCE_ACQUIRE -> asks(figures, (CompletableFuture<?>) argument);
+            case LETTUCE_ACQUIRE -> startAcquire(figures, (CompletableFuture<?>) argument);
             case LETTUCE_LEND -> {
                 Object[] both = (Object[]) argument;
                 Long askedNs = asked.take(both[0]);
-                // Nobody has what is offered to who has lost interest.
+                // If the caller cancelled, the connection goes to nobody.
                 if (askedNs != null && !((CompletableFuture<?>) both[0]).isDone()) {
-                    figures.lends(both[1], askedNs, 0);
+                    figures.recordLent(both[1], askedNs, 0);
                 }
             }
             case LETTUCE_RELEASE -> {
-                Long lentNs = figures.back(argument);
+                Long lentNs = figures.takeLentNs(argument);
                 return lentNs == null ? null : new Return(figures, lentNs);
             }
-            default -> throw new IllegalArgumentException(point + " is not here");
+            default -> throw new IllegalArgumentException(point + " is not a place of this hook");
         }
         return null;
     }
 
-    /** The pool asks itself once more for the same caller when a connection fails its test. */
-    private void asks(RedisPool figures, CompletableFuture<?> caller) {
+    /** The pool repeats the request for the same caller when a connection fails its test. */
+    private void startAcquire(RedisPool figures, CompletableFuture<?> caller) {
         long nowNs = System.nanoTime();
         if (asked.putFirst(caller, nowNs)) {
             caller.whenComplete((connection, thrown) -> {
                 Long askedNs = thrown == null ? null : asked.take(caller);
                 if (askedNs != null) {
-                    figures.fails(askedNs);
+                    figures.recordFailure(askedNs);
                 }
             });
         }
     }
 
-    /** Giving back may go on after this. */
+    /** The return may continue after this. */
     @Override
     public Object left(Point point, Object begun, Object returned, Throwable thrown) {
         Return back = (Return) begun;
-        back.figures.used(back.lentNs);
+        back.figures.recordUse(back.lentNs);
         return null;
     }
 

@@ -6,7 +6,7 @@ import java.lang.ref.WeakReference;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** A moment, of {@link System#nanoTime()}, for each of some objects, which are told apart by identity and not held. */
+/** Maps objects to times from {@link System#nanoTime()}, by identity and with weak keys. */
 final class Moments {
     private final ConcurrentMap<Key, Long> moments = new ConcurrentHashMap<>();
     private final ReferenceQueue<Object> gone = new ReferenceQueue<>();
@@ -39,13 +39,13 @@ final class Moments {
         moments.put(new Key(of, gone), ns);
     }
 
-    /** The first one stays; whether this is it. */
+    /** Keeps the first value; returns whether this is it. */
     boolean putFirst(Object of, long ns) {
         forget();
         return moments.putIfAbsent(new Key(of, gone), ns) == null;
     }
 
-    /** Null where there is none, or no more. */
+    /** Removes and returns the value; null if there is none. */
     Long take(Object of) {
         return moments.remove(new Key(of, null));
     }

@@ -14,14 +14,14 @@ import java.util.Set;
 import java.util.function.Function;
 
 /**
- * What a hook keeps for each pool that it has seen: made with the first thing that the pool does. Pools are few, and looked
- * for by each borrower: the list is replaced as a whole.
+ * What a hook keeps per pool, created on the first event of a pool. There are few pools and every borrow looks one up,
+ * so the list is replaced as a whole.
  *
- * <p>What a pool recorded goes on being told when it is gone, added to that of others of its name: what is told of a name
- * never shrinks.
+ * <p>When a pool is gone its totals are still reported, added to those of other pools with the same name, so totals
+ * never decrease.
  */
 final class PerPool<T extends Source> {
-    /** An application that makes pools of new names without end would have no end of them. */
+    /** Limit on names, for applications that keep creating pools with new ones. */
     static final int NAMES_MAX = 200;
 
     private final Function<Object, T> maker;
@@ -34,7 +34,7 @@ final class PerPool<T extends Source> {
 
     private record Key(Series series, String label) {}
 
-    /** What pools that are gone had recorded. Not changed once it is seen. */
+    /** Totals of pools that are gone. Immutable once published. */
     private record Gone(Map<Key, Durations> totals) implements Reader {
         @Override
         public void durations(Series series, String label, Durations total) {
@@ -43,7 +43,7 @@ final class PerPool<T extends Source> {
 
         @Override
         public void number(Series series, String label, long value) {
-            // Of what there is now; and it is gone.
+            // A current value; the pool is gone.
         }
 
         void read(Reader reader) {
@@ -51,7 +51,7 @@ final class PerPool<T extends Source> {
         }
     }
 
-    /** @param maker of what is kept; must not hold the pool that it is given */
+    /** @param maker creates what is kept; must not hold a reference to the pool */
     PerPool(Function<Object, T> maker) {
         this.maker = maker;
     }
@@ -85,12 +85,12 @@ final class PerPool<T extends Source> {
         return made;
     }
 
-    /** For the maker: as what to tell of a pool of that name. */
+    /** Returns the label for a pool of this name; called by the maker. */
     String label(String name) {
         return names.contains(name) || names.size() < NAMES_MAX && names.add(name) ? name : Series.OTHER;
     }
 
-    /** Of all, be they there or gone. */
+    /** Reads all pools, including those that are gone. */
     void read(Reader reader) {
         Seen<T> now = seen;
         now.gone.read(reader);

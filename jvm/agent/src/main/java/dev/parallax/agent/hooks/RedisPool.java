@@ -4,7 +4,7 @@ import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
 import dev.parallax.recorder.Recorder;
 
-/** What is measured of one pool of connections to Redis. */
+/** The measurements of one pool of Redis connections. */
 final class RedisPool {
     private final String name;
     private final Series waitSeries;
@@ -16,7 +16,7 @@ final class RedisPool {
     private final Recorder uses = new Recorder();
     private final Moments lent = new Moments();
 
-    /** @param waitSeries what a wait consists of */
+    /** @param waitSeries the series for its waits */
     RedisPool(String name, Series waitSeries) {
         this.name = name;
         this.waitSeries = waitSeries;
@@ -26,35 +26,38 @@ final class RedisPool {
         return name;
     }
 
-    /** @param madeNs of the wait how long it took to make the connection */
-    void lends(Object connection, long askedNs, long madeNs) {
+    /** @param madeNs part of the wait spent creating the connection */
+    void recordLent(Object connection, long askedNs, long madeNs) {
         long nowNs = System.nanoTime();
         waits.record(askedNs, nowNs - madeNs);
         lent.put(connection, nowNs);
     }
 
-    void timesOut(long askedNs) {
+    void recordTimeout(long askedNs) {
         timeouts.recordSince(askedNs);
     }
 
-    void fails(long askedNs) {
+    void recordFailure(long askedNs) {
         failures.recordSince(askedNs);
     }
 
-    void made(long ns) {
+    void recordCreated(long ns) {
         creations.record(ns);
     }
 
-    void notMade(long ns) {
+    void recordCreateFailure(long ns) {
         failedCreations.record(ns);
     }
 
-    /** Since when it is lent, for {@link #used}; null where that is not known. From here on somebody else may have it. */
-    Long back(Object connection) {
+    /**
+     * Removes and returns when the connection was lent, for {@link #recordUse}; null if unknown. Somebody else may get
+     * the connection from here on.
+     */
+    Long takeLentNs(Object connection) {
         return lent.take(connection);
     }
 
-    void used(long lentNs) {
+    void recordUse(long lentNs) {
         uses.recordSince(lentNs);
     }
 

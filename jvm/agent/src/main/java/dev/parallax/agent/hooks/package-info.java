@@ -1,2 +1,2 @@
-/** What is done at the places that are woven: one class a library, defined beside each copy of the library. */
+/** What happens at instrumented places: one class per library, defined next to each copy of the library. */
 package dev.parallax.agent.hooks;

@@ -3,9 +3,10 @@ package dev.parallax.agent.instrument;
 import dev.parallax.agent.AgentLoader;
 
 /**
- * Defines a hook and its module beside one copy of a library: their names are found here first, the agent's others in the
- * agent's loader, and all else as the application finds it. So each copy of a library has a hook that is typed by it, also
- * where an application has several, or has our modules on its own class path.
+ * Class loader that defines a hook and its module next to one copy of a library. Their names are resolved here, other
+ * agent classes in the agent's loader, and everything else as the application resolves it. So each copy of a library
+ * has a hook compiled against its types, even if an application has several copies or our modules on its own class
+ * path.
  */
 final class Bridge extends ClassLoader {
     static {

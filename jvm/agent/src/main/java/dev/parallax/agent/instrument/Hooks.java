@@ -4,7 +4,7 @@ import dev.parallax.agent.AgentLoader;
 import dev.parallax.agent.Relay;
 import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Source;
-import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Log;
 import java.lang.ref.WeakReference;
 import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * Finds the hook of a woven class. A hook lives as long as the class loader that it was made for: it hangs on a class of
- * that loader, and from here it is referred to weakly, so an application that is undeployed takes its hooks along.
+ * Finds the hook for an instrumented class. A hook lives as long as the class loader it was created for: it is attached
+ * to a class of that loader and held by a weak reference here, so undeploying an application frees its hooks.
  */
 public final class Hooks extends Relay implements Source {
     private static final Point[] POINTS = Point.values();
@@ -22,7 +22,7 @@ public final class Hooks extends Relay implements Source {
     private final boolean[] hasFailed = new boolean[POINTS.length];
     private final List<WeakReference<Hook>> known = new CopyOnWriteArrayList<>();
 
-    /** By the library's first class, of which there is one in each loader that has the library. */
+    /** By the library's anchor class, which exists once per loader that has the library. */
     private final ClassValue<Hook> byAnchor = new ClassValue<>() {
         @Override
         protected Hook computeValue(Class<?> anchor) {
@@ -64,20 +64,20 @@ public final class Hooks extends Relay implements Source {
         }
     }
 
-    /** There is no more of it then, unless it was for want of memory or stack, which may be there the next time. */
+    /** The place is disabled after a failure, except for lack of memory or stack, which may be available next time. */
     @Override
     public void failed(int point, Throwable thrown) {
         String name = POINTS[point].name();
         if (thrown instanceof VirtualMachineError) {
-            Say.once("not all of ".concat(name).concat(" is told"), thrown);
+            Log.once("some events of ".concat(name).concat(" are lost"), thrown);
         } else if (!hasFailed[point]) {
-            Say.line("no more of ".concat(name).concat(": ").concat(thrown.toString()));
-            // Not before, for there may be no memory for the line. A race says it twice at worst.
+            Log.line(name.concat(" is no longer measured: ").concat(thrown.toString()));
+            // Set after the line, since there may be no memory for the line. A race logs it twice at worst.
             hasFailed[point] = true;
         }
     }
 
-    /** Of all hooks that still live. */
+    /** Reads all hooks that are still alive. */
     @Override
     public void read(Reader reader) {
         parts().forEach(hook -> hook.read(reader));

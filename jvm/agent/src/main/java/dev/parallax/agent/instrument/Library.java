@@ -3,7 +3,7 @@ package dev.parallax.agent.instrument;
 import java.util.Locale;
 import java.util.Optional;
 
-/** What the agent can look into. */
+/** Libraries that the agent can instrument. */
 public enum Library {
     /** Apache HttpClient, classic and asynchronous. */
     HTTPCLIENT5(
@@ -11,7 +11,7 @@ public enum Library {
             "org.apache.hc.client5.http.HttpRoute",
             "dev.parallax.agent.hooks.HttpClient5Hook",
             "dev.parallax.httpclient5.",
-            new Least("HttpClient", "5.6", "org.apache.hc.client5.http.impl.classic.HttpClientBuilder", "getConnManager", 0,
+            new MinimumVersion("HttpClient", "5.6", "org.apache.hc.client5.http.impl.classic.HttpClientBuilder", "getConnManager", 0,
                     "org/apache/hc/client5/version.properties", "info.release")),
     /** HikariCP. */
     HIKARICP(
@@ -19,7 +19,7 @@ public enum Library {
             "com.zaxxer.hikari.HikariConfig",
             "dev.parallax.agent.hooks.HikariHook",
             "dev.parallax.hikaricp.",
-            new Least("HikariCP", "5.0.1", "com.zaxxer.hikari.pool.PoolEntry", "createProxyConnection", 1,
+            new MinimumVersion("HikariCP", "5.0.1", "com.zaxxer.hikari.pool.PoolEntry", "createProxyConnection", 1,
                     "META-INF/maven/com.zaxxer/HikariCP/pom.properties", "version")),
     /** The JDK's own HTTP client. */
     JDKHTTP(
@@ -28,7 +28,7 @@ public enum Library {
             "dev.parallax.agent.hooks.JdkHttpHook",
             Library.HOOKS,
             null),
-    /** The pools of Jedis, and those of Lettuce that make callers wait. */
+    /** The pools of Jedis, and the blocking pools of Lettuce. */
     COMMONSPOOL2(
             "org.apache.commons.pool2.",
             "org.apache.commons.pool2.ObjectPool",
@@ -43,20 +43,20 @@ public enum Library {
             Library.HOOKS,
             null);
 
-    /** The package of all hooks. */
+    /** Package of all hooks. */
     static final String HOOKS = "dev.parallax.agent.hooks.";
 
-    /** What the names of its classes begin with. */
+    /** Prefix of its class names. */
     final String prefix;
-    /** A class of which there is one wherever there is the library. */
+    /** A class that exists wherever the library does. */
     final String anchor;
     final String hook;
-    /** The packages that are defined anew, beside {@link #HOOKS}, for each copy of the library that an application loads. */
+    /** Packages that are defined for each copy of the library, in addition to {@link #HOOKS}. */
     final String packageName;
-    /** Null for any. */
-    private final Least least;
+    /** Null for any version. */
+    private final MinimumVersion least;
 
-    Library(String prefix, String anchor, String hook, String packageName, Least least) {
+    Library(String prefix, String anchor, String hook, String packageName, MinimumVersion least) {
         this.prefix = prefix;
         this.anchor = anchor;
         this.hook = hook;
@@ -64,23 +64,23 @@ public enum Library {
         this.least = least;
     }
 
-    /** Which one the class of that name is of. */
+    /** Returns the library of a class. */
     static Library of(String className) {
         for (Library library : values()) {
             if (className.startsWith(library.prefix)) {
                 return library;
             }
         }
-        throw new IllegalArgumentException(className + " is of no library that is woven");
+        throw new IllegalArgumentException(className + " belongs to no instrumented library");
     }
 
-    /** One line why the version that this loader has is not looked into; empty where it is. */
+    /** Returns why this loader's version is not instrumented, in one line; empty if it is. */
     Optional<String> refusal(ClassLoader loader) {
         return least == null ? Optional.empty() : least.refusal(loader);
     }
 
     /**
-     * Its name as an option.
+     * Name as an option value.
      *
      * @return in lower case
      */

@@ -10,52 +10,51 @@ import static dev.parallax.agent.instrument.Shape.REPLACE;
 import static dev.parallax.agent.instrument.Shape.SECOND;
 
 /**
- * The places in the application's libraries that are told of. Methods are those with the given number of parameters, {@link
- * #ANY} for all.
+ * Instrumented places in libraries: the methods with this name and number of parameters, {@link #ANY} for any number.
  */
 public enum Point {
-    /** A classic client comes into being. */
+    /** A classic client is built. */
     HTTP_CLASSIC("org.apache.hc.client5.http.impl.classic.HttpClientBuilder", "build", 0, ENTER),
-    /** Somebody, ourselves or the application, puts a step into a classic client. */
+    /** An interceptor is added to a classic client, by the agent or the application. */
     HTTP_CLASSIC_STEP("org.apache.hc.client5.http.impl.classic.HttpClientBuilder", "addExecInterceptorFirst", 2, SECOND),
-    /** An asynchronous client comes into being. */
+    /** An asynchronous client is built. */
     HTTP_ASYNC("org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder", "build", 0, ENTER),
-    /** Somebody puts a step into an asynchronous client. */
+    /** An interceptor is added to an asynchronous client. */
     HTTP_ASYNC_STEP("org.apache.hc.client5.http.impl.async.HttpAsyncClientBuilder", "addExecInterceptorFirst", 2, SECOND),
-    /** A pool is told who keeps its statistics. */
+    /** A pool gets its metrics tracker. */
     HIKARI_TRACKER("com.zaxxer.hikari.pool.HikariPool", "setMetricsTrackerFactory", 1, REPLACE),
     /** A connection is borrowed. */
     HIKARI_BORROW("com.zaxxer.hikari.pool.HikariPool", "getConnection", 0, AROUND),
-    /** A connection that was idle is tested. */
+    /** An idle connection is tested. */
     HIKARI_TEST("com.zaxxer.hikari.pool.PoolBase", "isConnectionDead", 1, FIRST),
-    /** A connection is made. */
+    /** A connection is created. */
     HIKARI_CREATE("com.zaxxer.hikari.pool.PoolBase", "newConnection", Point.ANY, AROUND),
-    /** A connection goes to who borrows it. */
+    /** A connection is handed to its borrower. */
     HIKARI_LEND("com.zaxxer.hikari.pool.PoolEntry", "createProxyConnection", 1, LENT),
-    /** A connection is given back. */
+    /** A connection is returned. */
     HIKARI_RETURN("com.zaxxer.hikari.pool.PoolEntry", "recycle", 0, LENT),
-    /** A connection broke in the hands of who borrowed it. If that was when he gave it back, {@link #HIKARI_RETURN} follows. */
+    /** A connection broke while it was borrowed. If that happened during its return, {@link #HIKARI_RETURN} follows. */
     HIKARI_BREAK("com.zaxxer.hikari.pool.PoolEntry", "evict", 1, LENT),
-    /** A request is sent, and its caller waits. */
+    /** A request is sent synchronously. */
     JDK_SEND("jdk.internal.net.http.HttpClientImpl", "send", 2, FIRST),
-    /** A request is sent, and its caller does not wait. */
+    /** A request is sent asynchronously. */
     JDK_SEND_ASYNC("jdk.internal.net.http.HttpClientImpl", "sendAsync", 3, PROMISED),
-    /** A connection is borrowed. One of these calls another of them. */
+    /** A connection is borrowed. One overload calls another. */
     POOL2_BORROW("org.apache.commons.pool2.impl.GenericObjectPool", "borrowObject", 1, AROUND),
-    /** A connection is made, or it is found that there may be no more. */
+    /** A connection is created, or the pool turns out to be full. */
     POOL2_CREATE("org.apache.commons.pool2.impl.GenericObjectPool", "create", Point.ANY, AROUND),
-    /** A connection is given back. */
+    /** A connection is returned. */
     POOL2_RETURN("org.apache.commons.pool2.impl.GenericObjectPool", "returnObject", 1, FIRST),
-    /** A connection that is lent is thrown away. */
+    /** A borrowed connection is discarded. */
     POOL2_INVALIDATE("org.apache.commons.pool2.impl.GenericObjectPool", "invalidateObject", Point.ANY, FIRST),
-    /** A connection is asked for. */
+    /** A connection is requested. */
     LETTUCE_ACQUIRE("io.lettuce.core.support.BoundedAsyncPool", "acquire0", 2, SECOND),
-    /** Who asked for a connection gets it. */
+    /** A request for a connection is fulfilled. */
     LETTUCE_LEND("io.lettuce.core.support.BoundedAsyncPool", "completeAcquire", 2, BOTH),
-    /** A connection is given back. */
+    /** A connection is returned. */
     LETTUCE_RELEASE("io.lettuce.core.support.BoundedAsyncPool", "release", 1, FIRST);
 
-    /** However many parameters there are. */
+    /** Any number of parameters. */
     static final int ANY = -1;
 
     final String className;
@@ -70,12 +69,12 @@ public enum Point {
         this.shape = shape;
     }
 
-    /** Which module of the agent it is for, as in the option {@code instrument}. */
+    /** The library of this place, as in the option {@code instrument}. */
     Library library() {
         return Library.of(className);
     }
 
-    /** Whether this is of a method of that name and so many parameters. */
+    /** Whether a method with this name and number of parameters is meant. */
     boolean isOf(String name, int count) {
         return method.equals(name) && (parameters == ANY || parameters == count);
     }

@@ -10,29 +10,29 @@ import net.bytebuddy.dynamic.ClassFileLocator;
 import net.bytebuddy.implementation.bytecode.assign.Assigner;
 
 /**
- * The few ways in which a place hands over what it knows. Their code is copied into the application's methods, so it may
- * name the JDK and {@link Dispatch} alone.
+ * What a place passes on. The code of these classes is copied into the application's methods, so it may refer only to
+ * the JDK and {@link Dispatch}.
  */
 enum Shape {
-    /** The object, on entering. */
+    /** The object, on entry. */
     ENTER(Alone.class, null),
-    /** The object and the second argument, on entering. */
+    /** The object and the second argument, on entry. */
     SECOND(Second.class, null),
-    /** The object and both arguments, as an array, on entering. */
+    /** The object and both arguments as an array, on entry. */
     BOTH(Both.class, null),
-    /** The object, and what is returned or thrown. */
+    /** The object on entry, the result or exception on exit. */
     AROUND(Alone.class, Left.class),
-    /** The object and the first argument, and what is returned or thrown. */
+    /** The object and the first argument on entry, the result or exception on exit. */
     FIRST(First.class, Left.class),
-    /** As {@link #FIRST}, and what is returned is replaced. */
+    /** Like {@link #FIRST}; the result is replaced. */
     PROMISED(First.class, Promised.class),
     /** The only argument is replaced. */
     REPLACE(Replace.class, null),
-    /** Of Hikari's entry the pool; itself and the moment in which it was lent, 0 where nobody keeps it, as an array. */
+    /** For Hikari's pool entry: the pool; the entry and the time it was lent (0 if not kept) as an array. */
     LENT(Lent.class, null);
 
     private final Class<?> entering;
-    /** Null for nothing. */
+    /** Null for no exit code. */
     private final Class<?> leaving;
 
     Shape(Class<?> entering, Class<?> leaving) {
@@ -41,17 +41,17 @@ enum Shape {
     }
 
     /**
-     * To be woven.
+     * Creates the advice to weave.
      *
-     * @param place the number of the {@link Point}
-     * @param code where that of these classes is found
+     * @param place number of the {@link Point}
+     * @param code finds the code of these classes
      */
     Advice advice(int place, ClassFileLocator code) {
         Advice.WithCustomMapping advice = Advice.withCustomMapping().bind(Place.class, place);
         return leaving == null ? advice.to(entering, code) : advice.to(entering, leaving, code);
     }
 
-    /** Stands for the number of the {@link Point}. */
+    /** Replaced by the number of the {@link Point}. */
     @Retention(RetentionPolicy.RUNTIME)
     @Target(ElementType.PARAMETER)
     @interface Place {}

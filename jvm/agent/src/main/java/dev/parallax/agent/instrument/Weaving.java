@@ -2,7 +2,7 @@ package dev.parallax.agent.instrument;
 
 import dev.parallax.agent.AgentLoader;
 import dev.parallax.agent.Dispatch;
-import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Log;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.lang.instrument.UnmodifiableClassException;
@@ -24,12 +24,13 @@ import net.bytebuddy.dynamic.scaffold.TypeValidation;
 import net.bytebuddy.pool.TypePool;
 
 /**
- * Changes, once {@link Door} is open, the code of the few classes that {@link Point} names when they are loaded, or at once
- * where they already are. A class of another name costs the look-up of its name, and nothing of the byte-code library is
- * loaded before a class is to be changed. What cannot be changed, or is of too old a version, stays as it is, and one line says so.
+ * Instruments the few classes named by {@link Point} when they are loaded, or immediately if they already are. Requires
+ * {@link BootstrapClasses#open}. Any other class costs one lookup of its name, and the byte code library is not loaded until a
+ * class has to be changed. A class that cannot be changed, or whose version is too old, is left unchanged and logged in
+ * one line.
  */
 public final class Weaving implements ClassFileTransformer {
-    /** By the class's name with slashes. */
+    /** By class name with slashes. */
     private final Map<String, List<Point>> points = new HashMap<>();
 
     /** By the loader that has the library. */
@@ -39,10 +40,10 @@ public final class Weaving implements ClassFileTransformer {
     private final Hooks hooks;
 
     /**
-     * Changes nothing yet.
+     * Does not change anything yet.
      *
      * @param agent the agent's loader
-     * @param libraries which ones to look into
+     * @param libraries to instrument
      */
     public Weaving(AgentLoader agent, Set<Library> libraries) {
         this.agent = agent;
@@ -57,43 +58,43 @@ public final class Weaving implements ClassFileTransformer {
     }
 
     /**
-     * What is called from the code that is changed.
+     * The hooks called by instrumented code.
      *
-     * @return what is found
+     * @return all hooks
      */
     public Hooks hooks() {
         return hooks;
     }
 
     /**
-     * Begins.
+     * Starts instrumenting.
      *
-     * @param instrumentation the JVM's
+     * @param instrumentation from the JVM
      */
     public void begin(Instrumentation instrumentation) {
         if (!points.isEmpty()) {
             instrumentation.addTransformer(this, instrumentation.isRetransformClassesSupported());
-            loadAgain(instrumentation);
-            // Last: where that fails, no hook has begun anything.
+            retransform(instrumentation);
+            // Last: if the step above fails, no hook has started anything.
             Dispatch.connect(hooks);
         }
     }
 
     /**
-     * Takes it back: the code is again as it was.
+     * Stops instrumenting and restores the original code.
      *
-     * @param instrumentation the JVM's
+     * @param instrumentation from the JVM
      */
     public void end(Instrumentation instrumentation) {
         if (!points.isEmpty()) {
             Dispatch.connect(null);
             instrumentation.removeTransformer(this);
-            loadAgain(instrumentation);
+            retransform(instrumentation);
         }
     }
 
-    /** What is loaded already, with what the transformers of now make of it. */
-    private void loadAgain(Instrumentation instrumentation) {
+    /** Retransforms classes that are loaded already with the current set of transformers. */
+    private void retransform(Instrumentation instrumentation) {
         if (!instrumentation.isRetransformClassesSupported()) {
             return;
         }
@@ -102,7 +103,7 @@ public final class Weaving implements ClassFileTransformer {
                 try {
                     instrumentation.retransformClasses(loaded);
                 } catch (UnmodifiableClassException | RuntimeException | LinkageError e) {
-                    Say.line(loaded.getName() + " is not watched: " + e);
+                    Log.line(loaded.getName() + " is not instrumented: " + e);
                 }
             }
         }
@@ -121,12 +122,12 @@ public final class Weaving implements ClassFileTransformer {
             }
             return weave(loader, name.replace('/', '.'), code, here);
         } catch (Throwable e) {
-            Say.line(name.replace('/', '.') + " is not watched: " + e);
+            Log.line(name.replace('/', '.') + " is not instrumented: " + e);
             return null;
         }
     }
 
-    /** Asks without a lock, for a loader may load classes to answer. */
+    /** Asks without a lock, because a loader may load classes to answer. */
     private boolean isRefused(Library library, ClassLoader loader) {
         Map<Library, Boolean> known = refused.computeIfAbsent(loader, key -> new ConcurrentHashMap<>());
         Boolean before = known.get(library);
@@ -135,7 +136,7 @@ public final class Weaving implements ClassFileTransformer {
         }
         Optional<String> refusal = library.refusal(loader);
         if (known.putIfAbsent(library, refusal.isPresent()) == null) {
-            refusal.ifPresent(Say::line);
+            refusal.ifPresent(Log::line);
         }
         return refusal.isPresent();
     }
@@ -151,7 +152,7 @@ public final class Weaving implements ClassFileTransformer {
             boolean isThere = type.getDeclaredMethods().stream()
                     .anyMatch(method -> point.isOf(method.getName(), method.getParameters().size()));
             if (!isThere) {
-                Say.line(name + " has no " + point.method + " as we know it: not watched");
+                Log.line(name + " has no " + point.method + " as expected: not instrumented");
                 continue;
             }
             builder = builder.visit(point.shape.advice(point.ordinal(), ours).on(

@@ -1,8 +1,8 @@
 /**
- * Weaves calls into classes of the application, and hands them to the module that knows what they mean.
+ * Weaves calls into classes of the application and passes them to the module that interprets them.
  *
- * <p>{@code Weaving} changes byte code when a class of a known name is loaded, {@code Hook} is what it then calls, by way of
- * {@code Dispatch}. A hook is defined in a {@code Bridge}, a class loader beside the application's that sees both the
- * application's library and the agent, and that neither of them sees.
+ * <p>{@code Weaving} changes the byte code of classes with known names when they are loaded; the changed code calls a
+ * {@code Hook} through {@code Dispatch}. A hook is defined in a {@code Bridge}, a class loader next to the
+ * application's that sees both the application's library and the agent; neither of them sees it.
  */
 package dev.parallax.agent.instrument;

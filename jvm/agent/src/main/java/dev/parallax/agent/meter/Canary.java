@@ -10,7 +10,7 @@ import java.lang.invoke.MethodType;
 import java.util.Optional;
 import java.util.function.Consumer;
 
-/** A virtual thread that looks at the clock as {@link Meter} does: what it is late beyond that is its carriers'. */
+/** A virtual thread that wakes up like {@link Meter}: any additional lateness is caused by its carriers. */
 final class Canary implements Runnable {
     private final long apartNs;
     private final PauseClock pauses;
@@ -25,11 +25,11 @@ final class Canary implements Runnable {
         this.hiccups = hiccups;
     }
 
-    /** Starts one; none where the JVM has no virtual threads. */
+    /** Starts one; returns empty if the JVM has no virtual threads. */
     static Optional<Canary> start(long apartNs, PauseClock pauses, Consumer<Raw> hiccups) {
         Canary canary = new Canary(apartNs, pauses, hiccups);
         try {
-            // Since JDK 21; as a preview before that it throws.
+            // Since JDK 21; as a preview feature before that, it throws.
             MethodHandle start = MethodHandles.publicLookup()
                     .findStatic(Thread.class, "startVirtualThread", MethodType.methodType(Thread.class, Runnable.class));
             canary.thread = (Thread) start.invoke((Runnable) canary);
@@ -47,7 +47,7 @@ final class Canary implements Runnable {
         return lateness;
     }
 
-    /** It ends as soon as its thread is unparked, and tells the hiccup that waits then. */
+    /** Ends once its thread is unparked, and reports the waiting hiccup then. */
     void end() {
         isOver = true;
     }
@@ -55,13 +55,13 @@ final class Canary implements Runnable {
     @Override
     public void run() {
         Threads.join();
-        Threads.again("looks of a virtual thread are left out for a second", () -> isOver, this::lookOn);
+        Threads.repeat("the virtual thread's hiccup meter is off for a second", () -> isOver, this::lookOn);
     }
 
     private void lookOn() {
-        // As the meter does: to load what a look needs is no hiccup.
+        // As in the meter: loading the classes that a wake-up needs is not a hiccup.
         new Ticks(1).take(System.nanoTime() + 1, new Recorder());
-        Bookings bookings = new Bookings(pauses.read(), hiccups);
+        PauseAttribution bookings = new PauseAttribution(pauses.read(), hiccups);
         Ticks ticks = new Ticks(apartNs, () -> isOver);
         try {
             while (!isOver) {
@@ -72,7 +72,7 @@ final class Canary implements Runnable {
         }
     }
 
-    private void look(Ticks ticks, Bookings bookings) {
+    private void look(Ticks ticks, PauseAttribution bookings) {
         long dueNs = ticks.dueNs();
         long awakeNs = ticks.await();
         if (awakeNs - dueNs < 0) {

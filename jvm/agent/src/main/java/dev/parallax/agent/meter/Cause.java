@@ -2,33 +2,33 @@ package dev.parallax.agent.meter;
 
 import java.util.Locale;
 
-/** Why there was a hiccup. Of each the parts exclude each other and sum to it. */
+/** Causes of hiccups. The parts of one hiccup do not overlap and sum to its length. */
 public enum Cause {
-    /** The JVM had stopped all threads, by its own counters. */
+    /** The JVM stopped all threads, by its own counters. */
     SAFEPOINT,
-    /** The meter asked for memory and had to wait for it. */
+    /** The meter had to wait for memory. */
     ALLOCATION,
-    /** The control group was out of its CPU quota. */
+    /** The control group exceeded its CPU quota. */
     THROTTLED,
-    /** The thread was ready and others had the CPUs. */
+    /** The thread was runnable but other threads had the CPUs. */
     RUN_QUEUE,
-    /** A timer is late by itself, by some tens of microseconds: as much as when there is no hiccup. */
+    /** Normal timer lateness of some tens of microseconds, as without a hiccup. */
     TIMER,
-    /** The process was stopped by a signal, until it was sent SIGCONT. */
+    /** The process was stopped by a signal until SIGCONT. */
     STOPPED,
     /** The hypervisor gave the CPU to others. */
     STOLEN,
-    /** An idle JVM beside this one had the hiccup as well. */
+    /** An idle companion JVM had the hiccup too. */
     HOST,
-    /** Of a virtual thread: threads that could not leave their carriers kept them all. */
+    /** Virtual threads only: threads that could not be unmounted occupied all carriers. */
     PINNED,
-    /** Of a virtual thread: its carriers were busy with others, or it was their turn. */
+    /** Virtual threads only: the carriers were busy with other virtual threads, or waiting for a CPU themselves. */
     CARRIERS,
     /** None of these. */
     UNEXPLAINED;
 
     /**
-     * Its name.
+     * Name of the cause.
      *
      * @return in lower case
      */

@@ -1,7 +1,7 @@
 package dev.parallax.agent.meter;
 
 import dev.parallax.agent.AgentLoader;
-import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Log;
 import dev.parallax.agent.run.Threads;
 import dev.parallax.recorder.Recorder;
 import java.io.BufferedReader;
@@ -15,8 +15,8 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * An idle JVM beside this one that looks at the clock as well. Both read the same clock, that of the host's boot, so what
- * both miss at once is the host's. It ends with this JVM, however that ends: its standard input does.
+ * An idle JVM with its own hiccup meter. Both read the same monotonic clock, so hiccups that both have at the same time
+ * come from the host. It ends with this JVM in any case, because its standard input closes.
  */
 final class Companion implements Runnable {
     private final Process process;
@@ -35,21 +35,21 @@ final class Companion implements Runnable {
                 "-cp", agent.file().getPath(), "dev.parallax.agent.Agent", "companion", Long.toString(apartNs));
         try {
             ProcessBuilder builder = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD);
-            // They may name this very agent, and each companion would have one of its own.
+            // These may load this agent, and each companion would start another.
             builder.environment().remove("JAVA_TOOL_OPTIONS");
             builder.environment().remove("JDK_JAVA_OPTIONS");
             builder.environment().remove("_JAVA_OPTIONS");
             builder.directory(new File(System.getProperty("java.home")));
             Companion companion = new Companion(builder.start(), spans);
-            companion.hear();
+            companion.listen();
             return Optional.of(companion);
         } catch (IOException | RuntimeException e) {
-            Say.line("no control process: " + e.getMessage());
+            Log.line("no control process: " + e.getMessage());
             return Optional.empty();
         }
     }
 
-    private void hear() {
+    private void listen() {
         try {
             Threads.start(this, "parallax-control");
         } catch (Throwable e) {
@@ -78,14 +78,14 @@ final class Companion implements Runnable {
                 hiccups.record(lengthNs);
             }
         } catch (Throwable e) {
-            Say.once("the control process is not heard any more", e);
+            Log.once("lost the control process", e);
         }
     }
 
     /**
-     * The other side.
+     * Runs in the companion process.
      *
-     * @param apartNs how often it is to look
+     * @param apartNs period of its wake-ups
      */
     static void look(long apartNs) {
         Thread end = new Thread(
@@ -95,7 +95,7 @@ final class Companion implements Runnable {
                             Thread.onSpinWait();
                         }
                     } catch (IOException e) {
-                        // As good as an end.
+                        // Treated like end of input.
                     }
                     Runtime.getRuntime().halt(0);
                 },

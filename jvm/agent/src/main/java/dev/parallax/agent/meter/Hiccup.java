@@ -6,20 +6,20 @@ import java.util.StringJoiner;
 import java.util.TreeMap;
 
 /**
- * A time in which a thread should have looked at the clock and did not.
+ * A period in which a thread should have woken up and did not.
  *
- * @param isVirtual whether it was the virtual thread's
- * @param beginNs when it should have looked, of {@link System#nanoTime()}
- * @param lengthNs how late it was, with what it then waited for memory
- * @param parts by cause; they sum to the length
- * @param detail what the flight recorder says of it; empty when nothing
+ * @param isVirtual whether it is the virtual thread's
+ * @param beginNs when it should have woken up, from {@link System#nanoTime()}
+ * @param lengthNs how late it was, including the wait for memory after that
+ * @param parts nanoseconds by cause; they sum to the length
+ * @param detail from the flight recorder; may be empty
  */
 public record Hiccup(boolean isVirtual, long beginNs, long lengthNs, Map<Cause, Long> parts, String detail) {
-    /** What rounds to nothing is not printed. */
+    /** Shorter parts would print as zero. */
     private static final long LEAST_NS = 50_000;
 
     /**
-     * For people.
+     * Text for people.
      *
      * @return one line
      */
@@ -34,9 +34,9 @@ public record Hiccup(boolean isVirtual, long beginNs, long lengthNs, Map<Cause, 
     }
 
     /**
-     * For programs.
+     * Figures for programs.
      *
-     * @return the parts by the names of their causes, without those that are nothing
+     * @return nanoseconds by name of the cause, without zeros
      */
     public Map<String, Long> causes() {
         Map<String, Long> causes = new TreeMap<>();

@@ -4,7 +4,7 @@ import dev.parallax.agent.AgentLoader;
 import dev.parallax.agent.report.Reader;
 import dev.parallax.agent.report.Series;
 import dev.parallax.agent.report.Source;
-import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Log;
 import dev.parallax.agent.run.Threads;
 import dev.parallax.pauses.Pause;
 import dev.parallax.pauses.PauseClock;
@@ -17,12 +17,12 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
 
-/** The meters of this JVM, what they know, and what came of it. */
+/** The hiccup meters of this JVM, their evidence and results. */
 public final class Hiccups implements Source {
-    /** The flight recorder tells of a second when it is over, and may take another one. */
+    /** The flight recorder delivers events after a second, and may take another. */
     private static final long RECORDER_NS = 2_500_000_000L;
 
-    /** A pause that is not told by then comes too late for its hiccup; a second is what is left of that. */
+    /** A pause delivered later than this is too late for its hiccup. */
     private static final Duration PATIENCE = Duration.ofSeconds(1);
 
     private static final long ALONE_NS = 300_000_000;
@@ -31,7 +31,7 @@ public final class Hiccups implements Source {
 
     private final Listener listener;
     private final Verdicts verdicts;
-    private final Continues continues = Continues.listen();
+    private final ContinueSignals continues = ContinueSignals.listen();
     private final Meter meter;
     private Thread meterThread;
     private Optional<Canary> canary = Optional.empty();
@@ -39,7 +39,7 @@ public final class Hiccups implements Source {
     private final boolean withCauses;
     private volatile boolean isOver;
 
-    /** Of the thread that judges. */
+    /** Used by the judging thread only. */
     private boolean hasBegun;
 
     private Optional<PauseStream> stream = Optional.empty();
@@ -50,16 +50,16 @@ public final class Hiccups implements Source {
     private final Spans control = new Spans();
 
     /**
-     * What is wanted.
+     * What to measure.
      *
-     * @param apartNs how often the meters look
-     * @param withCanary whether a virtual thread does as well
-     * @param withCauses whether the flight recorder is asked
-     * @param withControl whether an idle JVM is started
+     * @param apartNs period of the meters' wake-ups
+     * @param withCanary whether to run a virtual thread too
+     * @param withCauses whether to use the flight recorder
+     * @param withControl whether to start an idle companion JVM
      */
     public record Wish(long apartNs, boolean withCanary, boolean withCauses, boolean withControl) {}
 
-    /** Is told what happens, by threads of ours, some seconds late. */
+    /** Receives events on the agent's threads, a few seconds late. */
     public interface Listener {
         /**
          * A hiccup of a millisecond or more.
@@ -71,9 +71,9 @@ public final class Hiccups implements Source {
         /**
          * A pause of the JVM.
          *
-         * @param beginNs of {@link System#nanoTime()}
-         * @param endNs of the same clock
-         * @param cause as the JVM names it; null where it does not say
+         * @param beginNs from {@link System#nanoTime()}
+         * @param endNs from the same clock
+         * @param cause as named by the JVM; null if unknown
          */
         void pause(long beginNs, long endNs, String cause);
     }
@@ -82,7 +82,7 @@ public final class Hiccups implements Source {
         this.listener = listener;
         this.withCauses = wish.withCauses;
         verdicts = new Verdicts(
-                wish.withCauses ? RECORDER_NS : ALONE_NS, continues, new Verdicts.Told(pauses, pinned, stalls, control), listener::hiccup);
+                wish.withCauses ? RECORDER_NS : ALONE_NS, continues, new Verdicts.Evidence(pauses, pinned, stalls, control), listener::hiccup);
         meter = new Meter(wish.apartNs, clock, verdicts::add);
     }
 
@@ -94,14 +94,14 @@ public final class Hiccups implements Source {
     }
 
     /**
-     * Starts the meters. What is not to be had is left out, with a line; where there are no threads to be had, it throws,
-     * and nothing runs.
+     * Starts the meters. Unavailable parts are left out and logged; if no thread can be created it throws, and nothing
+     * runs.
      *
-     * @param wish what is wanted
+     * @param wish what to measure
      * @param agent the agent's loader
      * @param clock of this JVM's pauses
      * @param listener of hiccups and pauses
-     * @return what is measured
+     * @return the running meters
      */
     public static Hiccups start(Wish wish, AgentLoader agent, PauseClock clock, Listener listener) {
         Hiccups hiccups = new Hiccups(wish, clock, listener);
@@ -115,9 +115,9 @@ public final class Hiccups implements Source {
     }
 
     /**
-     * What the control process does.
+     * Runs the meter of the companion process.
      *
-     * @param apartNs how often it looks
+     * @param apartNs period of its wake-ups
      */
     public static void companion(long apartNs) {
         Companion.look(apartNs);
@@ -145,13 +145,13 @@ public final class Hiccups implements Source {
             }));
         } catch (PauseClock.Unavailable | LinkageError | OutOfMemoryError e) {
             if (!isEnding()) {
-                Say.line("causes of pauses are not told: " + e.getMessage());
+                Log.line("causes of pauses are not available: " + e.getMessage());
             }
             return Optional.empty();
         }
     }
 
-    /** A JVM that ends before the recorder has started loses nothing that anybody would miss. */
+    /** A JVM that exits before the recorder has started misses nothing of interest. */
     private static boolean isEnding() {
         try {
             Runtime.getRuntime().removeShutdownHook(new Thread());
@@ -171,15 +171,15 @@ public final class Hiccups implements Source {
     }
 
     private void judge() {
-        Threads.again("hiccups are not told", () -> isOver, this::judgeOnce);
+        Threads.repeat("cannot report hiccups", () -> isOver, this::judgeOnce);
         stream.ifPresent(PauseStream::close);
     }
 
-    /** The recorder takes half a second to start, which the application must not wait for. It is asked once. */
+    /** The recorder takes half a second to start, which must not delay the application. It is started once. */
     private void judgeOnce() throws InterruptedException {
         if (!hasBegun) {
             Verdicts.warmUp();
-            // Not before: for that there may be no memory.
+            // Not earlier: there may be no memory for it.
             hasBegun = true;
             stream = withCauses ? startStream() : Optional.empty();
         }
@@ -187,7 +187,7 @@ public final class Hiccups implements Source {
         verdicts.judge(false);
     }
 
-    /** Ends all of it, within a moment, and tells nothing more. Does not wait. */
+    /** Stops everything without waiting and without reporting anything more. */
     public void stop() {
         isOver = true;
         continues.end();
@@ -200,7 +200,7 @@ public final class Hiccups implements Source {
         companion.ifPresent(Companion::end);
     }
 
-    /** Judges what is left, with what is known now, and ends what must not outlive this JVM. */
+    /** Judges what is left with what is known now, and ends what must not outlive this JVM. */
     public void finish() {
         meter.end();
         canary.ifPresent(Canary::end);
@@ -210,7 +210,7 @@ public final class Hiccups implements Source {
         companion.ifPresent(Companion::end);
     }
 
-    /** Each tells its last hiccup as it ends. One that has no CPU, or no carrier, is not waited for long. */
+    /** Each meter reports its last hiccup as it ends. One without a CPU or carrier is not waited for long. */
     private static void await(Thread looking) {
         LockSupport.unpark(looking);
         try {

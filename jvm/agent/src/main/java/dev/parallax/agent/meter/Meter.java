@@ -1,6 +1,6 @@
 package dev.parallax.agent.meter;
 
-import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Log;
 import dev.parallax.agent.run.Threads;
 import dev.parallax.pauses.PauseClock;
 import dev.parallax.pauses.PauseReading;
@@ -11,33 +11,36 @@ import java.util.OptionalLong;
 import java.util.function.Consumer;
 
 /**
- * A platform thread that looks at the clock at fixed moments, asks for some memory each time, and notes how late it was.
+ * A platform thread that wakes up periodically, allocates a little memory each time, and records how late it was.
  *
- * <p>Cost, at a look a millisecond: some ten microseconds of CPU each, most of it the kernel's for waking a thread.
+ * <p>Cost with a period of one millisecond: about ten microseconds of CPU per wake-up, mostly the kernel's cost of
+ * waking a thread.
  */
 final class Meter implements Runnable {
-    /** A look that is later is a hiccup. A timer is late by 0.1 ms at most where nothing holds the thread up. */
+    /** A wake-up later than this is a hiccup. Without interference a timer is at most 0.1 ms late. */
     static final long LEAST_NS = 1_000_000;
 
     static final String THREAD = "parallax-hiccup";
 
-    /** So much that a collector which lets threads wait for memory lets this one wait as well, half a megabyte a second. */
+    /** Enough that a collector which stalls allocating threads stalls this one too: half a megabyte per second. */
     private static final int PROBE_BYTES = 512;
 
-    /** What changes slowly, or costs more to read, is read so rarely while all is well. */
+    /** Accounts that change slowly or cost more to read are read at this period while all is well. */
     private static final long SLOW_NS = 20_000_000;
 
     private static final long HOST_NS = 200_000_000;
 
-    /** Linux lets timers slack by 50 us, and a thread needs as much to wake. */
+    /** Linux delays timers by up to 50 us, and waking a thread takes as long. */
     private static final long USUAL_MOST_NS = 200_000;
 
     private static final int USUAL_OF = 64;
 
-    /** So soon that none of them sleeps. */
+    /** So short that no wake-up sleeps. */
     private static final long WARMING_NS = 1_000;
 
-    /** HotSpot's: 5,000 calls make a method hot, told of every 1,024 (Tier4InvocationThreshold, JDK 17 to 25). */
+    /**
+     * HotSpot compiles a method after 5,000 calls, counted in steps of 1,024 (Tier4InvocationThreshold, JDK 17 to 25).
+     */
     private static final int LOOKS_UNTIL_COMPILED = 6_000;
 
     private final long apartNs;
@@ -45,20 +48,20 @@ final class Meter implements Runnable {
     private final Consumer<Raw> hiccups;
     private final Recorder lateness = new Recorder();
 
-    /** Where the compiler cannot see that nobody reads it. */
+    /** Volatile, so that the compiler cannot eliminate the allocation. */
     private volatile byte[] probe;
 
     private volatile boolean isOver;
 
-    /** How late a look is where nothing is wrong: the mean of the last ones. */
+    /** Moving average of the lateness without interference. */
     private long usualNs = USUAL_MOST_NS / 2;
 
     private boolean isWarm;
 
-    /** No constant, which would take memory at its first use. */
-    private final String refusedText = "the meter asks for no ".concat("memory for a second");
+    /** Not a constant, which would need memory at its first use. */
+    private final String refusedText = "the hiccup meter allocates ".concat("nothing for a second");
 
-    /** Whether it asks for no memory until that moment. */
+    /** Whether it allocates nothing until that moment. */
     private boolean isRefused;
 
     private long refusedUntilNs;
@@ -73,12 +76,12 @@ final class Meter implements Runnable {
         return lateness;
     }
 
-    /** It ends as soon as its thread is unparked, and tells the hiccup that waits then. */
+    /** Ends once its thread is unparked, and reports the waiting hiccup then. */
     void end() {
         isOver = true;
     }
 
-    /** The state of the kernel's accounts at a look. */
+    /** The kernel's accounts at a wake-up. */
     private static final class Before {
         private final ThreadAccounts accounts;
         private OptionalLong runQueueNs;
@@ -100,7 +103,7 @@ final class Meter implements Runnable {
             hostReadNs = nowNs;
         }
 
-        /** So much of what was read counts from now on. */
+        /** Counts so much of what was read for the next hiccup. */
         void leaveReady(long ns) {
             if (runQueueNs.isPresent()) {
                 runQueueNs = OptionalLong.of(runQueueNs.getAsLong() - ns);
@@ -122,11 +125,12 @@ final class Meter implements Runnable {
 
     @Override
     public void run() {
-        Threads.again("looks at the clock are left out for a second", () -> isOver, this::lookOn);
+        Threads.repeat("the hiccup meter is off for a second", () -> isOver, this::lookOn);
     }
 
     private void lookOn() throws IOException {
-        // Not by a resource of `try`: of two refusals, which are one and the same object, it would make a third kind of failure.
+        // Not try-with-resources: two OutOfMemoryErrors may be the same object, and suppressing it in itself would
+        // throw another exception.
         ThreadAccounts accounts = ThreadAccounts.open();
         try {
             Before before = new Before(accounts);
@@ -134,7 +138,7 @@ final class Meter implements Runnable {
                 warmUp(before);
                 isWarm = true;
             }
-            Bookings bookings = new Bookings(pauses.read(), hiccups);
+            PauseAttribution bookings = new PauseAttribution(pauses.read(), hiccups);
             Ticks ticks = new Ticks(apartNs, () -> isOver);
             try {
                 while (!isOver) {
@@ -148,8 +152,8 @@ final class Meter implements Runnable {
         }
     }
 
-    /** Waits for the next look, and sees how late it is. Does nothing where all is over before it is due. */
-    private void look(Ticks ticks, Recorder lateness, Before before, Bookings bookings) {
+    /** Waits for the next wake-up and measures its lateness. Does nothing if everything ends before it is due. */
+    private void look(Ticks ticks, Recorder lateness, Before before, PauseAttribution bookings) {
         long dueNs = ticks.dueNs();
         long awakeNs = ticks.await();
         if (awakeNs - dueNs < 0) {
@@ -160,7 +164,7 @@ final class Meter implements Runnable {
         PauseReading paused = pauses.read();
         ticks.take(endNs, lateness);
         if (endNs - dueNs >= LEAST_NS) {
-            // To look for causes takes a tenth of the time between two looks; what it takes longer is a hiccup again.
+            // Reading the causes takes a tenth of a period; if it takes longer, that is another hiccup.
             bookings.late(paused, explain(before, dueNs, awakeNs, endNs));
         } else {
             bookings.onTime(paused, endNs);
@@ -169,7 +173,9 @@ final class Meter implements Runnable {
         }
     }
 
-    /** Where there is none it looks on without, for a while. What it took to be refused is told as any other wait. */
+    /**
+     * If there is no memory it continues without for a while. The time until the refusal counts like any other wait.
+     */
     private void askForMemory(long nowNs) {
         if (isRefused && nowNs - refusedUntilNs < 0) {
             return;
@@ -180,18 +186,19 @@ final class Meter implements Runnable {
         } catch (OutOfMemoryError refused) {
             isRefused = true;
             refusedUntilNs = System.nanoTime() + Threads.REST_NS;
-            Say.once(refusedText, refused);
+            Log.once(refusedText, refused);
         }
     }
 
     /**
-     * Loads what a look and a hiccup need, or the first ones would be late for that, by tens of milliseconds; and looks as
-     * often as makes the JVM compile it. Where compilers have no CPU, a thread that asks for them, or counts for them, waits
-     * for a lock of theirs: a hiccup of the meter's own making, as late as the five thousandth look.
+     * Loads the classes that a wake-up and a hiccup need, because otherwise the first ones would be late by tens of
+     * milliseconds, and runs often enough to be compiled. When compilers have no CPU, a thread that triggers or counts
+     * for compilation waits for their locks: a hiccup caused by the meter itself, as late as the five thousandth
+     * wake-up.
      */
     private void warmUp(Before before) {
         Recorder unused = new Recorder();
-        Bookings bookings = new Bookings(PauseReading.NONE, raw -> {});
+        PauseAttribution bookings = new PauseAttribution(PauseReading.NONE, raw -> {});
         bookings.late(new PauseReading(1, 1, 1), explain(before, 0, 0, LEAST_NS));
         Ticks ticks = new Ticks(WARMING_NS);
         for (int n = 0; n < LOOKS_UNTIL_COMPILED; n++) {
@@ -202,7 +209,7 @@ final class Meter implements Runnable {
         before.readAll(System.nanoTime());
     }
 
-    /** All but the pauses, which may not be booked yet. */
+    /** Collects all evidence except pauses, which may not be counted yet. */
     private Raw explain(Before before, long dueNs, long awakeNs, long endNs) {
         OptionalLong runQueueNs = before.runQueueNs;
         OptionalLong throttledNs = before.throttledNs;
@@ -210,7 +217,7 @@ final class Meter implements Runnable {
         before.readAll(endNs);
         long readyNs = difference(before.runQueueNs, runQueueNs);
         long withinNs = Math.min(endNs - dueNs, readyNs);
-        // What there was more of came after this hiccup, before its account was read: it is the next one's.
+        // The rest happened after this hiccup, before its account was read: it belongs to the next one.
         before.leaveReady(readyNs - withinNs);
         return new Raw(
                 false,

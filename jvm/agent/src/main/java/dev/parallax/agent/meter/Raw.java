@@ -1,17 +1,17 @@
 package dev.parallax.agent.meter;
 
 /**
- * A hiccup with the evidence that was there at once.
+ * A hiccup with the evidence available immediately.
  *
- * @param isVirtual whether it was the virtual thread's
- * @param beginNs when a look was due, of {@link System#nanoTime()}
- * @param endNs when the thread was back, and had its memory
- * @param allocationNs how much of it was the wait for memory, safepoints within included
- * @param timerNs how late looks were of late where there was no hiccup
- * @param safepointNs how long of it all threads were stopped, by the JVM's counters, as {@link Bookings} divides what they grew
- * @param runQueueNs how long of it the thread was ready and had no CPU; 0 where the host does not tell, as the next two
- * @param throttledNs how long the control group was out of quota since the look before, summed over CPUs
- * @param stolenNs what the hypervisor took since the look before, summed over CPUs
+ * @param isVirtual whether it is the virtual thread's
+ * @param beginNs when the wake-up was due, from {@link System#nanoTime()}
+ * @param endNs when the thread ran again and had its memory
+ * @param allocationNs time waiting for memory, including safepoints meanwhile
+ * @param timerNs recent lateness of wake-ups without a hiccup
+ * @param safepointNs time in which all threads were stopped, by the JVM's counters as assigned by {@link PauseAttribution}
+ * @param runQueueNs time the thread was runnable without a CPU; 0 if the host does not report it, like the next two
+ * @param throttledNs time the control group was out of quota since the previous wake-up, summed over CPUs
+ * @param stolenNs time taken by the hypervisor since the previous wake-up, summed over CPUs
  */
 record Raw(
         boolean isVirtual,
@@ -27,13 +27,13 @@ record Raw(
         return endNs - beginNs;
     }
 
-    /** The same, with how long of it all threads were stopped. */
+    /** Returns a copy with the time in which all threads were stopped. */
     Raw withSafepointNs(long ns) {
         return new Raw(
                 isVirtual, beginNs, endNs, allocationNs, timerNs, ns, runQueueNs, throttledNs, stolenNs);
     }
 
-    /** How much of both is at the same time. */
+    /** Returns the overlap with another period. */
     long overlapNs(long otherBeginNs, long otherEndNs) {
         long begin = Math.max(0, otherBeginNs - beginNs);
         long end = Math.min(lengthNs(), otherEndNs - beginNs);

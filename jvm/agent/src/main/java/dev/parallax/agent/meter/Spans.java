@@ -5,11 +5,11 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 
-/** Stretches of time that something took, of the last while. Several threads. */
+/** Recent periods of one kind. Thread-safe. */
 final class Spans {
     private static final int MOST = 20_000;
 
-    /** The longest wait for a verdict, and as much for the hiccup itself, is far below. */
+    /** Far above the longest wait for a verdict plus the longest hiccup. */
     private static final long KEPT_NS = 120_000_000_000L;
 
     private final Deque<Span> spans = new ArrayDeque<>();
@@ -24,7 +24,7 @@ final class Spans {
         }
     }
 
-    /** Those that have a part in common with that time, in the order of their begin. */
+    /** Returns the periods that overlap this one, by start. */
     synchronized List<Span> within(long beginNs, long endNs) {
         List<Span> found = new ArrayList<>();
         for (Span span : spans) {
@@ -36,7 +36,7 @@ final class Spans {
         return found;
     }
 
-    /** How much of that time is covered by at least one. */
+    /** Returns how much of this period is covered by at least one. */
     long coveredNs(long beginNs, long endNs) {
         long covered = 0;
         long from = beginNs;

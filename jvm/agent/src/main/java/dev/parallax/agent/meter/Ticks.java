@@ -4,7 +4,7 @@ import dev.parallax.recorder.Recorder;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/** Moments at which somebody is to look at the clock, a fixed time apart. One thread. */
+/** Periodic wake-up times. Not thread-safe. */
 final class Ticks {
     private final long apartNs;
     private final BooleanSupplier isOver;
@@ -14,7 +14,7 @@ final class Ticks {
         this(apartNs, () -> false);
     }
 
-    /** @param isOver whether to wait no more; to be asked at once, this thread has to be unparked */
+    /** @param isOver whether to stop waiting; checked when the thread is unparked */
     Ticks(long apartNs, BooleanSupplier isOver) {
         this.apartNs = apartNs;
         this.isOver = isOver;
@@ -25,21 +25,24 @@ final class Ticks {
         return dueNs;
     }
 
-    /** Waits for the next one. Returns when it is, or was, and before it only where all is over. */
+    /** Waits for the next wake-up. Returns at or after its time, or earlier if everything is over. */
     long await() {
         long nowNs = System.nanoTime();
         while (nowNs - dueNs < 0 && !isOver.getAsBoolean()) {
             LockSupport.parkNanos(dueNs - nowNs);
             nowNs = System.nanoTime();
             if (Thread.interrupted() && nowNs - dueNs < 0) {
-                // Nobody has a reason to; parking again would return at once for ever.
+                // Nobody should interrupt this thread; without clearing the flag, parking would return at once for
+                // ever.
                 continue;
             }
         }
         return nowNs;
     }
 
-    /** Records how late each one is that was due by now: a stall counts for all that it held up, not for one. */
+    /**
+     * Records the lateness of every wake-up due by now: a stall counts for each one it delayed, not just for the first.
+     */
     void take(long nowNs, Recorder lateness) {
         while (nowNs - dueNs >= 0) {
             lateness.record(dueNs, nowNs);

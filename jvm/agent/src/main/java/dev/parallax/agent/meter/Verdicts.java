@@ -12,12 +12,13 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
- * Divides hiccups among their causes. The surest evidence takes first, and each takes from what is left: SIGCONT, the JVM's own
- * counter of safepoints, the kernel's account of the thread, the timer's usual lateness, the stamps around the wait for memory, the idle JVM,
- * the hypervisor's account, which is coarse and of all CPUs. What nobody takes is unexplained.
+ * Divides hiccups among their causes. The most reliable evidence takes its part first, the others from what is left:
+ * SIGCONT, the JVM's safepoint counters, the kernel's account of the thread, normal timer lateness, timestamps around
+ * the wait for memory, the idle companion JVM, and the hypervisor's account, which is coarse and covers all CPUs. The
+ * rest is unexplained.
  */
 final class Verdicts {
-    /** So soon a signal is heard after a stop, and a line of the control process. */
+    /** A signal or a line of the control process arrives within this time. */
     private static final long AFTER_NS = 100_000_000;
 
     private static final long KEPT_NS = 30_000_000_000L;
@@ -25,35 +26,37 @@ final class Verdicts {
     private static final int HANDED_MAX = 10_000;
 
     private final long waitNs;
-    private final Continues continues;
-    private final Told told;
+    private final ContinueSignals continues;
+    private final Evidence evidence;
     private final Consumer<Hiccup> listener;
-    /** By the meters, which must not wait for a lock: one that is held by who has no CPU would be a hiccup of its own. */
+    /**
+     * Filled by the meters, which must not wait for a lock: a lock held by a thread without a CPU would cause a hiccup.
+     */
     private final Queue<Raw> handed = new ConcurrentLinkedQueue<>();
     private final AtomicInteger handedCount = new AtomicInteger();
-    /** Lists, for an ArrayDeque that cannot grow forgets all that it has. */
+    /** Linked lists, because an ArrayDeque that cannot grow loses its contents. */
     private final Deque<Raw> pending = new LinkedList<>();
 
-    /** Of the platform's thread, judged or not: what held up a virtual one. */
+    /** Hiccups of the platform thread, judged or not, which explain those of the virtual one. */
     private final Deque<Raw> recent = new LinkedList<>();
     private final Map<Cause, Recorder> parts = new EnumMap<>(Cause.class);
     private final Map<Cause, Recorder> virtualParts = new EnumMap<>(Cause.class);
 
     /**
-     * What comes late.
+     * Evidence that arrives late.
      *
      * @param pauses of the JVM
-     * @param pinned when a virtual thread kept its carrier
-     * @param stalls when the meter waited for memory
-     * @param control the idle JVM's hiccups
+     * @param pinned periods in which a virtual thread was pinned to its carrier
+     * @param stalls periods in which the meter waited for memory
+     * @param control hiccups of the idle companion JVM
      */
-    record Told(Spans pauses, Spans pinned, Spans stalls, Spans control) {}
+    record Evidence(Spans pauses, Spans pinned, Spans stalls, Spans control) {}
 
-    /** @param waitNs until all that comes late has come: the flight recorder's events do within two seconds */
-    Verdicts(long waitNs, Continues continues, Told told, Consumer<Hiccup> listener) {
+    /** @param waitNs until all late evidence has arrived: within two seconds for the flight recorder's events */
+    Verdicts(long waitNs, ContinueSignals continues, Evidence evidence, Consumer<Hiccup> listener) {
         this.waitNs = waitNs;
         this.continues = continues;
-        this.told = told;
+        this.evidence = evidence;
         this.listener = listener;
         for (Cause cause : Cause.values()) {
             parts.put(cause, new Recorder());
@@ -65,11 +68,11 @@ final class Verdicts {
         return isVirtual ? virtualParts : parts;
     }
 
-    /** Loads and links what a verdict needs, for a first one may be due when there is no memory for that. */
+    /** Loads and links what a verdict needs, because there may be no memory for that when the first is due. */
     static void warmUp() {
-        Told nothing = new Told(new Spans(), new Spans(), new Spans(), new Spans());
+        Evidence nothing = new Evidence(new Spans(), new Spans(), new Spans(), new Spans());
         nothing.pauses.add(0, 1, "");
-        Verdicts unused = new Verdicts(0, Continues.deaf(), nothing, Hiccup::line);
+        Verdicts unused = new Verdicts(0, ContinueSignals.deaf(), nothing, Hiccup::line);
         for (boolean isVirtual : new boolean[] {false, true}) {
             unused.add(new Raw(isVirtual, 0, Meter.LEAST_NS, 0, 1, 1, 1, 1, 1));
         }
@@ -85,9 +88,9 @@ final class Verdicts {
     }
 
     /**
-     * Judges those for which all is known. Where there is no memory for one, that is thrown, and the next call judges it.
+     * Judges hiccups whose evidence is complete. Throws if memory runs out; the next call retries.
      *
-     * @param isLast all that there are, with what is known
+     * @param isLast judges all, with what is known
      */
     synchronized void judge(boolean isLast) {
         take();
@@ -108,7 +111,7 @@ final class Verdicts {
             pending.poll();
             throw e;
         }
-        // From here on it is told, and not again.
+        // Reported; not to be reported again.
         pending.poll();
         hiccup.parts().forEach((cause, ns) -> parts(hiccup.isVirtual()).get(cause).record(ns));
     }
@@ -129,7 +132,7 @@ final class Verdicts {
 
     private Hiccup judged(Raw raw) {
         Map<Cause, Long> causes = raw.isVirtual() ? ofVirtual(raw) : ofPlatform(raw);
-        String detail = told.pauses.within(raw.beginNs(), raw.endNs()).stream()
+        String detail = evidence.pauses.within(raw.beginNs(), raw.endNs()).stream()
                 .map(Spans.Span::text)
                 .limit(4)
                 .collect(Collectors.joining("; "));
@@ -138,7 +141,8 @@ final class Verdicts {
 
     private Map<Cause, Long> ofPlatform(Raw raw) {
         Division division = new Division(raw.lengthNs());
-        // First: a safepoint that is stopped half way lasts as long, and Linux 6.18 at times counts a stop as a run queue.
+        // First: a safepoint interrupted by a stop lasts as long, and Linux 6.18 sometimes counts a stop as run-queue
+        // time.
         if (continues.heard(raw.beginNs(), raw.endNs() + AFTER_NS)) {
             division.take(Cause.STOPPED, division.leftNs);
         }
@@ -148,23 +152,23 @@ final class Verdicts {
         division.take(Cause.THROTTLED, throttled);
         division.take(Cause.RUN_QUEUE, ready - throttled);
         division.take(Cause.TIMER, raw.timerNs());
-        // It asks for memory elsewhere, too, where there are no stamps around.
-        long stalledNs = told.stalls.coveredNs(raw.beginNs(), raw.endNs());
+        // The meter also allocates where there are no timestamps around.
+        long stalledNs = evidence.stalls.coveredNs(raw.beginNs(), raw.endNs());
         division.take(Cause.ALLOCATION, Math.max(raw.allocationNs(), stalledNs));
         division.take(Cause.STOLEN, raw.stolenNs());
-        division.take(Cause.HOST, told.control.coveredNs(raw.beginNs(), raw.endNs()));
+        division.take(Cause.HOST, evidence.control.coveredNs(raw.beginNs(), raw.endNs()));
         return division.end(Cause.UNEXPLAINED);
     }
 
     /**
-     * The flight recorder's spans are exact, but it may not be there, or be late; the counters lose nothing, but at two late
-     * looks in a row may give one what is the other's.
+     * The flight recorder's periods are exact but may be missing or late; the counters are complete but may assign time
+     * to the wrong one of two consecutive late wake-ups.
      */
     private long safepointNs(Raw raw) {
-        return Math.max(raw.safepointNs(), told.pauses.coveredNs(raw.beginNs(), raw.endNs()));
+        return Math.max(raw.safepointNs(), evidence.pauses.coveredNs(raw.beginNs(), raw.endNs()));
     }
 
-    /** What held the platform's thread up at the same time held this one up; the rest is the carriers'. */
+    /** What delayed the platform thread at the same time delayed this one too; the rest is caused by the carriers. */
     private Map<Cause, Long> ofVirtual(Raw raw) {
         Division division = new Division(raw.lengthNs());
         division.take(Cause.SAFEPOINT, safepointNs(raw));
@@ -178,11 +182,11 @@ final class Verdicts {
                 });
             }
         }
-        division.take(Cause.PINNED, told.pinned.coveredNs(raw.beginNs(), raw.endNs()));
+        division.take(Cause.PINNED, evidence.pinned.coveredNs(raw.beginNs(), raw.endNs()));
         return division.end(Cause.CARRIERS);
     }
 
-    /** What is given away of a hiccup, and what is left of it. */
+    /** The parts assigned so far, and the rest. */
     private static final class Division {
         private final Map<Cause, Long> parts = new EnumMap<>(Cause.class);
         private long leftNs;

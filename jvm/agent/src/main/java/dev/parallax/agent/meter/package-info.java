@@ -1,7 +1,7 @@
 /**
- * When this JVM, or a thread of it, did not run, and why.
+ * Measures when this JVM or a thread in it did not run, and why.
  *
- * <p>{@code Meter} looks at the clock at fixed moments and notes how late it was; {@code Evidence} is what it reads along
- * with that; {@code Verdicts} divides each hiccup among its causes once all that can be known is known.
+ * <p>{@code Meter} wakes up periodically and records how late it was; {@code Raw} is the evidence it collects with
+ * that; {@code Verdicts} divides each hiccup among its causes once all evidence is available.
  */
 package dev.parallax.agent.meter;

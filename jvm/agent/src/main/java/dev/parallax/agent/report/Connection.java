@@ -6,7 +6,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 
-/** One connection to the endpoint: a request's head is read, it is answered once, and what else comes is thrown away. */
+/** One connection to the endpoint: reads the head of one request, responds once, and discards further input. */
 final class Connection {
     private static final int HEAD_MAX = 8 * 1024;
     private static final byte[] END = {'\r', '\n', '\r', '\n'};
@@ -15,10 +15,10 @@ final class Connection {
     private final long endNs;
     private final ByteBuffer head = ByteBuffer.allocate(HEAD_MAX);
 
-    /** Null until the head is there. */
+    /** Null until the head is complete. */
     private ByteBuffer answer;
 
-    /** @param endNs when it is to be closed, of {@link System#nanoTime()} */
+    /** @param endNs when it must be closed, from {@link System#nanoTime()} */
     Connection(SocketChannel channel, long endNs) {
         this.channel = channel;
         this.endNs = endNs;
@@ -29,11 +29,11 @@ final class Connection {
     }
 
     /**
-     * Does what can be done without waiting.
+     * Does what is possible without waiting.
      *
-     * @return whether it is over
+     * @return whether the connection is finished
      */
-    boolean goOn(SelectionKey key, Answers answers) throws IOException {
+    boolean advance(SelectionKey key, Responses answers) throws IOException {
         if (answer == null) {
             int before = head.position();
             if (channel.read(head) < 0) {
@@ -53,18 +53,18 @@ final class Connection {
             channel.shutdownOutput();
             key.interestOps(SelectionKey.OP_READ);
         }
-        // The other side closes. If we did, and some of its bytes were unread, its kernel would throw the answer away.
+        // The peer closes first. If we did while some of its bytes were unread, its kernel would discard the response.
         head.clear();
         return channel.read(head) < 0;
     }
 
-    private ByteBuffer answer(int before, Answers answers) {
+    private ByteBuffer answer(int before, Responses answers) {
         for (int end = Math.max(END.length, before + 1); end <= head.position(); end++) {
             if (isEnd(end)) {
                 return answers.to(new String(head.array(), 0, end - END.length, StandardCharsets.ISO_8859_1));
             }
         }
-        return head.hasRemaining() ? null : Answers.tooLong();
+        return head.hasRemaining() ? null : Responses.tooLong();
     }
 
     private boolean isEnd(int end) {
@@ -80,7 +80,7 @@ final class Connection {
         try {
             channel.close();
         } catch (IOException e) {
-            // It is closed all the same.
+            // It counts as closed anyway.
         }
     }
 }

@@ -1,6 +1,6 @@
 package dev.parallax.agent.report;
 
-import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Log;
 import dev.parallax.agent.run.Threads;
 import java.io.Closeable;
 import java.io.IOException;
@@ -16,32 +16,32 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * Answers GET {@code /} with text and {@code /json} with JSON, on loopback alone, as of now.
+ * Serves GET {@code /} as text and {@code /json} as JSON with current figures, on the loopback interface only.
  *
- * <p>Whoever is on this host may connect, and each connection is a descriptor that the application lacks. So there are
- * {@value #CONNECTIONS} at most, each for 10 s at most, whatever is done on it; one more takes the place of the oldest, so
- * those who connect and say nothing keep nobody out. One thread of ours has them all, and no thread of the application.
+ * <p>Any user of this host may connect, and each connection takes a file descriptor from the application. So there are
+ * at most {@value #CONNECTIONS}, each for at most 10 s; a further one replaces the oldest, so idle connections block
+ * nobody. One agent thread serves them all.
  */
 public final class Endpoint implements Runnable, Closeable {
     private static final int CONNECTIONS = 16;
 
-    /** In the kernel, at no descriptor: one that finds no place there asks again after a second. */
+    /** Queued in the kernel without a descriptor; a client that finds the queue full retries after a second. */
     private static final int BACKLOG = 64;
 
     private static final Duration LONGEST = Duration.ofSeconds(10);
 
-    /** What failed once fails again at once, as for want of descriptors: not as fast as a thread can. */
+    /** After a failure, for example for lack of descriptors, the next attempt would fail too; do not spin. */
     private static final long REST_MS = 100;
 
-    private final Answers answers;
+    private final Responses answers;
     private final long longestNs;
     private final ServerSocketChannel server;
     private final Selector selector;
 
-    /** The oldest first. */
+    /** Oldest first. */
     private final Deque<Connection> open = new ArrayDeque<>();
 
-    private Endpoint(Answers answers, Duration longest) throws IOException {
+    private Endpoint(Responses answers, Duration longest) throws IOException {
         this.answers = answers;
         this.longestNs = longest.toNanos();
         this.server = ServerSocketChannel.open();
@@ -54,19 +54,19 @@ public final class Endpoint implements Runnable, Closeable {
     }
 
     /**
-     * Starts one.
+     * Starts the endpoint.
      *
-     * @param sources of what is told
-     * @param port 0 for any
-     * @return the one that answers
-     * @throws IOException when the port is taken
+     * @param sources to report
+     * @param port 0 for any free port
+     * @return the running endpoint
+     * @throws IOException if the port is in use
      */
     public static Endpoint start(List<Source> sources, int port) throws IOException {
         return start(sources, port, LONGEST);
     }
 
     static Endpoint start(List<Source> sources, int port, Duration longest) throws IOException {
-        Endpoint endpoint = new Endpoint(new Answers(List.copyOf(sources)), longest);
+        Endpoint endpoint = new Endpoint(new Responses(List.copyOf(sources)), longest);
         try {
             endpoint.listen(port);
             Threads.start(endpoint, "parallax-endpoint");
@@ -84,7 +84,7 @@ public final class Endpoint implements Runnable, Closeable {
     }
 
     /**
-     * Where it listens.
+     * The port it listens on.
      *
      * @return the port
      */
@@ -93,16 +93,16 @@ public final class Endpoint implements Runnable, Closeable {
     }
 
     /**
-     * Ends it. Its port is free then; connections end a moment later.
+     * Stops it and frees the port; connections end a moment later.
      *
-     * @throws IOException when it cannot be closed
+     * @throws IOException if it cannot be closed
      */
     @Override
     public void close() throws IOException {
         try {
             server.close();
         } finally {
-            // What it knows of stays open until it looks again, or is closed.
+            // Its keys stay open until the selector runs again or is closed.
             selector.close();
         }
     }
@@ -111,10 +111,10 @@ public final class Endpoint implements Runnable, Closeable {
     public void run() {
         while (server.isOpen()) {
             try {
-                turn();
+                serveOnce();
             } catch (Throwable e) {
                 if (server.isOpen()) {
-                    Say.once("the endpoint lacks an answer", e);
+                    Log.once("the endpoint failed to respond", e);
                     rest();
                 }
             }
@@ -122,10 +122,10 @@ public final class Endpoint implements Runnable, Closeable {
         open.forEach(Connection::close);
     }
 
-    /** Requests before newcomers, and one newcomer a turn: who takes a place leaves the others time to be answered. */
-    private void turn() throws IOException {
-        selector.select(this::goOn, untilNextEndMs());
-        // Whoever interrupts all threads of a group would close each channel that is used from here on.
+    /** Existing connections first, then at most one new one, so that a new connection leaves time for the others. */
+    private void serveOnce() throws IOException {
+        selector.select(this::advance, untilNextEndMs());
+        // Somebody who interrupts all threads of a group would close every channel used from here on.
         Thread.interrupted();
         while (!open.isEmpty() && open.getFirst().endNs() - System.nanoTime() <= 0) {
             close(open.getFirst());
@@ -139,7 +139,7 @@ public final class Endpoint implements Runnable, Closeable {
         }
     }
 
-    /** 0 is without an end. */
+    /** 0 means no timeout. */
     private long untilNextEndMs() {
         return open.isEmpty() ? 0 : Math.max(1, (open.getFirst().endNs() - System.nanoTime()) / 1_000_000);
     }
@@ -156,13 +156,13 @@ public final class Endpoint implements Runnable, Closeable {
         }
     }
 
-    private void goOn(SelectionKey key) {
+    private void advance(SelectionKey key) {
         if (key.attachment() instanceof Connection connection) {
             boolean isOver = true;
             try {
-                isOver = connection.goOn(key, answers);
+                isOver = connection.advance(key, answers);
             } catch (IOException e) {
-                // The other side is gone.
+                // The peer has disconnected.
             } finally {
                 if (isOver) {
                     close(connection);
@@ -180,7 +180,7 @@ public final class Endpoint implements Runnable, Closeable {
         try {
             Thread.sleep(REST_MS);
         } catch (InterruptedException e) {
-            // Then it rested less.
+            // Shorter rest.
         }
     }
 }

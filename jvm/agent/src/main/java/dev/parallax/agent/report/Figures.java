@@ -7,7 +7,9 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 
-/** All series at one moment, for people and for machines. A percentile that the values do not carry is told to neither. */
+/**
+ * All series at one moment, as text and as JSON. Percentiles that the sample is too small for are omitted from both.
+ */
 final class Figures implements Reader {
     private static final double[] QUANTILES = {0.5, 0.9, 0.99, 0.999};
 
@@ -44,7 +46,7 @@ final class Figures implements Reader {
         numbers.merge(new Key(series, label), value, Long::sum);
     }
 
-    /** A line a series, in milliseconds. */
+    /** One line per series, in milliseconds. */
     String text() {
         StringBuilder text = new StringBuilder(String.format(
                 Locale.ROOT, "%-60s %10s %10s %10s %10s %10s %10s%n",
@@ -68,7 +70,7 @@ final class Figures implements Reader {
         return ns.isPresent() ? String.format(Locale.ROOT, "%.3f", ns.getAsLong() / 1e6) : "too few";
     }
 
-    /** An object, in nanoseconds. */
+    /** One object, in nanoseconds. */
     String json() {
         StringBuilder text = new StringBuilder("{\"series\":[");
         String separator = "";
@@ -95,7 +97,7 @@ final class Figures implements Reader {
         return "{\"name\":\"" + key.series.title() + "\",\"label\":\"" + quoted(key.label) + "\"";
     }
 
-    /** Labels are of the application: a host's name, a pool's. */
+    /** Labels come from the application: host and pool names. */
     private static String quoted(String label) {
         StringBuilder text = new StringBuilder();
         for (char c : label.toCharArray()) {

@@ -2,23 +2,24 @@ package dev.parallax.agent.report;
 
 import dev.parallax.recorder.Durations;
 
-/** Takes series. */
+/** Receives series. */
 public interface Reader {
     /**
-     * Takes durations.
+     * Receives durations.
      *
-     * @param series what they are of
-     * @param label what tells them from others of the series, the same at each reading; empty where there are no others
-     * @param total all since the beginning of the {@linkplain Source#parts() part} that hands it over; it only grows
+     * @param series they belong to
+     * @param label distinguishes them within the series, the same at each reading; empty if there is only one
+     * @param total all durations since the start of the {@linkplain Source#parts() part} that reports them; never
+     *     decreases
      */
     void durations(Series series, String label, Durations total);
 
     /**
-     * Takes a number.
+     * Receives a number.
      *
-     * @param series what it is of
-     * @param label as above
-     * @param value as of now
+     * @param series it belongs to
+     * @param label as for durations
+     * @param value current value
      */
     void number(Series series, String label, long value);
 }

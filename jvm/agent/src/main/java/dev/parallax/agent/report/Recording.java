@@ -1,6 +1,6 @@
 package dev.parallax.agent.report;
 
-import dev.parallax.agent.run.Say;
+import dev.parallax.agent.run.Log;
 import dev.parallax.agent.run.Threads;
 import dev.parallax.recorder.Durations;
 import dev.parallax.recorder.JvmFacts;
@@ -17,9 +17,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Writes the record: a thread that wakes once an interval, and a last time at the end. */
+/** Writes the record on a thread that wakes up once per interval, and a last time at the end. */
 public final class Recording implements Runnable {
-    /** Between two intervals; beyond, events are counted and not kept. */
+    /** Maximum number of events per interval; further ones are counted and dropped. */
     private static final int EVENTS_MAX = 10_000;
 
     private final List<Source> sources;
@@ -27,13 +27,13 @@ public final class Recording implements Runnable {
     private final Map<String, String> meanings = new ConcurrentSkipListMap<>();
     private final JvmFacts facts;
     private final RecordFolder folder;
-    private final Places places = new Places();
+    private final LogNames places = new LogNames();
     private final ConcurrentLinkedQueue<Event> events = new ConcurrentLinkedQueue<>();
-    /** Places in {@link #events} that are taken, or about to be. */
+    /** Slots of {@link #events} in use or about to be. */
     private final AtomicInteger waiting = new AtomicInteger();
 
     private final AtomicInteger lost = new AtomicInteger();
-    /** What is in the record: of each source, by the log's name. Holds no source. */
+    /** Totals already in the record, by source and log. Holds sources weakly. */
     private Map<Source, Map<String, Durations>> last = new WeakHashMap<>();
 
     private long intervalBegunNs;
@@ -44,7 +44,7 @@ public final class Recording implements Runnable {
         void write(RecordFolder folder) throws IOException;
     }
 
-    /** Makes the folder of a record. */
+    /** Creates the folder of a record. */
     interface Maker {
         RecordFolder make(Path path, JvmFacts facts) throws IOException;
     }
@@ -59,29 +59,29 @@ public final class Recording implements Runnable {
     }
 
     /**
-     * Begins a record, to which nothing is added before {@link #start}.
+     * Creates a record; nothing is added to it before {@link #start}.
      *
-     * @param sources of all that is to be in it
-     * @param path the folder
-     * @param interval how long an interval is
-     * @param options all of the agent's
-     * @return the record under way
-     * @throws IOException when it cannot be written
+     * @param sources to record
+     * @param path of the folder
+     * @param interval length of the intervals
+     * @param options all options of the agent
+     * @return the record in progress
+     * @throws IOException if it cannot be written
      */
     public static Recording begin(
             List<Source> sources, Path path, Duration interval, Map<String, EffectiveOption> options) throws IOException {
         return new Recording(List.copyOf(sources), path, interval, options, RecordFolder::new);
     }
 
-    /** Starts to add to it. */
+    /** Starts writing. */
     public void start() {
         Threads.start(this, "parallax-record");
     }
 
     /**
-     * Adds an event with the next interval. Any thread may.
+     * Adds an event with the next interval. Safe on any thread.
      *
-     * @param atNs when, of {@link System#nanoTime()}
+     * @param atNs from {@link System#nanoTime()}
      * @param kind one word
      * @param text one line
      */
@@ -91,11 +91,11 @@ public final class Recording implements Runnable {
     }
 
     /**
-     * Adds a hiccup with the next interval. Any thread may.
+     * Adds a hiccup with the next interval. Safe on any thread.
      *
-     * @param atNs when the meter was due, of {@link System#nanoTime()}
+     * @param atNs when the meter should have woken up, from {@link System#nanoTime()}
      * @param lengthNs how late it was
-     * @param causesNs the parts of that
+     * @param causesNs nanoseconds by cause
      * @param text one line
      */
     public void hiccup(long atNs, long lengthNs, Map<String, Long> causesNs, String text) {
@@ -104,11 +104,11 @@ public final class Recording implements Runnable {
     }
 
     /**
-     * Adds a pause with the next interval. Any thread may.
+     * Adds a pause with the next interval. Safe on any thread.
      *
-     * @param beginNs of {@link System#nanoTime()}
-     * @param endNs of the same clock
-     * @param cause as the JVM names it; null where it does not say
+     * @param beginNs from {@link System#nanoTime()}
+     * @param endNs from the same clock
+     * @param cause as named by the JVM; null if unknown
      */
     public void pause(long beginNs, long endNs, String cause) {
         if (endNs - beginNs >= 0 && endNs - facts.zeroMonotonicNs() > 0) {
@@ -117,7 +117,7 @@ public final class Recording implements Runnable {
         }
     }
 
-    /** Of what began before the record, its begin. */
+    /** For events that began before the record, its start. */
     private long fromZero(long ns) {
         return Math.max(0, ns - facts.zeroMonotonicNs());
     }
@@ -136,7 +136,7 @@ public final class Recording implements Runnable {
 
     @Override
     public void run() {
-        Threads.again("the record lacks an interval", this::isFinished, () -> {
+        Threads.repeat("an interval is missing from the record", this::isFinished, () -> {
             Thread.sleep(Math.max(1, intervalNs / 1_000_000));
             write(false);
         });
@@ -146,12 +146,12 @@ public final class Recording implements Runnable {
         return isFinished;
     }
 
-    /** Writes what is left, and ends the record. */
+    /** Writes what is left and finishes the record. */
     public void finish() {
         try {
             write(true);
         } catch (Throwable e) {
-            Say.once("the record is not finished", e);
+            Log.once("the record is not finished", e);
         }
     }
 
@@ -172,7 +172,8 @@ public final class Recording implements Runnable {
             Durations before = last.getOrDefault(part, Map.of()).getOrDefault(log, Durations.NONE);
             interval.merge(log, total.since(before), Durations::plus);
         }));
-        // Made before, so that nothing wants memory between the interval's being in the record and our knowing it.
+        // Allocated earlier, so that no allocation can fail between writing the interval and remembering that it was
+        // written.
         Map<Source, Map<String, Durations>> next = new WeakHashMap<>(totals);
         boolean isFull = !folder.append(intervalBegunNs - facts.zeroMonotonicNs(), nowNs - intervalBegunNs, interval);
         if (!isFull) {
@@ -186,11 +187,11 @@ public final class Recording implements Runnable {
             isFinished = true;
         }
         if (isFull) {
-            Say.line("the record ends: it is as long as can be read; choose a longer interval");
+            Log.line("the record ends: it has reached the maximum size that can be read; choose a longer interval");
         }
     }
 
-    /** Of one source, by the log's name. Two pools of the same name are added. */
+    /** Totals of one source by log. Two pools with the same name are added up. */
     private Map<String, Durations> totals(Source source) {
         Map<String, Durations> totals = new HashMap<>();
         source.read(new Reader() {
@@ -206,13 +207,13 @@ public final class Recording implements Runnable {
 
             @Override
             public void number(Series series, String label, long value) {
-                // A record holds durations.
+                // A record holds durations only.
             }
         });
         return totals;
     }
 
-    /** Some series have the same name: what is told of both is of either. */
+    /** Some series share a name; their descriptions are then combined. */
     private void mean(String log, String meaning, String label) {
         String of = label.isEmpty() ? "" : ", of " + label;
         meanings.merge(log, meaning + of, (known, its) -> known.contains(meaning) || !known.endsWith(of)
@@ -224,11 +225,11 @@ public final class Recording implements Runnable {
         for (int most = waiting.get(); most > 0; most--) {
             Event event = events.peek();
             if (event == null) {
-                // Its place is taken, and it is about to come: with the next interval.
+                // Its slot is reserved and it is about to arrive: it goes to the next interval.
                 break;
             }
             event.write(folder);
-            // Once it is written: one that could not be comes with the next interval.
+            // Removed after writing; an event that could not be written goes to the next interval.
             events.poll();
             waiting.decrementAndGet();
         }

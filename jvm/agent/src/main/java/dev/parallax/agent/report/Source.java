@@ -5,16 +5,16 @@ import java.util.List;
 /** Something that measures. */
 public interface Source {
     /**
-     * Hands over all series. May be called by any thread, by one at a time.
+     * Reports all series. May be called on any thread, by one at a time.
      *
-     * @param reader takes them
+     * @param reader receives them
      */
     void read(Reader reader);
 
     /**
-     * Of what it consists: what may come and go by itself.
+     * The parts that may appear and disappear independently.
      *
-     * @return itself, or those that there are now
+     * @return itself, or the current parts
      */
     default List<Source> parts() {
         return List.of(this);

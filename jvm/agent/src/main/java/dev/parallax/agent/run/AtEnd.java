@@ -7,17 +7,17 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The last that the agent does, once the application's own shutdown hooks are over: what they still do is measured, too.
- * Whatever it comes to, a JVM that wants to end does not wait for it for long.
+ * The agent's last work, after the application's shutdown hooks, so that what they do is measured too. A JVM that exits
+ * never waits long for it.
  */
 final class AtEnd {
-    /** So long a write may take: to a file system that hangs it never ends. */
+    /** Maximum time for writing, in seconds; a file system that hangs would block for ever. */
     private static final long LONGEST_S = 3;
 
-    /** And so long the line that says so: standard error may hang as well, or be a pipe that is full and that nobody reads. */
+    /** Maximum time for logging a timeout; standard error may hang too, or be a full pipe that nobody reads. */
     private static final long LINE_MS = 100;
 
-    /** Of those in which the JDK keeps what it does itself at the end, one after the other; it uses the first three. */
+    /** Slot of the JDK's own shutdown hooks, which run one after another; the JDK uses the first three. */
     private static final int LAST_SLOT = 9;
 
     private static boolean isRegistered;
@@ -25,13 +25,13 @@ final class AtEnd {
 
     private AtEnd() {}
 
-    /** @throws IllegalStateException when the JVM is about to end */
+    /** @throws IllegalStateException if the JVM is already exiting */
     static synchronized void run(Runnable last, Instrumentation instrumentation) {
         if (!isRegistered) {
             try {
                 register(instrumentation);
             } catch (ReflectiveOperationException | RuntimeException | LinkageError absent) {
-                // Beside the application's then, not behind them. Throws by itself where it is too late for that as well.
+                // Runs concurrently with the application's hooks then. Throws the same exception if it is too late.
                 Runtime.getRuntime().addShutdownHook(new Thread(AtEnd::end, "parallax-end"));
             }
             isRegistered = true;
@@ -49,12 +49,12 @@ final class AtEnd {
                     .getMethod("registerShutdownHook", int.class, boolean.class, Runnable.class)
                     .invoke(access, LAST_SLOT, false, (Runnable) AtEnd::end);
         } catch (InvocationTargetException e) {
-            // An InternalError where the place is taken.
+            // An InternalError if the slot is taken.
             throw new IllegalStateException(e.getCause());
         }
     }
 
-    /** What was to be done is not done. */
+    /** Cancels the work. */
     static void forget() {
         what = null;
     }
@@ -66,15 +66,18 @@ final class AtEnd {
         }
         try {
             if (!isDone(last, "parallax-end", TimeUnit.SECONDS.toNanos(LONGEST_S))) {
-                String line = "not all was written at the end: it takes longer than " + LONGEST_S + " s";
-                isDone(() -> Say.line(line), "parallax-end-line", TimeUnit.MILLISECONDS.toNanos(LINE_MS));
+                String line = "gave up writing at exit: it takes longer than " + LONGEST_S + " s";
+                isDone(() -> Log.line(line), "parallax-end-line", TimeUnit.MILLISECONDS.toNanos(LINE_MS));
             }
         } catch (Throwable e) {
-            // There is no thread to be had, nor one that could say so without danger: the record is one that was cut off.
+            // No thread can be created, and none could report it safely: the record reads as interrupted.
         }
     }
 
-    /** Whether it is, by a thread of ours, in that time. Who interrupts the thread that ends the JVM ends it no sooner. */
+    /**
+     * Returns whether the work is done within that time, on a thread of the agent. Interrupting the exiting thread does
+     * not shorten the wait.
+     */
     private static boolean isDone(Runnable what, String name, long longestNs) {
         long endNs = System.nanoTime() + longestNs;
         Thread thread = Threads.start(what, name);

@@ -9,48 +9,48 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Loads the agent into another JVM, one of this host and this user. */
+/** Loads the agent into another JVM of this host and user. */
 final class Attach {
-    /** Of the JDK, in a module that not every runtime has and that this class's loader does not see. */
+    /** In a JDK module that not every runtime has and that this class's loader does not see. */
     private static final String MACHINE = "com.sun.tools.attach.VirtualMachine";
 
     private static final String INSTEAD = "; start the application with -javaagent:parallax-agent.jar instead";
 
-    /** In a set of signals, as proc(5) has them. */
+    /** As part of a signal mask, see proc(5). */
     private static final long QUIT = 1 << 3 - 1;
 
     private Attach() {}
 
     /**
-     * Does it, and says what came of it.
+     * Attaches and prints the result.
      *
-     * @return whether it is loaded; what it makes of the options it says in the other JVM
+     * @return whether the agent was loaded; errors in the options are printed by the other JVM
      */
     static boolean to(String pid, String options, File jar) {
         try {
             Options.parse(options);
             if (!listens(pid)) {
-                Say.line("not attached to " + pid + ": there is no JVM of this number that takes agents" + INSTEAD);
+                Log.line("not attached to " + pid + ": no JVM with this process id accepts agents" + INSTEAD);
                 return false;
             }
             load(Class.forName(MACHINE, true, ClassLoader.getSystemClassLoader()), pid, options, jar);
-            Say.line("loaded into " + pid + ", whose standard error has what it says");
+            Log.line("loaded into " + pid + "; its messages are on that process's standard error");
             return true;
-        } catch (Options.Bad bad) {
-            Say.line("not attached: " + bad.getMessage());
+        } catch (Options.Invalid invalid) {
+            Log.line("not attached: " + invalid.getMessage());
         } catch (ClassNotFoundException e) {
-            Say.line("not attached: this runtime has no module jdk.attach; run this with the java of a JDK");
+            Log.line("not attached: this runtime has no module jdk.attach; run this with a JDK's java");
         } catch (InvocationTargetException e) {
-            Say.line("not attached to " + pid + ": " + e.getCause().getMessage() + INSTEAD);
+            Log.line("not attached to " + pid + ": " + e.getCause().getMessage() + INSTEAD);
         } catch (ReflectiveOperationException e) {
-            Say.line("not attached: " + e);
+            Log.line("not attached: " + e);
         }
         return false;
     }
 
     /**
-     * Whether that process is a JVM that will not end by being asked. To ask, the JDK sends SIGQUIT, whoever it is: an older
-     * one without a look at who catches it, and what is no JVM but catches it may shut down.
+     * Whether the process is a JVM that survives the attempt. The JDK sends SIGQUIT to attach; older JDKs do so without
+     * checking who handles it, and a process that is not a JVM may exit.
      */
     private static boolean listens(String pid) {
         if (!pid.matches("[1-9][0-9]{0,9}")) {

@@ -1,33 +1,33 @@
 package dev.parallax.agent.run;
 
-/** The agent's options: name, what may stand behind it, what holds without it, and what it is for. */
+/** The agent's options: name, values, default and help text. */
 enum Option {
-    OUT("out", "DIR", "", "write a record there: intervals, .hlog files, events; read it with `parallax report DIR`"),
-    INTERVAL("interval", "TIME", "1s", "how long an interval of the record is; from 100ms on"),
-    HICCUP("hiccup", "TIME|off", "1ms", "how often the hiccup meter looks; from 100us to 1s"),
-    CANARY("canary", "on|off", "on", "a virtual thread that looks as often (JDK 21 and later)"),
-    CAUSES("causes", "on|off", "on", "ask the flight recorder why; off saves some milliseconds of CPU a second"),
-    CONTROL("control", "on|off", "off", "a second, idle JVM that looks as well: what both see is the host's"),
-    LOG("log", "TIME|off", "100ms", "a line on standard error for each hiccup of that length or more, with its causes"),
-    ENDPOINT("endpoint", "PORT|off", "off", "answer GET / and /json on loopback; 0 takes any port and says which"),
+    OUT("out", "DIR", "", "write a record (intervals, .hlog files, events) to this folder; `parallax report DIR` reads it"),
+    INTERVAL("interval", "TIME", "1s", "length of the record's intervals; at least 100ms"),
+    HICCUP("hiccup", "TIME|off", "1ms", "period of the hiccup meter; 100us to 1s"),
+    CANARY("canary", "on|off", "on", "a second hiccup meter on a virtual thread (JDK 21 and later)"),
+    CAUSES("causes", "on|off", "on", "get causes from the flight recorder; costs a few milliseconds of CPU per second"),
+    CONTROL("control", "on|off", "off", "an idle JVM with its own hiccup meter: hiccups seen by both come from the host"),
+    LOG("log", "TIME|off", "100ms", "log each hiccup of at least this length with its causes on standard error"),
+    ENDPOINT("endpoint", "PORT|off", "off", "serve GET / and /json on the loopback interface; 0 picks and prints a free port"),
     INSTRUMENT("instrument", "all|none|NAME+NAME", "all",
-            "pools apart from requests: httpclient5 (from 5.6 on), hikaricp (from 5.0.1 on), jdkhttp, commonspool2, lettuce"),
+            "libraries to instrument: httpclient5 (5.6 or later), hikaricp (5.0.1 or later), jdkhttp, commonspool2, lettuce"),
     DISTURB("disturb", "MODE|off", "off",
-            "fragmentation, humongous, allocation-stall, time-to-safepoint, metaspace, thread-stacks"),
-    DISTURB_RATE("disturb-rate", "SIZE", "50MB", "how much a second"),
-    DISTURB_SHARE("disturb-share", "N%", "10%", "how much of the largest heap is held; up to 50%"),
-    DISTURB_AFTER("disturb-after", "TIME", "0s", "when it begins, from the agent's start"),
-    DISTURB_FOR("disturb-for", "TIME", "60s", "how long it lasts; up to 24h");
+            "inject a disturbance: fragmentation, humongous, allocation-stall, time-to-safepoint, metaspace, thread-stacks"),
+    DISTURB_RATE("disturb-rate", "SIZE", "50MB", "rate of the disturbance per second"),
+    DISTURB_SHARE("disturb-share", "N%", "10%", "share of the maximum heap it holds; up to 50%"),
+    DISTURB_AFTER("disturb-after", "TIME", "0s", "delay from the start of the agent"),
+    DISTURB_FOR("disturb-for", "TIME", "60s", "duration of the disturbance; up to 24h");
 
     final String key;
     final String values;
-    final String otherwise;
+    final String defaultValue;
     final String help;
 
-    Option(String key, String values, String otherwise, String help) {
+    Option(String key, String values, String defaultValue, String help) {
         this.key = key;
         this.values = values;
-        this.otherwise = otherwise;
+        this.defaultValue = defaultValue;
         this.help = help;
     }
 }

@@ -15,7 +15,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 
-/** The options as given: {@code key=value}, with commas between; a value holds no comma. */
+/** The given options: {@code key=value}, separated by commas; values contain no comma. */
 public final class Options {
     private static final Duration MOST = Duration.ofHours(24);
 
@@ -23,23 +23,23 @@ public final class Options {
 
     private Options() {}
 
-    /** Not to be used: says what is wrong and what to do. */
-    public static final class Bad extends Exception {
+    /** An invalid option; the message says what is wrong and what to do. */
+    public static final class Invalid extends Exception {
         private static final long serialVersionUID = 1;
 
-        Bad(String why) {
+        Invalid(String why) {
             super(why, null, false, false);
         }
     }
 
     /**
-     * Reads options, and all of them: what is wrong is found here, before anything is started.
+     * Parses and validates all options, before anything is started.
      *
-     * @param text as it stands behind the agent's name; null and empty are none
+     * @param text after the agent's name; null and empty mean no options
      * @return the options
-     * @throws Bad for one that is not known or has a value that it cannot have
+     * @throws Invalid for an unknown option or an invalid value
      */
-    public static Options parse(String text) throws Bad {
+    public static Options parse(String text) throws Invalid {
         Options options = new Options();
         for (String one : text == null || text.isBlank() ? new String[0] : text.split(",", -1)) {
             int equals = one.indexOf('=');
@@ -47,19 +47,19 @@ public final class Options {
             Option option = Arrays.stream(Option.values())
                     .filter(known -> known.key.equals(key))
                     .findFirst()
-                    .orElseThrow(() -> new Bad("there is no option '" + key + "'; `help` prints those there are"));
+                    .orElseThrow(() -> new Invalid("unknown option '" + key + "'; `help` lists the options"));
             if (equals < 0) {
-                throw new Bad(key + " wants a value: " + key + "=" + option.values);
+                throw new Invalid(key + " needs a value: " + key + "=" + option.values);
             }
             if (options.given.put(option, one.substring(equals + 1).trim()) != null) {
-                throw new Bad(key + " is given twice");
+                throw new Invalid(key + " is given twice");
             }
         }
         options.check();
         return options;
     }
 
-    private void check() throws Bad {
+    private void check() throws Invalid {
         out();
         interval();
         hiccup();
@@ -73,9 +73,9 @@ public final class Options {
     }
 
     /**
-     * All of them with their meaning.
+     * Help text for all options.
      *
-     * @return lines
+     * @return several lines
      */
     public static String help() {
         StringBuilder text = new StringBuilder("-javaagent:parallax-agent.jar=key=value,key=value\n")
@@ -83,15 +83,15 @@ public final class Options {
         for (Option option : Option.values()) {
             String line = option.key + "=" + option.values;
             text.append(String.format("  %-30s %s", line, option.help));
-            text.append(option.otherwise.isEmpty() ? "\n" : " [" + option.otherwise + "]\n");
+            text.append(option.defaultValue.isEmpty() ? "\n" : " [" + option.defaultValue + "]\n");
         }
-        return text.append("  TIME is a number with us, ms, s, m or h; SIZE one with KB, MB or GB (of 1024).\n")
-                .append("  Attached to a JVM that has the agent already, disturb and its like are a command; disturb=off ends it.\n")
+        return text.append("  TIME is a number with us, ms, s, m or h; SIZE is a number with KB, MB or GB (powers of 1024).\n")
+                .append("  If the agent is already running in the JVM, attach changes the disturb options only; disturb=off ends the disturbance.\n")
                 .toString();
     }
 
     /**
-     * What holds, defaults included.
+     * Effective values, including defaults.
      *
      * @return by name
      */
@@ -103,45 +103,45 @@ public final class Options {
         return all;
     }
 
-    Optional<Path> out() throws Bad {
+    Optional<Path> out() throws Invalid {
         String text = text(Option.OUT);
         if (given.containsKey(Option.OUT) && text.isEmpty()) {
-            throw bad(Option.OUT);
+            throw invalid(Option.OUT);
         }
         try {
             return text.isEmpty() ? Optional.empty() : Optional.of(Path.of(text));
         } catch (RuntimeException e) {
-            throw bad(Option.OUT);
+            throw invalid(Option.OUT);
         }
     }
 
-    Duration interval() throws Bad {
+    Duration interval() throws Invalid {
         return time(Option.INTERVAL, Duration.ofMillis(100), Duration.ofHours(1));
     }
 
-    Optional<Duration> hiccup() throws Bad {
+    Optional<Duration> hiccup() throws Invalid {
         return isOff(Option.HICCUP)
                 ? Optional.empty()
                 : Optional.of(time(Option.HICCUP, Duration.ofNanos(100_000), Duration.ofSeconds(1)));
     }
 
-    boolean canary() throws Bad {
+    boolean canary() throws Invalid {
         return isOn(Option.CANARY);
     }
 
-    boolean causes() throws Bad {
+    boolean causes() throws Invalid {
         return isOn(Option.CAUSES);
     }
 
-    boolean control() throws Bad {
+    boolean control() throws Invalid {
         return isOn(Option.CONTROL);
     }
 
-    Optional<Duration> log() throws Bad {
+    Optional<Duration> log() throws Invalid {
         return isOff(Option.LOG) ? Optional.empty() : Optional.of(time(Option.LOG, Duration.ofMillis(1), MOST));
     }
 
-    OptionalInt endpoint() throws Bad {
+    OptionalInt endpoint() throws Invalid {
         if (isOff(Option.ENDPOINT)) {
             return OptionalInt.empty();
         }
@@ -151,12 +151,12 @@ public final class Options {
                 return OptionalInt.of(port);
             }
         } catch (NumberFormatException e) {
-            // Said below.
+            // Reported below.
         }
-        throw bad(Option.ENDPOINT);
+        throw invalid(Option.ENDPOINT);
     }
 
-    Set<Library> libraries() throws Bad {
+    Set<Library> libraries() throws Invalid {
         String text = text(Option.INSTRUMENT);
         Set<Library> all = EnumSet.allOf(Library.class);
         if (text.equals("all")) {
@@ -168,22 +168,22 @@ public final class Options {
                 some.add(all.stream()
                         .filter(one -> one.option().equals(name))
                         .findFirst()
-                        .orElseThrow(() -> bad(Option.INSTRUMENT)));
+                        .orElseThrow(() -> invalid(Option.INSTRUMENT)));
             }
         }
         return some;
     }
 
-    /** Whether the option stands there, be it {@code off}. */
-    boolean tellsOfDisturbance() {
+    /** Whether the option is given, even as {@code off}. */
+    boolean hasDisturbance() {
         return given.containsKey(Option.DISTURB);
     }
 
-    Optional<Plan> disturbance() throws Bad {
+    Optional<Plan> disturbance() throws Invalid {
         long rate = size(Option.DISTURB_RATE);
         String share = text(Option.DISTURB_SHARE);
         if (!share.matches("[0-9]{1,2}(\\.[0-9]{1,3})?%")) {
-            throw bad(Option.DISTURB_SHARE);
+            throw invalid(Option.DISTURB_SHARE);
         }
         double part = Double.parseDouble(share.substring(0, share.length() - 1)) / 100;
         Duration after = time(Option.DISTURB_AFTER, Duration.ZERO, MOST);
@@ -194,34 +194,34 @@ public final class Options {
         Mode mode = Arrays.stream(Mode.values())
                 .filter(one -> one.option().equals(text(Option.DISTURB)))
                 .findFirst()
-                .orElseThrow(() -> bad(Option.DISTURB));
+                .orElseThrow(() -> invalid(Option.DISTURB));
         try {
             return Optional.of(new Plan(mode, rate, part, after, length));
         } catch (IllegalArgumentException e) {
-            throw new Bad(e.getMessage());
+            throw new Invalid(e.getMessage());
         }
     }
 
     private String text(Option option) {
-        return given.getOrDefault(option, option.otherwise);
+        return given.getOrDefault(option, option.defaultValue);
     }
 
     private boolean isOff(Option option) {
         return text(option).equals("off");
     }
 
-    private boolean isOn(Option option) throws Bad {
+    private boolean isOn(Option option) throws Invalid {
         String text = text(option);
         if (!text.equals("on") && !text.equals("off")) {
-            throw bad(option);
+            throw invalid(option);
         }
         return text.equals("on");
     }
 
-    private Duration time(Option option, Duration least, Duration most) throws Bad {
+    private Duration time(Option option, Duration least, Duration most) throws Invalid {
         String text = text(option);
         if (!text.matches("[0-9]{1,9}(us|ms|s|m|h)")) {
-            throw bad(option);
+            throw invalid(option);
         }
         String unit = text.replaceFirst("[0-9]+", "");
         long number = Long.parseLong(text.substring(0, text.length() - unit.length()));
@@ -234,22 +234,22 @@ public final class Options {
                     default -> Duration.ofHours(number);
                 };
         if (time.compareTo(least) < 0 || time.compareTo(most) > 0) {
-            throw bad(option);
+            throw invalid(option);
         }
         return time;
     }
 
-    private long size(Option option) throws Bad {
+    private long size(Option option) throws Invalid {
         String text = text(option);
         if (!text.matches("[0-9]{1,6}(KB|MB|GB)")) {
-            throw bad(option);
+            throw invalid(option);
         }
         long number = Long.parseLong(text.substring(0, text.length() - 2));
         return number << (text.endsWith("KB") ? 10 : text.endsWith("MB") ? 20 : 30);
     }
 
-    private Bad bad(Option option) {
-        return new Bad(option.key + "=" + text(option) + " cannot be; give " + option.key + "=" + option.values + ": "
+    private Invalid invalid(Option option) {
+        return new Invalid(option.key + "=" + text(option) + " is invalid; use " + option.key + "=" + option.values + ": "
                 + option.help);
     }
 }

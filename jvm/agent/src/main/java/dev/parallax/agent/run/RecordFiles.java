@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Set;
 
-/** What a record makes in its folder, told from what was there before. To be made before the record begins. */
+/** Tells the files of a record in a folder from those that were there before. Create it before the record begins. */
 final class RecordFiles {
     private static final Set<String> NAMES = Set.of("run.json", "run.json.unfinished", "series.ndjson", "events.ndjson");
 
@@ -20,7 +20,7 @@ final class RecordFiles {
         before = names();
     }
 
-    /** Once the record is finished. What anybody else has put there stays, and so does a folder that holds any of that. */
+    /** Deletes the record's files once it is finished. Other files stay, and so does a folder that contains any. */
     void delete() {
         for (String name : names()) {
             if (!before.contains(name) && isOfARecord(name)) {
@@ -37,7 +37,7 @@ final class RecordFiles {
                 || name.endsWith(".hlog") && Arrays.stream(Series.values()).anyMatch(series -> name.startsWith(series.title()));
     }
 
-    /** None of a folder that is not there, or may not be read. */
+    /** Empty if the folder does not exist or cannot be read. */
     private Set<String> names() {
         String[] all = folder.list();
         return all == null ? Set.of() : Set.of(all);

@@ -19,31 +19,31 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 
-/** The parts of an agent that runs, and how what one finds gets to the others. */
+/** The parts of a running agent and the connections between them. */
 final class Running {
     private final PauseClock clock;
     private final Optional<Long> logNs;
     private final List<Source> sources = new ArrayList<>();
-    /** How to end what has begun, the last first. */
+    /** How to stop what was started, last first. */
     private final Deque<AutoCloseable> ends = new ArrayDeque<>();
 
     private Optional<Hiccups> hiccups = Optional.empty();
     private volatile Optional<Recording> recording = Optional.empty();
     private Optional<Disturbance> disturbance = Optional.empty();
 
-    private Running(Options options, PauseClock clock) throws Options.Bad {
+    private Running(Options options, PauseClock clock) throws Options.Invalid {
         this.clock = clock;
         this.logNs = options.log().map(log -> log.toNanos());
     }
 
     /**
-     * Starts what the options ask for. What is not to be had is left out with a line. Where it throws, as when there are no
-     * threads to be had, nothing runs, no class is changed, and there is no record.
+     * Starts what the options ask for. Unavailable parts are left out and logged. If it throws, for example because no
+     * thread can be created, nothing runs, no class is changed, and there is no record.
      */
-    static Running begin(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
+    static Running begin(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Invalid {
         PauseClock clock = PauseClock.open(instrumentation);
         if (!clock.way().isExact()) {
-            Say.line("pauses are told by " + clock.way() + ", which lacks " + clock.way().lacks() + "; "
+            Log.line("pause times come from " + clock.way() + ", which lacks " + clock.way().lacks() + "; "
                     + String.join("; ", clock.notUsed()));
         }
         Running running = new Running(options, clock);
@@ -51,12 +51,12 @@ final class Running {
             running.start(options, loader, instrumentation);
             return running;
         } catch (Throwable e) {
-            running.takeBack();
+            running.rollBack();
             throw e;
         }
     }
 
-    private void start(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Bad {
+    private void start(Options options, AgentLoader loader, Instrumentation instrumentation) throws Options.Invalid {
         ends.push(clock::close);
         Weaving weaving = new Weaving(loader, options.libraries());
         sources.add(weaving.hooks());
@@ -67,22 +67,22 @@ final class Running {
         ends.push(AtEnd::forget);
         AtEnd.run(this::finish, instrumentation);
         startEndpoint(options);
-        // Last: a call that is under way has begun by the hooks of now, and must not end by those of another start.
+        // Last: calls in progress began with the current hooks and must not end with those of another start.
         ends.push(() -> weaving.end(instrumentation));
         weaving.begin(instrumentation);
     }
 
-    private void takeBack() {
+    private void rollBack() {
         for (AutoCloseable end : ends) {
             try {
                 end.close();
             } catch (Throwable e) {
-                Say.once("not all of a start that failed is taken back", e);
+                Log.once("cannot undo all of a failed start", e);
             }
         }
     }
 
-    private void startMeters(Options options, AgentLoader loader) throws Options.Bad {
+    private void startMeters(Options options, AgentLoader loader) throws Options.Invalid {
         if (options.hiccup().isPresent()) {
             Hiccups.Wish wish = new Hiccups.Wish(
                     options.hiccup().get().toNanos(), options.canary(), options.causes(), options.control());
@@ -92,7 +92,7 @@ final class Running {
         }
     }
 
-    private void startRecording(Options options) throws Options.Bad {
+    private void startRecording(Options options) throws Options.Invalid {
         if (options.out().isPresent()) {
             try {
                 RecordFiles files = new RecordFiles(options.out().get());
@@ -103,19 +103,19 @@ final class Running {
                 begun.start();
                 recording = Optional.of(begun);
             } catch (IOException | RuntimeException e) {
-                Say.line("no record: " + e + "; give out= a folder that can be made or written to, and has no record");
+                Log.line("no record: " + e + "; out= must name a writable folder without a record");
             }
         }
     }
 
-    private void startEndpoint(Options options) throws Options.Bad {
+    private void startEndpoint(Options options) throws Options.Invalid {
         if (options.endpoint().isPresent()) {
             try {
                 Endpoint endpoint = Endpoint.start(sources, options.endpoint().getAsInt());
                 ends.push(endpoint);
-                Say.line("http://localhost:" + endpoint.port() + "/");
+                Log.line("http://localhost:" + endpoint.port() + "/");
             } catch (IOException | RuntimeException e) {
-                Say.line("no endpoint: " + e.getMessage());
+                Log.line("no endpoint: " + e.getMessage());
             }
         }
     }
@@ -124,7 +124,7 @@ final class Running {
         return new Hiccups.Listener() {
             @Override
             public void hiccup(Hiccup hiccup) {
-                tell(hiccup);
+                report(hiccup);
             }
 
             @Override
@@ -134,15 +134,15 @@ final class Running {
         };
     }
 
-    /** Where there is no memory for the record, it throws, and may be told again; a line is left out. */
-    private void tell(Hiccup hiccup) {
+    /** Throws if there is no memory for the record, and may be called again; the log line is then left out. */
+    private void report(Hiccup hiccup) {
         recording.ifPresent(open -> open.hiccup(hiccup.beginNs(), hiccup.lengthNs(), hiccup.causes(), hiccup.line()));
         if (logNs.isPresent() && hiccup.lengthNs() >= logNs.get()) {
             try {
                 Instant begin = Instant.now().minusNanos(System.nanoTime() - hiccup.beginNs());
-                Say.line(begin + " " + hiccup.line());
+                Log.line(begin + " " + hiccup.line());
             } catch (OutOfMemoryError e) {
-                Say.once("a hiccup is not logged", e);
+                Log.once("a hiccup is not logged", e);
             }
         }
     }
@@ -151,10 +151,10 @@ final class Running {
         recording.ifPresent(open -> open.event(atNs, kind, text));
     }
 
-    /** An agent that was there before is told something. */
-    synchronized void command(Options options) throws Options.Bad {
-        if (!options.tellsOfDisturbance()) {
-            Say.line("not done: it runs already; only disturb=MODE is a command");
+    /** Handles options passed to an agent that is already running. */
+    synchronized void command(Options options) throws Options.Invalid {
+        if (!options.hasDisturbance()) {
+            Log.line("not done: already running; only disturb=MODE can be changed");
             return;
         }
         disturbance.ifPresent(Disturbance::stop);
@@ -165,7 +165,7 @@ final class Running {
     private synchronized void disturb(Plan plan) {
         disturbance = Optional.of(Disturbance.start(plan, clock, (atNs, text) -> {
             event(atNs, "disturbance", text);
-            Say.line(text);
+            Log.line(text);
         }));
     }
 
@@ -175,11 +175,11 @@ final class Running {
                 disturbance.ifPresent(Disturbance::stop);
                 hiccups.ifPresent(Hiccups::finish);
             } finally {
-                // Whatever it lacks then: one that is not finished is told as cut off.
+                // Whatever failed before: an unfinished record reads as interrupted.
                 recording.ifPresent(Recording::finish);
             }
         } catch (Throwable e) {
-            Say.once("not all was told at the end", e);
+            Log.once("cannot report everything at exit", e);
         }
     }
 }

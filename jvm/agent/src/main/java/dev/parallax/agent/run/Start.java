@@ -1,17 +1,17 @@
 package dev.parallax.agent.run;
 
 import dev.parallax.agent.AgentLoader;
-import dev.parallax.agent.instrument.Door;
+import dev.parallax.agent.instrument.BootstrapClasses;
 import dev.parallax.agent.meter.Hiccups;
 import java.io.File;
 import java.lang.instrument.Instrumentation;
 import java.util.List;
 
-/** Called by {@link dev.parallax.agent.Agent} with what the JVM or a shell gave it. */
+/** Called by {@link dev.parallax.agent.Agent} with what the JVM or a shell passed to it. */
 public final class Start {
     private static final List<String> HELP = List.of("help", "--help", "-h");
 
-    /** What a program says to a command line that it does not understand. */
+    /** Exit status for an invalid command line. */
     private static final int WRONG = 2;
 
     private static Running running;
@@ -20,11 +20,11 @@ public final class Start {
     private Start() {}
 
     /**
-     * Begins the agent, or gives a command to the one that is there.
+     * Starts the agent, or passes a command to the running one.
      *
      * @param text the options
-     * @param instrumentation the JVM's
-     * @throws Exception when the agent cannot begin; nothing of it runs then
+     * @param instrumentation from the JVM
+     * @throws Exception if the agent cannot start; nothing of it runs then
      */
     public static synchronized void agent(String text, Instrumentation instrumentation) throws Exception {
         if ("help".equals(text)) {
@@ -34,8 +34,8 @@ public final class Start {
         Options options;
         try {
             options = Options.parse(text);
-        } catch (Options.Bad bad) {
-            Say.line((running == null ? "off: " : "not done: ") + bad.getMessage());
+        } catch (Options.Invalid invalid) {
+            Log.line((running == null ? "off: " : "not done: ") + invalid.getMessage());
             return;
         }
         if (running != null) {
@@ -49,17 +49,17 @@ public final class Start {
         }
         AgentLoader loader = (AgentLoader) Start.class.getClassLoader();
         if (!isDoorOpen) {
-            Door.open(loader, instrumentation);
+            BootstrapClasses.open(loader, instrumentation);
             isDoorOpen = true;
         }
         running = Threads.call(() -> Running.begin(options, loader, instrumentation), "parallax-start");
     }
 
     /**
-     * As a program.
+     * Runs as a program.
      *
      * @param arguments of the command line
-     * @throws Exception when the companion ends before its time
+     * @throws Exception if the companion fails
      */
     public static void program(String[] arguments) throws Exception {
         if (arguments.length == 2 && arguments[0].equals("companion")) {
@@ -71,14 +71,14 @@ public final class Start {
         } else if (arguments.length == 0 || HELP.contains(arguments[0])) {
             System.out.print(Options.help());
         } else {
-            Say.line("there is no command '" + arguments[0] + "'; there are attach and help");
+            Log.line("unknown command '" + arguments[0] + "'; commands are attach and help");
             System.exit(WRONG);
         }
     }
 
     private static boolean attach(String[] arguments) {
         if (arguments.length < 2 || arguments.length > 3) {
-            Say.line("not attached: attach PID [key=value,key=value], without spaces in between");
+            Log.line("not attached: usage is attach PID [key=value,key=value], without spaces");
             return false;
         }
         File jar = ((AgentLoader) Start.class.getClassLoader()).file();

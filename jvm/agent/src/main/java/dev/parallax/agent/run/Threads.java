@@ -7,24 +7,27 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
- * The agent's threads, all of them daemons. What one of them throws is a line of ours: an application's own handler of such
- * things may end it, as many do when there is no memory, which the agent meets when the application does.
+ * The agent's threads, all of them daemons. Their uncaught exceptions are logged by the agent: an application's default
+ * handler may exit the JVM, as many do when memory runs out, which affects the agent at the same time.
  */
 public final class Threads {
-    /** Who wants memory that is not there makes the JVM stop everybody and look for it, so not too soon again. */
+    /**
+     * Pause after a failure: an allocation that fails makes the JVM stop all threads and collect, so retries must be
+     * rare.
+     */
     public static final long REST_NS = 1_000_000_000;
 
-    /** Threads that are made by these, whoever makes them, are of this group as well. A virtual thread is of none. */
+    /** Threads created by these, whoever creates them, belong to this group too; virtual threads do not. */
     private static final ThreadGroup OWN = new ThreadGroup(top(), "parallax") {
         @Override
         public void uncaughtException(Thread thread, Throwable thrown) {
-            Say.once(ended(thread.getName()), thrown);
+            Log.once(ended(thread.getName()), thrown);
         }
     };
 
     static {
-        // Not when there is no memory, which a class, and a text that stands in the code, takes at its first use.
-        Say.load();
+        // Done now, since loading a class or a string constant at first use needs memory.
+        Log.load();
         ended("");
     }
 
@@ -34,13 +37,13 @@ public final class Threads {
 
     private Threads() {}
 
-    /** What a thread does again and again. */
+    /** Repeated work. */
     @FunctionalInterface
     public interface Work {
         /**
-         * Does it.
+         * Does the work once.
          *
-         * @throws Exception whatever it is, it is done again
+         * @throws Exception is logged, and the work is repeated
          */
         void run() throws Exception;
     }
@@ -54,10 +57,10 @@ public final class Threads {
     }
 
     /**
-     * Starts one.
+     * Starts a thread.
      *
-     * @param what it does
-     * @param name of it
+     * @param what to run
+     * @param name of the thread
      * @return the thread
      */
     public static Thread start(Runnable what, String name) {
@@ -67,27 +70,27 @@ public final class Threads {
         return thread;
     }
 
-    /** For a virtual thread: makes the one that calls it one of ours. */
+    /** Handles uncaught exceptions of the calling virtual thread like those of the agent's threads. */
     public static void join() {
         Thread.currentThread().setUncaughtExceptionHandler(OWN);
     }
 
     /**
-     * Does something again and again, be there memory for it or not, until it is over or the thread is interrupted or stopped.
-     * After what it throws there is a rest, which ends early when all is over and the thread is unparked.
+     * Repeats work, even when memory runs out, until it is over or the thread is interrupted or stopped. After an
+     * exception it rests for a second, or until everything is over and the thread is unparked.
      *
-     * @param failed what is said when it throws, once for each kind of what is thrown
-     * @param isOver whether it is
-     * @param work what to do
+     * @param failed logged when the work throws, once per type of exception
+     * @param isOver whether to stop
+     * @param work to repeat
      */
-    public static void again(String failed, BooleanSupplier isOver, Work work) {
+    public static void repeat(String failed, BooleanSupplier isOver, Work work) {
         while (!isOver.getAsBoolean()) {
             try {
                 work.run();
             } catch (InterruptedException | ThreadDeath end) {
                 return;
             } catch (Throwable e) {
-                Say.once(failed, e);
+                Log.once(failed, e);
                 rest(isOver);
             }
         }
@@ -103,13 +106,13 @@ public final class Threads {
     }
 
     /**
-     * Does something in a thread of ours and waits for it, so that all threads that come of it are ours.
+     * Runs something on an agent thread and waits for it, so that all threads it creates belong to the agent.
      *
-     * @param <T> of what comes of it
-     * @param what to do
+     * @param <T> type of the result
+     * @param what to run
      * @param name of the thread
-     * @return what came of it
-     * @throws Exception as it does
+     * @return the result
+     * @throws Exception from the task
      */
     static <T> T call(Callable<T> what, String name) throws Exception {
         FutureTask<T> task = new FutureTask<>(what);

@@ -65,6 +65,6 @@ class VerdictsTest {
 
     private static Verdicts verdicts(Consumer<Hiccup> listener) {
         Verdicts.Told nothing = new Verdicts.Told(new Spans(), new Spans(), new Spans(), new Spans());
-        return new Verdicts(0, Continues.deaf(), nothing, listener);
+        return new Verdicts(0, ContinueSignals.deaf(), nothing, listener);
     }
 }

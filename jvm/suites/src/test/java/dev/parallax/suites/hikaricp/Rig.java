@@ -10,7 +10,7 @@ import dev.parallax.hikaricp.MeasuredDataSource;
 import dev.parallax.hikaricp.MeasuredPool;
 import dev.parallax.hikaricp.PoolMetrics;
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.suites.Eventually;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -176,7 +176,7 @@ final class Rig implements AutoCloseable {
 
     private static Map<String, Long> of(PoolMetrics metrics) {
         Durations failures = metrics.failures().other().total();
-        for (Labelled.Row row : metrics.failures().rows()) {
+        for (LabelledRecorder.Row row : metrics.failures().rows()) {
             failures = failures.plus(row.recorder().total());
         }
         return new TreeMap<>(Map.of(

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import dev.parallax.httpclient5.HttpClientMetrics;
 import dev.parallax.httpclient5.ServerMetrics;
 import dev.parallax.recorder.Durations;
-import dev.parallax.recorder.Labelled;
+import dev.parallax.recorder.LabelledRecorder;
 import dev.parallax.suites.Eventually;
 import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
@@ -242,9 +242,9 @@ final class Rig implements AutoCloseable {
             "http.client.connection.pending_requests", "pending",
             "http.client.open_connections.active", "active");
 
-    private static long sum(Labelled labelled) {
+    private static long sum(LabelledRecorder labelled) {
         Durations sum = labelled.other().total();
-        for (Labelled.Row row : labelled.rows()) {
+        for (LabelledRecorder.Row row : labelled.rows()) {
             sum = sum.plus(row.recorder().total());
         }
         return sum.count();

@@ -1,0 +1,62 @@
+//! `parallax drive --search`: options to a search, and what is printed.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use record::search::ProbeResult;
+use run::effective::EffectiveOptions;
+use run::folder::new_folder;
+use run::options::GivenOptions;
+use run::search::{SearchConduct, SearchPlan, SearchRequest, search};
+
+use super::args::Args;
+use crate::environment::Process;
+use crate::exit::Exit;
+use crate::{printed, signals, terminal};
+
+/// Searches, keeps the record and prints the answer.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each.
+pub fn run(args: &Args, given: GivenOptions, options: EffectiveOptions) -> anyhow::Result<Exit> {
+    let request = SearchRequest {
+        objective: args.search.clone().unwrap_or_default(),
+        from: args.search_from,
+        to: args.search_to,
+        tolerance: args.search_tolerance.0,
+        probe_duration: args.probe_duration,
+        probes: args.probes,
+    };
+    let plan = SearchPlan::of(&request)?;
+    let (json, quiet, no_color) = (given.has("json"), given.has("quiet"), given.has("no-color"));
+    let folder = given.0.get("output").map_or_else(new_folder, |output| PathBuf::from(&output.texts[0]));
+    let process = Process::new();
+    let environment = process.environment();
+    let mut on_probe = |number: usize, result: &ProbeResult| {
+        if !quiet {
+            let _ = writeln!(io::stderr(), "{}", findings::probe_line(number, result));
+        }
+    };
+    let stop = signals::stop_flag()?;
+    let with = SearchConduct {
+        given,
+        folder: &folder,
+        options,
+        environment: &environment,
+        stop: &stop,
+        on_probe: &mut on_probe,
+    };
+    let Some(completed) = search(&plan, with)? else { return Ok(Exit::Interrupted) };
+    let mut out = io::stdout();
+    printed(if json {
+        report::json(&completed.document, &mut out)
+    } else {
+        let style = terminal::style(&out, no_color);
+        report::text(&findings::search_view(&completed.document, Some(&folder)), &mut out, style)
+    })?;
+    Ok(match &completed.ended_by {
+        Some(run) => Exit::of(run),
+        None => Exit::of_search(&completed.document),
+    })
+}

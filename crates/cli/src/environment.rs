@@ -1,0 +1,40 @@
+//! The process around a run, read once: this crate alone reads the environment.
+
+use std::path::PathBuf;
+
+use run::environment::Environment;
+
+/// This process.
+pub struct Process {
+    program: Option<PathBuf>,
+}
+
+impl Process {
+    /// Looks up this program.
+    pub fn new() -> Process {
+        Process { program: std::env::current_exe().ok() }
+    }
+
+    /// What a run needs to know of it.
+    pub fn environment(&self) -> Environment<'_> {
+        Environment {
+            command: command(),
+            program: self.program.as_deref(),
+            cache: cache(),
+            variable: &|name| std::env::var(name).ok(),
+            notice: &|line| crate::say(line),
+        }
+    }
+}
+
+/// The command line.
+pub fn command() -> Vec<String> {
+    std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect()
+}
+
+/// `$XDG_CACHE_HOME/parallax`, or below the home directory.
+fn cache() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(base.join("parallax"))
+}

@@ -1,0 +1,38 @@
+//! How often the server sent each of its own codes: statuses as numbers, as readers of 1.0 know them, others as texts.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Code;
+
+use crate::interval::Interval;
+
+/// How many responses carried one three-digit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeCount {
+    pub code: u16,
+    pub count: u64,
+}
+
+/// How many responses carried one code that is no three-digit status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TextCodeCount {
+    /// 1 to 15 printable ASCII characters: `40001/1213`, `WRONGTYPE`.
+    pub code: String,
+    pub count: u64,
+}
+
+impl CodeCount {
+    /// The three-digit statuses of `interval`, in the order of first sight.
+    pub fn of(interval: &Interval) -> Vec<CodeCount> {
+        let counted = |&(code, count): &(Code, u64)| Some(CodeCount { code: code.as_status()?, count });
+        interval.codes().iter().filter_map(counted).collect()
+    }
+}
+
+impl TextCodeCount {
+    /// The codes of `interval` that are no three-digit statuses, in the order of first sight.
+    pub fn of(interval: &Interval) -> Vec<TextCodeCount> {
+        let texts = interval.codes().iter().filter(|(code, _)| code.as_status().is_none());
+        texts.map(|&(code, count)| TextCodeCount { code: code.to_string(), count }).collect()
+    }
+}

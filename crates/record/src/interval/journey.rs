@@ -1,0 +1,64 @@
+//! The figures of one journey of a run: requests that follow each other, measured as a whole.
+
+use units::Nanos;
+
+use super::lazy::Lazy;
+use crate::durations::Durations;
+
+/// What became of the units of one journey. Begun = ok + failed + cut, once the run is over.
+#[derive(Debug, Clone, Default)]
+pub struct Journey {
+    /// Units whose first request became due.
+    pub begun: u64,
+    /// Units whose last request ended `ok`.
+    pub ok: u64,
+    /// Units that a request ended which did not end `ok`, and that was not tried again.
+    pub failed: u64,
+    /// Units that the end of the run ended.
+    pub cut: u64,
+    /// How often a unit was tried again.
+    pub retries: u64,
+    pub(super) response: Lazy,
+    pub(super) failed_ages: Lazy,
+}
+
+impl Journey {
+    /// Counts a unit whose last request ended `ok`, `response` after its first one was intended: that of the first
+    /// try, however often it was tried.
+    pub fn record_ok(&mut self, response: Nanos) {
+        self.ok += 1;
+        self.response.record(response);
+    }
+
+    /// Counts a unit that failed, `age` after its first request was intended.
+    pub fn record_failed(&mut self, age: Nanos) {
+        self.failed += 1;
+        self.failed_ages.record(age);
+    }
+
+    /// First request intended to last response read, of the `ok` units; `None` when there were none.
+    pub fn response(&self) -> Option<&Durations> {
+        self.response.get()
+    }
+
+    /// Ages of the units that failed.
+    pub fn failed_ages(&self) -> Option<&Durations> {
+        self.failed_ages.get()
+    }
+
+    pub(super) fn merge(&mut self, other: &Journey) {
+        self.begun += other.begun;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.cut += other.cut;
+        self.retries += other.retries;
+        self.response.merge(&other.response);
+        self.failed_ages.merge(&other.failed_ages);
+    }
+
+    pub(super) fn clear(&mut self) {
+        (self.begun, self.ok, self.failed, self.cut, self.retries) = (0, 0, 0, 0, 0);
+        self.response.clear();
+        self.failed_ages.clear();
+    }
+}

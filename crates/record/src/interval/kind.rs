@@ -1,0 +1,76 @@
+//! The figures of one kind of requests, in a run that tells several apart.
+
+use units::Nanos;
+
+use super::lazy::{Lazy, add_to};
+use crate::durations::Durations;
+use crate::outcome::Failure;
+use crate::timeline::Timeline;
+
+/// The figures of one kind of requests.
+#[derive(Debug, Clone, Default)]
+pub struct Kind {
+    pub ok: u64,
+    pub(super) response: Lazy,
+    pub(super) service: Lazy,
+    /// Ages of those that ended otherwise.
+    pub(super) failed: Lazy,
+    failures: Vec<(Failure, u64)>,
+}
+
+impl Kind {
+    /// See [`Interval::record_ok`].
+    #[inline]
+    pub fn record_ok(&mut self, timeline: &Timeline) {
+        self.ok += 1;
+        self.response.record(timeline.response());
+        self.service.record(timeline.service());
+    }
+
+    /// See [`Interval::record_failure`].
+    pub fn record_failure(&mut self, failure: Failure, age: Nanos) {
+        self.failed.record(age);
+        add_to(&mut self.failures, failure, 1);
+    }
+
+    /// Response of the `ok` ones, or `None` when there were none.
+    pub fn response(&self) -> Option<&Durations> {
+        self.response.get()
+    }
+
+    pub fn service(&self) -> Option<&Durations> {
+        self.service.get()
+    }
+
+    pub fn failed(&self) -> Option<&Durations> {
+        self.failed.get()
+    }
+
+    /// Every failure seen, with its count, in the order of first sight.
+    pub fn failures(&self) -> &[(Failure, u64)] {
+        &self.failures
+    }
+
+    /// Adds `count` requests that ended in `failure`, without their ages: for readers of files.
+    pub fn add_failures(&mut self, failure: Failure, count: u64) {
+        add_to(&mut self.failures, failure, count);
+    }
+
+    pub(super) fn merge(&mut self, other: &Kind) {
+        self.ok += other.ok;
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.failed.merge(&other.failed);
+        for &(failure, count) in &other.failures {
+            add_to(&mut self.failures, failure, count);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.ok = 0;
+        self.response.clear();
+        self.service.clear();
+        self.failed.clear();
+        self.failures.clear();
+    }
+}

@@ -1,0 +1,46 @@
+//! What the figures of an interval are made of: histograms that take no memory until they are used, and short lists.
+
+use units::Nanos;
+
+use crate::durations::Durations;
+
+// Few distinct keys occur, and the first is nearly always the one asked for: a list beats a map.
+#[inline]
+pub(super) fn add_to<K: PartialEq>(list: &mut Vec<(K, u64)>, key: K, count: u64) {
+    match list.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, sum)) => *sum += count,
+        None => list.push((key, count)),
+    }
+}
+
+/// A histogram that takes memory only once it has held a value.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Lazy(Option<Box<Durations>>);
+
+impl Lazy {
+    #[inline]
+    pub(super) fn get_or_make(&mut self) -> &mut Durations {
+        self.0.get_or_insert_with(Box::default)
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, duration: Nanos) {
+        self.get_or_make().record(duration);
+    }
+
+    pub(super) fn get(&self) -> Option<&Durations> {
+        self.0.as_deref().filter(|durations| !durations.is_empty())
+    }
+
+    pub(super) fn merge(&mut self, other: &Lazy) {
+        if let Some(theirs) = other.get() {
+            self.get_or_make().merge(theirs);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        if let Some(durations) = self.0.as_deref_mut().filter(|durations| !durations.is_empty()) {
+            durations.clear();
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Records of every kind with texts of a stranger: their views as JSON say all that is printed, and nothing that a
+//! stranger wrote commands a terminal.
+
+#[path = "fixture/rendered.rs"]
+mod rendered;
+
+use std::path::{Path, PathBuf};
+
+use findings::view::{Block, Phrase, Role, Section, Subject, View};
+use findings::{RunRecord, observation_view, rebuild, run_view};
+use record::observation::cpu::CpuProcess;
+use record::observation::disturb::DisturbResults;
+use record::observation::profile::{ProfileResults, Sleeper};
+use record::observation::watch::WatchResults;
+use record::observation::{CpuResults, HiccupResults, ObservationBody};
+use record::{Durations, Event, Observed, read_observation};
+use rendered::rendered;
+use report::Style;
+use serde_json::json;
+use units::Nanos;
+
+/// What a stranger may write: commands for a terminal, markup, places for figures, text that runs backwards.
+const HOSTILE: &str = "\u{1b}[2J<b>{share}</b>\u{202e}\r\n{*x} \u{9b}1m";
+
+fn golden(kind: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats/golden").join(kind)
+}
+
+#[track_caller]
+fn check(view: &View) -> String {
+    let styles = [
+        Style::PLAIN,
+        Style { unicode: false, width: 60, ..Style::PLAIN },
+        Style { width: 200, ..Style::PLAIN },
+    ];
+    for style in styles {
+        let text = rendered(view, style);
+        assert!(!text.is_empty());
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        assert!(!text.contains('\u{202e}'), "{text:?}");
+    }
+    rendered(&view.clone(), Style { colour: true, ..Style::PLAIN });
+    rendered(view, Style::PLAIN)
+}
+
+fn observed(body: ObservationBody) -> Observed {
+    let mut observed = read_observation(&golden("jvm")).unwrap();
+    observed.document.body = body;
+    (observed.logs, observed.lines, observed.events) = Default::default();
+    observed.events.push(Event::new(7, HOSTILE, HOSTILE.to_owned()));
+    observed
+}
+
+fn durations() -> Durations {
+    let mut durations = Durations::new();
+    (1..500).for_each(|us| durations.record(Nanos::from_micros(us)));
+    durations
+}
+
+#[test]
+fn a_run() {
+    let recording = record::read(&golden("run")).unwrap();
+    let mut rebuilt = rebuild(recording);
+    let document = &mut rebuilt.document;
+    document.subject.url = HOSTILE.to_owned();
+    document.host.name = Some(HOSTILE.to_owned());
+    let run = RunRecord { document, seconds: &rebuilt.seconds, folder: Some(Path::new(HOSTILE)) };
+    let text = check(&run_view(&run));
+    assert!(text.contains("<b>{share}</b>"), "a stranger's braces are text: {text}");
+    check(&findings::demo_view(&run));
+}
+
+#[test]
+fn a_record_of_a_jvm() {
+    let mut observed = read_observation(&golden("jvm")).unwrap();
+    check(&observation_view(&observed).unwrap());
+    observed.events.push(Event::new(7, HOSTILE, HOSTILE.to_owned()));
+    observed.logs.insert(format!("wait-{HOSTILE}"), durations());
+    check(&observation_view(&observed).unwrap());
+}
+
+#[test]
+fn a_watch() {
+    let mut results = WatchResults { requests: 499, connections: 3, ..WatchResults::default() };
+    results.subject.comm = Some(HOSTILE.to_owned());
+    results.digests.push(
+        serde_json::from_value(json!({
+            "text": HOSTILE, "protocol": "http1", "count": 499, "sum_ns": 1_000_000,
+            "parts_ns": record::observation::watch::PartsNs { on_cpu: 900_000, ..Default::default() },
+        }))
+        .unwrap(),
+    );
+    let logs = [("response".to_owned(), durations())].into();
+    findings::summarize_watch(&mut results, &logs);
+    let mut observed = observed(ObservationBody::Watch(Box::new(results)));
+    observed.logs = logs;
+    check(&observation_view(&observed).unwrap());
+}
+
+#[test]
+fn cpu_use() {
+    let process: CpuProcess = serde_json::from_value(json!({
+        "pid": 7, "started": 9, "name": HOSTILE, "uid": 0, "user": HOSTILE, "began": true, "end": "alive",
+        "used": record::observation::cpu::CpuUse { to_ns: 1_000_000_000, run_ns: 5_000_000, ..Default::default() },
+        "threads_began": 0, "threads_ended": 0, "unseen_ns": 0, "counts_all": false, "threads": [],
+    }))
+    .unwrap();
+    let results = CpuResults { cpus: 2, processes: vec![process], ..CpuResults::default() };
+    check(&observation_view(&observed(ObservationBody::Cpu(results))).unwrap());
+}
+
+#[test]
+fn hiccups() {
+    let results =
+        HiccupResults { all: findings::summarize_hiccups(&durations()), ..HiccupResults::default() };
+    let mut observed = observed(ObservationBody::Hiccup(Box::new(results)));
+    observed.logs.insert("hiccup".to_owned(), durations());
+    check(&observation_view(&observed).unwrap());
+}
+
+#[test]
+fn disturbances() {
+    let results = DisturbResults { what: HOSTILE.to_owned(), episodes: 3, skipped: 5, ..Default::default() };
+    check(&observation_view(&observed(ObservationBody::Disturb(results))).unwrap());
+}
+
+#[test]
+fn a_profile() {
+    let sleeper = Sleeper {
+        thread: HOSTILE.to_owned(),
+        threads: 2,
+        sleeps: 3,
+        asleep_ns: 30_000_000,
+        what: Some(HOSTILE.to_owned()),
+    };
+    let picture = serde_json::from_value(json!({
+        "picture": "off_cpu", "count": 3, "time_ns": 30_000_000, "stacks": 1, "widest": [],
+        "frames": [{ "frame": HOSTILE, "own": 0.75, "total": 1.0 }],
+    }))
+    .unwrap();
+    let results = ProfileResults { pictures: vec![picture], sleepers: vec![sleeper], ..Default::default() };
+    check(&observation_view(&observed(ObservationBody::Profile(Box::new(results)))).unwrap());
+}
+
+/// If this fails, a section that a newer version adds cannot be printed.
+#[test]
+fn a_table_that_the_layout_does_not_know_is_printed() {
+    let row = findings::view::Row::new(vec![HOSTILE.into(), Nanos(1_500).into()]);
+    let columns = [("name", "name", "text", "a name"), ("time", "time", "ns", "a time")];
+    let table = findings::view::Table::new("new", &columns, vec![row]);
+    let mut view = View::new(Subject::Watch);
+    let blocks = vec![Block::line(Role::Title, Phrase::text(HOSTILE)), Block::Table(table)];
+    view.sections.push(Section::new("new", blocks));
+    assert!(check(&view).contains("1.50 us"));
+}

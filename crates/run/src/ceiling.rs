@@ -1,0 +1,202 @@
+//! What this client reached against the built-in target, kept from one run to the next.
+//!
+//! One private file a shape under `$XDG_CACHE_HOME/parallax`. What lies there is taken as a stranger's: a file that is
+//! not ours alone, too long, or of another shape counts for nothing.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use engine::Plan;
+use record::document::{Ceiling, Host, MissingFact};
+use rustix::fs::OFlags;
+use rustix::thread::{CpuSet, sched_getaffinity};
+use serde_json::{Value, json};
+
+/// A file of ours is a few hundred bytes.
+const LONGEST: u64 = 64 << 10;
+
+/// More answers a second than any client can count.
+const MOST_PER_S: u64 = 1_000_000_000;
+
+/// Everything that a ceiling depends on: another host, kernel, version or shape has another.
+pub fn shape(plan: &Plan, pipeline: u64, host: &Host) -> String {
+    let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
+    [
+        format!("parallax {}", env!("CARGO_PKG_VERSION")),
+        known(&host.name),
+        format!("Linux {}", known(&host.kernel)),
+        known(&host.cpu_model),
+        format!("CPUs {}", cpus()),
+        "http/1.1".to_owned(),
+        format!("{} connections, {pipeline} requests each, {} workers", plan.pool.connections, plan.workers),
+        format!("pace {}", plan.pace.name()),
+        // As many as this client has workers: with fewer, the target would be the ceiling.
+        format!("a target of {} threads", plan.workers),
+        format!("kernel stamps {}", if plan.kernel_stamps { "on" } else { "off" }),
+    ]
+    .join("; ")
+}
+
+fn cpus() -> String {
+    let Ok(allowed) = sched_getaffinity(None) else { return "unknown".to_owned() };
+    let numbers = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).map(|cpu| cpu.to_string());
+    numbers.collect::<Vec<_>>().join(",")
+}
+
+/// Makes the private folder of ceilings.
+///
+/// # Errors
+///
+/// When there is no place for it, or it cannot be made.
+pub fn make_cache(folder: Option<&Path>) -> anyhow::Result<&Path> {
+    let folder = folder.context("no folder for caches: set XDG_CACHE_HOME or HOME")?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(|| {
+        format!("cannot make the folder `{}`; set XDG_CACHE_HOME to another", folder.display())
+    })?;
+    Ok(folder)
+}
+
+/// The ceiling of this shape, where it was measured; or why what is kept of it cannot be used.
+pub fn known(folder: Option<&Path>, shape: &str) -> (Option<Ceiling>, Option<MissingFact>) {
+    let Some(folder) = folder else { return (None, None) };
+    let path = path_in(folder, shape);
+    match read(&path, shape) {
+        Ok(ceiling) => (ceiling, None),
+        Err(error) => {
+            let why = format!("`{}` is not used: {error:#}", path.display());
+            (None, Some(MissingFact { what: "ceiling".to_owned(), why }))
+        }
+    }
+}
+
+/// Keeps `ceiling` for later runs of this shape. Returns where.
+///
+/// # Errors
+///
+/// When it cannot be written.
+pub fn keep(folder: &Path, shape: &str, ceiling: &Ceiling) -> anyhow::Result<PathBuf> {
+    let path = path_in(folder, shape);
+    let text = as_json(shape, ceiling);
+    let draft = path.with_extension(format!("{}.draft", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+        file.write_all(format!("{text:#}\n").as_bytes())?;
+        // At once: a reader finds the old one or the new one.
+        fs::rename(&draft, &path)
+    };
+    let written = write();
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written.with_context(|| format!("cannot keep the ceiling in `{}`", path.display()))?;
+    Ok(path)
+}
+
+/// As it is kept.
+pub fn as_json(shape: &str, ceiling: &Ceiling) -> Value {
+    json!({
+        "shape": shape,
+        "throughput_per_s": ceiling.throughput_per_s,
+        "rate_per_s": ceiling.rate_per_s,
+        "measured": ceiling.measured,
+    })
+}
+
+fn path_in(folder: &Path, shape: &str) -> PathBuf {
+    // FNV-1a: any function does that is the same tomorrow. The shape stands in the file and is compared.
+    let hash = shape.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    folder.join(format!("ceiling-{hash:016x}.json"))
+}
+
+fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let file = match opened {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        opened => opened?,
+    };
+    check_owner(&file)?;
+    let mut text = String::new();
+    file.take(LONGEST + 1).read_to_string(&mut text)?;
+    ensure!(text.len() as u64 <= LONGEST, "it is over {LONGEST} bytes");
+    let kept: Value = serde_json::from_str(&text)?;
+    // Two shapes may have one name.
+    if kept["shape"].as_str() != Some(shape) {
+        return Ok(None);
+    }
+    let plausible = |value: &Value| value.as_u64().filter(|per_s| (1..=MOST_PER_S).contains(per_s));
+    let measured: jiff::Timestamp = kept["measured"].as_str().unwrap_or_default().parse()?;
+    Ok(Some(Ceiling {
+        throughput_per_s: plausible(&kept["throughput_per_s"])
+            .context("its throughput is no number of ours")?,
+        rate_per_s: plausible(&kept["rate_per_s"]),
+        measured: measured.to_string(),
+    }))
+}
+
+fn check_owner(file: &File) -> anyhow::Result<()> {
+    let facts = file.metadata()?;
+    ensure!(facts.is_file(), "it is no file");
+    ensure!(facts.uid() == rustix::process::geteuid().as_raw(), "it belongs to another user");
+    ensure!(facts.mode() & 0o022 == 0, "others may write to it");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn ceiling() -> Ceiling {
+        let measured = "2026-01-31T12:00:00Z".to_owned();
+        Ceiling { throughput_per_s: 90_000, rate_per_s: Some(50_000), measured }
+    }
+
+    #[test]
+    fn what_was_kept_is_read_back_for_its_own_shape_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = keep(folder.path(), "one", &ceiling()).unwrap();
+        assert_eq!(read(&path, "one").unwrap(), Some(ceiling()));
+        assert_eq!(read(&path, "other").unwrap(), None);
+        assert_eq!(read(&path_in(folder.path(), "other"), "other").unwrap(), None);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let again = Ceiling { rate_per_s: None, ..ceiling() };
+        keep(folder.path(), "one", &again).unwrap();
+        assert_eq!(read(&path, "one").unwrap(), Some(again));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// If this fails, whoever may write to the cache decides what is said of a run.
+    #[test]
+    fn what_is_not_ours_counts_for_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = keep(folder.path(), "one", &ceiling()).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
+        assert!(read(&path, "one").unwrap_err().to_string().contains("others may write"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let link = folder.path().join("link");
+        symlink(&path, &link).unwrap();
+        read(&link, "one").unwrap_err();
+        read(folder.path(), "one").unwrap_err();
+        for text in [
+            "",
+            "[]]",
+            r#"{"shape":"one","measured":"never","throughput_per_s":1}"#,
+            r#"{"shape":"one","measured":"2026-01-31T12:00:00Z","throughput_per_s":0}"#,
+            r#"{"shape":"one","measured":"2026-01-31T12:00:00Z","throughput_per_s":-1}"#,
+            r#"{"shape":"one","measured":"2026-01-31T12:00:00Z","throughput_per_s":1e300}"#,
+            &" ".repeat(LONGEST as usize + 1),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert!(read(&path, "one").is_err(), "{text:.80}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! `--watch` and `--profile`: the server's side of a run, seen by this program on the server's host.
+//!
+//! The observer is a process of its own, here or over ssh, so that it can be where the server is and its CPU time is
+//! not the client's. It writes a record of its own into the run's folder.
+
+mod remote;
+pub mod wire;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::str::FromStr;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use units::Nanos;
+
+use self::remote::RemoteLink;
+
+/// The records of the observers, within that of the run.
+const SERVER: &str = "server";
+const PROFILE: &str = "profile";
+
+/// Longer than any host needs to attach.
+const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// Whom to watch, as it is said: `4711`, or `ssh:HOST:4711`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchSubject {
+    /// As ssh takes it; `None` for this host.
+    host: Option<String>,
+    pid: u32,
+}
+
+impl FromStr for WatchSubject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WatchSubject, String> {
+        let form = "is a process id, or ssh:HOST:PID";
+        let (host, pid) = match text.strip_prefix("ssh:") {
+            None => (None, text),
+            Some(rest) => {
+                let (host, pid) = rest.rsplit_once(':').ok_or(form)?;
+                // What begins with a dash would be an option of ssh.
+                if host.is_empty() || host.starts_with('-') {
+                    return Err(form.to_owned());
+                }
+                (Some(host.to_owned()), pid)
+            }
+        };
+        match pid.parse() {
+            Ok(pid @ 1..) => Ok(WatchSubject { host, pid }),
+            _ => Err(form.to_owned()),
+        }
+    }
+}
+
+/// An observer that has begun.
+pub struct CompanionObserver {
+    child: Child,
+    folder: PathBuf,
+    control: ObserverControl,
+    /// Reads what it says, so that it never waits for us; its last line is told where it fails.
+    stderr_text: Option<thread::JoinHandle<String>>,
+}
+
+/// By what it is ended.
+enum ObserverControl {
+    /// The end of its input.
+    Local(Option<ChildStdin>),
+    Remote {
+        host: String,
+        /// From its begin on.
+        link: Option<RemoteLink>,
+    },
+}
+
+impl CompanionObserver {
+    /// Starts the observer of a run that will be kept in `run`, and waits until it sees requests.
+    ///
+    /// # Errors
+    ///
+    /// What the observer says, in one line.
+    pub fn start(
+        subject: &WatchSubject,
+        run: &Path,
+        program: Option<&Path>,
+    ) -> anyhow::Result<CompanionObserver> {
+        let folder = run.join(SERVER);
+        match &subject.host {
+            None => CompanionObserver::begin(
+                here(program, &["watch", "--requests", "all"], &[subject.pid], &folder)?,
+                None,
+                folder,
+            ),
+            Some(host) => {
+                CompanionObserver::begin(remote::command(host, subject.pid), Some(host.clone()), folder)
+            }
+        }
+    }
+
+    /// Starts a profile of processes here, and waits until it samples.
+    ///
+    /// # Errors
+    ///
+    /// As [`CompanionObserver::start`].
+    pub fn profile(pids: &[u32], run: &Path, program: Option<&Path>) -> anyhow::Result<CompanionObserver> {
+        let folder = run.join(PROFILE);
+        CompanionObserver::begin(here(program, &["profile"], pids, &folder)?, None, folder)
+    }
+
+    fn begin(
+        mut command: Command,
+        host: Option<String>,
+        folder: PathBuf,
+    ) -> anyhow::Result<CompanionObserver> {
+        command.stdin(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(if host.is_some() { Stdio::piped() } else { Stdio::null() });
+        // A group of its own: a Ctrl-C is meant for the run, which ends its observers when it has its last answers.
+        command.process_group(0);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+        let stderr = child.stderr.take().context("the observer's standard error is a pipe")?;
+        let stdin = child.stdin.take().context("the observer's standard input is a pipe")?;
+        let (begun, has_begun) = sync_channel(1);
+        let stderr_text = Some(thread::spawn(move || listen(stderr, &begun)));
+        let stdout = child.stdout.take();
+        let Some((host, stdout)) = host.zip(stdout) else {
+            let mut observer = CompanionObserver {
+                child,
+                folder,
+                control: ObserverControl::Local(Some(stdin)),
+                stderr_text,
+            };
+            return if observer.waits_for_begin(&has_begun) { Ok(observer) } else { Err(observer.failed()) };
+        };
+        let control = ObserverControl::Remote { host: host.clone(), link: None };
+        let mut observer = CompanionObserver { child, folder, control, stderr_text };
+        if !observer.waits_for_begin(&has_begun) {
+            return Err(observer.failed());
+        }
+        match RemoteLink::start(&host, stdin, stdout, observer.folder.clone()) {
+            Ok(link) => observer.control = ObserverControl::Remote { host, link: Some(link) },
+            Err(error) => return Err(error),
+        }
+        Ok(observer)
+    }
+
+    /// False when it ended, or says nothing for too long. Here its record tells; from elsewhere, what it says.
+    fn waits_for_begin(&mut self, told: &Receiver<()>) -> bool {
+        let (deadline, run) = (clock::now() + PATIENCE, self.folder.join("run.json"));
+        let is_here = matches!(self.control, ObserverControl::Local(_));
+        while clock::now() < deadline {
+            if told.try_recv().is_ok() || is_here && run.exists() {
+                return true;
+            }
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return false;
+            }
+            clock::sleep_until(clock::now() + Nanos::from_millis(10));
+        }
+        false
+    }
+
+    /// Why it does not begin, or did not end well.
+    fn failed(&mut self) -> anyhow::Error {
+        let ended = self.child.try_wait().ok().flatten();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let said = self.stderr_text.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        let said = if said.is_empty() { "the observer says nothing".to_owned() } else { said };
+        match (&self.control, ended) {
+            (ObserverControl::Local(_), _) => anyhow!("{said}"),
+            (ObserverControl::Remote { host, .. }, Some(ended)) => {
+                anyhow!("{}", remote::failure(host, ended.code(), &said))
+            }
+            (ObserverControl::Remote { host, .. }, None) => {
+                anyhow!("on {host}: the observer does not begin; {said}")
+            }
+        }
+    }
+
+    /// Ends the observer, and says where its record is.
+    ///
+    /// # Errors
+    ///
+    /// When it did not end well, or its record cannot be fetched.
+    pub fn finish(mut self) -> anyhow::Result<PathBuf> {
+        let fetched = match &mut self.control {
+            ObserverControl::Local(input) => {
+                drop(input.take());
+                Ok(())
+            }
+            ObserverControl::Remote { link, .. } => link.take().map_or(Ok(()), RemoteLink::finish),
+        };
+        let status = self.child.wait().context("cannot wait for the observer")?;
+        fetched?;
+        if status.success() { Ok(self.folder.clone()) } else { Err(self.failed()) }
+    }
+
+    /// There was no run: takes the observer's record away, too.
+    pub fn abandon(self) {
+        let folder = self.folder.clone();
+        // Ended as ever, so that nothing is left on its host.
+        let _ = self.finish();
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+impl Drop for CompanionObserver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> anyhow::Result<Command> {
+    let mut command =
+        Command::new(program.context("cannot find this program, which observers are started with")?);
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    command.args(verb).args(["--controlled", "-p", &pids.join(","), "-o"]).arg(folder);
+    Ok(command)
+}
+
+/// Reads to the end; says so when it has begun. What it keeps is the last line.
+fn listen(stderr: impl Read, begun: &SyncSender<()>) -> String {
+    let mut last = String::new();
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        let line = line.strip_prefix("parallax: ").unwrap_or(&line);
+        if line.starts_with("watching ") {
+            let _ = begun.try_send(());
+        }
+        last = line.chars().take(500).collect();
+    }
+    last
+}
+
+/// The observers of one run.
+#[derive(Default)]
+pub struct Companions {
+    server: Option<CompanionObserver>,
+    profile: Option<CompanionObserver>,
+}
+
+impl Companions {
+    /// Starts those that `observers` ask for, and waits until they see something.
+    ///
+    /// # Errors
+    ///
+    /// Why one of them cannot be started; then none is left running.
+    pub fn start(
+        observers: &crate::spec::Observers,
+        run: &Path,
+        program: Option<&Path>,
+    ) -> anyhow::Result<Companions> {
+        let mut companions = Companions::default();
+        if let Some(subject) = &observers.watch {
+            companions.server = Some(CompanionObserver::start(&subject.value, run, program)?);
+        }
+        if let Some(pid) = &observers.profile {
+            match CompanionObserver::profile(&[pid.value.0], run, program) {
+                Ok(profile) => companions.profile = Some(profile),
+                Err(error) => {
+                    companions.abandon();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(companions)
+    }
+
+    /// Ends them: the record of the server's observer, and that of the profile.
+    pub fn finish(self) -> (Option<anyhow::Result<PathBuf>>, Option<anyhow::Result<PathBuf>>) {
+        let profile = self.profile.map(CompanionObserver::finish);
+        (self.server.map(CompanionObserver::finish), profile)
+    }
+
+    /// There was no run: takes their records away.
+    pub fn abandon(self) {
+        self.server.into_iter().chain(self.profile).for_each(CompanionObserver::abandon);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whom_to_watch_is_read_or_refused() {
+        assert_eq!("4711".parse(), Ok(WatchSubject { host: None, pid: 4711 }));
+        let there = WatchSubject { host: Some("me@db1".to_owned()), pid: 9 };
+        assert_eq!("ssh:me@db1:9".parse(), Ok(there));
+        for nonsense in
+            ["", "0", "-1", "ssh:", "ssh:db1", "ssh::9", "ssh:-oProxyCommand=x:9", "ssh:db1:x", "nginx"]
+        {
+            assert!(nonsense.parse::<WatchSubject>().is_err(), "{nonsense}");
+        }
+    }
+}

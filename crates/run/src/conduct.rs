@@ -1,0 +1,563 @@
+//! Carries out a prepared run: drives, keeps the record as it goes, and closes it with results and verdict.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
+use findings::{Condition, Figures, RunFacts};
+use record::document::{
+    ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts, LoadChange,
+    LoadOrder, Model, OptionSource, RecordKind, Stamps, State, Subject,
+};
+use record::{Event, Evidence, FolderWriter, Interval, Outcome, RecordError, Second, audit};
+use units::Nanos;
+
+use crate::companion::Companions;
+use crate::effective::{EffectiveOptions, effective};
+use crate::environment::Environment;
+use crate::folder::ClaimedFolder;
+use crate::host_monitor::HostMonitor;
+use crate::prepare::PreparedRun;
+use crate::record_lock::RecordLock;
+use crate::requests_file::RequestsFile;
+use crate::sinks::Sinks;
+use crate::{ceiling, load, scenario_file, secrets};
+
+/// Who is shown a run while it goes on.
+pub trait Progress {
+    /// The run begins at `at`, on the monotonic clock.
+    fn started(&mut self, document: &Document, plan: &Plan, at: Nanos);
+
+    /// An interval has ended.
+    fn interval(&mut self, interval: &Interval, second: &Second, document: &Document);
+
+    /// The run has ended: a terminal is given back.
+    fn end(&mut self);
+}
+
+/// Nothing is shown.
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn started(&mut self, _: &Document, _: &Plan, _: Nanos) {}
+
+    fn interval(&mut self, _: &Interval, _: &Second, _: &Document) {}
+
+    fn end(&mut self) {}
+}
+
+/// A run that has ended, with all that a report needs.
+pub struct CompletedRun {
+    pub document: Document,
+    pub seconds: Vec<Second>,
+    pub folder: PathBuf,
+    /// The first thing that could not be written to the record. The results are whole all the same.
+    pub write_error: Option<RecordError>,
+    /// Why the run broke off, where it did.
+    pub aborted: Option<RunError>,
+    /// What did not come about besides, a line each.
+    pub warnings: Vec<String>,
+    /// The record of the server's observer; or why there is none.
+    pub server: Option<anyhow::Result<PathBuf>>,
+    /// The record of the server's profile; or why there is none.
+    pub profile: Option<anyhow::Result<PathBuf>>,
+}
+
+/// Where and with what a run is conducted.
+pub struct Conduct<'a> {
+    /// The results directory.
+    pub folder: &'a Path,
+    /// Options that are not the run's own: those of whoever conducts it. They win over the run's.
+    pub options: EffectiveOptions,
+    pub environment: &'a Environment<'a>,
+    pub progress: &'a mut dyn Progress,
+    pub controls: &'a Controls,
+}
+
+/// Attaches the observers, drives, and keeps the record. Returns when the run has ended, or soon after its controls
+/// stop it.
+///
+/// # Errors
+///
+/// When an observer cannot be attached, the record's folder not be made or the engine not be started: nothing has
+/// been sent then.
+pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
+    let companions = Companions::start(&prepared.spec.observers, with.folder, with.environment.program)?;
+    match drive(prepared, with) {
+        Ok(mut completed) => {
+            (completed.server, completed.profile) = companions.finish();
+            Ok(completed)
+        }
+        Err(error) => {
+            companions.abandon();
+            Err(error)
+        }
+    }
+}
+
+fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
+    let Conduct { folder, options, environment, progress, controls } = with;
+    // The folder first: a sink empties the file that it writes to, which may be in it.
+    let claim = ClaimedFolder::make(folder)?;
+    let sinks = match Sinks::open(&prepared.sinks) {
+        Ok(sinks) => sinks,
+        Err(error) => {
+            claim.release();
+            return Err(error);
+        }
+    };
+    let mut all = effective(prepared, folder);
+    all.extend(options);
+    let mut keeper = Keeper {
+        document: opening_document(prepared, all, environment),
+        thresholds: &prepared.thresholds,
+        sinks,
+        prepared,
+        folder,
+        environment,
+        writer: None,
+        lock: None,
+        damage: None,
+        damaged_at: Nanos::ZERO,
+        measured: Nanos::ZERO,
+        total: Interval::default(),
+        process_cpu: host::process_cpu(),
+        monitor: HostMonitor::start(port(&prepared.plan), &prepared.watch_cpu),
+        progress,
+        controls,
+        requests: None,
+        warnings: Vec::new(),
+    };
+    let ended = prepared.protocol.run(&prepared.plan, controls, &mut keeper);
+    keeper.progress.end();
+    if keeper.writer.is_some() {
+        return Ok(keeper.close(ended));
+    }
+    claim.release();
+    match (keeper.damage, ended) {
+        (Some(error), _) => Err(error.into()),
+        (None, Err(error)) => Err(error.into()),
+        (None, Ok(_)) => unreachable!("a run that began has a record, or could not make one"),
+    }
+}
+
+/// A time of the wall clock as a record writes it.
+pub fn timestamp(wall: Nanos) -> jiff::Timestamp {
+    jiff::Timestamp::from_nanosecond(i128::from(wall.0)).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// What is known of a run before it begins.
+pub fn opening_document(
+    prepared: &PreparedRun,
+    options: EffectiveOptions,
+    environment: &Environment<'_>,
+) -> Document {
+    let plan = &prepared.plan;
+    let command = secrets::without(environment.command.iter().cloned());
+    Document {
+        envelope: Envelope {
+            command,
+            options,
+            host: host_facts(),
+            ..Envelope::new(RecordKind::Drive, env!("CARGO_PKG_VERSION"))
+        },
+        thresholds: Vec::new(),
+        subject: Subject {
+            url: prepared.url.clone(),
+            protocol: "http".to_owned(),
+            request_kinds: prepared.names.len() as u64,
+            targets: targets(prepared),
+            journeys: journeys(prepared),
+            address: None,
+        },
+        load: LoadFacts {
+            model: if plan.load.is_open() { Model::Open } else { Model::Closed },
+            rate_per_s: load::rate_per_s(&plan.load),
+            arrivals: load::arrival_facts(&plan.load),
+            think: load::think_facts(&plan.load),
+            pace: load::pace_facts(plan),
+            callers: plan.pool.callers,
+            connections: plan.pool.connections.saturating_mul(plan.peers.len() as u64),
+            pipeline: prepared.depth,
+            workers: plan.workers,
+            duration_ns: plan.window.map(|window| window.0),
+            request_limit: plan.request_limit,
+            changes: Vec::new(),
+        },
+        stamps: Stamps {
+            arrival: ArrivalStamps::Kernel,
+            reason: None,
+            pairing_error_ns: None,
+            wall_clock_steps: 0,
+        },
+        results: None,
+    }
+}
+
+/// Their names, where each has figures of its own.
+fn targets(prepared: &PreparedRun) -> Vec<String> {
+    let apart = (2..=engine::KINDS_APART).contains(&prepared.names.len());
+    if apart { prepared.names.clone() } else { Vec::new() }
+}
+
+/// Told only where their requests have figures of their own.
+fn journeys(prepared: &PreparedRun) -> Vec<JourneyFacts> {
+    let scenario = prepared.protocol.scenario().filter(|_| !targets(prepared).is_empty());
+    scenario.map(|scenario| scenario_file::journeys(&scenario.kinds_named())).unwrap_or_default()
+}
+
+/// Whether no connection was opened because nothing could be reached.
+pub fn nothing_reached(document: &Document) -> bool {
+    const UNREACHED: [Outcome; 4] =
+        [Outcome::ResolveFailed, Outcome::ConnectRefused, Outcome::ConnectTimeout, Outcome::ConnectFailed];
+    document.results.as_ref().is_some_and(|results| {
+        let is_unreached =
+            |name: &str| Outcome::from_name(name).is_some_and(|outcome| UNREACHED.contains(&outcome));
+        let tried = results.outcomes.iter().any(|row| is_unreached(&row.outcome));
+        tried && results.totals.connections_opened == 0
+    })
+}
+
+/// What a record says of this host.
+pub fn host_facts() -> Host {
+    let facts = host::Facts::read();
+    Host {
+        name: facts.name,
+        kernel: facts.kernel,
+        cpu_model: facts.cpu_model,
+        cpus: facts.cpus,
+        memory_bytes: facts.memory_bytes,
+        clock_source: facts.clock_source,
+        hypervisor: facts.hypervisor,
+        boot_id: facts.boot_id,
+        pid: facts.pid,
+        monotonic_offset_ns: facts.monotonic_offset.filter(|&offset| offset != 0),
+        ..Host::default()
+    }
+}
+
+/// Keeps the record while the engine runs.
+struct Keeper<'a> {
+    document: Document,
+    thresholds: &'a [Condition],
+    sinks: Sinks,
+    prepared: &'a PreparedRun,
+    folder: &'a Path,
+    /// From the run's zero on.
+    writer: Option<FolderWriter>,
+    environment: &'a Environment<'a>,
+    /// Shows readers of the folder that the run goes on.
+    lock: Option<RecordLock>,
+    /// The first, and the offset of what is missing for it.
+    damage: Option<RecordError>,
+    damaged_at: Nanos,
+    /// Where the last interval ended. The intervals themselves are in the folder: a run may be long.
+    measured: Nanos,
+    total: Interval,
+    process_cpu: Option<Nanos>,
+    monitor: HostMonitor,
+    progress: &'a mut dyn Progress,
+    controls: &'a Controls,
+    /// Where requests are kept one by one.
+    requests: Option<RequestsFile>,
+    /// What did not come about beside the record, a line each.
+    warnings: Vec<String>,
+}
+
+/// The port that connections go to, as far as there is but one.
+fn port(plan: &Plan) -> Option<u16> {
+    let port = |place: &Place| match place {
+        Place::Address(address) => Some(address.port()),
+        Place::Name { port, .. } => Some(*port),
+        Place::Unix(_) => None,
+    };
+    let [peer] = plan.peers.as_slice() else { return None };
+    port(&peer.place)
+}
+
+/// Whether the run costs what the ceiling was measured with: HTTP/1.1 in the clear, to one server.
+fn speaks_as_calibrated(document: &Document) -> bool {
+    let http = document.options.get("http").map_or("auto", |option| option.value.as_str());
+    let one_server = document.subject.targets.len() <= 1;
+    document.subject.url.starts_with("http://") && matches!(http, "auto" | "1.1") && one_server
+}
+
+impl Listener for Keeper<'_> {
+    fn started(&mut self, started: &Started) {
+        let offset = started.at.saturating_sub(clock::now());
+        self.document.time.started = timestamp(clock::wall() + offset).to_string();
+        self.document.time.started_monotonic_ns = started.at.0;
+        self.monitor.begin(started.at);
+        self.document.host.limits = self.monitor.limits();
+        self.document.host.missing = self.monitor.missing();
+        if speaks_as_calibrated(&self.document) {
+            let shape = ceiling::shape(&self.prepared.plan, self.document.load.pipeline, &self.document.host);
+            let (ceiling, unusable) = ceiling::known(self.environment.cache.as_deref(), &shape);
+            self.document.host.limits.ceiling = ceiling;
+            self.document.host.missing.extend(unusable);
+        }
+        if let Some(reason) = &started.no_kernel_stamps {
+            self.document.stamps.arrival = ArrivalStamps::Read;
+            self.document.stamps.reason = Some(reason.clone());
+            note_read_stamps(&mut self.document.options);
+        }
+        match FolderWriter::create(self.folder, &self.document) {
+            Ok(writer) => {
+                self.writer = Some(writer);
+                self.lock = RecordLock::acquire(self.folder);
+                self.progress.started(&self.document, &self.prepared.plan, started.at);
+                self.sinks.started(&self.document);
+            }
+            Err(error) => {
+                // Nothing has been sent yet, and without its record the run would be for nothing.
+                self.damage = Some(error);
+                self.controls.stop();
+            }
+        }
+    }
+
+    fn keeping(&mut self) -> Option<Keeping> {
+        let (keep, seed) = self.prepared.keep.filter(|_| self.writer.is_some())?;
+        match RequestsFile::begin(keep, seed, self.folder, &self.document, &self.prepared.names) {
+            Ok((file, keeping)) => {
+                self.requests = Some(file);
+                Some(keeping)
+            }
+            Err(error) => {
+                self.warnings.push(format!("--requests: {error:#}"));
+                None
+            }
+        }
+    }
+
+    fn interval(&mut self, interval: &mut Interval) {
+        if self.writer.is_none() {
+            // There is no run without its record: nothing was sent, and nothing is to be told of it.
+            return;
+        }
+        let now = host::process_cpu();
+        let used = now.zip(self.process_cpu).map(|(now, before)| now.saturating_sub(before));
+        self.process_cpu = now;
+        self.monitor.note(interval);
+        self.total.merge(interval);
+        let second = Second::of(interval, used);
+        self.sinks.interval(interval, &second);
+        self.progress.interval(interval, &second, &self.document);
+        self.note_changes();
+        self.measured = interval.start + interval.length;
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.append(interval, used)) {
+            // The run goes on: what is measured is worth more than the folder. Told at the end.
+            self.note_damage(error, interval.start);
+        }
+    }
+}
+
+/// The kernel was to stamp arrivals, and does not.
+fn note_read_stamps(options: &mut BTreeMap<String, EffectiveOption>) {
+    if let Some(option) = options.get_mut("stamps").filter(|option| option.value != "read") {
+        *option = EffectiveOption { value: "read".to_owned(), source: OptionSource::Derived };
+    }
+}
+
+impl Keeper<'_> {
+    fn close(mut self, ended: Result<Finished, RunError>) -> CompletedRun {
+        let interrupted = self.controls.is_stopped();
+        self.note_changes();
+        let (finished, broken) = match ended {
+            Ok(finished) => (Some(finished), None),
+            Err(error) => (None, Some(error)),
+        };
+        self.document.state = match (&broken, interrupted) {
+            // The engine sets the flag itself where a part of it broke.
+            (Some(_), _) => State::Broken,
+            (None, true) => State::Interrupted,
+            (None, false) => State::Finished,
+        };
+        self.note_end(finished.as_ref());
+        let seconds = self.read_back();
+        self.judge(&seconds);
+        self.finish_requests(finished.as_ref());
+        // The document first: on a full disk it is worth more than what is noted beside it.
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
+            self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
+        }
+        for event in self.events(broken.as_ref()) {
+            if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
+                self.damage.get_or_insert(error);
+            }
+        }
+        // Last: a sink may wait for somebody, and the record for nobody.
+        let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(self.sinks.finish(&|| self.controls.is_stopped(), self.environment.notice));
+        CompletedRun {
+            document: self.document,
+            seconds,
+            folder: self.folder.to_owned(),
+            write_error: self.damage,
+            aborted: broken,
+            warnings,
+            server: None,
+            profile: None,
+        }
+    }
+
+    fn finish_requests(&mut self, finished: Option<&Finished>) {
+        let Some(file) = self.requests.take() else { return };
+        let kept = file.finish(finished.map_or(0, |finished| finished.unkept));
+        match (kept, &mut self.document.results) {
+            (Ok(kept), Some(results)) => {
+                if kept.lost > 0 {
+                    self.warnings.push(format!(
+                        "--requests: {} requests came faster than they could be written; keep a sample",
+                        kept.lost
+                    ));
+                }
+                results.kept = Some(kept);
+            }
+            (Ok(_), None) => {}
+            (Err(error), _) => self.warnings.push(format!("--requests: {error:#}")),
+        }
+    }
+
+    /// Notes what the user has done to the load since the last look, at once: a run that is cut off has it too.
+    fn note_changes(&mut self) {
+        let known = self.document.load.changes.len();
+        let changes = self.controls.changes(known);
+        if changes.is_empty() {
+            return;
+        }
+        let planned = self.document.load.rate_per_s;
+        for change in changes {
+            let (order, rate_per_s) = match change.order {
+                Order::Pause => (LoadOrder::Paused, None),
+                Order::Resume => (LoadOrder::Resumed, None),
+                Order::Tempo(tempo) => (LoadOrder::Rate, planned.map(|per_s| per_s * tempo.factor())),
+                Order::End => (LoadOrder::Ended, None),
+            };
+            self.document.load.changes.push(LoadChange { at_ns: change.at.0, change: order, rate_per_s });
+            let (kind, text) = match (order, rate_per_s) {
+                (LoadOrder::Paused, _) => ("paused", "paused by a key".to_owned()),
+                (LoadOrder::Resumed, _) => ("resumed", "resumed by a key".to_owned()),
+                (LoadOrder::Rate, Some(per_s)) => {
+                    ("rate", format!("the rate is {} by a key", units::rate(per_s)))
+                }
+                (LoadOrder::Rate, None) => ("rate", "the pace was changed by a key".to_owned()),
+                (LoadOrder::Ended, _) => ("ended", "ended by a key; last answers are waited for".to_owned()),
+            };
+            let event = Event::new(change.at.0, kind, text);
+            if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
+                self.note_damage(error, change.at);
+            }
+        }
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
+            self.note_damage(error, self.measured);
+        }
+    }
+
+    fn note_damage(&mut self, error: RecordError, at: Nanos) {
+        if self.damage.is_none() {
+            (self.damage, self.damaged_at) = (Some(error), at);
+        }
+    }
+
+    fn note_end(&mut self, finished: Option<&Finished>) {
+        let elapsed = finished.map_or(self.measured, |finished| finished.elapsed);
+        let window = window(&self.prepared.plan, self.controls, self.document.state, elapsed);
+        let time = &mut self.document.time;
+        time.elapsed_ns = Some(elapsed.0);
+        time.window_ns = Some(window.0);
+        if let Some(spoken) = self.prepared.protocol.spoken() {
+            self.document.subject.protocol = spoken;
+        }
+        if let Some(finished) = finished {
+            self.document.subject.address = finished.address.as_ref().map(ToString::to_string);
+            if self.document.stamps.arrival == ArrivalStamps::Kernel {
+                self.document.stamps.pairing_error_ns = Some(finished.stamps.pairing_error.0);
+            }
+            self.document.stamps.wall_clock_steps = finished.stamps.wall_clock_steps;
+        }
+    }
+
+    /// What to draw beside the curves, in the order of time.
+    fn events(&self, broken: Option<&RunError>) -> Vec<Event> {
+        let end = self.document.time.elapsed_ns.unwrap_or(0);
+        let event = Event::new;
+        let damage = self.damage.as_ref();
+        let mut events: Vec<Event> = damage
+            .map(|error| event(self.damaged_at.0, "record_damage", error.to_string()))
+            .into_iter()
+            .collect();
+        let steps = self.document.stamps.wall_clock_steps;
+        if steps > 0 {
+            events.push(event(
+                end,
+                "wall_clock_step",
+                format!("the wall clock was set during the run: {steps} times"),
+            ));
+        }
+        events.extend(self.used_up().map(|text| event(end, "data_used_up", text)));
+        if let Some(error) = broken {
+            events.push(event(end, "broken", error.to_string()));
+        } else if self.document.state == State::Interrupted {
+            events.push(event(end, "interrupted", "ended by a signal".to_owned()));
+        }
+        events
+    }
+
+    /// Why the schedule ended before its time, where data that is used once ended it.
+    fn used_up(&self) -> Option<String> {
+        let limit = self.prepared.protocol.scenario()?.limit()?;
+        let is_bound = self.prepared.plan.request_limit == Some(limit.arrivals);
+        let begun: u64 = match self.document.results.as_ref() {
+            Some(results) if is_bound => {
+                let kinds = self.prepared.protocol.scenario()?.kinds_named();
+                let first = kinds.iter().zip(&results.targets).filter(|(kind, _)| kind.first);
+                let apart: u64 = first.map(|(_, target)| target.requests).sum();
+                if results.targets.is_empty() { results.totals.scheduled } else { apart }
+            }
+            _ => return None,
+        };
+        let rows = limit.rows;
+        (begun >= limit.arrivals).then(|| {
+            format!("data `{}` is used up after its {rows} rows: the schedule ended there", limit.data)
+        })
+    }
+
+    /// The intervals, from the folder that they were written to; as many as it took.
+    fn read_back(&mut self) -> Vec<Second> {
+        record::read_seconds(self.folder).unwrap_or_else(|error| {
+            self.damage.get_or_insert(error);
+            Vec::new()
+        })
+    }
+
+    fn judge(&mut self, seconds: &[Second]) {
+        let document = &mut self.document;
+        document.results = Some(findings::summarize(
+            &self.total,
+            &RunFacts {
+                subject: &document.subject,
+                stamps: &document.stamps,
+                window: Nanos(document.time.window_ns.unwrap_or(0)),
+                seconds,
+            },
+        ));
+        document.verdict = Some(audit(&Evidence::of(document, &self.total, seconds)));
+        let window = Nanos(document.time.window_ns.unwrap_or(0));
+        document.thresholds = document.results.as_ref().map_or_else(Vec::new, |results| {
+            let figures = Figures { total: &self.total, results, window };
+            self.thresholds.iter().map(|condition| condition.threshold(&figures)).collect()
+        });
+    }
+}
+
+/// How long requests were scheduled for: what throughput is divided by.
+fn window(plan: &Plan, controls: &Controls, state: State, elapsed: Nanos) -> Nanos {
+    let Some(window) = controls.window(plan) else { return elapsed };
+    // Callers may have used up their number of requests before the time.
+    let may_end_early = !plan.load.is_open() && plan.request_limit.is_some();
+    if state == State::Finished && !may_end_early { window } else { window.min(elapsed) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! What a run's record says of it: its window, why it broke off, and that a refused run leaves nothing.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use engine::{Load, Peer, PoolPlan};
+use schedule::Arrivals;
+
+use super::*;
+use crate::sinks::SinkPlan;
+
+fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
+    let pool = PoolPlan {
+        connections: 1,
+        callers: 1,
+        checkout_timeout: None,
+        connect_timeout: None,
+        request_timeout: None,
+    };
+    Plan {
+        load,
+        pace: engine::Pace::default(),
+        window: seconds.map(Nanos::from_secs),
+        request_limit,
+        pool,
+        peers: vec![Peer::at(Place::Address(SocketAddr::from(([127, 0, 0, 1], 1))))],
+        workers: 1,
+        kernel_stamps: true,
+        drain: Some(Nanos::from_secs(5)),
+        interval: Nanos::from_secs(1),
+    }
+}
+
+fn prepared(sinks: SinkPlan) -> PreparedRun {
+    PreparedRun {
+        plan: plan(Load::Closed, Some(10), None),
+        protocol: crate::prepare::tests::protocol(),
+        url: "http://127.0.0.1:1/".to_owned(),
+        names: vec!["GET http://127.0.0.1:1/".to_owned()],
+        depth: 1,
+        method: "GET".to_owned(),
+        thresholds: vec!["throughput < 1/s".parse().unwrap()],
+        sinks,
+        keep: None,
+        watch_cpu: Vec::new(),
+        spec: crate::testing::given(&["http://127.0.0.1:1/"]).spec().unwrap(),
+        given: crate::options::GivenOptions::default(),
+        values: BTreeMap::new(),
+        seed: None,
+        data_limit: None,
+    }
+}
+
+/// Why a run into `folder` with rows into `rows` is refused.
+fn refused(folder: &Path, rows: &Path) -> String {
+    let prepared = prepared(SinkPlan::rows_to(rows));
+    let controls = Controls::new(Arc::default());
+    let environment = Environment::none();
+    let with = Conduct {
+        folder,
+        options: BTreeMap::new(),
+        environment: &environment,
+        progress: &mut Quiet,
+        controls: &controls,
+    };
+    let conducted = conduct(&prepared, with);
+    conducted.err().expect("it is refused").to_string()
+}
+
+/// If this fails, a run that is refused has emptied the rows of the one before it, or left a folder behind.
+#[test]
+fn what_is_refused_leaves_everything_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let (folder, rows) = (root.path().join("run"), root.path().join("run/rows"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("run.json"), "{}").unwrap();
+    std::fs::write(&rows, "a row\n").unwrap();
+    assert!(refused(&folder, &rows).contains("already holds a run"));
+    assert_eq!(std::fs::read_to_string(&rows).unwrap(), "a row\n");
+    let fresh = root.path().join("fresh");
+    assert!(refused(&fresh, &root.path().join("nowhere/rows")).contains("cannot write to"));
+    assert!(!fresh.exists());
+}
+
+#[track_caller]
+fn check(plan: &Plan, state: State, elapsed_s: u64, window_s: u64) {
+    let controls = Controls::new(Arc::default());
+    let window = window(plan, &controls, state, Nanos::from_secs(elapsed_s));
+    assert_eq!(window, Nanos::from_secs(window_s));
+}
+
+/// If this fails, 4 requests at 1/s are said to be 1.33/s: the last one is due after 3 s, and its second counts.
+#[test]
+fn an_open_loop_is_divided_by_the_time_it_was_scheduled_for() {
+    let open = Load::Open(Arrivals::Constant("1/s".parse().unwrap()));
+    check(&plan(open.clone(), Some(4), None), State::Finished, 3, 4);
+    check(&plan(open.clone(), None, Some(4)), State::Finished, 3, 4);
+    check(&plan(open.clone(), Some(10), Some(4)), State::Finished, 3, 4);
+    check(&plan(open.clone(), Some(4), Some(100)), State::Finished, 9, 4);
+    check(&plan(open.clone(), Some(4), None), State::Interrupted, 2, 2);
+    check(&plan(open, Some(4), None), State::Broken, 2, 2);
+}
+
+#[test]
+fn a_closed_loop_is_divided_by_the_time_that_it_ran_for() {
+    check(&plan(Load::Closed, Some(4), None), State::Finished, 5, 4);
+    check(&plan(Load::Closed, None, Some(100)), State::Finished, 7, 7);
+    check(&plan(Load::Closed, Some(10), Some(100)), State::Finished, 7, 7);
+}
+
+/// If this fails, a run that a bug cut short looks like one that its user ended, or leaves no reason behind.
+#[test]
+fn a_run_that_broke_says_so_in_its_record() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let controls = Controls::new(Arc::default());
+    let prepared = prepared(SinkPlan::default());
+    let mut keeper = Keeper {
+        document: opening_document(&prepared, BTreeMap::new(), &Environment::none()),
+        thresholds: &prepared.thresholds,
+        sinks: Sinks::open(&prepared.sinks).unwrap(),
+        prepared: &prepared,
+        folder: &folder,
+        writer: None,
+        lock: None,
+        environment: &Environment::none(),
+        damage: None,
+        damaged_at: Nanos::ZERO,
+        measured: Nanos::ZERO,
+        total: Interval::default(),
+        process_cpu: None,
+        monitor: HostMonitor::start(None, &[]),
+        progress: &mut Quiet,
+        controls: &controls,
+        requests: None,
+        warnings: Vec::new(),
+    };
+    keeper.started(&Started { at: Nanos::from_secs(1), no_kernel_stamps: None });
+    let mut interval = Interval::default();
+    interval.length = Nanos::from_secs(1);
+    keeper.interval(&mut interval);
+    // As the engine does where it cannot start a worker.
+    controls.stop();
+    let conducted = keeper.close(Err(RunError::Worker("an invariant".to_owned())));
+    assert!(conducted.write_error.is_none(), "{:?}", conducted.write_error);
+    let kept = record::read(&folder).unwrap();
+    assert_eq!(kept.document.state, State::Broken);
+    assert_eq!(kept.document.time.window_ns, Some(1_000_000_000));
+    let events: Vec<_> = kept.events.iter().map(|event| (event.at_ns, event.kind.as_str())).collect();
+    assert_eq!(events, [(1_000_000_000, "broken")]);
+    assert!(kept.events[0].text.contains("an invariant"));
+}

@@ -1,0 +1,156 @@
+//! What goes on around a run, for its audit: the host's counters and a hiccup meter, noted with each interval.
+
+use host::process::{CpuError, CpuMeter, Detail, End, Wanted};
+use host::{Counters, HiccupMeter, Missing, Wake};
+use record::document::{HostLimits, MissingFact, PortRange};
+use record::{HostSecond, Interval};
+use units::Nanos;
+
+/// Of the local ports; below this share nobody counts them exactly.
+const PORTS_WATCHED_PER_MILLE: u64 = 800;
+
+/// Watches from its start until it is dropped.
+pub struct HostMonitor {
+    counters: Counters,
+    /// Absent where there could be no thread for it.
+    meter: Option<HiccupMeter>,
+    no_meter: Option<MissingFact>,
+    /// Where connections go.
+    port: Option<u16>,
+    ports_watched: u64,
+    /// Of the server's processes; absent where nobody asked for it, or they are gone.
+    server: Option<CpuMeter>,
+    no_server: Option<MissingFact>,
+    /// The run's zero, from [`HostMonitor::begin`] on.
+    start: Nanos,
+}
+
+impl HostMonitor {
+    /// Starts to watch a run whose connections go to `port`, and the CPU time of `processes`.
+    pub fn start(port: Option<u16>, processes: &[u32]) -> HostMonitor {
+        let server = (!processes.is_empty())
+            .then(|| CpuMeter::start(Wanted::Pids(processes.to_vec()), Detail::Processes))
+            .transpose();
+        let gone = |error: &CpuError| MissingFact { what: "server_cpu".to_owned(), why: error.to_string() };
+        let meter = HiccupMeter::start(HiccupMeter::TICK);
+        let no_meter = meter.as_ref().err().map(|error| MissingFact {
+            what: "hiccup".to_owned(),
+            why: format!("no thread for it: {error}"),
+        });
+        HostMonitor {
+            counters: Counters::start(),
+            meter: meter.ok(),
+            no_meter,
+            port,
+            ports_watched: port_range().map_or(0, |range| range.len() * PORTS_WATCHED_PER_MILLE / 1_000),
+            no_server: server.as_ref().err().map(gone),
+            server: server.ok().flatten(),
+            start: Nanos::ZERO,
+        }
+    }
+
+    /// The run's zero is known. What was before it is no part of the run.
+    pub fn begin(&mut self, start: Nanos) {
+        self.start = start;
+        let _ = self.counters.since_last();
+        let _ = self.server_cpu();
+        if let Some(meter) = &self.meter {
+            let _ = meter.take_before(start);
+        }
+    }
+
+    /// Adds what happened since the interval before to `interval`.
+    pub fn note(&mut self, interval: &mut Interval) {
+        let reading = self.counters.since_last();
+        let server = self.server_cpu();
+        interval.host = HostSecond {
+            throttled: reading.throttled,
+            throttled_ns: reading.throttled_time.map(|time| time.0),
+            steal_ns: reading.steal.map(|time| time.0),
+            cpu_pressure_ns: reading.cpu_pressure.map(|time| time.0),
+            listen_drops: reading.listen_drops,
+            retransmits: reading.retransmits,
+            open_files: reading.open_files,
+            ports: self.port.and_then(|port| host::ports_towards(port, self.ports_watched)),
+            server_cpu_ns: server.map(|(cpu, _)| cpu.0),
+            server_wait_ns: server.map(|(_, wait)| wait.0),
+        };
+        if let Some(meter) = &self.meter {
+            let end = self.start + interval.start + interval.length;
+            let wakes = meter.take_before(end);
+            wakes.iter().flat_map(Wake::ticks).for_each(|tick| interval.record_hiccup(tick.late));
+        }
+    }
+
+    /// What the server's processes used since the last call, and how long their threads waited for a CPU. `None` from
+    /// the time on when one of them ended: its last moments are nowhere.
+    fn server_cpu(&mut self) -> Option<(Nanos, Nanos)> {
+        let meter = self.server.as_mut()?;
+        meter.read();
+        let span = meter.take();
+        if span.processes.iter().any(|process| process.end != End::Alive) {
+            self.server = None;
+            return None;
+        }
+        let sum = |of: fn(&host::process::Usage) -> Nanos| {
+            Nanos(span.processes.iter().map(|process| of(&process.usage).0).sum())
+        };
+        Some((sum(|usage| usage.run), sum(|usage| usage.wait)))
+    }
+
+    /// What this client may take from its host, but for its own ceiling.
+    pub fn limits(&self) -> HostLimits {
+        HostLimits {
+            open_files: host::open_files_limit(),
+            local_ports: port_range(),
+            hiccup_tick_ns: self.meter.as_ref().map(|_| HiccupMeter::TICK.0),
+            ceiling: None,
+        }
+    }
+
+    /// What this host does not tell.
+    pub fn missing(&self) -> Vec<MissingFact> {
+        let fact =
+            |missing: &Missing| MissingFact { what: missing.what.to_owned(), why: missing.why.clone() };
+        self.counters
+            .missing()
+            .iter()
+            .map(fact)
+            .chain(self.no_meter.clone())
+            .chain(self.no_server.clone())
+            .collect()
+    }
+}
+
+fn port_range() -> Option<PortRange> {
+    host::local_ports().map(|(first, last)| PortRange { first, last })
+}
+
+#[cfg(test)]
+mod tests {
+    use record::Series;
+
+    use super::*;
+
+    #[test]
+    fn an_interval_has_the_ticks_that_were_due_in_it() {
+        let mut monitor = HostMonitor::start(Some(1), &[std::process::id()]);
+        let begin = clock::now() + Nanos::from_millis(20);
+        monitor.begin(begin);
+        clock::sleep_until(begin + Nanos::from_millis(120));
+        monitor.begin(begin);
+        let mut interval = Interval::default();
+        interval.length = Nanos::from_millis(60);
+        monitor.note(&mut interval);
+        let ticks = interval.series(Series::Hiccup).unwrap().count();
+        // The first may have come before the zero that was told late.
+        assert!((5..=6).contains(&ticks), "{ticks} ticks of {}", HiccupMeter::TICK);
+        let mut later = Interval::default();
+        (later.start, later.length) = (interval.length, Nanos::from_secs(3_600));
+        monitor.note(&mut later);
+        assert!(later.series(Series::Hiccup).unwrap().count() >= 6);
+        // The meters of this test alone take some.
+        assert!(interval.host.server_cpu_ns > Some(0) && interval.host.server_wait_ns.is_some());
+        assert!(monitor.missing().iter().all(|fact| !fact.why.is_empty()));
+    }
+}

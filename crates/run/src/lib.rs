@@ -1,0 +1,29 @@
+//! Carrying out a run: a [`spec::RunSpec`] is prepared, conducted and kept as a record.
+//!
+//! [`prepare::prepare`] refuses what cannot be done before anything is sent. [`conduct::conduct`] drives, keeps the
+//! record and attaches observers. A search and a calibration make specs and conduct them. Nothing here knows a command
+//! line, prints, ends the process or reads its environment: the caller passes in what is needed.
+
+pub mod calibrate;
+pub mod ceiling;
+pub mod companion;
+pub mod conduct;
+pub mod effective;
+pub mod environment;
+pub mod folder;
+mod host_monitor;
+pub mod load;
+pub mod options;
+pub mod prepare;
+pub mod protocol;
+pub mod record_lock;
+pub mod requests_file;
+pub mod scenario_file;
+pub mod search;
+pub mod secrets;
+mod servers;
+mod sinks;
+pub mod spec;
+#[cfg(test)]
+mod testing;
+pub mod values;

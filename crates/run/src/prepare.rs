@@ -1,0 +1,431 @@
+//! From a spec to a run that may start. Everything that can be refused is refused here, before anything is sent.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+use anyhow::{Context, bail, ensure};
+use codec::web::{self, Header, Settings, Url, Web, origins, targets};
+use engine::{Plan, PoolPlan};
+use findings::Condition;
+use host::process::{CpuMeter, Detail, Wanted};
+use record::document::EffectiveOption;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use units::{Bytes, Nanos};
+
+use crate::environment::Environment;
+use crate::load::{LoadSpec, load};
+use crate::options::{GivenOptions, default};
+use crate::protocol::DriveProtocol;
+use crate::requests_file::KeepRequests;
+use crate::scenario_file::{self, Merged};
+use crate::servers::{Servers, servers};
+use crate::sinks::SinkPlan;
+use crate::spec::{Model, Request, RunSpec, UrlRequests};
+use crate::values::{PaceChoice, StampSource, Written};
+
+/// How long a run takes by default.
+const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
+
+/// How long after a run's time its last requests may still get their responses by default.
+const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);
+
+/// The bound of an open loop's queue by default: at 100 bytes each, ten megabytes.
+const DEFAULT_MAX_IN_FLIGHT: u64 = 100_000;
+
+/// Below this many connections a second worker would only split the pool.
+const CONNECTIONS_PER_WORKER: u64 = 32;
+
+/// Descriptors that are not connections: the record, event loops, standard streams, the stamp probe.
+const OTHER_DESCRIPTORS: u64 = 200;
+
+/// A run that may start.
+pub struct PreparedRun {
+    /// What was asked for, with what a scenario file adds to it.
+    pub spec: RunSpec,
+    pub plan: Plan,
+    pub protocol: DriveProtocol,
+    /// The URL as the record names it.
+    pub url: String,
+    /// The requests that take turns, by name.
+    pub names: Vec<String>,
+    /// Requests that may be in flight on one connection, as far as this side knows.
+    pub depth: u64,
+    /// The method of the only request, or whose it is.
+    pub method: String,
+    /// What fails the run.
+    pub thresholds: Vec<Condition>,
+    /// Who gets the figures while it goes on.
+    pub sinks: SinkPlan,
+    /// Which requests to keep one by one, with the seed of a sample.
+    pub keep: Option<(KeepRequests, u64)>,
+    /// Processes whose CPU time is measured.
+    pub watch_cpu: Vec<u32>,
+    /// The options that somebody gave, and who.
+    pub given: GivenOptions,
+    /// What a scenario file gives besides options.
+    pub values: BTreeMap<String, EffectiveOption>,
+    /// The seed of a scenario, where nobody gave one.
+    pub seed: Option<u64>,
+    /// After how many requests the data of a scenario is used up.
+    pub data_limit: Option<u64>,
+}
+
+/// Reads targets, bodies and scenarios, checks everything, and lays out the run.
+///
+/// # Errors
+///
+/// One line for whatever cannot be done as asked.
+pub fn prepare(spec: &RunSpec, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
+    let given = spec.given();
+    // A spec that was made by hand may hold what no command line could.
+    given.spec()?;
+    match &spec.request {
+        Request::Scenario(_) => prepare_scenario(&scenario_file::merge(&given)?, environment),
+        Request::Urls(_) | Request::Targets(_) => prepare_requests(spec, given),
+    }
+}
+
+fn prepare_requests(spec: &RunSpec, given: GivenOptions) -> anyhow::Result<PreparedRun> {
+    let requests = requests(spec)?;
+    let checks = web::Checks {
+        expect_status: value(&spec.checks.expect_status).cloned(),
+        expect_body_contains: spec.checks.expect_body_contains.as_ref().map(|text| text.as_bytes().to_vec()),
+        expect_sha256: value(&spec.checks.expect_sha256).copied(),
+    };
+    let settings = settings(spec)?;
+    let servers = servers(origins(&requests)?, spec)?;
+    servers.refuse_unused(spec)?;
+    let depth = servers.depth(settings.pipeline as u64, settings.streams as u64);
+    let protocol = Web::turns_over(&servers.plans, &requests, &checks, settings)?;
+    let first = requests.first().context("there is no request to send: name a URL")?;
+    let url = first.url.to_string();
+    let method = match requests.len() {
+        1 => first.method.clone(),
+        _ => "of each target".to_owned(),
+    };
+    let names = requests.iter().map(|request| format!("{} {}", request.method, request.url)).collect();
+    finish(Parts {
+        spec: spec.clone(),
+        given,
+        protocol: DriveProtocol::RoundRobin(protocol),
+        servers,
+        depth,
+        url,
+        method,
+        names,
+        values: BTreeMap::new(),
+        seed: None,
+        data_limit: None,
+    })
+}
+
+fn prepare_scenario(merged: &Merged, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
+    let seed = merged.seed();
+    let scenario = merged.compile(seed, environment)?;
+    // Data that is used once ends the run as a number of requests does.
+    let arrivals = scenario.limit().map(|limit| limit.arrivals);
+    let names = scenario.kinds_named().into_iter().map(|kind| kind.name).collect();
+    let mut spec = merged.spec.clone();
+    if let Some(arrivals) = arrivals {
+        let least = arrivals.min(value(&spec.load.count).map_or(u64::MAX, |count| count.0));
+        spec.load.count = Some(written(&least.to_string())?);
+    }
+    // One for the whole run, so that one number repeats it.
+    spec.load.seed = Some(written(&seed.to_string())?);
+    let settings = settings(&spec)?;
+    let (protocol, servers) = scenario_file::protocol(merged, scenario, settings)?;
+    servers.refuse_unused(&spec)?;
+    let depth = servers.depth(settings.pipeline as u64, settings.streams as u64);
+    let data_limit = value(&spec.load.count).map(|count| count.0);
+    finish(Parts {
+        spec,
+        given: merged.given.clone(),
+        protocol: DriveProtocol::Scenario(protocol),
+        servers,
+        depth,
+        url: merged.path.display().to_string(),
+        method: "of each request".to_owned(),
+        names,
+        values: merged.values(),
+        seed: Some(seed),
+        data_limit,
+    })
+}
+
+/// What requests and scenarios have in common once both are read.
+struct Parts {
+    spec: RunSpec,
+    given: GivenOptions,
+    protocol: DriveProtocol,
+    servers: Servers,
+    depth: u64,
+    url: String,
+    method: String,
+    names: Vec<String>,
+    values: BTreeMap<String, EffectiveOption>,
+    seed: Option<u64>,
+    data_limit: Option<u64>,
+}
+
+fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
+    let Parts { spec, given, protocol, servers, depth, url, method, names, values, seed, data_limit } = parts;
+    let plan = plan(&spec, servers, depth)?;
+    allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;
+    let thresholds = spec.checks.fail_if.iter().map(|condition| condition.value.clone()).collect();
+    let sinks = SinkPlan::of(&spec.sinks, spec.output.json)?;
+    let (keep, watch_cpu) = (keep(&spec), watch_cpu(&spec)?);
+    Ok(PreparedRun {
+        spec,
+        plan,
+        protocol,
+        url,
+        names,
+        depth,
+        method,
+        thresholds,
+        sinks,
+        keep,
+        watch_cpu,
+        given,
+        values,
+        seed,
+        data_limit,
+    })
+}
+
+/// The value of a field, where it is given.
+pub fn value<T>(field: &Option<Written<T>>) -> Option<&T> {
+    field.as_ref().map(|written| &written.value)
+}
+
+/// The value of a field, or the default of the option `name`.
+pub fn or_default<T: Clone + std::str::FromStr<Err: std::fmt::Display>>(
+    field: &Option<Written<T>>,
+    name: &str,
+) -> T {
+    value(field)
+        .cloned()
+        .unwrap_or_else(|| default(name).parse().ok().expect("the default of an option is one of its values"))
+}
+
+fn written<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> anyhow::Result<Written<T>> {
+    text.parse().map_err(|error: String| anyhow::anyhow!("`{text}`: {error}"))
+}
+
+/// A process that does not exist is found out before anything is sent.
+fn watch_cpu(spec: &RunSpec) -> anyhow::Result<Vec<u32>> {
+    let pids: Vec<u32> = spec.observers.watch_cpu.iter().map(|pid| pid.value.0).collect();
+    if !pids.is_empty() {
+        CpuMeter::start(Wanted::Pids(pids.clone()), Detail::Processes).context("--watch-cpu")?;
+    }
+    Ok(pids)
+}
+
+/// A sample without a seed is the same in every run: which numbers it has depends on nothing that is measured.
+fn keep(spec: &RunSpec) -> Option<(KeepRequests, u64)> {
+    // Requests can be joined with the server's only one by one.
+    let of_watch = spec.observers.watch.as_ref().map(|_| KeepRequests::All);
+    let keep = value(&spec.output.requests).copied().or(of_watch);
+    keep.map(|keep| (keep, value(&spec.load.seed).copied().unwrap_or(0)))
+}
+
+/// How connections are used, and how much of a response is accepted.
+fn settings(spec: &RunSpec) -> anyhow::Result<Settings> {
+    let max_head = or_default::<Bytes>(&spec.checks.max_head, "max-head");
+    let limits = web::Limits {
+        head_bytes: usize::try_from(max_head.0).context("--max-head is over what memory can hold")?,
+        body_bytes: or_default::<Bytes>(&spec.checks.max_body, "max-body").0,
+        ..web::Limits::default()
+    };
+    let per_connection = |name: &str, field| {
+        let count: u64 = or_default::<crate::values::Count>(field, name).0;
+        ensure!(count <= 10_000, "--{name} {count} is over 10000; use more connections instead");
+        usize::try_from(count).with_context(|| format!("--{name} is over what memory can hold"))
+    };
+    let pipeline = per_connection("pipeline", &spec.pool.pipeline)?;
+    let streams = per_connection("streams", &spec.connection.streams)?;
+    Ok(Settings { pipeline, streams, limits })
+}
+
+fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<Plan> {
+    let connections = or_default::<crate::values::Count>(&spec.pool.connections, "connections").0;
+    ensure!(connections <= 1_000_000, "-c {connections} is over a million; use several hosts");
+    let carried = connections.saturating_mul(depth).saturating_mul(servers.peers.len() as u64);
+    let LoadSpec { load, end } = load(spec)?;
+    let (option, given) = match &spec.load.model {
+        Model::Closed(closed) => ("--users", &closed.users),
+        Model::Open(open) => ("--max-in-flight", &open.max_in_flight),
+    };
+    let callers = match value(given) {
+        Some(users) => users.0,
+        None if load.is_open() => DEFAULT_MAX_IN_FLIGHT.max(carried),
+        None => carried,
+    };
+    let workers = match value(&spec.pool.workers) {
+        Some(workers) => given_workers(workers.0, connections, (option, callers))?,
+        None => derived_workers(connections, callers),
+    };
+    ensure!(callers <= 100_000_000, "{option} {callers} is over 100M; each takes memory while it waits");
+    let pool = PoolPlan {
+        connections,
+        callers,
+        checkout_timeout: or_default(&spec.limits.checkout_timeout, "checkout-timeout").0,
+        connect_timeout: or_default(&spec.limits.connect_timeout, "connect-timeout").0,
+        request_timeout: or_default(&spec.limits.timeout, "timeout").0,
+    };
+    // Stages and recordings have a length of their own; a duration cuts a recording.
+    let given_window = value(&spec.load.duration).map(|length| length.0);
+    let window = match end {
+        Some(end) => Some(given_window.map_or(end, |duration| duration.min(end))),
+        None => window(spec),
+    };
+    Ok(Plan {
+        load,
+        pace: or_default::<PaceChoice>(&spec.load.pace, "pace").into(),
+        window,
+        request_limit: value(&spec.load.count).map(|count| count.0),
+        pool,
+        peers: servers.peers,
+        workers,
+        kernel_stamps: or_default(&spec.limits.stamps, "stamps") == StampSource::Kernel,
+        // Requests that only a number ends are all waited for.
+        drain: value(&spec.limits.drain)
+            .map_or_else(|| window.is_some().then_some(DEFAULT_DRAIN), |drain| drain.0),
+        interval: Nanos::from_secs(1),
+    })
+}
+
+/// How long requests are scheduled for where the load does not say it; `None` until their number is reached.
+pub fn window(spec: &RunSpec) -> Option<Nanos> {
+    match (value(&spec.load.duration), &spec.load.count) {
+        (None, None) => Some(DEFAULT_DURATION),
+        (duration, _) => duration.map(|length| length.0),
+    }
+}
+
+fn given_workers(workers: u64, connections: u64, (option, users): (&str, u64)) -> anyhow::Result<u64> {
+    ensure!(
+        workers <= connections,
+        "--workers {workers} is more than the {connections} connections; a connection belongs to one worker"
+    );
+    ensure!(
+        workers <= users,
+        "--workers {workers} is more than {option} {users}; each worker needs one of its own"
+    );
+    Ok(workers)
+}
+
+fn derived_workers(connections: u64, callers: u64) -> u64 {
+    let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    (connections / CONNECTIONS_PER_WORKER).clamp(1, cpus).min(callers)
+}
+
+fn requests(spec: &RunSpec) -> anyhow::Result<Vec<web::Request>> {
+    let (texts, mut requests) = match &spec.request {
+        Request::Targets(targets) => {
+            let file = targets.file.as_deref().context("targets without a file: name one")?;
+            (&targets.header, read_targets(Path::new(file))?)
+        }
+        Request::Urls(urls) => {
+            let request = |text: &String| request(urls, text);
+            (&urls.header, urls.url.iter().map(request).collect::<anyhow::Result<_>>()?)
+        }
+        Request::Scenario(_) => bail!("a scenario makes its requests itself"),
+    };
+    let headers = texts.iter().map(|text| header(text)).collect::<anyhow::Result<Vec<_>>>()?;
+    for request in &mut requests {
+        if let Some(socket) = &spec.connection.unix {
+            request.url = request.url.clone().over_socket(socket);
+        }
+        // As with vegeta, a target's own header comes before the run's.
+        let missing = headers
+            .iter()
+            .filter(|header| !request.headers.iter().any(|own| own.name.eq_ignore_ascii_case(&header.name)));
+        let missing: Vec<Header> = missing.cloned().collect();
+        request.headers.extend(missing);
+    }
+    Ok(requests)
+}
+
+fn request(urls: &UrlRequests, text: &str) -> anyhow::Result<web::Request> {
+    let mut request = web::Request::get(Url::parse(text)?);
+    request.body = match urls.body.as_deref() {
+        None => Vec::new(),
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => fs::read(path).with_context(|| format!("cannot read the body `{path}`"))?,
+            None => text.as_bytes().to_vec(),
+        },
+    };
+    if urls.body.is_some() {
+        request.method = "POST".to_owned();
+    }
+    if let Some(method) = &urls.method {
+        request.method.clone_from(method);
+    }
+    Ok(request)
+}
+
+fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
+    let shown = path.display();
+    let text = match path.to_str() {
+        Some("-") => io::read_to_string(io::stdin()),
+        _ => fs::read_to_string(path),
+    };
+    let text = text.with_context(|| format!("cannot read the targets `{shown}`"))?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    let form = targets::detect(&text);
+    targets::parse(&text, form, |body| {
+        // As vegeta does: from the working directory; failing that, from beside the target file.
+        fs::read(body).or_else(|error| fs::read(base.join(body)).map_err(|_| error))
+    })
+    .with_context(|| format!("cannot use the targets `{shown}`"))
+}
+
+fn header(text: &str) -> anyhow::Result<Header> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned() })
+        }
+        _ => bail!("`-H {text}` is not a header; write `-H 'Name: value'`"),
+    }
+}
+
+/// Raises this process's own limit of open files where the connections need it.
+fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
+    let needed = connections + OTHER_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let raised = limit.maximum.is_none_or(|maximum| maximum >= needed)
+        && setrlimit(Resource::Nofile, Rlimit { current: Some(needed), ..limit }).is_ok();
+    ensure!(
+        raised,
+        "-c {connections} needs {needed} open files and this process may have {}; raise it with `ulimit -n`",
+        limit.maximum.unwrap_or(0)
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub fn protocol() -> DriveProtocol {
+        let request = web::Request::get(Url::parse("http://127.0.0.1:1/").unwrap());
+        DriveProtocol::RoundRobin(
+            Web::turns(&[request], &web::Checks::default(), Settings::default()).unwrap(),
+        )
+    }
+
+    /// If this fails, `-c 64 --users 1` is refused for workers that nobody asked for.
+    #[test]
+    fn workers_that_were_not_given_follow_the_users() {
+        assert_eq!(derived_workers(6_400, 1), 1);
+        assert_eq!(derived_workers(10, 10), 1);
+        assert!(given_workers(2, 64, ("--users", 1)).unwrap_err().to_string().contains("--users 1"));
+        assert!(given_workers(3, 2, ("--users", 10)).is_err());
+        assert_eq!(given_workers(2, 2, ("--users", 2)).unwrap(), 2);
+    }
+}

@@ -1,0 +1,210 @@
+//! Scenario files: read, merged with the options of a spec, compiled.
+//!
+//! What a file says of the run becomes options: one that the spec gives wins over a `--set`, that over the file, that
+//! over the default.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use codec::web::{Parts, Settings, Web};
+use record::document::{EffectiveOption, JourneyFacts, OptionSource};
+use scenario::{Draft, Kind, Scenario, Setting, SettingOrigin, Surroundings};
+
+use crate::environment::Environment;
+use crate::options::{self, GivenOption, GivenOptions};
+use crate::secrets;
+use crate::servers::{Servers, refuse_strange, servers};
+use crate::spec::RunSpec;
+
+/// A scenario file, merged with the options of a spec.
+pub struct Merged {
+    draft: Draft,
+    pub path: PathBuf,
+    /// All options, the file's among them, each with who gave it.
+    pub given: GivenOptions,
+    pub spec: RunSpec,
+}
+
+/// Reads the scenario file that `given` names and adds its options to them; again, it changes nothing.
+///
+/// # Errors
+///
+/// One line for the first thing that is wrong, with its place.
+pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
+    let texts = |name: &str| given.0.get(name).map_or(&[][..], |given| &given.texts);
+    let shown = texts("url").first().context("a scenario without a file: name one")?;
+    let path = PathBuf::from(shown);
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read the scenario `{shown}`"))?;
+    let draft = Draft::read(shown, &text, texts("set"))?;
+    let mut settings = draft.settings()?;
+    // The older name stands for the one that fits the load.
+    let typed = |option: &str| {
+        given.has(option) || (option == "callers" && (given.has("users") || given.has("max-in-flight")))
+    };
+    let is_set = |setting: &&Setting| setting.origin == SettingOrigin::Set;
+    let set: Vec<&str> = settings.iter().filter(is_set).map(|setting| setting.option).collect();
+    settings.retain(|setting| {
+        let stronger =
+            |option: &str| typed(option) || (setting.origin == SettingOrigin::File && set.contains(&option));
+        !typed(setting.option) && !gives_way(setting.option, stronger)
+    });
+    let mut all = given.clone();
+    for setting in &settings {
+        for text in &setting.values {
+            options::check(setting.option, text)
+                .map_err(|error| anyhow::anyhow!("{}: `{text}`: {error}", setting.place))?;
+        }
+        let source = source(setting.origin);
+        let texts = setting.values.clone();
+        all.0.insert(setting.option.to_owned(), GivenOption { texts, source });
+    }
+    if let Some(callers) = all.0.remove("callers") {
+        let name = if all.is_open() { "max-in-flight" } else { "users" };
+        all.0.insert(name.to_owned(), callers);
+    }
+    let spec = all.spec().map_err(|error| refused(&error, &settings))?;
+    Ok(Merged { draft, path, given: all, spec })
+}
+
+/// Whether an option gives way to one that was given with more weight: it says the same in another way, or is of
+/// no use beside it.
+fn gives_way(option: &str, is_given: impl Fn(&str) -> bool) -> bool {
+    DISPLACED.iter().any(|(by, options)| is_given(by) && options.contains(&option))
+}
+
+/// What each option takes the place of. What bounds a run in any case stays: how long, how many.
+const DISPLACED: [(&str, &[&str]); 5] = [
+    ("rate", &["stage", "replay", "speed", "replay-column", "think"]),
+    // Stages say themselves how long they are, and how their arrivals lie.
+    ("stage", &["rate", "replay", "speed", "replay-column", "think", "arrivals", "jitter", "duration"]),
+    ("replay", &["rate", "stage", "think", "arrivals", "jitter"]),
+    ("arrivals", &["jitter"]),
+    ("jitter", &["arrivals"]),
+];
+
+/// Why the options cannot be, at the place of the file's option that it is about.
+fn refused(error: &anyhow::Error, settings: &[Setting]) -> anyhow::Error {
+    let what = format!("{error:#}");
+    let about = settings.iter().find(|setting| what.contains(&format!("--{}", setting.option)));
+    match about {
+        Some(setting) => anyhow::anyhow!("{}: {what}", setting.place),
+        None => anyhow::anyhow!("{what}"),
+    }
+}
+
+impl Merged {
+    /// The seed of the whole run: the given one, or a fresh one.
+    pub fn seed(&self) -> u64 {
+        crate::load::seed(&self.spec)
+    }
+
+    /// Works out what the file means.
+    ///
+    /// # Errors
+    ///
+    /// One line for the first thing that cannot be done as it is written, with its place.
+    pub fn compile(&self, seed: u64, environment: &Environment<'_>) -> anyhow::Result<Scenario> {
+        let read = |file: &Path| fs::read(self.beside(file));
+        let now = i64::try_from(clock::wall().0 / 1_000_000_000).unwrap_or(i64::MAX);
+        let around = Surroundings { seed, read: &read, environment: environment.variable, now };
+        Ok(self.draft.compile(&around)?)
+    }
+
+    /// Where a file is that the scenario names.
+    fn beside(&self, file: &Path) -> PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(file)
+    }
+
+    /// What only a file can give: its variables, and where its servers are.
+    pub fn values(&self) -> BTreeMap<String, EffectiveOption> {
+        let values = self.draft.values().into_iter().map(|(name, value, origin)| {
+            let shown = secrets::header(&format!("{name}: {value}"));
+            let value = shown.split_once(": ").map_or(String::new(), |(_, value)| value.to_owned());
+            (name, EffectiveOption { value, source: source(origin) })
+        });
+        values.collect()
+    }
+}
+
+fn source(origin: SettingOrigin) -> OptionSource {
+    match origin {
+        SettingOrigin::File => OptionSource::File,
+        SettingOrigin::Set => OptionSource::Set,
+    }
+}
+
+/// The protocol of a scenario, and its servers.
+///
+/// # Errors
+///
+/// One line for whatever cannot be done as asked.
+pub fn protocol(
+    merged: &Merged,
+    scenario: Scenario,
+    settings: Settings,
+) -> anyhow::Result<(Web<Scenario>, Servers)> {
+    let mut urls = scenario.origins();
+    if let Some(socket) = &merged.spec.connection.unix {
+        ensure!(
+            urls.len() == 1,
+            "--unix is one socket, and the scenario has {} targets; write url = \"unix:{socket}\" under the one \
+             that is there",
+            urls.len()
+        );
+        urls = urls.into_iter().map(|url| url.over_socket(socket)).collect();
+    }
+    // Each server is asked for what is its own: what is nobody's would be dropped without a word.
+    refuse_strange(&urls, &merged.spec)?;
+    let mut all = Servers { plans: Vec::new(), peers: Vec::new() };
+    for (server, url) in scenario.servers().iter().zip(urls) {
+        let own = of_server(merged, server);
+        let found = servers(vec![url], &own).with_context(|| format!("target `{}`", server.name))?;
+        all.plans.extend(found.plans);
+        all.peers.extend(found.peers);
+    }
+    let (requests, checks) = (scenario.prepared(), scenario.checks());
+    let parts = Parts { requests: &requests, origins: &all.plans, checks: &checks, settings };
+    Ok((Web::new(scenario, parts)?, all))
+}
+
+/// How one server is reached: as the options say for those that they fit, and as its own table says.
+fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
+    let mut own = merged.spec.clone();
+    own.connection.resolve.retain(|resolve| resolve.value.is_for(&server.url));
+    let file = |file: &Path| Some(merged.beside(file).to_string_lossy().into_owned());
+    let tls = &server.tls;
+    if tls.insecure || tls.ca.is_some() {
+        own.tls.insecure = tls.insecure;
+        own.tls.cacert = tls.ca.as_deref().and_then(file);
+    }
+    if let Some((cert, key)) = &tls.identity {
+        own.tls.cert = file(cert);
+        own.tls.key = file(key);
+    }
+    if tls.server_name.is_some() {
+        own.tls.sni.clone_from(&tls.server_name);
+    }
+    if server.url.scheme() == codec::web::Scheme::Http && tls == &scenario::Tls::default() {
+        // Options of TLS are for those of the servers that speak it.
+        own.tls = crate::spec::Tls::default();
+    }
+    own
+}
+
+/// Where each journey begins and ends among the requests.
+pub fn journeys(kinds: &[Kind]) -> Vec<JourneyFacts> {
+    let mut journeys: Vec<JourneyFacts> = Vec::new();
+    for (place, kind) in (0..).zip(kinds) {
+        let Some(name) = &kind.journey else { continue };
+        match journeys.last_mut().filter(|journey| journey.name == *name && !kind.first) {
+            Some(journey) => journey.last = place,
+            None => journeys.push(JourneyFacts { name: name.clone(), first: place, last: place }),
+        }
+    }
+    journeys
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! A search for the highest rate that holds an objective: probes at rates that `stats::search` chooses, each an
+//! ordinary run with its own record, and the answer that they give together.
+
+mod answer;
+mod objective;
+mod plan;
+mod probe;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, ensure};
+use engine::Controls;
+use record::document::{Document, Envelope, OptionSource, RecordKind, State, Time};
+use record::search::{Demanded, ProbeResult, Says, SearchDocument, write_search};
+use stats::search::{Length, Probed, Search, Step};
+use units::Nanos;
+
+pub use self::plan::{SearchPlan, SearchRequest};
+use self::probe::{ProbeJudge, ProbeMeasurement, WARMUP};
+use crate::conduct::{CompletedRun, Conduct, Quiet, conduct, nothing_reached, opening_document, timestamp};
+use crate::effective::{EffectiveOptions, effective};
+use crate::environment::Environment;
+use crate::folder::ClaimedFolder;
+use crate::load;
+use crate::options::GivenOptions;
+use crate::prepare::{PreparedRun, prepare};
+
+/// The closed loop at the begin: two seconds tell the throughput to a percent.
+const ESTIMATE: Nanos = Nanos::from_secs(2);
+
+/// Between probes: what a server has left to do for the one before must not fall into the next.
+const REST: Nanos = Nanos::from_millis(200);
+
+/// The same, where requests were left without a response: the server may still be at work on them.
+const LONG_REST: Nanos = Nanos::from_secs(2);
+
+/// How often a stop is looked for in a rest.
+const STOP_EVERY: Nanos = Nanos::from_millis(50);
+
+/// Where and with what a search is carried out.
+pub struct SearchConduct<'a> {
+    /// The options of the search's probes.
+    pub given: GivenOptions,
+    /// The results directory; each probe has its own within it.
+    pub folder: &'a Path,
+    /// Options that are not those of a run.
+    pub options: EffectiveOptions,
+    pub environment: &'a Environment<'a>,
+    pub stop: &'a Arc<AtomicBool>,
+    /// Gets the number and result of each probe as it ends.
+    pub on_probe: &'a mut dyn FnMut(usize, &ProbeResult),
+}
+
+/// A search that has ended.
+pub struct CompletedSearch {
+    pub document: SearchDocument,
+    /// The run that ended it, where one did: it was cut short, or reached nothing.
+    pub ended_by: Option<Document>,
+}
+
+/// Searches. `None` where no probe was carried out.
+///
+/// # Errors
+///
+/// Usage and environment, in one line each. Once a probe has run, its record stays.
+pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Result<Option<CompletedSearch>> {
+    let prepared =
+        prepare(&plan::probe_options(&with.given, None, ESTIMATE, None)?.spec()?, with.environment)?;
+    // What would be refused at a rate is refused before anything is sent.
+    let at_rate = plan::probe_options(&with.given, Some(plan.aim.from), ESTIMATE, None)?;
+    let at_rate = prepare(&at_rate.spec()?, with.environment)?;
+    let folder = with.folder.to_owned();
+    let claim = ClaimedFolder::make(&folder)?;
+    ensure!(
+        !record::search::is_search(&folder),
+        "`{}` already holds a search; choose another folder with -o, or remove it",
+        folder.display()
+    );
+    // With random arrivals, one seed for the whole search, so that one number repeats it.
+    let seed = load::effective_seed(&at_rate.plan);
+    let document = opening(plan, &prepared, seed, &with);
+    let begun = clock::now();
+    let mut run = Running { plan, with, seed, folder, begun, document, ended_by: None };
+    let ended = run.search();
+    if run.document.probes.is_empty() {
+        claim.release();
+        return ended.map(|()| None);
+    }
+    ended?;
+    Ok(Some(CompletedSearch { document: run.document, ended_by: run.ended_by }))
+}
+
+fn opening(
+    plan: &SearchPlan,
+    prepared: &PreparedRun,
+    seed: Option<u64>,
+    with: &SearchConduct<'_>,
+) -> SearchDocument {
+    let mut options = effective(prepared, with.folder);
+    for (name, value) in [
+        ("duration", "as the objective needs".to_owned()),
+        ("seed", seed.map_or("none: nothing is random".to_owned(), |seed| seed.to_string())),
+    ] {
+        let is_given = with.given.has(name);
+        options.entry(name.to_owned()).and_modify(|option| {
+            if !is_given {
+                (option.value, option.source) = (value, OptionSource::Derived);
+            }
+        });
+    }
+    for name in ["arrivals", "jitter", "max-in-flight"] {
+        let texts = with.given.0.get(name).and_then(|given| given.texts.first());
+        if let (Some(text), Some(option)) = (texts, options.get_mut(name)) {
+            (option.value, option.source) = (text.clone(), OptionSource::Given);
+        }
+    }
+    options.extend(with.options.clone());
+    let run = opening_document(prepared, options, with.environment);
+    let demanded = |(condition, implied): &(findings::Condition, bool)| Demanded {
+        condition: condition.to_string(),
+        implied: *implied,
+    };
+    let time = Time {
+        started: timestamp(clock::wall()).to_string(),
+        started_monotonic_ns: clock::now().0,
+        elapsed_ns: Some(0),
+        window_ns: None,
+    };
+    SearchDocument {
+        envelope: Envelope { kind: RecordKind::Search, time, ..run.envelope },
+        answer: None,
+        subject: run.subject,
+        objective: plan.objective.conditions.iter().map(demanded).collect(),
+        tolerance: plan.aim.tolerance,
+        probes_allowed: plan.aim.probes as u64,
+        probes: Vec::new(),
+    }
+}
+
+/// A search in progress.
+struct Running<'a> {
+    plan: &'a SearchPlan,
+    with: SearchConduct<'a>,
+    seed: Option<u64>,
+    folder: PathBuf,
+    begun: Nanos,
+    document: SearchDocument,
+    ended_by: Option<Document>,
+}
+
+impl Running<'_> {
+    fn search(&mut self) -> anyhow::Result<()> {
+        let mut search = Search::new(self.plan.aim);
+        loop {
+            let (rate, length) = match search.step() {
+                Step::Done => break,
+                Step::Estimate => (None, ESTIMATE),
+                Step::Probe { rate, length } => {
+                    let usual = self.plan.objective.length_at(rate, self.plan.usual);
+                    let times = if length == Length::Twice { 2 } else { 1 };
+                    (Some(rate), Nanos(usual.0 * times))
+                }
+            };
+            match self.probe(rate, length, &mut search)? {
+                None => self.keep(&search, State::Running)?,
+                Some(state) => return self.keep(&search, state),
+            }
+        }
+        self.keep(&search, State::Finished)
+    }
+
+    /// Carries out one probe. The search goes on unless it ended in a state of its own.
+    fn probe(
+        &mut self,
+        rate: Option<f64>,
+        length: Nanos,
+        search: &mut Search,
+    ) -> anyhow::Result<Option<State>> {
+        let number = self.document.probes.len() + 1;
+        let name = format!("probe-{number:02}");
+        let folder = self.folder.join(&name);
+        let completed = self.drive(rate, length, &folder)?;
+        let cut_short = completed.document.state != State::Finished;
+        self.document.subject.address.clone_from(&completed.document.subject.address);
+        let measured = ProbeMeasurement::read(&folder, &completed, length)?;
+        let judge = ProbeJudge { objective: &self.plan.objective, tolerance: self.plan.aim.tolerance };
+        let (finding, mut result) = judge.judge(&completed, &measured, rate);
+        result.folder = name;
+        match rate {
+            _ if cut_short => (result.says, result.why) = (Says::Interrupted, String::new()),
+            None => {
+                (result.says, result.why) = (Says::Estimate, String::new());
+                search.note_estimate(Some(measured.ok_per_s()));
+            }
+            Some(rate) => search.note(Probed { rate, finding, served: measured.ok_per_s() }),
+        }
+        (self.with.on_probe)(number, &result);
+        self.document.probes.push(result);
+        if let Some(error) = &completed.aborted {
+            (self.with.environment.notice)(&error.to_string());
+        }
+        let state = completed.document.state;
+        if cut_short || nothing_reached(&completed.document) {
+            self.ended_by = Some(completed.document);
+            return Ok(Some(state));
+        }
+        self.rest(&completed);
+        Ok(self.with.stop.load(Ordering::Relaxed).then_some(State::Interrupted))
+    }
+
+    /// Through the same door as everybody: a probe is a run whose spec differs in its rate, length and seed.
+    fn drive(&self, rate: Option<f64>, length: Nanos, folder: &Path) -> anyhow::Result<CompletedRun> {
+        // Of each probe its own: a rate that is probed again meets another draw of its arrivals.
+        let seed = self.seed.map(|seed| seed.wrapping_add(self.document.probes.len() as u64));
+        let options = plan::probe_options(&self.with.given, rate, WARMUP + length, seed)?;
+        let mut prepared = prepare(&options.spec()?, self.with.environment)?;
+        for name in ["rate", "duration", "seed"] {
+            prepared.given.0.entry(name.to_owned()).and_modify(|given| given.source = OptionSource::Derived);
+        }
+        if let Some((given, rate)) = prepared.given.0.get_mut("rate").zip(rate) {
+            given.texts = vec![plan::exact(rate)?.to_string()];
+        }
+        let controls = Controls::new(Arc::clone(self.with.stop));
+        let with = Conduct {
+            folder,
+            options: self.with.options.clone(),
+            environment: self.with.environment,
+            progress: &mut Quiet,
+            controls: &controls,
+        };
+        let completed = conduct(&prepared, with)?;
+        match completed.write_error {
+            Some(error) => Err(error).context("the record of a probe is incomplete, so it cannot be judged"),
+            None => Ok(completed),
+        }
+    }
+
+    fn rest(&self, completed: &CompletedRun) {
+        let left = |name: &str| ["in_flight", "not_sent"].contains(&name);
+        let outcomes = completed.document.results.iter().flat_map(|results| &results.outcomes);
+        let is_left = outcomes.into_iter().any(|row| left(&row.outcome));
+        let end = clock::now() + if is_left { LONG_REST } else { REST };
+        while clock::now() < end && !self.with.stop.load(Ordering::Relaxed) {
+            clock::sleep_until(end.min(clock::now() + STOP_EVERY));
+        }
+    }
+
+    /// Puts what is known into the folder.
+    fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
+        self.document.state = state;
+        self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);
+        let answer = answer::answer(search, &self.document.probes, self.plan.aim.probes);
+        self.document.answer = Some(answer);
+        write_search(&self.folder, &self.document)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! What is searched for, and with which probes. Pure.
+
+use anyhow::{Context, ensure};
+use stats::search::Aim;
+use units::{Nanos, Rate};
+
+use super::objective::Objective;
+use crate::options::GivenOptions;
+use crate::values::{Count, Length};
+
+/// What a search is asked for, besides the options of its probes.
+#[derive(Debug, Clone)]
+pub struct SearchRequest {
+    /// `p99 < 20ms and error_share < 0.1%`.
+    pub objective: String,
+    pub from: Option<Rate>,
+    pub to: Option<Rate>,
+    /// How closely to bracket the maximum rate: a share of it.
+    pub tolerance: f64,
+    pub probe_duration: Option<Length>,
+    /// Probes at most.
+    pub probes: Count,
+}
+
+/// What is searched for, and with which probes.
+pub struct SearchPlan {
+    pub objective: Objective,
+    pub aim: Aim,
+    /// How long a probe is measured, unless its rate needs more.
+    pub usual: Nanos,
+}
+
+impl SearchPlan {
+    /// # Errors
+    ///
+    /// One line for an objective, a range or a number of probes that no search can have.
+    pub fn of(request: &SearchRequest) -> anyhow::Result<SearchPlan> {
+        let objective = Objective::parse(&request.objective)?;
+        let tolerance = request.tolerance;
+        let given = request.probe_duration.map(|length| length.0);
+        let usual = given.unwrap_or_else(|| objective.usual_length(tolerance));
+        ensure!(
+            usual >= Nanos::from_secs(2),
+            "--probe-duration {usual} is too short: give 2s or more, so that its two halves can be compared"
+        );
+        let lowest = objective.lowest_rate(usual);
+        let from = request.from.map_or(lowest, Rate::as_per_second_f64);
+        let to = request.to.map(Rate::as_per_second_f64);
+        ensure!(
+            to.is_none_or(|to| to >= from),
+            "--search-to {} is below {}; give a higher one",
+            request.to.map(|to| to.to_string()).unwrap_or_default(),
+            request.from.map_or(format!("the lowest rate that a probe can measure, {lowest:.1}/s"), |from| {
+                format!("--search-from {from}")
+            })
+        );
+        let probes = usize::try_from(request.probes.0).context("--probes is over what memory can hold")?;
+        ensure!(probes >= 3, "--probes {probes} cannot enclose a rate; give at least 3");
+        Ok(SearchPlan { objective, aim: Aim { from, to, probes, tolerance }, usual })
+    }
+}
+
+/// The options of one probe: those of the search, at this rate (`None` for the estimate in a closed loop).
+///
+/// # Errors
+///
+/// When the rate cannot be driven.
+pub fn probe_options(
+    given: &GivenOptions,
+    rate: Option<f64>,
+    length: Nanos,
+    seed: Option<u64>,
+) -> anyhow::Result<GivenOptions> {
+    let mut options = match rate {
+        None => given.without(&["arrivals", "jitter", "max-in-flight"]),
+        Some(_) => given.without(&["users"]),
+    };
+    if let Some(rate) = rate {
+        options.set("rate", [exact(rate)?.written()]);
+    }
+    options.set("duration", [format!("{}s", length.0 / 1_000_000_000)]);
+    if let Some(seed) = seed {
+        options.set("seed", [seed.to_string()]);
+    }
+    Ok(options)
+}
+
+/// The rate with all the digits that a search gives it: four, so that thousandths of a request carry the lowest.
+///
+/// # Errors
+///
+/// When it cannot be driven.
+pub fn exact(per_s: f64) -> anyhow::Result<Rate> {
+    let events = (per_s * 1e6).round();
+    ensure!((1.0..1e15).contains(&events), "{per_s}/s is no rate that can be driven");
+    Rate::new(events as u64, Nanos::from_secs(1_000_000)).context("a search's rates are above 0")
+}

@@ -1,0 +1,230 @@
+//! One probe: an ordinary run with its own record, and what its measured part says of its rate.
+
+use std::path::Path;
+
+use findings::{Answer, Figures, RunFacts, reading_text};
+use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
+use record::search::{ProbeFigure, ProbeResult, Says};
+use record::{Check, Concern, Interval, Second};
+use stats::search::{Finding, Fitness, Halves, finding};
+use units::Nanos;
+
+use super::objective::Objective;
+use crate::conduct::CompletedRun;
+
+/// Not counted, at the begin of every probe: connections open, caches and compilers of the server warm up.
+pub const WARMUP: Nanos = Nanos::from_secs(1);
+
+/// What was measured after the warm-up.
+pub struct ProbeMeasurement {
+    whole: Part,
+    /// The second half, with what was answered after the end.
+    second: Part,
+    mean_s: [f64; 2],
+    length: Nanos,
+}
+
+struct Part {
+    total: Interval,
+    seconds: Vec<Second>,
+    results: Results,
+}
+
+impl ProbeMeasurement {
+    /// Reads it from the record that the run left in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// Where the record cannot be read back.
+    pub fn read(folder: &Path, conducted: &CompletedRun, length: Nanos) -> anyhow::Result<ProbeMeasurement> {
+        let middle = WARMUP + Nanos(length.0 / 2);
+        let part = |from, to| -> anyhow::Result<Part> {
+            let (seconds, total) = record::read_part(folder, from, to)?;
+            let facts = RunFacts {
+                subject: &conducted.document.subject,
+                stamps: &conducted.document.stamps,
+                window: WARMUP + length,
+                seconds: &seconds,
+            };
+            let results = findings::summarize(&total, &facts);
+            Ok(Part { total, seconds, results })
+        };
+        let first = part(WARMUP, middle)?;
+        let second = part(middle, Nanos::MAX)?;
+        let mean_s = [mean_s(&first), mean_s(&second)];
+        Ok(ProbeMeasurement { whole: part(WARMUP, Nanos::MAX)?, second, mean_s, length })
+    }
+
+    /// `ok` answers a second of the measured time.
+    pub fn ok_per_s(&self) -> f64 {
+        self.per_s(|second| second.ok)
+    }
+
+    fn per_s(&self, count: impl Fn(&Second) -> u64) -> f64 {
+        let end = (WARMUP + self.length).0;
+        let within = self.whole.seconds.iter().filter(|second| second.start_ns + second.length_ns <= end);
+        within.map(count).sum::<u64>() as f64 / self.length.as_secs_f64()
+    }
+}
+
+fn mean_s(part: &Part) -> f64 {
+    part.results.response.mean_ns.map_or(0.0, |ns| ns as f64 / 1e9)
+}
+
+/// What a probe is judged by.
+pub struct ProbeJudge<'a> {
+    pub objective: &'a Objective,
+    pub tolerance: f64,
+}
+
+impl ProbeJudge<'_> {
+    /// What the probe says, and everything that it leaves for the record.
+    pub fn judge(
+        &self,
+        conducted: &CompletedRun,
+        measured: &ProbeMeasurement,
+        rate: Option<f64>,
+    ) -> (Finding, ProbeResult) {
+        let verdict = conducted.document.verdict.as_ref();
+        let against_client = against_client(verdict.map_or(&[], |verdict| &verdict.findings));
+        let behind = backlog(conducted);
+        let (held, figures, why_not) = self.holds(&measured.whole, measured.length);
+        let halves = Halves {
+            held: held && behind.is_none(),
+            held_second: self.holds(&measured.second, Nanos(measured.length.0 / 2)).0 && behind.is_none(),
+            mean_s: measured.mean_s,
+            apart_s: measured.length.as_secs_f64() / 2.0,
+            fitness: fitness(&against_client),
+        };
+        let found = finding(&halves, self.tolerance);
+        let why = match found {
+            Finding::Holds => String::new(),
+            Finding::Fails => why_not.or(behind).unwrap_or_default(),
+            Finding::Unsettled => unsettled(measured, held),
+            Finding::Doubtful | Finding::Disturbed => cause(&against_client),
+        };
+        let results = &measured.whole.results;
+        let quantile = |q| {
+            let found = results.response.quantiles.iter().find(|quantile| quantile.q == q);
+            found.map_or(QuantileValue::TooFew { needed: stats::needed_samples(q) }, |found| found.value)
+        };
+        let ended = measured.whole.total.ended();
+        let result = ProbeResult {
+            folder: String::new(),
+            rate_per_s: rate,
+            warmup_ns: WARMUP.0,
+            measured_ns: measured.length.0,
+            sent_per_s: measured.per_s(|second| second.sent),
+            ok_per_s: measured.ok_per_s(),
+            error_share: results.totals.failed as f64 / ended.max(1) as f64,
+            p50: quantile(0.5),
+            p99: quantile(0.99),
+            figures,
+            client_cpu_share: results.cpu.busiest_worker_share,
+            verdict: conducted.document.verdict.as_ref().map(|verdict| verdict.word),
+            against_client: against_client.iter().map(|blemish| blemish.check.clone()).collect(),
+            says: says(found),
+            why,
+        };
+        (found, result)
+    }
+
+    /// Whether every condition holds over `part`, its figures, and why the first that does not does not.
+    fn holds(&self, part: &Part, window: Nanos) -> (bool, Vec<ProbeFigure>, Option<String>) {
+        let on = Figures { total: &part.total, results: &part.results, window };
+        let mut figures = Vec::new();
+        let mut why = None;
+        for (condition, _) in &self.objective.conditions {
+            let judgement = condition.judge(&on);
+            let (held, reason) = match (&judgement.answer, judgement.reading) {
+                (Answer::Holds, _) => (Some(true), None),
+                (Answer::DoesNotHold, Some(reading)) => {
+                    (Some(false), Some(format!("{condition} was {}", reading_text(reading))))
+                }
+                (Answer::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
+                (Answer::CannotTell(reason), _) => (None, Some(format!("{condition}: {reason}"))),
+            };
+            why = why.or(reason);
+            figures.push(ProbeFigure { measured: judgement.reading, held });
+        }
+        (figures.iter().all(|figure| figure.held == Some(true)), figures, why)
+    }
+}
+
+fn against_client(blemishes: &[Blemish]) -> Vec<&Blemish> {
+    let grave = blemishes.iter().filter(|blemish| blemish.makes >= VerdictWord::Degraded);
+    grave.filter(|blemish| blemish.check.is_against_client()).collect()
+}
+
+fn fitness(against_client: &[&Blemish]) -> Fitness {
+    match against_client {
+        [] => Fitness::Fit,
+        all if all.iter().any(|blemish| is_of_the_host(blemish)) => Fitness::Disturbed,
+        _ => Fitness::Unfit,
+    }
+}
+
+fn is_of_the_host(blemish: &Blemish) -> bool {
+    blemish.check.concern() == Concern::Host
+}
+
+/// The host's first: it explains the others.
+fn cause(against_client: &[&Blemish]) -> String {
+    let host = against_client.iter().find(|blemish| is_of_the_host(blemish));
+    host.or(against_client.first()).map(|blemish| because(blemish)).unwrap_or_default()
+}
+
+/// The server did not keep up, whatever a lax objective says.
+fn backlog(conducted: &CompletedRun) -> Option<String> {
+    let verdict = conducted.document.verdict.as_ref()?;
+    verdict.findings.iter().find(|blemish| blemish.check == Check::KeptUp).map(because)
+}
+
+fn because(blemish: &Blemish) -> String {
+    format!("{}: {}", blemish.check, blemish.measured)
+}
+
+fn unsettled(measured: &ProbeMeasurement, held: bool) -> String {
+    let [first, second] = measured.mean_s.map(|seconds| Nanos((seconds * 1e9) as u64));
+    let what = if held { "response still grew" } else { "it was still warming up" };
+    format!("{what}: mean {first} in the first half, {second} in the second; again for twice as long")
+}
+
+fn says(found: Finding) -> Says {
+    match found {
+        Finding::Holds => Says::Holds,
+        Finding::Fails => Says::Fails,
+        Finding::Unsettled => Says::Unsettled,
+        Finding::Doubtful | Finding::Disturbed => Says::Client,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// If this fails, a rate is believed that was measured with moved stamps, a wall clock that was set, or figures
+    /// that contradict each other.
+    #[test]
+    fn only_findings_of_the_server_leave_the_client_fit() {
+        let fitness_of = |checks: &[&str]| {
+            let blemishes: Vec<Blemish> = checks.iter().map(|check| blemish(check)).collect();
+            fitness(&against_client(&blemishes))
+        };
+        assert_eq!(fitness_of(&["kept_up", "offered_load", "drift", "unstamped"]), Fitness::Fit);
+        for check in ["littles_law", "wall_clock", "stamps_moved", "schedule_lag", "unheard_of"] {
+            assert_eq!(fitness_of(&["kept_up", check]), Fitness::Unfit, "{check}");
+        }
+        for check in ["host_stall", "hiccups", "cpu_quota", "run_queue", "steal"] {
+            assert_eq!(fitness_of(&["schedule_lag", check]), Fitness::Disturbed, "{check}");
+        }
+        let both = [blemish("schedule_lag"), blemish("steal")];
+        assert_eq!(cause(&against_client(&both)), "steal: much");
+    }
+
+    fn blemish(check: &str) -> Blemish {
+        let (check, measured) = (Check::from_name(check), "much".to_owned());
+        let (limit, advice) = (String::new(), String::new());
+        Blemish { check, makes: VerdictWord::Degraded, measured, limit, advice }
+    }
+}

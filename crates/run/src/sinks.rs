@@ -1,0 +1,327 @@
+//! Gives others the figures of a run while it goes on: a Prometheus endpoint, OTLP pushes, JSON lines and CSV.
+//!
+//! Driven once a second from the collector's thread, which must not wait: each sink has a thread of its own. Totals
+//! are left where a sink finds them, rows are put on a short queue, and what a slow sink misses is counted.
+
+mod endpoint;
+mod push;
+mod rows;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use export::{Facts, Snapshot};
+use record::document::Document;
+use record::{Interval, Second};
+use units::Nanos;
+
+use crate::prepare::{or_default, value};
+use crate::values::{Length, Timeout};
+
+/// How long a sink may take to end once the run has: a reader of its rows that has gone to sleep keeps nobody.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// How often a stop is looked for while a last scrape is waited for.
+const STOP_EVERY: Duration = Duration::from_millis(50);
+
+impl SinkPlan {
+    /// What can be refused before anything is opened. `json` is whether standard output is the result's.
+    ///
+    /// # Errors
+    ///
+    /// When two would write to one place, or a URL is none.
+    pub fn of(sinks: &crate::spec::Sinks, json: bool) -> anyhow::Result<SinkPlan> {
+        let rows = [
+            (export::rows::Form::Jsonl, "--jsonl", &sinks.jsonl),
+            (export::rows::Form::Csv, "--csv", &sinks.csv),
+        ];
+        let rows: Vec<RowPlan> = rows
+            .into_iter()
+            .filter_map(|(form, option, path)| {
+                path.as_ref().map(|path| RowPlan { form, option, path: PathBuf::from(path) })
+            })
+            .collect();
+        if let [one, other] = rows.as_slice() {
+            ensure!(
+                one.path != other.path,
+                "--jsonl and --csv both write to {}; name two files",
+                one.path.display()
+            );
+        }
+        let first = rows.iter().find(|row| row.is_stdout());
+        if let Some(row) = first.filter(|_| json) {
+            anyhow::bail!(
+                "{} - and --json both write to standard output; give one of them a file",
+                row.option
+            );
+        }
+        Ok(SinkPlan {
+            prometheus: value(&sinks.prometheus).copied(),
+            linger: or_default::<Timeout>(&sinks.prometheus_linger, "prometheus-linger").0,
+            otlp: sinks.otlp.as_deref().map(push::url).transpose()?,
+            otlp_interval: or_default::<Length>(&sinks.otlp_interval, "otlp-interval").0,
+            rows,
+        })
+    }
+}
+
+#[cfg(test)]
+impl SinkPlan {
+    /// JSON lines into `path`, and nothing else.
+    pub fn rows_to(path: &std::path::Path) -> SinkPlan {
+        let jsonl = RowPlan { form: export::rows::Form::Jsonl, option: "--jsonl", path: path.to_owned() };
+        SinkPlan { rows: vec![jsonl], ..SinkPlan::default() }
+    }
+}
+
+/// Who gets the figures of a run.
+#[derive(Debug, Clone, Default)]
+pub struct SinkPlan {
+    prometheus: Option<SocketAddr>,
+    /// How long the endpoint waits for a last scrape.
+    linger: Option<Nanos>,
+    /// With its path.
+    otlp: Option<String>,
+    otlp_interval: Nanos,
+    rows: Vec<RowPlan>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct RowPlan {
+    form: export::rows::Form,
+    /// As it is typed, for messages.
+    option: &'static str,
+    path: PathBuf,
+}
+
+impl RowPlan {
+    fn is_stdout(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+}
+
+/// All sinks of a run.
+pub struct Sinks {
+    plan: SinkPlan,
+    /// Bound before the run, so that a taken port refuses it.
+    listener: Option<std::net::TcpListener>,
+    state: Arc<State>,
+    /// What could not be merged into the state because a sink was reading it.
+    pending: Interval,
+    rows: Vec<RowQueue>,
+    threads: Vec<Running>,
+}
+
+struct RowQueue {
+    option: &'static str,
+    queue: SyncSender<Second>,
+    lost: u64,
+}
+
+/// A sink's thread.
+struct Running {
+    name: &'static str,
+    /// Its last words, for the user; closed without any when all went well.
+    ended: Receiver<String>,
+}
+
+/// What the threads of the sinks share with the collector's.
+#[derive(Default)]
+pub(super) struct State {
+    run: Mutex<Run>,
+    stage: Mutex<RunStage>,
+    moved_on: Condvar,
+}
+
+/// How far the run is, for those who serve it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum RunStage {
+    #[default]
+    Running,
+    /// All figures are known.
+    Ended,
+    /// Nobody is waited for any more.
+    Over,
+}
+
+#[derive(Default)]
+struct Run {
+    facts: Option<Facts>,
+    total: Interval,
+    last: Option<Second>,
+    at: Nanos,
+}
+
+impl State {
+    /// Makes something of the run as it stands; `None` before it has begun.
+    pub(super) fn snapshot<T>(&self, make: impl FnOnce(&Snapshot<'_>) -> T) -> Option<T> {
+        // Copied under the lock and rendered outside of it.
+        let (facts, total, last, at) = {
+            let run = self.lock();
+            (run.facts.clone()?, run.total.clone(), run.last.clone(), run.at)
+        };
+        Some(make(&Snapshot { facts: &facts, total: &total, last: last.as_ref(), at }))
+    }
+
+    /// Whether the run ends within this time.
+    pub(super) fn ends_within(&self, time: Duration) -> bool {
+        self.reaches_within(RunStage::Ended, time)
+    }
+
+    /// Whether nobody is waited for any more within this time.
+    pub(super) fn is_over_within(&self, time: Duration) -> bool {
+        self.reaches_within(RunStage::Over, time)
+    }
+
+    fn reaches_within(&self, wanted: RunStage, time: Duration) -> bool {
+        let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.moved_on.wait_timeout_while(stage, time, |stage| *stage < wanted);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 >= wanted
+    }
+
+    /// A scraper has the last totals, or will not come.
+    pub(super) fn close(&self) {
+        self.reach(RunStage::Over);
+    }
+
+    fn reach(&self, stage: RunStage) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+        self.moved_on.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Run> {
+        // A sink that panicked changed nothing.
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sinks {
+    /// Binds, opens and starts everything, before anything is sent.
+    ///
+    /// # Errors
+    ///
+    /// One line for what cannot be opened.
+    pub fn open(plan: &SinkPlan) -> anyhow::Result<Sinks> {
+        let listener = plan.prometheus.map(endpoint::bind).transpose()?;
+        let mut sinks = Sinks {
+            plan: plan.clone(),
+            listener,
+            state: Arc::default(),
+            pending: Interval::default(),
+            rows: Vec::new(),
+            threads: Vec::new(),
+        };
+        for row in &plan.rows {
+            let out = rows::open(row)?;
+            // Enough for a disk that hesitates; beyond it, rows are lost and counted.
+            let (queue, taken) = sync_channel(60);
+            let (form, option) = (row.form, row.option);
+            sinks.rows.push(RowQueue { option, queue, lost: 0 });
+            sinks.start(option, move |_| rows::write(form, out, &taken))?;
+        }
+        if let Some(listener) = sinks.listener.take() {
+            sinks.start("--prometheus", move |state| endpoint::serve(listener, state))?;
+        }
+        if let Some(url) = plan.otlp.clone() {
+            let every = Duration::from(plan.otlp_interval);
+            sinks.start("--otlp", move |state| push::keep_pushing(&url, every, state))?;
+        }
+        Ok(sinks)
+    }
+
+    fn start(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&Arc<State>) -> Result<(), String> + Send + 'static,
+    ) -> anyhow::Result<()> {
+        let (say, ended) = sync_channel(1);
+        let state = Arc::clone(&self.state);
+        thread::Builder::new()
+            .name(name.trim_start_matches('-').to_owned())
+            .spawn(move || {
+                if let Err(words) = work(&state) {
+                    let _ = say.send(words);
+                }
+            })
+            .with_context(|| format!("cannot start the thread of {name}"))?;
+        self.threads.push(Running { name, ended });
+        Ok(())
+    }
+
+    /// The run begins.
+    pub fn started(&mut self, document: &Document) {
+        let started = document.time.started.parse::<jiff::Timestamp>().unwrap_or_default();
+        let started_ns = u64::try_from(started.as_nanosecond()).unwrap_or(0);
+        self.state.lock().facts = Some(Facts::of(document, started_ns));
+    }
+
+    /// An interval is over. Never waits for a sink.
+    pub fn interval(&mut self, interval: &Interval, second: &Second) {
+        for row in &mut self.rows {
+            if row.queue.try_send(second.clone()).is_err() {
+                row.lost += 1;
+            }
+        }
+        if self.plan.prometheus.is_none() && self.plan.otlp.is_none() {
+            return;
+        }
+        self.pending.merge(interval);
+        let Ok(mut run) = self.state.run.try_lock() else { return };
+        run.total.merge(&self.pending);
+        run.last = Some(second.clone());
+        run.at = interval.start + interval.length;
+        self.pending.clear();
+    }
+
+    /// The run is over: lets the sinks write what they have, and says what did not reach whom. Whoever is waited
+    /// for is so until `is_stopped`.
+    pub fn finish(&mut self, is_stopped: &dyn Fn() -> bool, notice: &dyn Fn(&str)) -> Vec<String> {
+        {
+            let mut run = self.state.lock();
+            run.total.merge(&self.pending);
+        }
+        self.state.reach(RunStage::Ended);
+        let mut warnings = Vec::new();
+        // Dropping its queue ends a writer of rows.
+        for row in self.rows.drain(..).filter(|row| row.lost > 0) {
+            warnings
+                .push(format!("{}: {} rows were lost because it was not read in time", row.option, row.lost));
+        }
+        self.linger(is_stopped, notice);
+        self.state.close();
+        for thread in self.threads.drain(..) {
+            match thread.ended.recv_timeout(PATIENCE) {
+                Ok(words) => warnings.push(format!("{}: {words}", thread.name)),
+                Err(RecvTimeoutError::Disconnected) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    warnings.push(format!(
+                        "{}: it did not end in time; its last lines may be missing",
+                        thread.name
+                    ));
+                }
+            }
+        }
+        warnings
+    }
+
+    /// Leaves the last totals where a scraper finds them.
+    fn linger(&self, is_stopped: &dyn Fn() -> bool, notice: &dyn Fn(&str)) {
+        let (Some(address), Some(linger)) = (self.plan.prometheus, self.plan.linger) else { return };
+        if is_stopped() {
+            return;
+        }
+        notice(&format!(
+            "waiting up to {linger} for a last scrape of http://{address}/metrics; Ctrl-C ends it"
+        ));
+        let end = clock::now() + linger;
+        while clock::now() < end && !is_stopped() && !self.state.is_over_within(STOP_EVERY) {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

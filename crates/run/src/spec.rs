@@ -1,0 +1,324 @@
+//! `RunSpec`: everything that a run needs, as data. Whoever starts a run makes one: the command line, a search, a
+//! calibration, a lab, another host.
+//!
+//! A field that is absent has its default, which [`crate::options`] names. Values are texts with their units, as people
+//! write them on the command line.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use codec::web::{Sha256Digest, StatusSet};
+use findings::Condition;
+use record::document::OptionSource;
+use schedule::{Jitter, Speed, Think};
+use serde::{Deserialize, Serialize};
+use units::{Bytes, Rate};
+
+use crate::companion::WatchSubject;
+use crate::requests_file::KeepRequests;
+use crate::values::{
+    Count, Drain, HttpChoice, Length, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource, Switch,
+    Timeout, TlsVersionChoice, Written,
+};
+
+/// Declares a group of options: a struct whose fields may all be absent.
+macro_rules! group {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident : $type:ty),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$field_doc])* #[serde(skip_serializing_if = "is_default")] pub $field: $type),+
+        }
+    };
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+type Given<T> = Option<Written<T>>;
+type List<T> = Vec<Written<T>>;
+
+/// Everything that a run needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RunSpec {
+    pub request: Request,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub load: Load,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub pool: Pool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub connection: Connection,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tls: Tls,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub checks: Checks,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limits: Limits,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub observers: Observers,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sinks: Sinks,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub output: Output,
+    /// Who gave an option, by its name, where that was not whoever made the spec: a scenario file, say.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sources: BTreeMap<String, OptionSource>,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// One request per URL, in turn.
+    Urls(UrlRequests),
+    /// The requests of a file in one of vegeta's formats.
+    Targets(TargetRequests),
+    /// A scenario file, with its journeys, data and checks.
+    Scenario(ScenarioRequests),
+}
+
+group! {
+    /// Requests by URL.
+    UrlRequests {
+        /// http[s]://HOST[:PORT]/PATH or unix:/SOCKET:/PATH.
+        url: Vec<String>,
+        /// Without it: GET, or POST with a body.
+        method: Option<String>,
+        /// `Name: value`.
+        header: Vec<String>,
+        /// The body, or @FILE to read it from one.
+        body: Option<String>,
+    }
+}
+
+group! {
+    /// Requests of a file.
+    TargetRequests {
+        /// The file; `-` is standard input.
+        file: Option<String>,
+        /// Headers of every target that does not have its own: `Name: value`.
+        header: Vec<String>,
+    }
+}
+
+group! {
+    /// A scenario.
+    ScenarioRequests {
+        file: Option<String>,
+        /// Changes to the file: `run.rate=500/s`, `vars.user=ann`.
+        set: Vec<String>,
+    }
+}
+
+group! {
+    /// When requests are sent, and how many.
+    Load {
+        model: Model,
+        /// Schedule requests for this long.
+        duration: Given<Length>,
+        /// Schedule this many requests.
+        count: Given<Count>,
+        /// Random seed for arrivals and think times.
+        seed: Given<u64>,
+        /// How closely an open loop follows its schedule: precise, balanced, efficient.
+        pace: Given<PaceChoice>,
+    }
+}
+
+/// Who decides when a request is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Model {
+    /// Virtual users: each sends its next request when its last one has ended.
+    Closed(ClosedLoop),
+    /// A schedule: requests are due whatever became of the earlier ones.
+    Open(OpenLoop),
+}
+
+impl Default for Model {
+    fn default() -> Model {
+        Model::Closed(ClosedLoop::default())
+    }
+}
+
+group! {
+    /// A closed loop.
+    ClosedLoop {
+        /// Number of virtual users.
+        users: Given<Count>,
+        /// How long a virtual user pauses between requests: 100ms, 50ms..150ms, exp:100ms.
+        think: Given<Think>,
+    }
+}
+
+/// An open loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OpenLoop {
+    /// Bound of the requests that are in flight or queued.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub max_in_flight: Given<Count>,
+    pub schedule: Schedule,
+}
+
+/// When the requests of an open loop are due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Schedule {
+    /// One rate throughout.
+    Steady {
+        rate: Written<Rate>,
+        /// How requests are spaced: even, poisson.
+        #[serde(default, skip_serializing_if = "is_default")]
+        arrivals: Given<Spacing>,
+        /// Moves each request by a random time: 5ms, 10%.
+        #[serde(default, skip_serializing_if = "is_default")]
+        jitter: Given<Jitter>,
+    },
+    /// Stages one after another: `ramp 100/s..1k/s 30s`.
+    Stages { stage: List<StageText> },
+    /// The instants of a recording.
+    Replay {
+        file: String,
+        /// How many times faster: 2x.
+        #[serde(default, skip_serializing_if = "is_default")]
+        speed: Given<Speed>,
+        /// Where the times of the recording are.
+        #[serde(default, skip_serializing_if = "is_default")]
+        column: Option<String>,
+    },
+}
+
+group! {
+    /// Connections and threads of the client.
+    Pool {
+        /// Connections to each server.
+        connections: Given<Count>,
+        /// Requests in flight per connection of HTTP/1.1.
+        pipeline: Given<Count>,
+        /// Threads.
+        workers: Given<Count>,
+    }
+}
+
+group! {
+    /// How servers are reached.
+    Connection {
+        /// auto, 1.1, 2, h2c.
+        http: Given<HttpChoice>,
+        /// Concurrent streams per connection of HTTP/2.
+        streams: Given<Count>,
+        /// HOST:PORT:ADDR, as with curl.
+        resolve: List<Resolve>,
+        /// Unix domain socket to connect to.
+        unix: Option<String>,
+        /// Local addresses to connect from, in turn.
+        source: List<IpAddr>,
+    }
+}
+
+group! {
+    /// TLS.
+    Tls {
+        /// Skip certificate verification.
+        insecure: bool,
+        /// CA bundle (PEM).
+        cacert: Option<String>,
+        /// Client certificate chain (PEM).
+        cert: Option<String>,
+        /// Private key of the client certificate (PEM).
+        key: Option<String>,
+        /// Server name to ask for and to verify.
+        sni: Option<String>,
+        /// Protocols to offer, the preferred one first.
+        alpn: Vec<String>,
+        /// auto, 1.2, 1.3.
+        tls_version: Given<TlsVersionChoice>,
+        /// Session resumption: on, off.
+        tls_resumption: Given<Switch>,
+    }
+}
+
+group! {
+    /// What a good response is, and which results fail the run.
+    Checks {
+        /// Status codes: 200, 2xx, 200-299.
+        expect_status: Given<StatusSet>,
+        /// Text that every body must contain.
+        expect_body_contains: Option<String>,
+        /// SHA-256 of every body.
+        expect_sha256: Given<Sha256Digest>,
+        /// Conditions that fail the run: `response.p99 > 50ms`.
+        fail_if: List<Condition>,
+        /// Largest header of a response.
+        max_head: Given<Bytes>,
+        /// Largest body of a response.
+        max_body: Given<Bytes>,
+    }
+}
+
+group! {
+    /// How long each thing may take.
+    Limits {
+        timeout: Given<Timeout>,
+        connect_timeout: Given<Timeout>,
+        checkout_timeout: Given<Timeout>,
+        drain: Given<Drain>,
+        /// Who timestamps responses: kernel, read.
+        stamps: Given<StampSource>,
+    }
+}
+
+group! {
+    /// What else is measured during the run.
+    Observers {
+        /// PID or ssh:HOST:PID of the server to watch.
+        watch: Given<WatchSubject>,
+        /// PID of the server to profile.
+        profile: Given<Pid>,
+        /// PIDs of the server whose CPU time is measured.
+        watch_cpu: List<Pid>,
+    }
+}
+
+group! {
+    /// Who gets the figures while the run goes on.
+    Sinks {
+        prometheus: Given<SocketAddr>,
+        prometheus_linger: Given<Timeout>,
+        otlp: Option<String>,
+        otlp_interval: Given<Length>,
+        jsonl: Option<String>,
+        csv: Option<String>,
+    }
+}
+
+group! {
+    /// Where results go.
+    Output {
+        /// The results directory.
+        folder: Option<String>,
+        /// Which requests to keep: all, slowest=100, sample=1%.
+        requests: Given<KeepRequests>,
+        json: bool,
+        quiet: bool,
+        no_tui: bool,
+        no_color: bool,
+    }
+}
+
+impl Sinks {
+    /// Whether rows take the place of the report on standard output.
+    pub fn to_stdout(&self) -> bool {
+        [&self.jsonl, &self.csv].into_iter().flatten().any(|path| path == "-")
+    }
+}

@@ -1,0 +1,47 @@
+package dev.parallax.vertx.metrics;
+
+import dev.parallax.vertx.Addresses;
+import dev.parallax.vertx.Client;
+import dev.parallax.vertx.Label;
+import dev.parallax.vertx.SeriesOptions;
+import io.vertx.core.http.HttpClientOptions;
+import io.vertx.core.net.SocketAddress;
+import io.vertx.core.spi.metrics.ClientMetrics;
+import io.vertx.core.spi.metrics.HttpClientMetrics;
+import io.vertx.core.spi.metrics.PoolMetrics;
+import java.util.Map;
+import java.util.Set;
+
+/** The metrics of one Vert.x instance of version 5.0. */
+final class MeasuredVertx extends OptionsVertx {
+    static final Set<Label> DEFAULT_LABELS = Label.defaultsOf50();
+
+    MeasuredVertx(SeriesOptions options) {
+        super(options);
+    }
+
+    @Override
+    Map<Label, String> clientLabels(String name, String address) {
+        return Map.of(Label.CLIENT_NAME, name == null ? "?" : name, Label.LOCAL, address == null ? "?" : address);
+    }
+
+    @Override
+    public HttpClientMetrics<?, ?, ?> createHttpClientMetrics(HttpClientOptions client) {
+        Map<Label, String> fixed = clientLabels(client.getMetricsName(), client.getLocalAddress());
+        return options.isEnabled("http.client") ? new MeasuredHttpClient(options, fixed) : null;
+    }
+
+    @Override
+    public PoolMetrics<?, ?> createPoolMetrics(String type, String name, int size) {
+        Map<Label, String> labels = Map.of(Label.POOL_TYPE, type, Label.POOL_NAME, name == null ? "" : name);
+        return options.isEnabled("pool") ? new MeasuredPool(pools.pool(labels, type.equals("http"), size)) : null;
+    }
+
+    @Override
+    public ClientMetrics<?, ?, ?> createClientMetrics(SocketAddress remote, String type, String namespace) {
+        Map<Label, String> labels = Map.of(
+                Label.REMOTE, Addresses.text(remote, null),
+                Label.NAMESPACE, namespace == null ? "" : namespace);
+        return options.isEnabled(type) ? new MeasuredClient(new Client(options, type, labels)) : null;
+    }
+}
