@@ -1,12 +1,13 @@
-//! Any pieces of any connection: no panic, bounded memory, and the law: what is asked is answered, unanswered by
-//! nature, dropped, or under way. Captured whole, a connection is told alike however its pieces are cut.
+//! Any pieces of any connection: no panic, bounded memory, and the law that every complete request gets a response,
+//! has none by nature, is dropped, or is in flight. A connection captured whole gives the same events however its
+//! pieces are cut.
 //!
 //! The first byte chooses hint and start; then each piece has a byte for its direction, loss and capture, a byte for
 //! its length, and its bytes.
 
 #![no_main]
 
-use dissect::{Digests, Direction, Dissector, Event, Piece, Protocol, Settings, Start};
+use dissect::{Digests, Direction, Dissector, Event, Piece, Protocol, DissectorSettings, Start};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -22,10 +23,10 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-fn settings(options: u8) -> Settings {
+fn settings(options: u8) -> DissectorSettings {
     let hints = [None, Some(Protocol::Http1), Some(Protocol::Postgres), Some(Protocol::MySql), Some(Protocol::Redis)];
     let start = if options & 0x80 == 0 { Start::Fresh } else { Start::Joined };
-    Settings { start, hint: hints[usize::from(options & 0x7f) % hints.len()] }
+    DissectorSettings { start, hint: hints[usize::from(options & 0x7f) % hints.len()] }
 }
 
 fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
@@ -40,43 +41,43 @@ fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Requests that are known by their framing: what falls back on turns may differ by the cuts.
+/// Requests that are known by their framing: those known by turns may differ with the cuts.
 fn framed(events: &[Event]) -> Vec<Event> {
     let lost = events.iter().position(|event| match event {
-        Event::Answered(answered) => answered.end_by == dissect::EndBy::Turn,
-        Event::Asked(asked) => asked.sight != dissect::Sight::Framed,
+        Event::ResponseComplete(answered) => answered.end_by == dissect::EndBy::Turn,
+        Event::RequestComplete(asked) => asked.sight != dissect::Sight::Framed,
         Event::Dropped { .. } => true,
-        Event::Spoken(_) => false,
+        Event::ProtocolKnown(_) => false,
     });
     events[..lost.unwrap_or(events.len())].to_vec()
 }
 
-fn tell<'a>(settings: Settings, pieces: impl Iterator<Item = Piece<'a>>) -> Vec<Event> {
+fn tell<'a>(settings: DissectorSettings, pieces: impl Iterator<Item = Piece<'a>>) -> Vec<Event> {
     let mut dissector = Dissector::new(settings);
     let (mut digests, mut events) = (Digests::default(), Vec::new());
     for piece in pieces {
         dissector.handle_piece(&piece, &mut digests, &mut events);
     }
     dissector.handle_close(&mut events);
-    let (mut asked, mut unanswered, mut answered, mut dropped) = (0, 0, 0, 0);
+    let (mut asked, mut no_response, mut answered, mut dropped) = (0, 0, 0, 0);
     for event in &events {
         match event {
-            Event::Asked(of) if of.unanswered => unanswered += 1,
-            Event::Asked(of) => {
+            Event::RequestComplete(of) if of.no_response => no_response += 1,
+            Event::RequestComplete(of) => {
                 assert!(of.began <= of.complete);
                 asked += 1;
             }
-            Event::Answered(of) => {
+            Event::ResponseComplete(of) => {
                 assert!(of.began <= of.end);
                 answered += 1;
             }
             Event::Dropped { .. } => dropped += 1,
-            Event::Spoken(_) => {}
+            Event::ProtocolKnown(_) => {}
         }
         assert!(answered + dropped <= asked);
     }
     assert_eq!(asked, answered + dropped);
-    let _ = unanswered;
+    let _ = no_response;
     assert_eq!(dropped, dissector.counts().dropped);
     events
 }

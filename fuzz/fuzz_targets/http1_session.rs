@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use codec::web::{Checks, Limits, Request, Settings, Turns, Url, Web};
+use codec::web::{Checks, Limits, Request, DissectorSettings, Turns, Url, Web};
 use codec::{CloseEvent, DecodeError, Event, Key, Origin, Protocol, Reply, Session};
 use libfuzzer_sys::fuzz_target;
 
@@ -42,7 +42,7 @@ fn run(options: u8) -> Web<Turns> {
         expect_sha256: bit(6).then(|| "00".repeat(32).parse().expect("a digest")),
     };
     let limits = if bit(3) { tight } else { Limits::default() };
-    let settings = Settings { pipeline: requests.len(), limits, ..Settings::default() };
+    let settings = DissectorSettings { pipeline: requests.len(), limits, ..DissectorSettings::default() };
     Web::turns(&requests, &checks, settings).expect("requests that can be sent")
 }
 

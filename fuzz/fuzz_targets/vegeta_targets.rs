@@ -1,9 +1,10 @@
-//! Any text as a target file, in both forms: no panic, and what is accepted can be sent and says what it means.
+//! Any text as a target file, in both forms: no panic, and whatever is accepted can be sent and has the meaning it
+//! was written with.
 
 #![no_main]
 
 use codec::web::targets::{Form, detect, parse};
-use codec::web::{Checks, RequestError, Settings, Web};
+use codec::web::{Checks, RequestError, DissectorSettings, Web};
 use codec::{Key, Protocol, Session};
 use libfuzzer_sys::fuzz_target;
 
@@ -19,7 +20,7 @@ fuzz_target!(|text: &str| {
                 continue;
             }
         };
-        let run = match Web::turns(&requests, &Checks::default(), Settings::default()) {
+        let run = match Web::turns(&requests, &Checks::default(), DissectorSettings::default()) {
             Ok(run) => run,
             Err(error) => {
                 let late = !matches!(error, RequestError::WeightsTooFine { .. } | RequestError::TooManyOrigins { .. });

@@ -1,8 +1,8 @@
 //! `cargo xtask bpf`: the kernel's side, from C to the objects that are committed.
 //!
-//! Nobody needs a C compiler for it to build or run Parallax: the objects in `crates/watch/objects` are part of the
-//! source. They come from one compiler version and the headers of the libbpf that is linked, with no path of this
-//! machine in them, so that the same sources make the same bytes everywhere. `--check` compares them.
+//! Building and running Parallax needs no C compiler: the objects in `crates/watch/objects` are part of the source.
+//! They come from one compiler version and the headers of the linked libbpf, with no path of the build machine in
+//! them, so that the same sources give the same bytes everywhere. `--check` compares them.
 
 use std::fs;
 use std::io::Write;

@@ -88,7 +88,7 @@ fn print_times(times: &[(&str, Duration)]) -> io::Result<()> {
 /// Steps that follow one another, and one that runs meanwhile.
 struct Stage {
     steps: &'static [Step],
-    /// Only compiles: no step that measures time has company.
+    /// Compiles only, so that no step that measures time runs at the same time.
     meanwhile: Option<&'static Step>,
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask jvm`: the modules under `jvm/`, built once and tested on each Java that they are promised for.
 //!
-//! Maven does the work, and says how it went; this finds the JDKs.
+//! Maven does the work and prints the result; this finds the JDKs.
 
 use std::env;
 use std::fs;
@@ -17,7 +17,7 @@ const NEWEST: u32 = 25;
 /// Where Linux distributions put their JDKs.
 const JDKS: &str = "/usr/lib/jvm";
 
-/// Maven's options for what is built: all modules, side by side, with no test run.
+/// Maven's options for building: all modules concurrently, without running tests.
 const BUILD: &[&str] = &["--threads", "1C", "-DskipTests", "package"];
 
 /// Builds all modules and runs their tests. False when Maven found fault.

@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Standard error is closed: the exit code still tells.
+            // Standard error is closed: the exit code is still set.
             let _ = writeln!(io::stderr(), "xtask: {error:#}");
             ExitCode::FAILURE
         }

@@ -91,7 +91,7 @@ fn type_name(ty: &syn::Type) -> Option<String> {
 pub struct TestLines(Vec<RangeInclusive<usize>>);
 
 impl TestLines {
-    /// Of the file at `path`: all of it when its place says so.
+    /// The test code in the file at `path`: all of it where the path makes it test code.
     pub fn of(path: &str, file: &syn::File) -> TestLines {
         let all = path.starts_with("tests/")
             || path.starts_with("fuzz/")
@@ -105,6 +105,7 @@ impl TestLines {
         TestLines(finder.0)
     }
 
+    /// Whether the line, counted from 1, is test code.
     pub fn contain(&self, line: usize) -> bool {
         self.0.iter().any(|range| range.contains(&line))
     }
@@ -185,10 +186,12 @@ pub fn inside(token: Option<&TokenTree>, delimiter: Delimiter) -> Option<TokenSt
     }
 }
 
+/// Whether the token is this punctuation character.
 pub fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }
 
+/// Whether the token is this identifier.
 pub fn is_ident(token: &TokenTree, wanted: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident == wanted)
 }
@@ -198,8 +201,7 @@ mod tests {
     use super::*;
 
     const SOURCE: &str = r"
-/// A comment of its own
-/// does not count.
+/// A comment line does not count.
 #[inline]
 pub fn free() {
     fn nested() {}
@@ -231,9 +233,9 @@ fn real() {}
     #[test]
     fn functions_are_named_by_their_type_and_counted_from_the_signature() {
         let found = functions(&syn::parse_file(SOURCE).unwrap());
-        let told: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
+        let findings: Vec<_> = found.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
         assert_eq!(
-            told,
+            findings,
             [
                 ("free", 5, 3),
                 ("nested", 6, 1),

@@ -1,11 +1,12 @@
 //! `cargo xtask tidy`: the rules of the house that the compiler and clippy do not know.
 //!
-//! One file a rule; each is a function from the tree to its findings and changes nothing.
+//! One file per rule; each is a function from the tree to its findings and changes nothing.
 
 mod architecture;
 mod decisions;
 mod exceptions;
 mod formats;
+mod function_docs;
 mod invariants;
 mod layers;
 mod lengths;
@@ -52,6 +53,7 @@ const RULES: &[Rule] = &[
     Rule { name: "architecture", check: architecture::check },
     Rule { name: "lengths", check: lengths::check },
     Rule { name: "module-docs", check: module_docs::check },
+    Rule { name: "function-docs", check: function_docs::check },
     Rule { name: "invariants", check: invariants::check },
     Rule { name: "words", check: words::check },
     Rule { name: "machine-paths", check: machine_paths::check },
@@ -62,7 +64,7 @@ const RULES: &[Rule] = &[
     Rule { name: "exceptions", check: exceptions::check },
 ];
 
-/// Checks the repository at `root` and prints one line a finding; true when there is none.
+/// Checks the repository at `root` and prints one line per finding; true when there is none.
 pub fn run(root: &Path, detail: Detail, out: &mut impl Write) -> anyhow::Result<bool> {
     let tree = Tree::read(root)?;
     if detail == Detail::Aims {

@@ -36,10 +36,12 @@ impl Tree {
         Ok(tree)
     }
 
+    /// The number of tracked files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
+    /// The text of the file at `path`; `None` where there is none, or where it is not text.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }
@@ -54,12 +56,13 @@ impl Tree {
         self.texts().filter(move |(path, _)| path.ends_with(end))
     }
 
-    /// Whether a file or a folder lies at `path`.
+    /// Whether a file or a folder exists at `path`.
     pub fn has(&self, path: &str) -> bool {
         let folder = format!("{path}/");
         self.files.contains_key(path) || self.files.keys().any(|file| file.starts_with(&folder))
     }
 
+    /// A tree of these files, for tests.
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Tree {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), Some((*text).to_owned())));

@@ -61,9 +61,8 @@ fn tool(text: &str) -> Result<From, String> {
     if text == "auto" {
         return Ok(From(None));
     }
-    let known = Tool::ALL.into_iter().find(|(name, _)| *name == text);
-    known.map(|(_, tool)| From(Some(tool))).ok_or_else(|| {
-        let names = Tool::ALL.map(|(name, _)| name).join(", ");
+    Tool::from_name(text).map(|tool| From(Some(tool))).ok_or_else(|| {
+        let names = Tool::ALL.map(Tool::name).join(", ");
         format!("there are auto, {names}")
     })
 }

@@ -1,17 +1,17 @@
-//! Requests a second on one core: `cargo bench -p dissect`. A figure for people, not a test.
+//! Requests per second on one core: `cargo bench -p dissect`. A figure for people, not a test.
 //!
-//! Each case is one connection that is told over and again, with digests and events as a caller has them.
+//! Each case is one connection that is read repeatedly, with digests and events as in real use.
 
 use std::hint::black_box;
 use std::io::Write;
 
-use dissect::{Digests, Direction, Dissector, Piece, Protocol, Settings, Start};
+use dissect::{Digests, Direction, Dissector, DissectorSettings, Piece, Protocol, Start};
 
 struct Case {
     name: &'static str,
     hint: Protocol,
     requests: Vec<Vec<u8>>,
-    answer: Vec<u8>,
+    response: Vec<u8>,
     /// Requests in one piece.
     depth: usize,
 }
@@ -32,8 +32,8 @@ fn cases() -> Vec<Case> {
             let key = format!("key:{n:012}");
             format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len()).into_bytes()
         });
-        let answer = b"$3\r\nxyz\r\n".to_vec();
-        cases.push(Case { name, hint: Protocol::Redis, requests, answer, depth });
+        let response = b"$3\r\nxyz\r\n".to_vec();
+        cases.push(Case { name, hint: Protocol::Redis, requests, response, depth });
     }
     cases
 }
@@ -43,20 +43,20 @@ fn http() -> Case {
         let head = "Host: localhost:8080\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n";
         format!("GET /users/{n}/orders HTTP/1.1\r\n{head}").into_bytes()
     });
-    let answer = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sun, 22 Nov 2026 08:14:17 GMT\r\n\
+    let response = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sun, 22 Nov 2026 08:14:17 GMT\r\n\
         Content-Type: text/plain\r\nContent-Length: 6\r\nConnection: keep-alive\r\n\r\nhello\n";
-    Case { name: "http GET", hint: Protocol::Http1, requests, answer: answer.into(), depth: 1 }
+    Case { name: "http GET", hint: Protocol::Http1, requests, response: response.into(), depth: 1 }
 }
 
-/// A statement of 73 bytes and more, another one each time.
+/// A statement of 73 bytes or more, a different one each time.
 fn statement(n: usize) -> String {
     format!("SELECT abalance FROM pgbench_accounts WHERE aid = {n} AND bid IN (1, 2, 3)")
 }
 
 fn postgres_query() -> Case {
     let requests = each(|n| message(b'Q', format!("{}\0", statement(n)).as_bytes()));
-    let answer = [message(b'T', b"\0\x01abalance\0\0\0\0\0\0\0\0\0\0\0"), postgres_row()].concat();
-    Case { name: "postgres simple query", hint: Protocol::Postgres, requests, answer, depth: 1 }
+    let response = [message(b'T', b"\0\x01abalance\0\0\0\0\0\0\0\0\0\0\0"), postgres_row()].concat();
+    Case { name: "postgres simple query", hint: Protocol::Postgres, requests, response, depth: 1 }
 }
 
 fn postgres_prepared() -> Case {
@@ -66,9 +66,9 @@ fn postgres_prepared() -> Case {
         message(b'E', b"\0\0\0\0\0"),
         message(b'S', b""),
     ];
-    let answer = [message(b'2', b""), message(b'n', b""), postgres_row()].concat();
+    let response = [message(b'2', b""), message(b'n', b""), postgres_row()].concat();
     let requests = vec![execute.concat()];
-    Case { name: "postgres prepared", hint: Protocol::Postgres, requests, answer, depth: 1 }
+    Case { name: "postgres prepared", hint: Protocol::Postgres, requests, response, depth: 1 }
 }
 
 /// One row, and the end of its answer.
@@ -81,11 +81,12 @@ fn mysql_query() -> Case {
     let requests = each(|n| packet(0, format!("\x03{}", statement(n)).as_bytes()));
     let definition = b"\x03def\x04test\x01t\x01t\x01b\x01b\x0c\x3f";
     let payloads: [&[u8]; 4] = [b"\x01", definition, b"\x02-7", b"\xfe\0\0\x02\0\0\0"];
-    let answer = payloads.iter().zip(1..).flat_map(|(payload, sequence)| packet(sequence, payload)).collect();
-    Case { name: "mysql query", hint: Protocol::MySql, requests, answer, depth: 1 }
+    let response =
+        payloads.iter().zip(1..).flat_map(|(payload, sequence)| packet(sequence, payload)).collect();
+    Case { name: "mysql query", hint: Protocol::MySql, requests, response, depth: 1 }
 }
 
-/// A thousand requests of other values.
+/// A thousand requests with different values.
 fn each(make: impl Fn(usize) -> Vec<u8>) -> Vec<Vec<u8>> {
     (0..1_000).map(|n| make(n * 7_919)).collect()
 }
@@ -103,21 +104,25 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     [&[kind][..], &length.to_be_bytes(), body].concat()
 }
 
-/// Million requests a second, and nanoseconds for each: the best of five rounds.
+/// Million requests per second, and nanoseconds for each: the best of five rounds.
 fn run(case: &Case) -> (f64, f64) {
     let mut digests = Digests::default();
     let mut events = Vec::new();
     let asked: Vec<Vec<u8>> = case.requests.chunks(case.depth).map(<[_]>::concat).collect();
-    let answers = case.answer.repeat(case.depth);
-    let settings = Settings { start: Start::Joined, hint: Some(case.hint) };
+    let responses = case.response.repeat(case.depth);
+    let settings = DissectorSettings { start: Start::Joined, hint: Some(case.hint) };
     let mut dissector = Dissector::new(settings);
-    // The last one may hold fewer requests than there are answers.
+    // The last one may hold fewer requests than there are responses.
     let full: Vec<_> = asked.iter().take(case.requests.len() / case.depth).collect();
     let mut round = |count: &mut u64| {
         for bytes in &full {
             events.clear();
             dissector.handle_piece(&Piece::whole(Direction::FromClient, bytes), &mut digests, &mut events);
-            dissector.handle_piece(&Piece::whole(Direction::FromServer, &answers), &mut digests, &mut events);
+            dissector.handle_piece(
+                &Piece::whole(Direction::FromServer, &responses),
+                &mut digests,
+                &mut events,
+            );
             *count += black_box(&events).len() as u64 / 2;
         }
     };
@@ -136,7 +141,7 @@ fn run(case: &Case) -> (f64, f64) {
     (1e3 / best, best)
 }
 
-/// CPU time of this process: others on the machine do not count.
+/// CPU time of this process: other processes do not count.
 fn cpu_nanos() -> f64 {
     let stat =
         std::fs::read_to_string("/proc/self/schedstat").expect("the kernel keeps scheduler statistics");

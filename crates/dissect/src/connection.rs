@@ -9,53 +9,55 @@
 //!               └──────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A connection that is joined, or found again after a loss, is followed in silence for one turn: only when every
-//! request of it had its answer, to the byte, is the next one told. What goes by until then is counted.
+//! A connection that is joined, or found again after a loss, is followed silently for one turn: only when every
+//! request of it had its response, to the byte, is the next one reported. What passes until then is counted.
 
 use crate::digest::Digests;
 use crate::event::{Counts, EndBy, Event, Protocol};
 use crate::exchanges::{Events, Exchanges};
 use crate::piece::{Direction, Piece};
+use crate::protocols::{Context, ProtocolReader};
 use crate::sniff::{self, Guess};
-use crate::speaker::{Context, Speaker};
 use crate::tap::{Fed, Tap};
 
-/// What is known of a connection before its first piece.
+/// What is known about a connection before its first piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Settings {
+pub struct DissectorSettings {
+    /// Which piece comes first.
     pub start: Start,
-    /// What the server's port is known for, or the user has said. Bytes that are clearly of another protocol win.
+    /// The protocol that the server's port is known for, or that the user gave. Bytes that are clearly of another
+    /// protocol override it.
     pub hint: Option<Protocol>,
 }
 
-/// Which piece of a connection is the first that is given.
+/// Which piece of a connection is given first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
     /// The very first.
     #[default]
     Fresh,
-    /// Any one: the connection was there before.
+    /// Any piece: the connection existed before.
     Joined,
 }
 
-/// The reader of one connection.
+/// Reads one connection. Owns at most 1 MiB; see the crate's documentation.
 #[derive(Debug)]
 pub struct Dissector {
-    settings: Settings,
+    settings: DissectorSettings,
     stage: Stage,
-    speaker: Option<Speaker>,
+    reader: Option<ProtocolReader>,
     client: Tap,
     server: Tap,
     exchanges: Exchanges,
     /// The server has written since the client was last read.
-    server_spoke: bool,
+    server_wrote: bool,
     /// Where the server's bytes since then begin.
     turn_began: u64,
     /// Pieces that could begin a request and were of no known protocol.
     strange: u32,
-    /// The number of the first request that will be told.
+    /// The number of the first request that will be reported.
     number: u64,
-    told_protocol: bool,
+    protocol_reported: bool,
 }
 
 #[derive(Debug)]
@@ -67,7 +69,8 @@ enum Stage {
 }
 
 impl Dissector {
-    pub fn new(settings: Settings) -> Dissector {
+    /// A reader that has seen nothing yet.
+    pub fn new(settings: DissectorSettings) -> Dissector {
         let stage = match settings.start {
             Start::Fresh => Stage::Sniffing { held: Vec::new(), from: Direction::FromClient },
             Start::Joined => Stage::Seeking,
@@ -75,40 +78,40 @@ impl Dissector {
         Dissector {
             settings,
             stage,
-            speaker: None,
+            reader: None,
             client: Tap::default(),
             server: Tap::default(),
             exchanges: Exchanges::default(),
-            server_spoke: false,
+            server_wrote: false,
             turn_began: 0,
             strange: 0,
             number: 0,
-            told_protocol: false,
+            protocol_reported: false,
         }
     }
 
-    /// What is spoken, once it is known.
+    /// The protocol, once it is known.
     pub fn protocol(&self) -> Option<Protocol> {
-        self.speaker.as_ref().map(Speaker::protocol)
+        self.reader.as_ref().map(ProtocolReader::protocol)
     }
 
-    /// What could not be told so far.
+    /// What could not be reported so far.
     pub fn counts(&self) -> &Counts {
         &self.exchanges.counts
     }
 
-    /// The lowest positions, of the client's bytes and of the server's, that events to come may name: marks of what
-    /// ends before them can go.
+    /// The lowest positions, of the client's bytes and of the server's, that future events may name: marks of
+    /// anything that ends before them can be dropped.
     pub fn named_from(&self) -> (u64, u64) {
         let held = self.turn_began.min(self.server.position());
-        // The last write before the next read may end an answer.
+        // The last write before the next read may end a response.
         let server = self.server.position().saturating_sub(1).min(held);
-        let began = self.speaker.as_ref().and_then(Speaker::began);
+        let began = self.reader.as_ref().and_then(ProtocolReader::began);
         let client = self.client.frame_began().min(began.unwrap_or(u64::MAX));
         self.exchanges.named_from(client, server)
     }
 
-    /// Takes the next piece, and appends what it tells.
+    /// Takes the next piece, and appends the events that follow from it.
     ///
     /// # Cost
     ///
@@ -129,14 +132,14 @@ impl Dissector {
         }
     }
 
-    /// The connection has ended: so have answers that only its end ends, and the last turn.
+    /// The connection has ended: this ends responses without a length, and the last turn.
     pub fn handle_close(&mut self, events: &mut Vec<Event>) {
         let written = (self.turn_began, self.server.position());
         if matches!(self.stage, Stage::Live) {
-            let turns = matches!(self.speaker, Some(Speaker::Turns(_))) || self.server.is_lost();
-            if self.server_spoke && turns {
+            let turns = matches!(self.reader, Some(ProtocolReader::Turns(_))) || self.server.is_lost();
+            if self.server_wrote && turns {
                 self.exchanges.end_all(written, EndBy::Close, events);
-            } else if self.exchanges.is_answering() {
+            } else if self.exchanges.response_has_begun() {
                 self.exchanges.end(written.1, EndBy::Close, events);
             }
             self.exchanges.drop_all(events);
@@ -145,7 +148,7 @@ impl Dissector {
         self.stage = Stage::Seeking;
     }
 
-    /// Pieces were lost: nothing under way is certain any longer.
+    /// Pieces were lost: nothing in flight is certain any more.
     fn lose(&mut self, events: &mut Events) {
         self.exchanges.counts.missed += 1;
         match self.stage {
@@ -155,20 +158,20 @@ impl Dissector {
         self.give_up();
     }
 
-    /// Back to looking for a request behind an answer.
+    /// Returns to looking for a request after a response.
     fn give_up(&mut self) {
         if matches!(self.stage, Stage::Live) {
             self.number = self.exchanges.next();
         }
         self.exchanges.forget(self.number);
         self.stage = Stage::Seeking;
-        self.server_spoke = false;
+        self.server_wrote = false;
     }
 
     fn sniff(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
         let Stage::Sniffing { held, from } = &mut self.stage else { return };
         if held.is_empty() && piece.direction == Direction::FromServer && self.server.position() > 0 {
-            // It went on speaking before the client said anything.
+            // It kept writing before the client sent anything.
             return self.server.pass(piece.length);
         }
         let seen = piece.bytes();
@@ -178,7 +181,7 @@ impl Dissector {
             *from = piece.direction;
             held.extend_from_slice(&seen[..seen.len().min(SNIFF_BYTES)]);
         }
-        // The same bytes decide however they were cut.
+        // The result depends on the bytes only, however they were cut.
         let first = &held[..held.len().min(SNIFF_BYTES)];
         let guess = match from {
             Direction::FromClient => sniff::client(first, self.settings.hint),
@@ -190,18 +193,18 @@ impl Dissector {
         let protocol = match guess {
             Guess::Need if !full => return,
             Guess::Is(protocol) => protocol,
-            // Too little was captured: the hint is all there is.
+            // Too little was captured: only the hint is left.
             Guess::Need if !turned => self.settings.hint.unwrap_or(Protocol::Unknown),
             _ if held.is_empty() => self.settings.hint.unwrap_or(Protocol::Unknown),
             _ if turned || *from == Direction::FromClient => Protocol::Unknown,
-            // The server speaks first, and not MySQL: what it answers to shows the protocol.
+            // The server speaks first, and it is not MySQL: the client's reply shows the protocol.
             _ => {
                 held.clear();
                 return self.server.pass(before as u64 + piece.length);
             }
         };
         let (held, from) = (std::mem::take(held), *from);
-        self.begin(Speaker::fresh(protocol), events);
+        self.begin(ProtocolReader::fresh(protocol), events);
         if before > 0 {
             self.run(&Piece::whole(from, &held[..before]), digests, events);
         }
@@ -209,15 +212,15 @@ impl Dissector {
     }
 
     fn seek(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
-        if piece.direction == Direction::FromClient && self.server_spoke && self.choose(piece, events) {
+        if piece.direction == Direction::FromClient && self.server_wrote && self.choose(piece, events) {
             self.client.restart();
             self.server.restart();
-            self.server_spoke = false;
-            if let Some(speaker) = &mut self.speaker {
-                speaker.restart_client();
-                speaker.restart_server();
+            self.server_wrote = false;
+            if let Some(reader) = &mut self.reader {
+                reader.restart_client();
+                reader.restart_server();
             }
-            // Turns fit by themselves.
+            // Turns need no proof.
             if self.protocol().is_some_and(|protocol| !protocol.is_framed()) {
                 self.stage = Stage::Live;
                 return self.run(piece, digests, events);
@@ -229,21 +232,21 @@ impl Dissector {
         match piece.direction {
             Direction::FromClient => {
                 self.client.pass(piece.length);
-                self.server_spoke = false;
+                self.server_wrote = false;
             }
             Direction::FromServer => {
                 self.server.pass(piece.length);
-                // Somebody's answer: one request at least that will not be told.
-                self.exchanges.counts.mid_connection_requests += u64::from(!self.server_spoke);
-                self.server_spoke = true;
+                // A response to something: at least one request that will not be reported.
+                self.exchanges.counts.mid_connection_requests += u64::from(!self.server_wrote);
+                self.server_wrote = true;
             }
         }
         self.exchanges.client_at = self.client.position();
     }
 
-    /// Whether the protocol is known by this piece of the client, or was before.
+    /// Whether the protocol is known from this client piece, or was before.
     fn choose(&mut self, piece: &Piece<'_>, events: &mut Events) -> bool {
-        if self.speaker.is_some() {
+        if self.reader.is_some() {
             return true;
         }
         let seen = sniff::joined(piece.bytes(), piece.length);
@@ -260,63 +263,63 @@ impl Dissector {
                 Protocol::Unknown
             }
         };
-        let speaker = Speaker::joined(protocol);
+        let reader = ProtocolReader::joined(protocol);
         if protocol.is_framed() {
-            self.speaker = Some(speaker);
+            self.reader = Some(reader);
         } else {
-            self.begin(speaker, events);
+            self.begin(reader, events);
         }
         true
     }
 
-    /// Follows one turn in silence.
+    /// Follows one turn silently.
     fn prove(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
-        let told = events.len();
-        let next_turn = piece.direction == Direction::FromClient && self.server_spoke;
+        let reported = events.len();
+        let next_turn = piece.direction == Direction::FromClient && self.server_wrote;
         if next_turn {
             let requests = self.exchanges.next() - self.number;
             self.turn(events);
-            events.truncate(told);
+            events.truncate(reported);
             self.exchanges.counts.mid_connection_requests += requests;
             let fits = self.exchanges.is_empty() && requests > 0 && !self.client.is_lost();
             self.exchanges.forget(self.number);
             if fits {
                 self.stage = Stage::Live;
-                if let Some(speaker) = self.speaker.take() {
-                    self.begin(speaker, events);
+                if let Some(reader) = self.reader.take() {
+                    self.begin(reader, events);
                 }
                 return self.run(piece, digests, events);
             }
             self.give_up();
-            self.server_spoke = true;
+            self.server_wrote = true;
             // The piece may begin the turn that fits.
             return self.seek(piece, digests, events);
         }
         self.exchanges.counts.mid_connection += 1;
         let unparsed = self.exchanges.counts.unparsed;
         self.run(piece, digests, events);
-        events.truncate(told);
+        events.truncate(reported);
         if self.exchanges.counts.unparsed > unparsed {
             let spoke = piece.direction == Direction::FromServer;
             self.exchanges.counts.mid_connection_requests += self.exchanges.next() - self.number;
             self.give_up();
-            self.server_spoke = spoke;
-            if !self.told_protocol {
+            self.server_wrote = spoke;
+            if !self.protocol_reported {
                 self.strange += 1;
-                self.speaker = None;
+                self.reader = None;
                 if self.strange >= STRANGE_MOST {
-                    self.begin(Speaker::joined(Protocol::Unknown), events);
+                    self.begin(ProtocolReader::joined(Protocol::Unknown), events);
                 }
             }
         }
     }
 
-    fn begin(&mut self, speaker: Speaker, events: &mut Events) {
-        if !self.told_protocol {
-            self.told_protocol = true;
-            events.push(Event::Spoken(speaker.protocol()));
+    fn begin(&mut self, reader: ProtocolReader, events: &mut Events) {
+        if !self.protocol_reported {
+            self.protocol_reported = true;
+            events.push(Event::ProtocolKnown(reader.protocol()));
         }
-        self.speaker = Some(speaker);
+        self.reader = Some(reader);
         if matches!(self.stage, Stage::Sniffing { .. }) {
             self.stage = Stage::Live;
         }
@@ -331,28 +334,28 @@ impl Dissector {
     }
 
     fn run_client(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
-        if self.server_spoke {
+        if self.server_wrote {
             self.turn(events);
         }
         let began = self.client.position();
-        let Some(speaker) = &mut self.speaker else { return };
+        let Some(reader) = &mut self.reader else { return };
         let mut switch = None;
         let exchanges = &mut self.exchanges;
         exchanges.client_at = began.saturating_add(piece.length);
         let mut context = Context { exchanges, digests, events, switch: &mut switch };
-        let fed = match &mut *speaker {
-            Speaker::Turns(turns) if turns.protocol() != Protocol::Tls => {
+        let fed = match &mut *reader {
+            ProtocolReader::Turns(turns) if turns.protocol() != Protocol::Tls => {
                 turns.begin(began, &mut context);
                 self.client.pass(piece.length);
                 Fed::InStep
             }
-            speaker => self.client.feed(piece, |view| speaker.client_frame(view, &mut context)),
+            reader => self.client.feed(piece, |view| reader.client_frame(view, &mut context)),
         };
         match fed {
             Fed::InStep => {}
             Fed::Cut => {
                 context.exchanges.counts.cut += 1;
-                speaker.client_cut(&mut context);
+                reader.client_cut(&mut context);
             }
             Fed::Bad => context.exchanges.counts.unparsed += 1,
             Fed::Lost => context.exchanges.counts.unframed += 1,
@@ -364,36 +367,36 @@ impl Dissector {
         self.switch_to(switch, events);
     }
 
-    /// The client's bytes are not framed: there may be requests in them.
+    /// The client's bytes are not framed: they may contain requests.
     fn client_lost(&mut self, began: u64, digests: &mut Digests, events: &mut Events) {
-        let Some(speaker) = &mut self.speaker else { return };
+        let Some(reader) = &mut self.reader else { return };
         let end = self.client.position();
-        if let Speaker::Turns(turns) = speaker {
-            // Records that were not captured belong to the turn, too.
+        if let ProtocolReader::Turns(turns) = reader {
+            // Records that were not captured belong to the turn too.
             let exchanges = &mut self.exchanges;
             let mut context = Context { exchanges, digests, events, switch: &mut None };
             return turns.begin(began, &mut context);
         }
-        self.exchanges.unseen(began, end, || speaker.unseen(digests));
+        self.exchanges.unseen(began, end, || reader.unseen(digests));
     }
 
     fn run_server(&mut self, piece: &Piece<'_>, digests: &mut Digests, events: &mut Events) {
-        if !self.server_spoke {
-            self.server_spoke = true;
+        if !self.server_wrote {
+            self.server_wrote = true;
             self.turn_began = self.server.position();
             self.exchanges.server_turn(events);
         }
-        let Some(speaker) = &mut self.speaker else { return };
+        let Some(reader) = &mut self.reader else { return };
         let mut switch = None;
         let exchanges = &mut self.exchanges;
         let mut context = Context { exchanges, digests, events, switch: &mut switch };
-        let fed = match &mut *speaker {
-            Speaker::Turns(turns) => {
-                turns.answer(self.server.position(), &mut context);
+        let fed = match &mut *reader {
+            ProtocolReader::Turns(turns) => {
+                turns.begin_response(self.server.position(), &mut context);
                 self.server.pass(piece.length);
                 Fed::InStep
             }
-            speaker => self.server.feed(piece, |view| speaker.server_frame(view, &mut context)),
+            reader => self.server.feed(piece, |view| reader.server_frame(view, &mut context)),
         };
         match fed {
             Fed::InStep => {}
@@ -405,28 +408,28 @@ impl Dissector {
         self.switch_to(switch, events);
     }
 
-    /// The server reads again after it wrote: where framing was lost, it begins anew.
+    /// The server reads again after it wrote: where framing was lost, it starts again.
     fn turn(&mut self, events: &mut Events) {
-        self.server_spoke = false;
+        self.server_wrote = false;
         let written = (self.turn_began, self.server.position());
-        let Some(speaker) = &mut self.speaker else { return };
-        if let Speaker::Turns(turns) = speaker {
+        let Some(reader) = &mut self.reader else { return };
+        if let ProtocolReader::Turns(turns) = reader {
             turns.end();
             self.exchanges.end_all(written, EndBy::Turn, events);
         } else if self.server.is_lost() {
             self.exchanges.end_all(written, EndBy::Turn, events);
             self.server.restart();
-            speaker.restart_server();
+            reader.restart_server();
         }
         if self.exchanges.is_full() {
-            // What the server wrote has answered none of them: it was not read rightly.
+            // What the server wrote completed none of them: it was misread.
             self.exchanges.drop_all(events);
             self.server.restart();
-            speaker.restart_server();
+            reader.restart_server();
         }
         if self.client.is_lost() {
             self.client.restart();
-            speaker.restart_client();
+            reader.restart_client();
             self.exchanges.forget_unseen();
         }
     }
@@ -437,12 +440,12 @@ impl Dissector {
         self.exchanges.drop_all(events);
         self.client.restart();
         self.server.restart();
-        self.speaker = Some(Speaker::fresh(protocol));
-        events.push(Event::Spoken(protocol));
+        self.reader = Some(ProtocolReader::fresh(protocol));
+        events.push(Event::ProtocolKnown(protocol));
     }
 }
 
-/// What may have to be held before the protocol is known: the longest line of an inline command, or a method.
+/// The most bytes to hold before the protocol is known: the longest line of an inline command, or a method.
 const SNIFF_BYTES: usize = 64;
-/// So many pieces that could begin a request and do not: the protocol is not one of ours.
+/// After this many pieces that could begin a request and do not, the protocol is not one of ours.
 const STRANGE_MOST: u32 = 8;

@@ -1,7 +1,7 @@
-//! What a connection tells: for each request, which bytes were it and which were its answer.
+//! Events of a connection: for each request, which bytes were the request and which were its response.
 //!
-//! Positions count the bytes of one direction from the first that the dissector was given; a range is half-open,
-//! so a request that is complete at 18 was complete with byte 17. The caller looks its stamps up by them.
+//! Positions count the bytes of one direction from the first that the dissector was given; ranges are half-open, so a
+//! request that is complete at 18 ended with byte 17. The user of this crate looks its timestamps up by position.
 
 use crate::digest::DigestId;
 
@@ -43,111 +43,123 @@ impl Protocol {
     }
 }
 
-/// One edge, or the news that none will follow.
+/// One edge of a request, or the notice that none will follow.
 ///
-/// For every connection: asked = answered + asked without an answer to come + dropped + under way.
+/// For every connection: complete requests = complete responses + requests without a response + dropped + in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The protocol is known, or has changed. Before the first request of that protocol.
-    Spoken(Protocol),
-    Asked(Asked),
-    Answered(Answered),
-    /// Request `n` was asked; where its answer lies is not known, and will not be.
-    Dropped {
-        n: u64,
-    },
+    /// The protocol is known, or has changed. Comes before the first request in that protocol.
+    ProtocolKnown(Protocol),
+    /// All of a request has been read.
+    RequestComplete(RequestComplete),
+    /// The last byte of a response has been written.
+    ResponseComplete(ResponseComplete),
+    /// Request `n` was complete, but where its response is remains unknown.
+    Dropped { n: u64 },
 }
 
-/// A request is complete.
+/// A complete request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Asked {
-    /// Which request of its connection, from 0.
+pub struct RequestComplete {
+    /// Its number in the connection, from 0.
     pub n: u64,
     /// Where it begins in the client's bytes.
     pub began: u64,
-    /// Behind its last byte in the client's bytes.
+    /// The position after its last byte in the client's bytes.
     pub complete: u64,
+    /// The digest of its text.
     pub digest: DigestId,
-    pub kind: Kind,
+    /// The kind of request.
+    pub kind: RequestKind,
+    /// How much of it was captured.
     pub sight: Sight,
-    /// No answer will come: the protocol has none for it.
-    pub unanswered: bool,
+    /// No response will come: the protocol has none for it.
+    pub no_response: bool,
 }
 
-/// What kind of request.
+/// The kind of a request, by protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RequestKind {
+    /// An HTTP/1 request.
     Http,
     /// PostgreSQL's simple query.
     Query,
-    /// One `Execute` of PostgreSQL's extended protocol, with the `Parse`, `Bind`, `Describe` before it and the
-    /// `Sync` behind.
+    /// One `Execute` of PostgreSQL's extended protocol, with the `Parse`, `Bind`, `Describe` before it and the `Sync`
+    /// after it.
     Execute,
-    /// Messages of PostgreSQL's extended protocol up to a `Sync` or `Flush`, none of them `Execute`.
+    /// Messages of PostgreSQL's extended protocol up to a `Sync` or `Flush`, without `Execute`.
     Prepare,
     /// PostgreSQL's function call.
     Function,
-    /// A command of MySQL, by its number; see [`MySqlCommand`](crate::MySqlCommand).
+    /// A MySQL command, by number; see [`MySqlCommand`](crate::MySqlCommand).
     MySql(u8),
+    /// A Redis command.
     Redis,
-    /// All that the server read until it wrote.
+    /// Everything that the server read until it wrote.
     Turn,
 }
 
-/// How much of a request was seen.
+/// How much of a request was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sight {
-    /// Its framing.
+    /// All that its framing needs.
     Framed,
-    /// Its beginning: its end lies in bytes that were not captured, so `complete` is the last byte that the server
-    /// read before it wrote, or before the next request began.
+    /// Its beginning: its end was not captured, so `complete` is the last byte that the server read before it wrote,
+    /// or before the next request began.
     Cut,
-    /// Nothing: an answer came for it. It lies somewhere in `began..complete`.
+    /// Nothing: it is known by its response only. It is somewhere in `began..complete`.
     Unseen,
 }
 
-/// A request has its answer.
+/// A complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answered {
+pub struct ResponseComplete {
+    /// The number of its request.
     pub n: u64,
-    /// Where the answer begins in the server's bytes. Interim answers (1xx) are none.
+    /// Where it begins in the server's bytes. Interim responses (1xx) do not count.
     pub began: u64,
-    /// Behind its last byte.
+    /// The position after its last byte.
     pub end: u64,
+    /// Its status.
     pub status: Status,
+    /// How its end is known.
     pub end_by: EndBy,
 }
 
-/// What the end of an answer was known by.
+/// How the end of a response is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndBy {
-    /// The protocol's framing: exact.
+    /// By the protocol's framing: exact.
     Framing,
-    /// The last write before the next read. Bytes that the framing needs were not captured, or the protocol is not
-    /// read. Too late by what else was written meanwhile, and too early for a server that reads on while it writes.
+    /// As the last write before the next read, because bytes that the framing needs were not captured, or the
+    /// protocol is not read. Too late by other writes in between, and too early for a server that reads on while it
+    /// writes.
     Turn,
     /// The connection ended with it.
     Close,
 }
 
-/// How a request was answered.
+/// The status of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Not seen, or the protocol is not read.
+    /// Not captured, or the protocol is not read.
     Unknown,
+    /// Success.
     Ok,
+    /// The HTTP status code.
     Http(u16),
-    /// PostgreSQL's SQLSTATE.
+    /// PostgreSQL's SQLSTATE of an error.
     SqlState([u8; 5]),
     /// MySQL's error number.
     MySqlError(u16),
+    /// A Redis error.
     RedisError,
     /// Not executed, because a statement before it failed.
     Skipped,
 }
 
 impl Status {
-    /// Whether it is an error; `None` where that is not known. HTTP: 400 and above.
+    /// Whether it is an error; `None` where that is unknown. HTTP: 400 and above.
     pub fn is_error(self) -> Option<bool> {
         match self {
             Status::Unknown => None,
@@ -157,7 +169,7 @@ impl Status {
         }
     }
 
-    /// The number that HTTP and MySQL give.
+    /// The number that HTTP and MySQL use.
     pub fn number(self) -> Option<u16> {
         match self {
             Status::Http(number) | Status::MySqlError(number) => Some(number),
@@ -174,29 +186,29 @@ impl Status {
     }
 }
 
-/// What could not be told, by its cause. Sums over the life of a connection.
+/// What could not be reported, by cause. Sums over the life of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Pieces before the first certain boundary of a connection that was joined, or found again after a loss.
     pub mid_connection: u64,
-    /// Requests in them that were seen, and not told: what answered them was not certain.
+    /// Requests in these that were seen but not reported, because their responses were uncertain.
     pub mid_connection_requests: u64,
-    /// Losses of unknown length that the caller reported.
+    /// Losses of unknown length that the user of this crate reported.
     pub missed: u64,
-    /// Times that framing broke on bytes that are not of the protocol.
+    /// How often framing failed because of bytes that are not of the protocol.
     pub unparsed: u64,
-    /// Times that a header lay in bytes that were not captured.
+    /// How often a header was in bytes that were not captured.
     pub cut: u64,
-    /// Pieces whose framing was not known, until a boundary was found again.
+    /// Pieces without known framing, until a boundary was found again.
     pub unframed: u64,
-    /// Requests that were dropped: as many as there were [`Event::Dropped`].
+    /// Requests that were dropped: the number of [`Event::Dropped`].
     pub dropped: u64,
-    /// Messages of the server that answer nothing: publications, notifications, interim answers.
+    /// Messages of the server that are no response: publications, notifications, interim responses.
     pub unsolicited: u64,
 }
 
 impl Counts {
-    /// Adds those of another connection.
+    /// Adds the counts of another connection.
     pub fn add(&mut self, other: &Counts) {
         self.mid_connection += other.mid_connection;
         self.mid_connection_requests += other.mid_connection_requests;

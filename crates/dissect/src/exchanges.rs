@@ -1,48 +1,48 @@
-//! The requests of a connection that are under way, and the events that they become.
+//! The requests of a connection that are in flight, and the events that they become.
 //!
-//! Protocols say what they read; this keeps the order and the law that every request asked is answered, unanswered
-//! by nature, dropped, or under way. It reads no bytes.
+//! The protocols report what they read; this keeps the order and the law that every complete request gets a response,
+//! has none by nature, is dropped, or is in flight. It reads no bytes.
 
 use std::collections::VecDeque;
 
 use crate::digest::DigestId;
-use crate::event::{Answered, Asked, Counts, EndBy, Event, Kind, Sight, Status};
+use crate::event::{Counts, EndBy, Event, RequestComplete, RequestKind, ResponseComplete, Sight, Status};
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(crate) struct Open {
     n: u64,
     began: u64,
-    /// Behind its last byte, as far as it is known.
+    /// The position after its last byte, as far as it is known.
     complete: u64,
     pub digest: DigestId,
-    pub kind: Kind,
+    pub kind: RequestKind,
     sight: Sight,
-    asked: bool,
-    /// Its end was not seen: it is complete when the server writes.
+    reported: bool,
+    /// Its end was not captured: it is complete when the server writes.
     open_ended: bool,
-    answer_began: Option<u64>,
+    response_began: Option<u64>,
     pub status: Status,
     pub until: Until,
 }
 
-/// What ends an answer, in the words of its protocol.
+/// What ends a response, in terms of its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// Its protocol knows by the answer alone.
-    Answer,
-    /// An HTTP answer that has no body, whatever its head says.
+    /// Known from the response alone.
+    Response,
+    /// An HTTP response that has no body, whatever its head says.
     Head,
-    /// HTTP's CONNECT: an answer of 2xx ends the protocol.
+    /// HTTP's CONNECT: a 2xx response ends the protocol.
     Tunnel,
     /// PostgreSQL: `ReadyForQuery`.
     Ready,
-    /// PostgreSQL: so many replies. Redis: so many messages that confirm a subscription.
+    /// PostgreSQL: this many replies. Redis: this many messages that confirm a subscription.
     Replies(u32),
 }
 
-/// Requests under way at once on a connection; one more is a loss of framing. A read of Redis (16 KiB) holds at most
-/// 2,730 of its shortest command.
+/// The most requests in flight on a connection; one more counts as a loss of framing. One read of Redis (16 KiB)
+/// contains at most 2,730 of its shortest command.
 pub(crate) const OUTSTANDING_MOST: usize = 4_096;
 
 #[derive(Debug, Default)]
@@ -51,15 +51,15 @@ pub(crate) struct Exchanges {
     next: u64,
     /// The newest request ends here, beyond what was read so far.
     complete_due: Option<u64>,
-    /// The answer to the oldest ends here, beyond what was written so far.
+    /// The response to the oldest ends here, beyond what was written so far.
     end_due: Option<u64>,
-    /// Bytes of the client that may hold requests and were not captured.
+    /// Bytes of the client that may contain requests and were not captured.
     unseen: Option<(u64, u64, Unseen)>,
     pub client_at: u64,
     pub counts: Counts,
 }
 
-/// Where events go.
+/// The list that events are appended to.
 pub(crate) type Events = Vec<Event>;
 
 impl Exchanges {
@@ -77,7 +77,7 @@ impl Exchanges {
 
     /// A request begins. False when there are too many.
     #[must_use]
-    pub(crate) fn begin(&mut self, began: u64, kind: Kind, digest: DigestId, until: Until) -> bool {
+    pub(crate) fn begin(&mut self, began: u64, kind: RequestKind, digest: DigestId, until: Until) -> bool {
         if self.open.len() >= OUTSTANDING_MOST {
             return false;
         }
@@ -90,30 +90,44 @@ impl Exchanges {
             digest,
             kind,
             sight: Sight::Framed,
-            asked: false,
+            reported: false,
             open_ended: false,
-            answer_began: None,
+            response_began: None,
             status: Status::Unknown,
             until,
         });
         true
     }
 
-    /// A request that has no answer.
-    pub(crate) fn tell(&mut self, range: (u64, u64), kind: Kind, digest: DigestId, events: &mut Events) {
+    /// Reports a request that has no response.
+    pub(crate) fn add_without_response(
+        &mut self,
+        range: (u64, u64),
+        kind: RequestKind,
+        digest: DigestId,
+        events: &mut Events,
+    ) {
         let n = self.next;
         self.next += 1;
         let (began, complete) = range;
         let sight = Sight::Framed;
-        events.push(Event::Asked(Asked { n, began, complete, digest, kind, sight, unanswered: true }));
+        events.push(Event::RequestComplete(RequestComplete {
+            n,
+            began,
+            complete,
+            digest,
+            kind,
+            sight,
+            no_response: true,
+        }));
     }
 
-    /// A request that is complete at `complete`, which may lie beyond what was read. False when there are too many.
+    /// A request that is complete at `complete`, possibly beyond what was read. False when there are too many.
     #[must_use]
     pub(crate) fn begin_whole(
         &mut self,
         (began, complete): (u64, u64),
-        kind: Kind,
+        kind: RequestKind,
         digest: DigestId,
         until: Until,
     ) -> bool {
@@ -124,14 +138,14 @@ impl Exchanges {
         room
     }
 
-    /// The newest request goes on to at least here, and may go on further.
+    /// The newest request continues to at least here, and may continue further.
     pub(crate) fn extend(&mut self, to: u64) {
-        if let Some(newest) = self.open.back_mut().filter(|newest| !newest.asked) {
+        if let Some(newest) = self.open.back_mut().filter(|newest| !newest.reported) {
             newest.complete = to;
         }
     }
 
-    /// The newest request is complete at `at`, which may lie beyond what was read.
+    /// The newest request is complete at `at`, possibly beyond what was read.
     pub(crate) fn complete(&mut self, at: u64) {
         self.extend(at);
         self.complete_due = Some(at);
@@ -145,20 +159,20 @@ impl Exchanges {
         }
     }
 
-    /// Whether the newest request was told, or answered before it was.
+    /// Whether the newest request was reported, or got its response before it was.
     pub(crate) fn newest_is_settled(&self) -> bool {
-        self.open.back().is_none_or(|newest| newest.asked)
+        self.open.back().is_none_or(|newest| newest.reported)
     }
 
-    /// Where the newest request ends was not seen.
+    /// The end of the newest request was not captured.
     pub(crate) fn open_end(&mut self) {
-        if let Some(newest) = self.open.back_mut().filter(|newest| !newest.asked) {
+        if let Some(newest) = self.open.back_mut().filter(|newest| !newest.reported) {
             newest.open_ended = true;
             newest.sight = Sight::Cut;
         }
     }
 
-    /// Tells the newest request once what is read reaches its end.
+    /// Reports the newest request once the bytes read reach its end.
     #[inline]
     pub(crate) fn settle_client(&mut self, reached: u64, events: &mut Events) {
         if self.complete_due.is_some_and(|due| due <= reached) {
@@ -169,7 +183,7 @@ impl Exchanges {
         }
     }
 
-    /// Tells the oldest request's answer once what is written reaches its end.
+    /// Reports the response to the oldest request once the bytes written reach its end.
     #[inline]
     pub(crate) fn settle_server(&mut self, reached: u64, events: &mut Events) {
         if let Some(due) = self.end_due.filter(|due| *due <= reached) {
@@ -178,16 +192,16 @@ impl Exchanges {
         }
     }
 
-    /// The server begins to write after it has read: a request whose end was not seen is complete with what it read.
+    /// The server begins to write after it has read: a request without a known end is complete with what it read.
     pub(crate) fn server_turn(&mut self, events: &mut Events) {
         let client_at = self.client_at;
-        if let Some(newest) = self.open.back_mut().filter(|newest| newest.open_ended && !newest.asked) {
+        if let Some(newest) = self.open.back_mut().filter(|newest| newest.open_ended && !newest.reported) {
             newest.complete = client_at;
             newest.ask(events);
         }
     }
 
-    /// Bytes of the client went by that may hold requests.
+    /// Bytes of the client passed that may contain requests.
     pub(crate) fn unseen(&mut self, began: u64, end: u64, taken_for: impl FnOnce() -> Unseen) {
         self.unseen = Some(match self.unseen {
             Some((began, _, taken_for)) => (began, end, taken_for),
@@ -195,9 +209,9 @@ impl Exchanges {
         });
     }
 
-    /// The answer to the oldest request goes on at `at`: it begins there if it had not yet. Without a request,
-    /// it answers one in bytes that were not captured, if there are such.
-    pub(crate) fn answer(&mut self, at: u64, events: &mut Events) -> Option<&mut Open> {
+    /// The response to the oldest request continues at `at`: it begins there if it had not yet. Without a request, it
+    /// belongs to one in bytes that were not captured, if there are any.
+    pub(crate) fn begin_response(&mut self, at: u64, events: &mut Events) -> Option<&mut Open> {
         if self.open.is_empty() {
             let (began, complete, unseen) = self.unseen?;
             if !self.begin(began, unseen.kind, unseen.digest, unseen.until) {
@@ -209,64 +223,70 @@ impl Exchanges {
             newest.ask(events);
         }
         let oldest = self.open.front_mut()?;
-        oldest.answer_began.get_or_insert(at);
+        oldest.response_began.get_or_insert(at);
         Some(oldest)
     }
 
-    /// What was taken for the beginning of an answer was none: an interim answer.
+    /// What looked like the beginning of a response was an interim response.
     pub(crate) fn interim(&mut self) {
         self.counts.unsolicited += 1;
         if let Some(oldest) = self.open.front_mut() {
-            oldest.answer_began = None;
+            oldest.response_began = None;
         }
     }
 
-    /// The answer to the oldest request ends at `at`, which may lie beyond what was written.
+    /// The response to the oldest request ends at `at`, possibly beyond what was written.
     pub(crate) fn end_at(&mut self, at: u64) {
         self.end_due = Some(at);
     }
 
-    /// The answer to the oldest request has ended at `at`.
+    /// The response to the oldest request has ended at `at`.
     pub(crate) fn end(&mut self, at: u64, end_by: EndBy, events: &mut Events) {
         let Some(mut open) = self.open.pop_front() else { return };
-        if !open.asked {
-            // Answered before it was complete: it is told with what of it was read.
+        if !open.reported {
+            // The response came before the request was complete: the request is reported with what was read of it.
             open.complete = open.complete.clamp(open.began, self.client_at.max(open.began));
             if self.open.is_empty() {
                 self.complete_due = None;
             }
             open.ask(events);
         }
-        let began = open.answer_began.unwrap_or(at);
-        events.push(Event::Answered(Answered { n: open.n, began, end: at, status: open.status, end_by }));
+        let began = open.response_began.unwrap_or(at);
+        events.push(Event::ResponseComplete(ResponseComplete {
+            n: open.n,
+            began,
+            end: at,
+            status: open.status,
+            end_by,
+        }));
     }
 
-    /// The answers of all requests that are complete have ended with the last write, at `at`; `begun` is where those
-    /// begin whose beginning was not seen.
+    /// The responses of all complete requests have ended with the last write, at `at`; `begun` is where those begin
+    /// whose beginning was not seen.
     pub(crate) fn end_all(&mut self, (begun, at): (u64, u64), end_by: EndBy, events: &mut Events) {
         self.end_due = None;
-        while self.open.front().is_some_and(|open| open.asked) {
+        while self.open.front().is_some_and(|open| open.reported) {
             if let Some(open) = self.open.front_mut() {
-                open.answer_began.get_or_insert(begun);
+                open.response_began.get_or_insert(begun);
             }
             self.end(at, end_by, events);
         }
     }
 
-    /// What is under way cannot be told any longer.
+    /// Requests in flight cannot be reported any more.
     pub(crate) fn drop_all(&mut self, events: &mut Events) {
         self.complete_due = None;
         self.end_due = None;
         self.unseen = None;
         for open in self.open.drain(..) {
-            if open.asked {
+            if open.reported {
                 self.counts.dropped += 1;
                 events.push(Event::Dropped { n: open.n });
             }
         }
     }
 
-    /// The client's bytes are framed again: what was not captured before is not waited for any longer.
+    /// The client's bytes are framed again: bytes that were not captured before are no longer waited for.
     pub(crate) fn forget_unseen(&mut self) {
         self.unseen = None;
     }
@@ -276,7 +296,7 @@ impl Exchanges {
         self.next
     }
 
-    /// Forgets what is under way without a word, as it was not told; the next request has the number `next`.
+    /// Forgets requests in flight silently, as they were not reported; the next request has the number `next`.
     pub(crate) fn forget(&mut self, next: u64) {
         self.open.clear();
         self.complete_due = None;
@@ -285,49 +305,49 @@ impl Exchanges {
         self.next = next;
     }
 
-    /// Whether the answer to the oldest request has begun.
-    pub(crate) fn is_answering(&self) -> bool {
-        self.open.front().is_some_and(|open| open.answer_began.is_some())
+    /// Whether the response to the oldest request has begun.
+    pub(crate) fn response_has_begun(&self) -> bool {
+        self.open.front().is_some_and(|open| open.response_began.is_some())
     }
 
     pub(crate) fn is_full(&self) -> bool {
         self.open.len() >= OUTSTANDING_MOST
     }
 
-    /// The lowest position of the client's bytes, and of the server's, that events to come may name.
+    /// The lowest position of the client's bytes, and of the server's, that future events may name.
     pub(crate) fn named_from(&self, client: u64, server: u64) -> (u64, u64) {
         let unseen = self.unseen.map_or(client, |(began, ..)| began);
         let began = self.open.front().map_or(client, |open| open.began);
-        let answer = self.open.front().and_then(|open| open.answer_began).unwrap_or(server);
-        (unseen.min(began).min(client), answer.min(server))
+        let response = self.open.front().and_then(|open| open.response_began).unwrap_or(server);
+        (unseen.min(began).min(client), response.min(server))
     }
 }
 
-/// What a request is taken for of which only the answer is seen.
+/// What to take a request for of which only the response is seen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unseen {
-    pub kind: Kind,
+    pub kind: RequestKind,
     pub digest: DigestId,
     pub until: Until,
 }
 
 impl Open {
-    /// Its answer begins at `at`, if it had not begun before.
-    pub(crate) fn begin_answer(&mut self, at: u64) {
-        self.answer_began.get_or_insert(at);
+    /// Its response begins at `at`, if it had not begun before.
+    pub(crate) fn begin_response(&mut self, at: u64) {
+        self.response_began.get_or_insert(at);
     }
 
     fn ask(&mut self, events: &mut Events) {
-        if !self.asked {
-            self.asked = true;
-            events.push(Event::Asked(Asked {
+        if !self.reported {
+            self.reported = true;
+            events.push(Event::RequestComplete(RequestComplete {
                 n: self.n,
                 began: self.began,
                 complete: self.complete,
                 digest: self.digest,
                 kind: self.kind,
                 sight: self.sight,
-                unanswered: false,
+                no_response: false,
             }));
         }
     }

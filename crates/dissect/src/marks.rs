@@ -1,8 +1,8 @@
-//! Where in a stream what happened: the caller's stamps by byte position.
+//! The user's timestamps, or anything else, by byte position in a stream.
 
 use std::collections::VecDeque;
 
-/// The marks of one direction of one connection: each piece's end, and what the caller knows of that piece.
+/// The marks of one direction of one connection: the end of each piece, and a value for that piece.
 #[derive(Debug)]
 pub struct Marks<T> {
     marks: VecDeque<(u64, T)>,
@@ -11,12 +11,12 @@ pub struct Marks<T> {
 }
 
 impl<T> Marks<T> {
-    /// At most `most` marks are kept; more than that, and the oldest go.
+    /// Keeps at most `most` marks; the oldest are dropped beyond that.
     pub fn new(most: usize) -> Marks<T> {
         Marks { marks: VecDeque::new(), end: 0, most: most.max(1) }
     }
 
-    /// The next piece of the stream.
+    /// Adds the next piece of the stream.
     pub fn push(&mut self, length: u64, mark: T) {
         if length == 0 {
             return;
@@ -28,19 +28,19 @@ impl<T> Marks<T> {
         self.marks.push_back((self.end, mark));
     }
 
-    /// The piece that byte `position` was in. `None` if it is still to come, or its mark has gone.
+    /// The mark of the piece that contained byte `position`; `None` if it is still to come, or its mark was dropped.
     pub fn holding(&self, position: u64) -> Option<&T> {
         let index = self.marks.partition_point(|(end, _)| *end <= position);
-        // The oldest mark holds what lies before it, too, once its predecessors have gone.
+        // The oldest mark also covers what came before it, once its predecessors were dropped.
         self.marks.get(index).map(|(_, mark)| mark)
     }
 
-    /// The piece that ends a range which ends behind byte `end - 1`.
+    /// The mark of the piece with byte `end - 1`: the last piece of a range that ends at `end`.
     pub fn ending(&self, end: u64) -> Option<&T> {
         self.holding(end.checked_sub(1)?)
     }
 
-    /// Forgets pieces that end at `position` or before.
+    /// Drops the marks of pieces that end at `position` or before.
     pub fn forget(&mut self, position: u64) {
         while self.marks.front().is_some_and(|(end, _)| *end <= position) {
             self.marks.pop_front();
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_finds_the_piece_that_held_it() {
+    fn a_position_finds_the_piece_that_contained_it() {
         let mut marks = Marks::new(3);
         for (length, mark) in [(4, 'a'), (0, '-'), (1, 'b'), (5, 'c')] {
             marks.push(length, mark);

@@ -1,11 +1,12 @@
-//! Names of prepared statements and portals, with the digests of their texts. One table a connection.
+//! Names of prepared statements and portals, with the digests of their texts. One table per connection.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::digest::DigestId;
 
-/// A bounded table. Names are kept by their hash: two names of one hash (one pair in 2^64) would share a digest.
+/// A bounded table. Names are kept by their hash: two names with the same hash (one pair in 2^64) would share a
+/// digest.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// The unnamed one is set again and again.
@@ -55,9 +56,9 @@ fn hash(name: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Names that a connection keeps; later ones have the digest of a statement that was not seen. Drivers cache 256 to
-/// 2,048 statements.
+/// Names that a connection keeps; later ones have the digest of an unseen statement. Drivers cache 256 to 2,048
+/// statements.
 const NAMES_MOST: usize = 4_096;
 
-/// The text of the digest of a statement that was prepared before it could be seen.
+/// The digest text of a statement that was prepared before it could be seen.
 pub(crate) const UNSEEN_STATEMENT: &str = "(statement prepared unseen)";

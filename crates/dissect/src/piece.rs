@@ -1,8 +1,8 @@
-//! What a connection is told: who moved how many bytes, and the first of them.
+//! The input of a dissector: who moved how many bytes, and the first of them.
 //!
-//! It holds no stamps: the caller keeps those beside the byte positions that events name.
+//! It has no timestamps: the user of this crate keeps those by the byte positions that events name.
 
-/// Who the bytes come from. It is known from the listening socket, never guessed from the bytes.
+/// Where the bytes come from. It is known from the listening socket, never guessed from the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// The server has read them.
@@ -11,22 +11,23 @@ pub enum Direction {
     FromServer,
 }
 
-/// What one call moved between the server and its socket.
+/// What one system call moved between the server and its socket.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
+    /// Who wrote the bytes.
     pub direction: Direction,
-    /// Bytes that the kernel moved. A piece of length 0 (the end of a stream) is ignored.
+    /// The bytes that the kernel moved. A piece of length 0 (the end of a stream) is ignored.
     pub length: u64,
-    /// The first of them, as many as were captured; what exceeds `length` is ignored.
+    /// The first of them, as many as were captured; anything beyond `length` is ignored.
     ///
-    /// A gap of known length is such a piece with nothing captured.
+    /// A gap of known length is a piece without captured bytes.
     pub captured: &'a [u8],
     /// Pieces of this connection, of unknown number and length, were lost before this one.
     pub missed: bool,
 }
 
 impl<'a> Piece<'a> {
-    /// A piece that was captured whole.
+    /// A piece that was captured completely.
     pub fn whole(direction: Direction, bytes: &'a [u8]) -> Piece<'a> {
         Piece { direction, length: bytes.len() as u64, captured: bytes, missed: false }
     }

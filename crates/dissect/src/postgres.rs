@@ -1,22 +1,22 @@
 //! PostgreSQL's protocol 3: simple and extended queries, pipelines, COPY.
 //!
 //! One `Query` is one request. In the extended protocol one `Execute` is one, with the `Parse`, `Bind` and `Describe`
-//! before it; messages up to a `Sync` or `Flush` without any `Execute` are one of their own. `ReadyForQuery` ends the
-//! answer to what a `Sync` or `Query` closed; within a pipeline the end of the command does. COPY FROM is complete
+//! before it; messages up to a `Sync` or `Flush` without an `Execute` are one request too. `ReadyForQuery` ends the
+//! response to what a `Sync` or `Query` closed; within a pipeline the end of the command does. COPY FROM is complete
 //! with its `Query`, not with the data that follows.
 
 use crate::digest::{Dialect, DigestId};
-use crate::event::{EndBy, Kind, Protocol, Status};
+use crate::event::{EndBy, Protocol, RequestKind, Status};
 use crate::exchanges::Until;
 use crate::names::Names;
-use crate::speaker::Context;
+use crate::protocols::Context;
 use crate::tap::{Step, View};
 
 #[derive(Debug, Default)]
 pub(crate) struct Postgres {
     /// The client's first packet has no type.
     startup: bool,
-    /// The server answers with one byte whether it encrypts.
+    /// The server replies with one byte whether it encrypts.
     negotiating: bool,
     /// The first `ReadyForQuery` ends the login.
     login: bool,
@@ -25,16 +25,16 @@ pub(crate) struct Postgres {
     unit: Unit,
     statements: Names,
     portals: Names,
-    /// Text and digest of the last statement: most connections say the same again and again.
+    /// Text and digest of the last statement: most connections repeat the same one.
     memo: (Vec<u8>, DigestId),
 }
 
-/// The request of the extended protocol that is being put together.
+/// The request of the extended protocol that is being collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Unit {
     #[default]
     None,
-    /// Messages before an `Execute`, and the replies that they will have.
+    /// Messages before an `Execute`, and the replies that they will get.
     Begun {
         replies: u32,
     },
@@ -56,13 +56,13 @@ impl Postgres {
     }
 
     /// The rest of a unit was not captured. It is taken for an `Execute`, which ends with its command: more of them
-    /// may follow it before the `Sync`, and each is one that was not seen.
+    /// may follow before the `Sync`, and each counts as one that was not seen.
     pub(crate) fn client_cut(&mut self, context: &mut Context<'_>) {
         if std::mem::take(&mut self.unit) == Unit::None {
             return;
         }
         if let Some(newest) = context.exchanges.newest() {
-            newest.kind = Kind::Execute;
+            newest.kind = RequestKind::Execute;
             newest.until = Until::Replies(0);
         }
     }
@@ -83,17 +83,17 @@ impl Postgres {
         };
         let Some(body) = body(view, length, wanted) else { return Step::Need };
         let end = view.at + length;
-        // No client asks before it is logged in: the end of the login was not captured.
+        // No client sends a query before it is logged in: the end of the login was not captured.
         self.login &= matches!(kind, b'p' | b'X');
         let began = match kind {
             b'Q' => {
                 self.close_unit(context);
                 let digest = self.statement(text(body), length, view, context);
-                context.exchanges.begin_whole((view.at, end), Kind::Query, digest, Until::Ready)
+                context.exchanges.begin_whole((view.at, end), RequestKind::Query, digest, Until::Ready)
             }
             b'F' => {
                 let digest = context.digests.named(Protocol::Postgres, "(function call)");
-                context.exchanges.begin_whole((view.at, end), Kind::Function, digest, Until::Ready)
+                context.exchanges.begin_whole((view.at, end), RequestKind::Function, digest, Until::Ready)
             }
             b'P' | b'B' | b'D' | b'E' | b'C' => self.extended(kind, body, (length, view), context),
             b'S' | b'H' => self.close(kind, view.at, end, context),
@@ -119,7 +119,7 @@ impl Postgres {
         Step::Taken(u64::from(length))
     }
 
-    /// `Parse`, `Bind`, `Describe`, `Execute`, `Close`. False when too many requests are under way.
+    /// `Parse`, `Bind`, `Describe`, `Execute`, `Close`. False when too many requests are in flight.
     fn extended(
         &mut self,
         kind: u8,
@@ -133,7 +133,7 @@ impl Postgres {
         }
         if self.unit == Unit::None {
             let digest = context.digests.named(Protocol::Postgres, NO_STATEMENT);
-            if !context.exchanges.begin(view.at, Kind::Prepare, digest, Until::Ready) {
+            if !context.exchanges.begin(view.at, RequestKind::Prepare, digest, Until::Ready) {
                 return false;
             }
             self.unit = Unit::Begun { replies: 0 };
@@ -177,7 +177,7 @@ impl Postgres {
         if let Some(newest) = context.exchanges.newest() {
             newest.digest = digest.unwrap_or(newest.digest);
             if self.unit == Unit::Executed {
-                newest.kind = Kind::Execute;
+                newest.kind = RequestKind::Execute;
                 newest.until = Until::Replies(0);
             }
         }
@@ -193,17 +193,17 @@ impl Postgres {
         }
     }
 
-    /// `Sync` or `Flush`, from `at` to `end`. False when too many requests are under way.
+    /// `Sync` or `Flush`, from `at` to `end`. False when too many requests are in flight.
     fn close(&mut self, kind: u8, at: u64, end: u64, context: &mut Context<'_>) -> bool {
         let unit = std::mem::take(&mut self.unit);
-        // What was answered before its Sync came has no unit any longer.
-        let answered = unit != Unit::None && context.exchanges.newest_is_settled();
-        if unit == Unit::None || answered {
+        // A unit whose response came before its Sync is over.
+        let has_response = unit != Unit::None && context.exchanges.newest_is_settled();
+        if unit == Unit::None || has_response {
             if kind == b'H' {
                 return true;
             }
             let digest = context.digests.named(Protocol::Postgres, NO_STATEMENT);
-            return context.exchanges.begin_whole((at, end), Kind::Prepare, digest, Until::Ready);
+            return context.exchanges.begin_whole((at, end), RequestKind::Prepare, digest, Until::Ready);
         }
         if let Some(newest) = context.exchanges.newest() {
             newest.until = match unit {
@@ -263,9 +263,9 @@ impl Postgres {
     }
 
     fn negotiated(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
-        let Some(answer) = view.bytes.first() else { return Step::Need };
+        let Some(response) = view.bytes.first() else { return Step::Need };
         self.negotiating = false;
-        match answer {
+        match response {
             b'S' | b'G' => {
                 *context.switch = Some(Protocol::Tls);
                 Step::Taken(view.bytes.len() as u64)
@@ -276,9 +276,9 @@ impl Postgres {
         }
     }
 
-    /// A message that belongs to the answer of the oldest request.
+    /// A message that belongs to the response of the oldest request.
     fn reply(&mut self, kind: u8, body: &[u8], (at, end): (u64, u64), context: &mut Context<'_>) {
-        let Some(oldest) = context.exchanges.answer(at, context.events) else { return };
+        let Some(oldest) = context.exchanges.begin_response(at, context.events) else { return };
         match kind {
             b'E' => {
                 oldest.status = Status::SqlState(sql_state(body));
@@ -291,7 +291,7 @@ impl Postgres {
             b'C' | b'I' | b's' if oldest.status == Status::Unknown => oldest.status = Status::Ok,
             _ => {}
         }
-        let ends_command = matches!(kind, b'C' | b'I' | b's') && oldest.kind == Kind::Execute;
+        let ends_command = matches!(kind, b'C' | b'I' | b's') && oldest.kind == RequestKind::Execute;
         match &mut oldest.until {
             Until::Replies(0) if ends_command => context.exchanges.end_at(end),
             Until::Replies(1) if matches!(kind, b'1' | b'2' | b'3' | b'T' | b'n') => {
@@ -305,12 +305,12 @@ impl Postgres {
         }
     }
 
-    /// `ReadyForQuery`: all up to the request that waits for it have their answers. Those before it were not
+    /// `ReadyForQuery`: all requests up to the one that waits for it have their responses. Earlier ones were not
     /// executed, because one before them failed.
     fn ready(&mut self, at: u64, end: u64, context: &mut Context<'_>) {
         let mut failed = std::mem::take(&mut self.failed);
         while let Some(oldest) = context.exchanges.oldest() {
-            oldest.begin_answer(at);
+            oldest.begin_response(at);
             let last = oldest.until == Until::Ready;
             if failed && oldest.status == Status::Unknown {
                 oldest.status = Status::Skipped;
@@ -327,7 +327,7 @@ impl Postgres {
     }
 }
 
-/// The type of a message and its length with all.
+/// The type of a message and its length in all.
 #[inline]
 fn header(bytes: &[u8]) -> Result<(u8, u64), Step> {
     let &[kind, a, b, c, d, ..] = bytes else { return Err(Step::Need) };
@@ -338,7 +338,8 @@ fn header(bytes: &[u8]) -> Result<(u8, u64), Step> {
     Ok((kind, 1 + u64::from(length)))
 }
 
-/// The first `wanted` bytes behind a message's header, or as many as there are or will be. `None` while they come.
+/// The first `wanted` bytes after a message's header, or as many as there are or will be. `None` while they are
+/// incomplete.
 #[inline]
 fn body<'a>(view: View<'a>, length: u64, wanted: usize) -> Option<&'a [u8]> {
     let end = usize::try_from(length).unwrap_or(usize::MAX).min(HEADER_BYTES + wanted);
@@ -354,7 +355,7 @@ fn text(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
 }
 
-/// The SQLSTATE among the fields of an error, or that of an internal error.
+/// The SQLSTATE among the fields of an error; without one, that of an internal error.
 fn sql_state(mut fields: &[u8]) -> [u8; 5] {
     while let [kind, rest @ ..] = fields {
         let value = text(rest);
@@ -367,15 +368,15 @@ fn sql_state(mut fields: &[u8]) -> [u8; 5] {
 }
 
 const HEADER_BYTES: usize = 5;
-/// So much of a statement is read for its digest.
+/// How much of a statement is read for its digest.
 const TEXT_BYTES: usize = 4_096;
-/// Two names of at most 63 bytes each, as the server has them, and what is around them.
+/// Two names of at most 63 bytes each, the server's limit, and what is around them.
 const NAMES_BYTES: usize = 160;
-/// Severity twice, and the SQLSTATE behind it, also where severities are long words in the server's language.
+/// Severity twice, and the SQLSTATE after it, even where severities are long words in the server's language.
 const ERROR_BYTES: usize = 64;
-/// The server takes no message over 1 GiB.
+/// The server accepts no message over 1 GiB.
 const MESSAGE_MOST: u32 = 1 << 30;
-/// As in the server.
+/// The server's own limit.
 const STARTUP_MOST: u32 = 10_000;
 /// A longer statement is normalised again each time.
 const MEMO_BYTES: usize = 512;

@@ -1,29 +1,29 @@
-//! Which protocol a connection speaks, by its first bytes. It decides nothing about roles: those are known.
+//! Detects the protocol of a connection from its first bytes. Who is client and who is server is already known.
 
 use crate::event::Protocol;
 use crate::postgres::{CANCEL, ENCRYPT_GSS, ENCRYPT_SSL};
 
-/// What bytes say about the protocol.
+/// What bytes show about the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guess {
     Is(Protocol),
-    /// More bytes will tell.
+    /// More bytes are needed.
     Need,
     Not,
 }
 
-/// The first bytes of a connection from the client. `hint` is what the port is known for.
+/// The first bytes of a connection from the client. `hint` is the protocol that the port is known for.
 pub(crate) fn client(bytes: &[u8], hint: Option<Protocol>) -> Guess {
     let inline = if hint == Some(Protocol::Redis) { inline_redis(bytes) } else { Guess::Not };
     let first = best(&[tls(bytes), http2(bytes), array(bytes)]);
-    // `GET /x` may be a command: how its line ends shows it.
+    // `GET /x` may be a Redis command: the end of the line decides.
     if inline != Guess::Not && !matches!(first, Guess::Is(_)) {
         return inline;
     }
     best(&[first, startup(bytes), http1(bytes)])
 }
 
-/// The first bytes of a connection from the server, before the client has said anything.
+/// The first bytes of a connection from the server, before the client has sent anything.
 pub(crate) fn server(bytes: &[u8], hint: Option<Protocol>) -> Guess {
     match bytes {
         [_, _, high, 0, 10, ..] if *high == 0 => Guess::Is(Protocol::MySql),
@@ -33,8 +33,8 @@ pub(crate) fn server(bytes: &[u8], hint: Option<Protocol>) -> Guess {
     }
 }
 
-/// A piece of the client behind one of the server, on a connection that was joined: whole messages, of which
-/// `length` bytes were read and the first are here.
+/// A piece of the client after one of the server, on a joined connection: whole messages, of which `length` bytes
+/// were read and the first are here.
 pub(crate) fn joined(bytes: &[u8], length: u64) -> Option<Protocol> {
     let guesses = [tls(bytes), array(bytes), http1(bytes)];
     match best(&guesses) {
@@ -75,7 +75,7 @@ fn http1(bytes: &[u8]) -> Guess {
     match (&bytes[..method], &bytes[method..]) {
         (_, []) if method <= METHOD_MOST => Guess::Need,
         (_, [b' ']) if (3..=METHOD_MOST).contains(&method) => Guess::Need,
-        // HTTP/2 made a method that no request has.
+        // HTTP/2 begins with a method that no request has.
         (b"PRI", _) => Guess::Not,
         (b"CONNECT", [b' ', ..]) => Guess::Is(Protocol::Http1),
         (_, [b' ', b'/' | b'*' | b'h', ..]) if (3..=METHOD_MOST).contains(&method) => {
@@ -124,7 +124,7 @@ fn startup(bytes: &[u8]) -> Guess {
     if known && (8..=10_000).contains(&length) { Guess::Is(Protocol::Postgres) } else { Guess::Not }
 }
 
-/// Messages of PostgreSQL one behind the other that fill the piece, as far as it was captured.
+/// PostgreSQL messages back to back that fill the piece, as far as it was captured.
 fn is_postgres(bytes: &[u8], length: u64) -> bool {
     let mut at = 0u64;
     while at < length {
@@ -139,14 +139,14 @@ fn is_postgres(bytes: &[u8], length: u64) -> bool {
     at == length
 }
 
-/// One command of MySQL that fills the piece.
+/// One MySQL command that fills the piece.
 fn is_command(bytes: &[u8], length: u64) -> bool {
     matches!(bytes, [a, b, c, 0, 1..=0x1f, ..]
         if 4 + u64::from(u32::from_le_bytes([*a, *b, *c, 0])) == length)
 }
 
 const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n";
-/// `UPDATEREDIRECTREF` has 17 letters, and is the longest that is registered.
+/// `UPDATEREDIRECTREF` has 17 letters, and is the longest registered method.
 const METHOD_MOST: usize = 17;
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn protocols_are_known_by_their_first_bytes() {
+    fn protocols_are_detected_by_their_first_bytes() {
         check(b"GET / HTTP/1.1\r\n", None, Guess::Is(Protocol::Http1));
         check(b"OPTIONS * HTTP/1.1\r\n", Some(Protocol::Redis), Guess::Is(Protocol::Http1));
         check(b"PRI * HTTP/2.0\r\n\r\nSM", None, Guess::Is(Protocol::Http2));
@@ -178,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_tells_mysql() {
+    fn mysql_is_detected_by_its_greeting() {
         assert_eq!(server(b"\x6e\0\0\0\x0a5.5.5-10.11", None), Guess::Is(Protocol::MySql));
         assert_eq!(server(b"220 mail ESMTP\r\n", None), Guess::Not);
         assert_eq!(server(b"\x6e\0\0", None), Guess::Need);
     }
 
     #[test]
-    fn joining_takes_whole_messages_only() {
+    fn joining_accepts_whole_messages_only() {
         assert_eq!(joined(b"Q\0\0\0\x0dselect 1\0", 14), Some(Protocol::Postgres));
         assert_eq!(joined(b"Q\0\0\0\x0dselect 1\0x", 15), None);
         assert_eq!(joined(b"\x09\0\0\0\x03select 1", 13), Some(Protocol::MySql));

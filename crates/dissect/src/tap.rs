@@ -1,8 +1,8 @@
 //! One direction of a connection: from pieces to frames.
 //!
-//! A frame is whatever its protocol reads at once: a message, a head, a line. A tap hands it on where it stands when
-//! it is whole in the piece, keeps the beginning of one that the end of a piece cuts, and passes over the rest of
-//! one whose length is known by the true lengths of pieces, captured or not. It knows no protocol.
+//! A frame is what its protocol reads at once: a message, a head, a line. A tap hands it on in place when it is whole
+//! in the piece, keeps the beginning of one that is cut by the end of a piece, and skips the rest of one with a known
+//! length, by the true lengths of pieces, captured or not. It knows no protocol.
 
 use crate::piece::Piece;
 
@@ -10,27 +10,27 @@ use crate::piece::Piece;
 pub(crate) struct Tap {
     /// Bytes of this direction so far.
     position: u64,
-    /// Bytes of the frame being passed over that are still to come.
+    /// Bytes still to come of the frame that is being skipped.
     skip: u64,
     /// The beginning of a frame whose header is not whole.
     held: Vec<u8>,
     lost: bool,
 }
 
-/// What is seen of a frame, from its first byte on.
+/// The visible part of a frame, from its first byte on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
     pub bytes: &'a [u8],
     /// Where they begin.
     pub at: u64,
-    /// What follows them was not captured, so that more will not be seen.
+    /// What follows them was not captured, so more will not be seen.
     pub cut: bool,
 }
 
-/// What a protocol made of a view.
+/// The result of reading a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// A frame of so many bytes, in view or not.
+    /// A frame of this many bytes, in view or not.
     Taken(u64),
     /// Its header is not whole.
     Need,
@@ -38,11 +38,11 @@ pub(crate) enum Step {
     Bad,
 }
 
-/// How a tap stands after a piece.
+/// The state of a tap after a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fed {
     InStep,
-    /// Just now a header lay in bytes that were not captured.
+    /// Just now a header was in bytes that were not captured.
     Cut,
     /// Just now bytes were not of the protocol.
     Bad,
@@ -59,7 +59,7 @@ impl Tap {
         self.lost
     }
 
-    /// Where the beginning that is held begins; the position when none is.
+    /// Where the held beginning of a frame is; the position when none is held.
     pub(crate) fn frame_began(&self) -> u64 {
         self.position.saturating_sub(self.held.len() as u64)
     }
@@ -71,7 +71,7 @@ impl Tap {
         self.release();
     }
 
-    /// Passes by a piece without reading it.
+    /// Skips a piece without reading it.
     pub(crate) fn pass(&mut self, length: u64) {
         self.position = self.position.saturating_add(length);
     }
@@ -108,7 +108,7 @@ impl Tap {
                     self.skip = length - had as u64;
                     self.release();
                 }
-                // The frame was held whole: what follows it had to be seen, too. The rest is looked at again.
+                // The frame was held whole: what follows it had to be seen too. The rest is read again.
                 Step::Taken(length) if length > 0 => {
                     self.held.truncate(had);
                     self.held.drain(..usize::try_from(length).unwrap_or(had));
@@ -147,9 +147,9 @@ impl Tap {
     }
 }
 
-/// The longest beginning of a frame that is kept: a head of HTTP is at most 8 KiB for most servers, and the text of
-/// a statement is read up to 4 KiB.
+/// The longest beginning of a frame that is kept: an HTTP head is at most 8 KiB for most servers, and the text of a
+/// statement is read up to 4 KiB.
 pub(crate) const HELD_BYTES: usize = 16 << 10;
 
-/// More than this is given back when it is not needed any longer: thousands of idle connections each keep it.
+/// Larger buffers are freed when they are no longer needed: thousands of idle connections would each keep one.
 const KEPT_BYTES: usize = 1 << 10;

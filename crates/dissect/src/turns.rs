@@ -1,19 +1,19 @@
-//! Connections that are not read: who speaks in turn is all that is known.
+//! Connections that are not parsed: all that is known is which side sends when.
 //!
-//! A turn is all that the server reads until it writes; its answer ends with the last write before the next read.
-//! Of TLS the record headers are read, so that handshakes are no requests.
+//! A turn is all that the server reads until it writes; its response ends with the last write before the next read.
+//! Of TLS the record headers are read, so that handshakes do not count as requests.
 
 use crate::digest::DigestId;
-use crate::event::{Kind, Protocol};
+use crate::event::{Protocol, RequestKind};
 use crate::exchanges::Until;
-use crate::speaker::Context;
+use crate::protocols::Context;
 use crate::tap::{Step, View};
 
 #[derive(Debug)]
 pub(crate) struct Turns {
     protocol: Protocol,
     digest: Option<DigestId>,
-    /// Handshake records of the client, up to two; what matters is none, one or more.
+    /// Handshake records of the client, counted up to two; what matters is none, one or more.
     handshakes: u8,
     /// In TLS 1.3 the first encrypted record of the client ends the handshake.
     finished_due: bool,
@@ -56,15 +56,15 @@ impl Turns {
         if !self.open {
             let protocol = self.protocol;
             let digest = *self.digest.get_or_insert_with(|| context.digests.named(protocol, "turn"));
-            self.open = context.exchanges.begin(at, Kind::Turn, digest, Until::Answer);
+            self.open = context.exchanges.begin(at, RequestKind::Turn, digest, Until::Response);
             context.exchanges.open_end();
         }
     }
 
     /// The server has begun to write at `at`.
-    pub(crate) fn answer(&mut self, at: u64, context: &mut Context<'_>) {
+    pub(crate) fn begin_response(&mut self, at: u64, context: &mut Context<'_>) {
         if let Some(oldest) = context.exchanges.oldest() {
-            oldest.begin_answer(at);
+            oldest.begin_response(at);
         }
     }
 

@@ -6,7 +6,7 @@ use allocation_counter::measure;
 use dissect::{Digests, Dissector, Piece};
 use transcripts::{hinted, named};
 
-/// The turns of a transcript over and again: once all digests are known and the buffers have grown, none allocates.
+/// The turns of a transcript, repeated: once all digests are known and the buffers have grown, none allocates.
 #[test]
 fn requests_whose_digests_are_known_cost_no_allocation() {
     for (name, skip) in [
@@ -22,18 +22,18 @@ fn requests_whose_digests_are_known_cost_no_allocation() {
         let mut dissector = Dissector::new(hinted(&transcript));
         let (mut digests, mut events) = (Digests::default(), Vec::new());
         let (login, turns) = transcript.pieces.split_at(skip);
-        let mut hear = |pieces: &[transcripts::Said]| {
-            for said in pieces {
+        let mut feed = |pieces: &[transcripts::TranscriptPiece]| {
+            for piece in pieces {
                 events.clear();
-                let piece = Piece::whole(said.direction, &said.bytes);
+                let piece = Piece::whole(piece.direction, &piece.bytes);
                 dissector.handle_piece(&piece, &mut digests, &mut events);
             }
         };
-        hear(login);
+        feed(login);
         // Twice: a text that is kept may take the place of a longer one the second time.
-        hear(turns);
-        hear(turns);
-        let taken = measure(|| (0..20).for_each(|_| hear(turns)));
+        feed(turns);
+        feed(turns);
+        let taken = measure(|| (0..20).for_each(|_| feed(turns)));
         assert_eq!(taken.count_total, 0, "{name}");
     }
 }

@@ -1,45 +1,47 @@
-//! Every transcript of a real server is read as it stands in the file beside it, however it is cut.
+//! Every transcript of a real server gives the events in the file next to it, however it is cut.
 
 mod transcripts;
 
-use dissect::{Kind, MySqlCommand};
+use dissect::{MySqlCommand, RequestKind};
 use expect_test::expect_file;
 use proptest::prelude::*;
-use transcripts::{Said, Story, all, folder, hinted, named, story};
+use transcripts::{Dissected, TranscriptPiece, all, dissect_at, folder, hinted, named};
 
 #[test]
-fn transcripts_are_read_as_they_stand() {
+fn transcripts_give_the_expected_events() {
     for transcript in all() {
-        let text = story(&transcript.pieces, usize::MAX, hinted(&transcript)).render();
-        expect_file![folder().join(format!("{}.told", transcript.name))].assert_eq(&text);
+        let text = dissect_at(&transcript.pieces, usize::MAX, hinted(&transcript)).render();
+        expect_file![folder().join(format!("{}.expected", transcript.name))].assert_eq(&text);
     }
 }
 
 #[test]
 fn a_protocol_is_known_without_a_hint() {
     for transcript in all().into_iter().filter(|transcript| transcript.name != "redis-inline") {
-        let hinted = story(&transcript.pieces, usize::MAX, hinted(&transcript));
-        let sniffed = story(&transcript.pieces, usize::MAX, dissect::Settings::default());
+        let hinted = dissect_at(&transcript.pieces, usize::MAX, hinted(&transcript));
+        let sniffed = dissect_at(&transcript.pieces, usize::MAX, dissect::DissectorSettings::default());
         assert_eq!(sniffed, hinted, "{}", transcript.name);
     }
 }
 
-fn requests(name: &str, counted: impl Fn(&str, Kind) -> bool) -> usize {
-    let told: Story = story(&named(name).pieces, usize::MAX, hinted(&named(name)));
-    told.told.iter().filter(|told| counted(&told.digest, told.asked.kind)).count()
+fn requests(name: &str, counted: impl Fn(&str, RequestKind) -> bool) -> usize {
+    let dissected: Dissected = dissect_at(&named(name).pieces, usize::MAX, hinted(&named(name)));
+    dissected.exchanges.iter().filter(|exchange| counted(&exchange.digest, exchange.request.kind)).count()
 }
 
-/// What the server's own counter rose by while the transcript was taken, as `testdata/README.md` has it.
+/// What the server's own counter rose by while the transcript was taken, from `testdata/README.md`.
 #[test]
 fn mariadb_counts_the_same_questions() {
     let questions = |name: &str| {
-        let told: Story = story(&named(name).pieces, usize::MAX, hinted(&named(name)));
-        let of = |told: &transcripts::Told| match told.asked.kind {
+        let dissected: Dissected = dissect_at(&named(name).pieces, usize::MAX, hinted(&named(name)));
+        let of = |exchange: &transcripts::Exchange| match exchange.request.kind {
             // Each statement of a query counts.
-            Kind::MySql(code) if MySqlCommand(code).is_question() => 1 + told.digest.matches("; ").count(),
+            RequestKind::MySql(code) if MySqlCommand(code).is_question() => {
+                1 + exchange.digest.matches("; ").count()
+            }
             _ => 0,
         };
-        told.told.iter().map(of).sum::<usize>()
+        dissected.exchanges.iter().map(of).sum::<usize>()
     };
     assert_eq!(questions("mariadb-session"), 14);
     assert_eq!(questions("mariadb-multi"), 5);
@@ -50,39 +52,39 @@ fn mariadb_counts_the_same_questions() {
 }
 
 #[test]
-fn as_many_are_told_as_the_client_sent() {
+fn as_many_requests_are_reported_as_the_client_sent() {
     assert_eq!(requests("redis-bench-set", |digest, _| digest == "SET key:{}"), 192);
     assert_eq!(requests("redis-bench-get", |digest, _| digest == "GET key:{}"), 192);
     // Three transactions of seven statements.
-    assert_eq!(requests("postgres-simple", |_, kind| kind == Kind::Query), 21);
-    assert_eq!(requests("postgres-extended", |_, kind| kind == Kind::Execute), 21);
-    assert_eq!(requests("postgres-prepared", |_, kind| kind == Kind::Execute), 21);
+    assert_eq!(requests("postgres-simple", |_, kind| kind == RequestKind::Query), 21);
+    assert_eq!(requests("postgres-extended", |_, kind| kind == RequestKind::Execute), 21);
+    assert_eq!(requests("postgres-prepared", |_, kind| kind == RequestKind::Execute), 21);
     // Three times three within a pipeline, and one behind it.
-    assert_eq!(requests("postgres-pipeline", |_, kind| kind == Kind::Execute), 12);
-    assert_eq!(requests("postgres-pipeline-prepared", |_, kind| kind == Kind::Execute), 12);
+    assert_eq!(requests("postgres-pipeline", |_, kind| kind == RequestKind::Execute), 12);
+    assert_eq!(requests("postgres-pipeline-prepared", |_, kind| kind == RequestKind::Execute), 12);
     assert_eq!(requests("nginx-pipelined", |_, _| true), 29);
 }
 
-/// Cuts each piece into pieces of the lengths that `next` gives.
-fn recut(pieces: &[Said], mut next: impl FnMut() -> usize) -> Vec<Said> {
+/// Cuts each piece into pieces of the lengths that `next` returns.
+fn recut(pieces: &[TranscriptPiece], mut next: impl FnMut() -> usize) -> Vec<TranscriptPiece> {
     let mut cut = Vec::new();
-    for said in pieces {
-        let mut rest = said.bytes.as_slice();
+    for piece in pieces {
+        let mut rest = piece.bytes.as_slice();
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(next().clamp(1, rest.len()));
-            cut.push(Said { direction: said.direction, bytes: piece.to_vec() });
-            rest = behind;
+            let (bytes, after) = rest.split_at(next().clamp(1, rest.len()));
+            cut.push(TranscriptPiece { direction: piece.direction, bytes: bytes.to_vec() });
+            rest = after;
         }
     }
     cut
 }
 
 #[test]
-fn transcripts_are_read_alike_byte_by_byte() {
+fn transcripts_cut_into_bytes_give_the_same_events() {
     for transcript in all() {
         let settings = hinted(&transcript);
-        let whole = story(&transcript.pieces, usize::MAX, settings);
-        let bytes = story(&recut(&transcript.pieces, || 1), usize::MAX, settings);
+        let whole = dissect_at(&transcript.pieces, usize::MAX, settings);
+        let bytes = dissect_at(&recut(&transcript.pieces, || 1), usize::MAX, settings);
         assert_eq!(bytes.render(), whole.render(), "{}", transcript.name);
     }
 }
@@ -90,13 +92,13 @@ fn transcripts_are_read_alike_byte_by_byte() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
     #[test]
-    fn transcripts_are_read_alike_at_random_cuts(lengths in proptest::collection::vec(1usize..200, 1..40)) {
+    fn transcripts_cut_at_random_give_the_same_events(lengths in proptest::collection::vec(1usize..200, 1..40)) {
         for transcript in all() {
             let settings = hinted(&transcript);
-            let whole = story(&transcript.pieces, usize::MAX, settings);
+            let whole = dissect_at(&transcript.pieces, usize::MAX, settings);
             let mut turn = lengths.iter().cycle();
             let cut = recut(&transcript.pieces, || *turn.next().unwrap_or(&1));
-            prop_assert_eq!(story(&cut, usize::MAX, settings).render(), whole.render(), "{}", transcript.name);
+            prop_assert_eq!(dissect_at(&cut, usize::MAX, settings).render(), whole.render(), "{}", transcript.name);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What the transcripts do not hold: each protocol's rare ways, by hand.
+//! What the transcripts do not contain: rare cases of each protocol, by hand.
 
 mod transcripts;
 
-use dissect::{Direction, EndBy, Kind, Piece, Protocol, Settings, Sight, Start, Status};
-use transcripts::{Listener, Story};
+use dissect::{Direction, DissectorSettings, EndBy, Piece, Protocol, RequestKind, Sight, Start, Status};
+use transcripts::{Dissected, Harness};
 
-const FRESH: Settings = Settings { start: Start::Fresh, hint: None };
+const FRESH: DissectorSettings = DissectorSettings { start: Start::Fresh, hint: None };
 
 fn client(bytes: &[u8]) -> Piece<'_> {
     Piece::whole(Direction::FromClient, bytes)
@@ -15,36 +15,41 @@ fn server(bytes: &[u8]) -> Piece<'_> {
     Piece::whole(Direction::FromServer, bytes)
 }
 
-fn tell(settings: Settings, pieces: &[Piece<'_>]) -> Story {
-    let mut listener = Listener::new(settings);
-    pieces.iter().for_each(|piece| listener.hear(piece));
-    listener.close()
+fn dissect(settings: DissectorSettings, pieces: &[Piece<'_>]) -> Dissected {
+    let mut harness = Harness::new(settings);
+    pieces.iter().for_each(|piece| harness.feed(piece));
+    harness.close()
 }
 
-fn statuses(story: &Story) -> Vec<Status> {
-    story.told.iter().filter_map(|told| told.answered).map(|answered| answered.status).collect()
+fn statuses(dissected: &Dissected) -> Vec<Status> {
+    dissected
+        .exchanges
+        .iter()
+        .filter_map(|exchange| exchange.response)
+        .map(|response| response.status)
+        .collect()
 }
 
-fn ranges(story: &Story) -> Vec<(u64, u64, EndBy)> {
-    let answers = story.told.iter().filter_map(|told| told.answered);
-    answers.map(|answered| (answered.began, answered.end, answered.end_by)).collect()
+fn ranges(dissected: &Dissected) -> Vec<(u64, u64, EndBy)> {
+    let responses = dissected.exchanges.iter().filter_map(|exchange| exchange.response);
+    responses.map(|response| (response.began, response.end, response.end_by)).collect()
 }
 
-fn joined(protocol: Protocol) -> Settings {
-    Settings { start: Start::Joined, hint: Some(protocol) }
+fn joined(protocol: Protocol) -> DissectorSettings {
+    DissectorSettings { start: Start::Joined, hint: Some(protocol) }
 }
 
 #[test]
-fn a_sent_file_is_passed_over_by_its_length() {
+fn a_sent_file_is_skipped_by_its_length() {
     let file = Piece { length: 1_000_000, captured: b"", ..server(b"") };
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
     let again = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
     let get = client(b"GET /f HTTP/1.1\r\n\r\n");
-    let story = tell(FRESH, &[get, server(head), file, get, server(again)]);
-    assert_eq!(statuses(&story), [Status::Http(200), Status::Http(404)]);
+    let dissected = dissect(FRESH, &[get, server(head), file, get, server(again)]);
+    assert_eq!(statuses(&dissected), [Status::Http(200), Status::Http(404)]);
     let first = head.len() as u64 + 1_000_000;
     assert_eq!(
-        ranges(&story),
+        ranges(&dissected),
         [(0, first, EndBy::Framing), (first, first + again.len() as u64, EndBy::Framing)]
     );
 }
@@ -54,62 +59,72 @@ fn chunks_that_were_not_captured_end_with_the_last_write_before_the_next_read() 
     let get = client(b"GET /f HTTP/1.1\r\n\r\n");
     let head = server(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     let chunks = Piece { length: 5_000, captured: b"", ..server(b"") };
-    let story = tell(FRESH, &[get, head, chunks, chunks, get, head, server(b"0\r\n\r\n")]);
+    let dissected = dissect(FRESH, &[get, head, chunks, chunks, get, head, server(b"0\r\n\r\n")]);
     let length = head.length;
     let second = length + 10_000;
-    assert_eq!(ranges(&story), [(0, second, EndBy::Turn), (second, second + length + 5, EndBy::Framing)]);
-    assert_eq!((story.counts.cut, story.counts.unframed), (1, 1));
+    assert_eq!(ranges(&dissected), [(0, second, EndBy::Turn), (second, second + length + 5, EndBy::Framing)]);
+    assert_eq!((dissected.counts.cut, dissected.counts.unframed), (1, 1));
 }
 
 #[test]
 fn a_switch_of_protocols_ends_in_turns() {
     let upgrade = client(b"GET /ws HTTP/1.1\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
     let switch = server(b"HTTP/1.1 101 Switching Protocols\r\n\r\n");
-    let story =
-        tell(FRESH, &[upgrade, switch, client(b"\x81\x01x"), server(b"\x81\x01y"), client(b"\x81\x01z")]);
-    assert_eq!(story.spoken, [Protocol::Http1, Protocol::Upgraded]);
-    let kinds: Vec<Kind> = story.told.iter().map(|told| told.asked.kind).collect();
-    assert_eq!(kinds, [Kind::Http, Kind::Turn]);
-    assert_eq!(ranges(&story)[1], (36, 39, EndBy::Turn));
+    let dissected =
+        dissect(FRESH, &[upgrade, switch, client(b"\x81\x01x"), server(b"\x81\x01y"), client(b"\x81\x01z")]);
+    assert_eq!(dissected.protocols, [Protocol::Http1, Protocol::Upgraded]);
+    let kinds: Vec<RequestKind> = dissected.exchanges.iter().map(|exchange| exchange.request.kind).collect();
+    assert_eq!(kinds, [RequestKind::Http, RequestKind::Turn]);
+    assert_eq!(ranges(&dissected)[1], (36, 39, EndBy::Turn));
 }
 
 #[test]
-fn an_early_answer_is_the_answer_of_what_was_read() {
+fn an_early_response_belongs_to_what_was_read() {
     let head = client(b"POST /big HTTP/1.1\r\nContent-Length: 1000\r\n\r\nabc");
     let refuse = server(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
-    let story = tell(FRESH, &[head, refuse]);
-    assert_eq!(statuses(&story), [Status::Http(413)]);
-    assert_eq!(story.told[0].asked.complete, head.length);
+    let dissected = dissect(FRESH, &[head, refuse]);
+    assert_eq!(statuses(&dissected), [Status::Http(413)]);
+    assert_eq!(dissected.exchanges[0].request.complete, head.length);
 }
 
 #[test]
 fn a_head_that_was_cut_still_has_its_route_and_its_status() {
     let long = format!("GET /a/1 HTTP/1.1\r\nCookie: {}\r\n\r\n", "x".repeat(400));
     let request = Piece { captured: &long.as_bytes()[..64], ..client(long.as_bytes()) };
-    let answer =
-        format!("HTTP/1.1 500 Oops\r\nContent-Length: 10\r\nX: {}\r\n\r\n0123456789", "x".repeat(400));
-    let response = Piece { captured: &answer.as_bytes()[..64], ..server(answer.as_bytes()) };
-    let story = tell(FRESH, &[request, response, request, response]);
-    assert_eq!(statuses(&story), [Status::Http(500); 2]);
-    assert_eq!(story.told.len(), 2);
-    assert!(story.told.iter().all(|told| told.digest == "GET /a/{}" && told.asked.sight == Sight::Cut));
-    assert_eq!(story.told[1].asked.complete, 2 * request.length);
-    assert_eq!(ranges(&story)[0].1, response.length);
+    let text = format!("HTTP/1.1 500 Oops\r\nContent-Length: 10\r\nX: {}\r\n\r\n0123456789", "x".repeat(400));
+    let response = Piece { captured: &text.as_bytes()[..64], ..server(text.as_bytes()) };
+    let dissected = dissect(FRESH, &[request, response, request, response]);
+    assert_eq!(statuses(&dissected), [Status::Http(500); 2]);
+    assert_eq!(dissected.exchanges.len(), 2);
+    assert!(
+        dissected
+            .exchanges
+            .iter()
+            .all(|exchange| exchange.digest == "GET /a/{}" && exchange.request.sight == Sight::Cut)
+    );
+    assert_eq!(dissected.exchanges[1].request.complete, 2 * request.length);
+    assert_eq!(ranges(&dissected)[0].1, response.length);
 }
 
 #[test]
-fn tls_is_told_in_turns_without_its_handshake() {
+fn tls_is_reported_in_turns_without_its_handshake() {
     let hello = client(b"\x16\x03\x01\0\x02hi");
     let flight = server(b"\x16\x03\x03\0\x02hi\x17\x03\x03\0\x01x");
     let finished = b"\x14\x03\x03\0\x01\x01\x17\x03\x03\0\x02fi".as_slice();
     let data = b"\x17\x03\x03\0\x04data".as_slice();
     let both = [finished, data].concat();
-    let story =
-        tell(FRESH, &[hello, flight, client(&both), server(data), server(data), client(data), server(data)]);
-    assert_eq!(story.spoken, [Protocol::Tls]);
-    let asked: Vec<_> = story.told.iter().map(|told| (told.asked.began, told.asked.complete)).collect();
-    assert_eq!(asked, [(20, 29), (29, 38)]);
-    assert_eq!(ranges(&story), [(13, 31, EndBy::Turn), (31, 40, EndBy::Close)]);
+    let dissected = dissect(
+        FRESH,
+        &[hello, flight, client(&both), server(data), server(data), client(data), server(data)],
+    );
+    assert_eq!(dissected.protocols, [Protocol::Tls]);
+    let request: Vec<_> = dissected
+        .exchanges
+        .iter()
+        .map(|exchange| (exchange.request.began, exchange.request.complete))
+        .collect();
+    assert_eq!(request, [(20, 29), (29, 38)]);
+    assert_eq!(ranges(&dissected), [(13, 31, EndBy::Turn), (31, 40, EndBy::Close)]);
 }
 
 #[test]
@@ -124,14 +139,14 @@ fn an_encrypted_login_of_postgres_turns_to_tls() {
         client(b"\x17\x03\x03\0\x01x"),
         server(b"\x17\x03\x03\0\x01y"),
     ];
-    let story = tell(FRESH, &pieces);
-    assert_eq!(story.spoken, [Protocol::Postgres, Protocol::Tls]);
-    assert_eq!(story.told.len(), 1);
+    let dissected = dissect(FRESH, &pieces);
+    assert_eq!(dissected.protocols, [Protocol::Postgres, Protocol::Tls]);
+    assert_eq!(dissected.exchanges.len(), 1);
 }
 
 #[test]
-fn what_is_not_known_is_told_in_turns() {
-    let story = tell(
+fn an_unknown_protocol_is_reported_in_turns() {
+    let dissected = dissect(
         FRESH,
         &[
             server(b"220 mail\r\n"),
@@ -143,10 +158,14 @@ fn what_is_not_known_is_told_in_turns() {
             server(b"221 bye\r\n"),
         ],
     );
-    assert_eq!(story.spoken, [Protocol::Unknown]);
-    let asked: Vec<_> = story.told.iter().map(|told| (told.asked.began, told.asked.complete)).collect();
-    assert_eq!(asked, [(0, 14), (14, 20)]);
-    assert_eq!(ranges(&story), [(10, 24, EndBy::Turn), (24, 33, EndBy::Close)]);
+    assert_eq!(dissected.protocols, [Protocol::Unknown]);
+    let request: Vec<_> = dissected
+        .exchanges
+        .iter()
+        .map(|exchange| (exchange.request.began, exchange.request.complete))
+        .collect();
+    assert_eq!(request, [(0, 14), (14, 20)]);
+    assert_eq!(ranges(&dissected), [(10, 24, EndBy::Turn), (24, 33, EndBy::Close)]);
 }
 
 fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
@@ -160,12 +179,12 @@ fn packets(payloads: &[&[u8]]) -> Vec<u8> {
     payloads.iter().zip(1..).flat_map(|(payload, sequence)| packet(sequence, payload)).collect()
 }
 
-/// A turn that proves a joined connection, and then the answer to look at.
-fn mysql(command: &[u8], answer: &[u8]) -> Story {
+/// A turn that proves a joined connection, and then the response to check.
+fn mysql(command: &[u8], answer: &[u8]) -> Dissected {
     let (ping, ok) = (packet(0, b"\x0e"), packets(&[b"\0\0\0\x02\0\0\0"]));
     let command = packet(0, command);
     let pieces = [server(&ok), client(&ping), server(&ok), client(&command), server(answer), client(&ping)];
-    tell(joined(Protocol::MySql), &pieces)
+    dissect(joined(Protocol::MySql), &pieces)
 }
 
 const DEFINITION: &[u8] = b"\x03def";
@@ -188,9 +207,9 @@ fn results_of_mysql_end_with_and_without_eof_packets() {
         // A report of progress, and rows that an error ends.
         packets(&[b"\xff\xff\xff\x01\x01\x01", b"\0\0\0\x02\0\0\0"]),
     ] {
-        let story = mysql(select, &answer);
-        assert_eq!(ranges(&story), [(11 + 11, 22 + answer.len() as u64, EndBy::Framing)], "{answer:?}");
-        assert_eq!(statuses(&story), [Status::Ok]);
+        let dissected = mysql(select, &answer);
+        assert_eq!(ranges(&dissected), [(11 + 11, 22 + answer.len() as u64, EndBy::Framing)], "{answer:?}");
+        assert_eq!(statuses(&dissected), [Status::Ok]);
     }
     let failed = packets(&[b"\x01", DEFINITION, b"\x011", b"\xff\x28\x04#HY000gone"]);
     assert_eq!(statuses(&mysql(select, &failed)), [Status::MySqlError(0x428)]);
@@ -206,8 +225,8 @@ fn prepared_statements_of_mysql_end_with_and_without_eof_packets() {
         packets(&[&ok(1, 2), DEFINITION, DEFINITION, EOF, DEFINITION, EOF]),
         packets(&[&ok(1, 2), DEFINITION, DEFINITION, DEFINITION]),
     ] {
-        let story = mysql(b"\x16select ?", &answer);
-        assert_eq!(ranges(&story), [(22, 22 + answer.len() as u64, EndBy::Framing)], "{answer:?}");
+        let dissected = mysql(b"\x16select ?", &answer);
+        assert_eq!(ranges(&dissected), [(22, 22 + answer.len() as u64, EndBy::Framing)], "{answer:?}");
     }
 }
 
@@ -220,9 +239,9 @@ fn a_result_that_was_not_captured_ends_before_the_next_command() {
     let more = Piece { length: 9_000, captured: b"garbage in the middle of rows", ..server(&begin) };
     let pieces =
         [server(&ok), client(&ping), server(&ok), client(&select), first, more, client(&ping), server(&ok)];
-    let story = tell(joined(Protocol::MySql), &pieces);
+    let dissected = dissect(joined(Protocol::MySql), &pieces);
     let end = 22 + 16_384 + 9_000;
-    assert_eq!(ranges(&story), [(22, end, EndBy::Turn), (end, end + 11, EndBy::Framing)]);
+    assert_eq!(ranges(&dissected), [(22, end, EndBy::Turn), (end, end + 11, EndBy::Framing)]);
 }
 
 fn redis(commands: usize) -> Vec<u8> {
@@ -230,37 +249,38 @@ fn redis(commands: usize) -> Vec<u8> {
 }
 
 #[test]
-fn as_many_answers_as_commands_at_any_depth() {
+fn as_many_responses_as_commands_at_any_pipeline_depth() {
     for depth in [1, 2, 16, 64, 1_000, 4_096] {
-        let story = tell(FRESH, &[client(&redis(depth)), server(&b"+PONG\r\n".repeat(depth))]);
-        assert_eq!((story.told.len(), statuses(&story).len()), (depth, depth));
+        let dissected = dissect(FRESH, &[client(&redis(depth)), server(&b"+PONG\r\n".repeat(depth))]);
+        assert_eq!((dissected.exchanges.len(), statuses(&dissected).len()), (depth, depth));
     }
 }
 
-/// What the table of requests under way has no room for is told by its answers.
+/// Requests in flight beyond the table's capacity are known by their responses.
 #[test]
-fn more_at_once_than_are_followed_are_counted_by_their_answers() {
-    let (asked, answers) = (redis(5_000), b"+PONG\r\n".repeat(5_000));
+fn requests_beyond_the_table_are_counted_by_their_responses() {
+    let (request, responses) = (redis(5_000), b"+PONG\r\n".repeat(5_000));
     let (one, pong) = (redis(1), b"+PONG\r\n");
-    let pieces = [client(&asked), server(&answers), client(&one), server(pong)];
-    let story = tell(FRESH, &pieces);
-    assert_eq!((story.counts.unparsed, story.counts.dropped), (1, 0));
-    let unseen = story.told.iter().filter(|told| told.asked.sight == Sight::Unseen).count();
-    assert_eq!((story.told.len(), unseen), (5_001, 5_000 - 4_096));
+    let pieces = [client(&request), server(&responses), client(&one), server(pong)];
+    let dissected = dissect(FRESH, &pieces);
+    assert_eq!((dissected.counts.unparsed, dissected.counts.dropped), (1, 0));
+    let unseen =
+        dissected.exchanges.iter().filter(|exchange| exchange.request.sight == Sight::Unseen).count();
+    assert_eq!((dissected.exchanges.len(), unseen), (5_001, 5_000 - 4_096));
 }
 
 #[test]
-fn a_server_that_never_answers_is_forgotten() {
-    let (asked, push) = (redis(4_096), b">1\r\n+x\r\n");
+fn requests_to_a_silent_server_are_forgotten() {
+    let (request, push) = (redis(4_096), b">1\r\n+x\r\n");
     let (one, pong) = (redis(1), b"+PONG\r\n");
-    let pieces = [client(&asked), server(push), client(&one), server(pong)];
-    let story = tell(FRESH, &pieces);
-    assert_eq!((story.counts.dropped, story.counts.unsolicited), (4_096, 1));
-    assert_eq!(statuses(&story), [Status::Ok]);
+    let pieces = [client(&request), server(push), client(&one), server(pong)];
+    let dissected = dissect(FRESH, &pieces);
+    assert_eq!((dissected.counts.dropped, dissected.counts.unsolicited), (4_096, 1));
+    assert_eq!(statuses(&dissected), [Status::Ok]);
 }
 
 #[test]
-fn a_deep_answer_of_redis_is_one_answer() {
+fn a_nested_reply_of_redis_is_one_response() {
     let get = b"*1\r\n$4\r\nPING\r\n".as_slice();
     for answer in [
         b"*2\r\n*1\r\n:1\r\n*0\r\n".as_slice(),
@@ -272,14 +292,14 @@ fn a_deep_answer_of_redis_is_one_answer() {
         b"(3492890328409238509324850943850943825024385\r\n",
     ] {
         let both = [answer, b"-ERR x\r\n"].concat();
-        let story = tell(FRESH, &[client(&get.repeat(2)), server(&both)]);
-        assert_eq!(statuses(&story), [Status::Ok, Status::RedisError], "{}", answer.escape_ascii());
+        let dissected = dissect(FRESH, &[client(&get.repeat(2)), server(&both)]);
+        assert_eq!(statuses(&dissected), [Status::Ok, Status::RedisError], "{}", answer.escape_ascii());
     }
 }
 
 #[test]
 fn a_length_from_the_wire_takes_no_memory() {
-    let settings = |hint| Settings { start: Start::Fresh, hint: Some(hint) };
+    let settings = |hint| DissectorSettings { start: Start::Fresh, hint: Some(hint) };
     for (hint, bytes) in [
         (Protocol::Redis, b"*2\r\n$4\r\nPING\r\n$1099511627775\r\n".as_slice()),
         (Protocol::Redis, b"*16777216\r\n"),
@@ -287,9 +307,9 @@ fn a_length_from_the_wire_takes_no_memory() {
         (Protocol::Postgres, b"\0\0\0\x08\0\x03\0\0Q\x40\0\0\0sel"),
     ] {
         let taken = allocation_counter::measure(|| {
-            let mut listener = Listener::new(settings(hint));
-            (0..100).for_each(|_| listener.hear(&client(bytes)));
-            listener.close();
+            let mut harness = Harness::new(settings(hint));
+            (0..100).for_each(|_| harness.feed(&client(bytes)));
+            harness.close();
         });
         assert!(taken.bytes_max < 600_000, "{}: {taken:?}", bytes.escape_ascii());
     }

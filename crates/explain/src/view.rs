@@ -60,7 +60,7 @@ fn groups(explanation: &Explanation) -> Vec<Block> {
         unit: unit.to_owned(),
         meaning: meaning.to_owned(),
     };
-    let mut columns = vec![column("segment", "mean of a request", "text", "a part of the request")];
+    let mut columns = vec![column("segment", "mean per request", "text", "a part of the request")];
     columns.extend(bands.iter().map(|band| column(band.name, band.name, "ns", &band.means)));
     columns.push(column("meaning", "", "text", "the segment in other words"));
     let row = |name: &str, means: Vec<u64>, meaning: &str| {

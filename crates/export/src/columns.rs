@@ -1,7 +1,8 @@
-//! Columns of a Parquet file, written from rows and read back into rows. The files' own modules say which.
+//! Columns of a Parquet file: written from rows, and read back into rows. The modules of the files define the
+//! columns.
 //!
-//! A file may be a stranger's: the rows of a group are bounded before memory is taken for them, a column that is of
-//! another type than ours is refused, and one that is missing is told from one that is empty.
+//! A file may come from a stranger: the rows of a group are bounded before memory is allocated for them, a column of
+//! an unexpected type is refused, and a missing column is distinguished from an empty one.
 
 use std::fs::File;
 use std::io::Write;
@@ -20,21 +21,21 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use thiserror::Error;
 
-/// Rows that wait for their row group: at about 200 bytes each, 13 megabytes.
+/// Rows per row group: at about 200 bytes each, 13 megabytes.
 pub(crate) const GROUP: usize = 65_536;
 
-/// Ours have [`GROUP`] rows.
+/// Files of this program have [`GROUP`] rows per group.
 const LONGEST_GROUP: i64 = 1 << 20;
 
-/// What a column of a group may take when unpacked: 64 bytes a row.
+/// The most a column of a group may take when unpacked: 64 bytes per row.
 const LARGEST_COLUMN: i64 = 64 * LONGEST_GROUP;
 
-/// Why a file of rows cannot be read. Each a line: what, and what to do; the file is named by who opened it.
+/// Why a file of rows cannot be read. One line each: what, and what to do; the caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum RowsError {
-    #[error("is not a Parquet file that can be read: {0}; copy it anew from where it was made")]
+    #[error("is not a readable Parquet file: {0}; copy it again from where it was made")]
     Parquet(#[from] ParquetError),
-    #[error("{what}; copy it anew from where it was made")]
+    #[error("{what}; copy it again from where it was made")]
     Damaged { what: String },
 }
 
@@ -42,7 +43,7 @@ pub(crate) fn damaged(what: impl Into<String>) -> RowsError {
     RowsError::Damaged { what: what.into() }
 }
 
-/// Begins a file with `schema`. Of the columns `texts` each distinct text is written once a group.
+/// Begins a file with `schema`. The distinct texts of the columns `texts` are written once per group.
 pub(crate) fn begin<W: Write + Send>(
     out: W,
     schema: &str,
@@ -63,10 +64,10 @@ pub(crate) fn begin<W: Write + Send>(
     SerializedFileWriter::new(out, schema, Arc::new(properties.build()))
 }
 
-/// A group under way: its columns are written in the order of the schema.
+/// An open row group: its columns are written in the order of the schema.
 pub(crate) type Open<'a, W> = SerializedRowGroupWriter<'a, W>;
 
-/// Rows on their way into a file, a row group at a time: memory does not grow with their number.
+/// Writes rows to a file, one row group at a time: memory does not grow with their number.
 pub(crate) struct RowsWriter<W: Write + Send, R> {
     file: SerializedFileWriter<W>,
     pending: Vec<R>,
@@ -78,7 +79,7 @@ impl<W: Write + Send, R> RowsWriter<W, R> {
         RowsWriter { file, pending: Vec::with_capacity(GROUP), rows: 0 }
     }
 
-    /// Adds `rows`; `columns` writes those of a group that is full.
+    /// Adds `rows`; `columns` writes the columns of a full group.
     pub(crate) fn write(
         &mut self,
         rows: impl IntoIterator<Item = R>,
@@ -93,7 +94,7 @@ impl<W: Write + Send, R> RowsWriter<W, R> {
         Ok(())
     }
 
-    /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
+    /// Writes the remaining rows and the footer, without which the file is unreadable. Returns the number of rows.
     pub(crate) fn finish(
         mut self,
         columns: impl Fn(&mut Open<'_, W>, &[R]) -> Result<(), ParquetError>,
@@ -131,7 +132,7 @@ pub(crate) fn required<W: Write + Send, D: DataType, R>(
     column.close()
 }
 
-/// Writes the next column, in which some rows have none.
+/// Writes the next column, in which some rows have no value.
 pub(crate) fn optional<W: Write + Send, D: DataType, R>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     rows: &[R],
@@ -164,14 +165,14 @@ impl RowsFile {
         Ok(RowsFile { reader, length })
     }
 
-    /// What stands in the file's metadata under `parallax.<key>`.
+    /// The value in the file's metadata under `parallax.<key>`.
     pub(crate) fn fact(&self, key: &str) -> Option<&str> {
         let facts = self.reader.metadata().file_metadata().key_value_metadata()?;
         let fact = facts.iter().find(|fact| fact.key.strip_prefix("parallax.") == Some(key))?;
         fact.value.as_deref()
     }
 
-    /// Whether the column lies within the file: the library takes that for granted.
+    /// Whether the column is within the file: the library takes that for granted.
     fn holds(&self, column: &ColumnChunkMetaData) -> bool {
         let begin = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
         let begin = u64::try_from(begin.min(column.data_page_offset())).ok();
@@ -179,7 +180,7 @@ impl RowsFile {
         end.and_then(|(begin, length)| begin.checked_add(length)).is_some_and(|end| end <= self.length)
     }
 
-    /// Each row group in turn.
+    /// Reads each row group in turn.
     pub(crate) fn each_group(
         &self,
         mut take: impl FnMut(&Group<'_>) -> Result<(), RowsError>,
@@ -188,7 +189,7 @@ impl RowsFile {
             let metadata = self.reader.metadata().row_group(index);
             let rows = metadata.num_rows();
             if !(0..=LONGEST_GROUP).contains(&rows) {
-                return Err(damaged(format!("a group of {rows} rows is not ours")));
+                return Err(damaged(format!("a group of {rows} rows is not from this program")));
             }
             for column in metadata.columns() {
                 let (values, bytes) = (column.num_values(), column.uncompressed_size());
@@ -214,7 +215,7 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// The column `name`, a value a row; `None` where the file has no such column.
+    /// The column `name`, one value per row; `None` where the file has no such column.
     pub(crate) fn column<D: DataType>(&self, name: &str) -> Result<Option<Vec<Option<D::T>>>, RowsError> {
         let metadata = self.reader.metadata();
         let schema = metadata.schema_descr();
@@ -227,7 +228,7 @@ impl Group<'_> {
             || column.max_def_level() > 1
         {
             let found: Type = column.physical_type();
-            return Err(damaged(format!("{name} is a column of {found}, and not as this program writes it")));
+            return Err(damaged(format!("{name} is a column of {found}, unlike those of this program")));
         }
         let is_optional = column.max_def_level() == 1;
         let (values, there) = contained(|| self.decode::<D>(index, name, is_optional))?;
@@ -244,7 +245,7 @@ impl Group<'_> {
         Ok(Some(values.map(Some).collect()))
     }
 
-    /// The values that there are, and of an optional column for each row whether there is one.
+    /// The values, and for an optional column which rows have one.
     fn decode<D: DataType>(
         &self,
         index: usize,
@@ -265,7 +266,7 @@ impl Group<'_> {
         Ok((values, there))
     }
 
-    /// The column `name`; where the file has none, no row has a value.
+    /// The column `name`; where the file does not have it, no row has a value.
     pub(crate) fn optional<D: DataType>(&self, name: &str) -> Result<Vec<Option<D::T>>, RowsError> {
         Ok(self.column::<D>(name)?.unwrap_or_else(|| vec![None; self.rows]))
     }
@@ -278,23 +279,23 @@ impl Group<'_> {
     }
 }
 
-/// What `read` gives; where the library panics on pages that no writer makes, an error.
+/// The result of `read`; an error where the library panics on pages that no writer makes.
 ///
-/// The library (parquet 60) asserts what a page's header says of its bytes. It leaves nothing behind that is used
-/// again: the reader of a column dies with the panic.
+/// The library (parquet 60) asserts what a page's header claims about its bytes. Nothing that it leaves behind is
+/// used again: the reader of a column is dropped with the panic.
 fn contained<T>(read: impl FnOnce() -> Result<T, RowsError>) -> Result<T, RowsError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(damaged("a page of it holds no page")))
 }
 
-/// A text of a column. Ours are short.
+/// A text of a column, refused where it is longer than those of this program.
 pub(crate) fn text<'a>(bytes: &'a ByteArray, name: &str) -> Result<&'a str, RowsError> {
     match bytes.as_utf8() {
         Ok(text) if text.len() <= 4_096 => Ok(text),
-        _ => Err(damaged(format!("{name} has a text that is not ours"))),
+        _ => Err(damaged(format!("{name} has a text that is not from this program"))),
     }
 }
 
-/// A number that is never below zero.
+/// A number that is never negative.
 pub(crate) fn unsigned(value: i64, name: &str) -> Result<u64, RowsError> {
     u64::try_from(value).map_err(|_| damaged(format!("{name} is {value}")))
 }

@@ -1,4 +1,4 @@
-//! The counters and histograms of a run by name, once for all exporters.
+//! The counters and histograms of a run by name, defined once for all exporters.
 
 use record::{Durations, Interval, Kind, Outcome, Phase};
 
@@ -14,15 +14,15 @@ pub(crate) fn counters(total: &Interval) -> [Counter; 9] {
         ("sent_requests", "Requests whose first byte was handed to the kernel.", counts.sent),
         ("sent_bytes", "Bytes sent.", counts.bytes_sent),
         ("received_bytes", "Bytes received.", counts.bytes_received),
-        ("body_bytes", "Bytes of answers' bodies.", counts.body_bytes),
+        ("body_bytes", "Bytes of response bodies.", counts.body_bytes),
         ("connections_opened", "Connections opened.", counts.connections_opened),
         ("idle_closes", "Connections that the peer closed while no request was on them.", counts.idle_closes),
-        ("unstamped_answers", "Ok answers without kernel stamps.", counts.unstamped),
-        ("moved_stamps", "Stamps moved by over a microsecond to keep their order.", counts.stamps_moved),
+        ("unstamped_responses", "Ok responses without kernel timestamps.", counts.unstamped),
+        ("moved_stamps", "Timestamps moved by over a microsecond to keep their order.", counts.stamps_moved),
     ]
 }
 
-/// A family of histograms, told apart by one label.
+/// A family of histograms, distinguished by one label.
 pub(crate) struct Family<'a> {
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
@@ -30,12 +30,12 @@ pub(crate) struct Family<'a> {
     pub(crate) members: Vec<(&'a str, &'a Durations)>,
 }
 
-/// Each target by its name, where a run has several.
+/// Each target with its name, where a run has several.
 pub(crate) fn targets<'a>(snapshot: &Snapshot<'a>) -> impl Iterator<Item = (&'a str, &'a Kind)> {
     snapshot.facts.targets.iter().map(String::as_str).zip(snapshot.total.kinds())
 }
 
-/// Those that have values. The label of `response` and `service` is empty.
+/// The families that have values. The label of `response` and `service` is empty.
 pub(crate) fn families<'a>(snapshot: &Snapshot<'a>) -> Vec<Family<'a>> {
     let total = snapshot.total;
     let phases = Phase::ALL.into_iter().filter_map(|phase| Some((phase.name(), total.phase(phase)?)));
@@ -50,7 +50,7 @@ pub(crate) fn families<'a>(snapshot: &Snapshot<'a>) -> Vec<Family<'a>> {
     let all = [
         Family {
             name: "response",
-            help: "Intended to read, of the ok requests: what a caller feels.",
+            help: "Intended start to last byte read, of the ok requests: what a user experiences.",
             label: "",
             members: alone(total.response()),
         },
@@ -72,7 +72,11 @@ pub(crate) fn families<'a>(snapshot: &Snapshot<'a>) -> Vec<Family<'a>> {
             label: "outcome",
             members: failed.collect(),
         },
-        of_targets("target_response", "Intended to read, of the ok requests of one target.", Kind::response),
+        of_targets(
+            "target_response",
+            "Intended start to last byte read, of the ok requests of one target.",
+            Kind::response,
+        ),
         of_targets("target_service", "First byte sent to last byte arrived, of one target.", Kind::service),
         of_targets("target_failed", "Age at the end of the failed requests of one target.", Kind::failed),
     ];

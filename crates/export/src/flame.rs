@@ -1,7 +1,7 @@
-//! Flame graphs: collapsed stacks as an interactive picture, and the difference of two as one.
+//! Flame graphs: collapsed stacks as an interactive picture, and the difference of two.
 //!
-//! Inferno draws. Names of frames have been cleaned by `record::stacks`; the writer of the picture escapes what XML
-//! means something by.
+//! Inferno draws them. `record::stacks` has cleaned the names of frames; the writer of the picture escapes XML's
+//! special characters.
 
 use std::io::{self, Write};
 
@@ -11,16 +11,17 @@ use inferno::flamegraph::{self, Options};
 use record::observation::profile::Picture;
 use record::stacks::Stacks;
 
-/// What stands above the picture.
+/// The title of a picture.
 #[derive(Debug, Clone, Copy)]
 pub struct FlameGraph<'a> {
+    /// The kind of picture.
     pub picture: Picture,
-    /// Of whom, and of which time.
+    /// The process and the time span.
     pub subtitle: &'a str,
 }
 
 impl FlameGraph<'_> {
-    /// Draws `stacks`.
+    /// Draws `stacks` as SVG.
     ///
     /// # Errors
     ///
@@ -31,8 +32,8 @@ impl FlameGraph<'_> {
         self.write(options, stacks.lines(), out)
     }
 
-    /// Draws what changed: the widths are those of `after`, red is what grew there and blue what shrank, both as
-    /// shares of the whole.
+    /// Draws what changed: the widths are those of `after`; what grew is red and what shrank is blue, both as shares
+    /// of the whole.
     ///
     /// # Errors
     ///
@@ -58,7 +59,7 @@ impl FlameGraph<'_> {
         options.subtitle = Some(record::escape_text(self.subtitle));
         options.count_name = self.picture.unit().to_owned();
         options.name_type = "Frame:".to_owned();
-        // Same stacks, same picture.
+        // The same stacks give the same picture.
         options.hash = true;
         options
     }
@@ -101,9 +102,9 @@ mod tests {
         assert!(svg.contains("a &amp; &lt;b&gt;"));
     }
 
-    /// If this fails, a function of the server runs a script in the browser of whoever opens the picture.
+    /// If this fails, a function of the server runs a script in the browser of the person who opens the picture.
     #[test]
-    fn a_name_is_no_markup() {
+    fn a_name_is_not_interpreted_as_markup() {
         let svg = drawn("t;</title><script>alert(1)</script>;\"onload=\"x() 5\nt;]]>&#60;b 5\n");
         assert!(!svg.contains("<script>alert"), "{svg}");
         assert!(!svg.contains("</title><script"));
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_picture() {
+    fn an_empty_profile_is_refused() {
         assert!(GRAPH.draw(&Stacks::default(), &mut Vec::new()).is_err());
     }
 }

@@ -1,15 +1,15 @@
-//! One histogram log of a whole run: each of its histograms is a line, told apart by its tag.
+//! One histogram log of a whole run: one line per histogram, with its name as the tag.
 //!
-//! By the second they lie in the record already; this is for tools that want one file.
+//! The record already has them per second; this is for tools that want one file.
 
 use record::document::Document;
 use record::{Interval, LogLine, RecordError, Series, histogram_log};
 
-/// Tags are the names of the record's files: `response`, `service`, `phase-wait`, `outcome-reset`.
+/// The log. Tags are the names of the record's files: `response`, `service`, `phase-wait`, `outcome-reset`.
 ///
 /// # Errors
 ///
-/// When the document's start is no time.
+/// When the document's start is not a valid time.
 pub fn log(document: &Document, total: &Interval) -> Result<String, RecordError> {
     let named: Vec<_> =
         Series::all().filter_map(|series| Some((series.name(), total.series(series)?))).collect();

@@ -1,7 +1,7 @@
 //! Other tools' outputs as records, each labelled with what it cannot know.
 //!
-//! A module a tool. What is read is a stranger's: its size is bounded by the caller, every number is checked, and an
-//! error names the line. A figure that is not there is absent, and one that cannot be is an error.
+//! One module per tool. The input comes from a stranger: its size is bounded by the caller, every number is checked,
+//! and an error names the line. A missing figure is absent; an impossible figure is an error.
 
 mod hey;
 mod k6;
@@ -19,43 +19,39 @@ use thiserror::Error;
 
 use values::Values;
 
-/// No more of a file is read than this.
+/// The most bytes of a file that are read.
 pub const LONGEST: u64 = 256 << 20;
 
-/// More different errors than this are no list any more.
+/// More different errors than this are not a useful list.
 const MOST_ERRORS: usize = 1_000;
 
-/// Whose output it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
-    /// Or wrk2, where it looks like that: they print alike.
-    Wrk,
-    Wrk2,
-    Hey,
-    Oha,
-    K6,
-    Vegeta,
+units::named_enum! {
+    /// The tool that produced an output.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Tool {
+        /// wrk2, a fork of wrk with a schedule.
+        Wrk2 = "wrk2",
+        /// wrk; or wrk2 where the output looks like that: they print alike.
+        Wrk = "wrk",
+        /// hey.
+        Hey = "hey",
+        /// oha.
+        Oha = "oha",
+        /// k6.
+        K6 = "k6",
+        /// vegeta.
+        Vegeta = "vegeta",
+    }
 }
 
-impl Tool {
-    pub const ALL: [(&'static str, Tool); 6] = [
-        ("wrk2", Tool::Wrk2),
-        ("wrk", Tool::Wrk),
-        ("hey", Tool::Hey),
-        ("oha", Tool::Oha),
-        ("k6", Tool::K6),
-        ("vegeta", Tool::Vegeta),
-    ];
-}
-
-/// Why an output could not be read.
+/// Why an output could not be read. Messages are one line each.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ImportError {
     #[error(
-        "it is the output of no tool known here; name one with --from: wrk2, wrk, hey, oha, k6 or vegeta"
+        "the tool that produced this was not recognised; name it with --from: wrk2, wrk, hey, oha, k6 or vegeta"
     )]
     Unknown,
-    #[error("it is not text in UTF-8 from byte {at} on; import the tool's own output")]
+    #[error("it is not UTF-8 text from byte {at} on; import the tool's own output")]
     NotText { at: usize },
     #[error("line {line}: {what}; import the tool's output as it was written")]
     Line { line: usize, what: String },
@@ -63,23 +59,28 @@ pub enum ImportError {
     Whole { what: String },
 }
 
-/// An output, read.
+/// A parsed output.
 #[derive(Debug, Clone)]
 pub struct Parsed {
+    /// The tool's name.
     pub tool: &'static str,
+    /// Its version, where the output has it.
     pub tool_version: Option<String>,
+    /// Which of the tool's output formats it is.
     pub form: &'static str,
+    /// What the output does not contain, in words for the record.
     pub cannot_know: Vec<&'static str>,
+    /// The figures.
     pub results: ImportedResults,
-    /// Beside the entry of `results.times` with the same name.
+    /// Single values, each under the name of an entry of `results.times`.
     pub values: Vec<(String, Values)>,
 }
 
-/// Reads an output of `tool`, or of the tool that it looks like.
+/// Parses an output of `tool`, or of the tool that it looks like.
 ///
 /// # Errors
 ///
-/// [`ImportError`].
+/// [`ImportError`], with the line where there is one.
 pub fn parse(bytes: &[u8], tool: Option<Tool>) -> Result<Parsed, ImportError> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| ImportError::NotText { at: error.valid_up_to() })?;
@@ -100,7 +101,7 @@ pub fn parse(bytes: &[u8], tool: Option<Tool>) -> Result<Parsed, ImportError> {
     Ok(parsed)
 }
 
-/// As of a run: `ok` answers a second. A rate of all requests says how many there would be, were all of them good.
+/// As in a run: `ok` responses per second. A rate of all requests is scaled by the share that succeeded.
 fn throughput(results: &ImportedResults) -> Option<f64> {
     let ok = results.ok? as f64;
     let of_time = || Some(ok * 1e9 / results.elapsed_ns.filter(|&ns| ns > 0)? as f64);
@@ -131,16 +132,16 @@ fn detect(text: &str) -> Option<Tool> {
     }
 }
 
-/// A percentile is told only if the sample can carry it, whoever worked it out.
+/// A percentile is kept only if the sample can carry it, whoever computed it.
 fn keep_what_the_sample_carries(time: &mut ImportedTime) {
     let count = time.count;
     time.quantiles.retain(|quantile| {
-        // The ends of a spectrum are the least and the largest.
+        // The ends of a spectrum are the minimum and the maximum.
         quantile.q > 0.0 && quantile.q < 1.0 && count.is_none_or(|n| n >= needed_samples(quantile.q))
     });
 }
 
-/// Quantiles never fall, and no mean lies outside its values: figures that disagree are no measurement.
+/// Quantiles never fall, and a mean is never outside its values: inconsistent figures are not a measurement.
 fn check(time: &ImportedTime) -> Result<(), ImportError> {
     let wrong = |what: &str| ImportError::Whole { what: format!("{what} of `{}` do not agree", time.said) };
     let rising = |pair: &[ImportedQuantile]| pair[0].q <= pair[1].q && pair[0].ns <= pair[1].ns;
@@ -153,14 +154,14 @@ fn check(time: &ImportedTime) -> Result<(), ImportError> {
     let mean = time.mean_ns.is_some_and(|mean| {
         time.max_ns.is_some_and(|max| above(mean, max)) || time.min_ns.is_some_and(|min| above(min, mean))
     });
-    if ends || mean { Err(wrong("least, mean and largest")) } else { Ok(()) }
+    if ends || mean { Err(wrong("minimum, mean and maximum")) } else { Ok(()) }
 }
 
 /// The record of an output, and its histogram logs.
 ///
 /// # Errors
 ///
-/// When the start that the output states is no time.
+/// When the start in the output is not a valid time.
 pub fn record(
     parsed: Parsed,
     file: &str,
@@ -196,7 +197,7 @@ pub fn record(
     Ok((import, logs))
 }
 
-/// The run was when the tool says it was. Whose host it was, no tool says.
+/// The start of the run is the tool's own; no tool reports the host.
 fn envelope(results: &ImportedResults, tool: &str, version: &str) -> Envelope {
     let started = results.started.clone().unwrap_or_default();
     Envelope {
@@ -207,7 +208,7 @@ fn envelope(results: &ImportedResults, tool: &str, version: &str) -> Envelope {
     }
 }
 
-/// Never valid: nobody audited the run. Invalid when nothing was measured.
+/// Never `valid`, because the run was not audited; `invalid` when nothing was measured.
 fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
     let mut findings = vec![Finding {
         check: Check::Imported,
@@ -216,9 +217,8 @@ fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
             "{tool} measured this and did not audit itself: whether its schedule was kept, and whether it or its host \
              stood still, is not known"
         ),
-        limit: "a run that was audited".to_owned(),
-        advice: "read it with what it cannot know; to be sure, measure again with `parallax drive`"
-            .to_owned(),
+        limit: "an audited run".to_owned(),
+        advice: "consider what it cannot know; to be sure, measure again with `parallax drive`".to_owned(),
     }];
     let nothing = results.requests == Some(0) || results.ok == Some(0);
     if nothing {
@@ -227,9 +227,9 @@ fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
             Finding {
                 check: Check::NothingMeasured,
                 makes: VerdictWord::Invalid,
-                measured: "no request was answered well".to_owned(),
+                measured: "no request was successful".to_owned(),
                 limit: "at least one ok".to_owned(),
-                advice: "see the codes and errors for what happened instead, and mend that first".to_owned(),
+                advice: "the codes and errors show what happened instead; fix that first".to_owned(),
             },
         );
     }
@@ -237,14 +237,15 @@ fn verdict(results: &ImportedResults, tool: &str) -> Verdict {
     Verdict { word, findings, unchecked: Vec::new() }
 }
 
-const NO_SCHEDULE: &str = "whether requests were sent when they were due: schedule lag is not observed, so a late client looks like nothing";
+const NO_SCHEDULE: &str = "whether requests were sent when they were due: schedule lag is not observed, so a late client goes unnoticed";
 const NO_PHASES: &str = "where the time went: there are no phases";
 const NO_STAMPS: &str =
-    "when answers arrived: times end when the tool had read, so its own delays count as the server's";
-const NO_BLAME: &str = "whose fault a failure was, and in which phase it happened";
+    "when responses arrived: times end when the tool had read them, so its own delays count as the server's";
+const NO_BLAME: &str = "what caused a failure, and in which phase it happened";
 const NO_UNANSWERED: &str =
-    "how long those waited who were never answered: percentiles leave them out or cut them off at a timeout";
-const NO_VALUES: &str = "any figure that it did not print: there is no histogram to merge or to ask again";
+    "how long requests without a response waited: percentiles leave them out or cut them off at a timeout";
+const NO_VALUES: &str =
+    "any figure that it did not print: there is no histogram to merge or to recompute from";
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The summary that k6 writes with `--summary-export`, from a run's results. Times are in milliseconds.
+//! A summary as k6 writes it with `--summary-export`, from a run's results. Times are in milliseconds.
 //!
 //! | k6 | here |
 //! |---|---|
@@ -9,9 +9,9 @@
 //! | `dropped_iterations` | `queue_full` and `not_sent` |
 //! | `parallax_response` | response, which k6 has not: from when a request was due |
 //!
-//! k6 books a phase that a request did not pass as 0, and failed requests among the others. Here a trend is of the
-//! `ok` requests that passed the phase, and one that none passed is left out, as is a percentile that the sample
-//! cannot carry or that falls among unanswered requests.
+//! k6 counts a phase that a request did not pass as 0, and includes failed requests. Here a trend covers the `ok`
+//! requests that passed the phase; one that none passed is left out, and so is a percentile that the sample cannot
+//! carry or that falls among requests without a response.
 
 use record::document::{Distribution, Document, QuantileValue, Results};
 use record::{Outcome, Phase};
@@ -27,7 +27,7 @@ const PHASES: [(&str, Phase); 6] = [
     ("http_req_receiving", Phase::Receive),
 ];
 
-/// `None` for a run without results.
+/// The summary; `None` for a run without results.
 pub fn summary(document: &Document) -> Option<Value> {
     let results = document.results.as_ref()?;
     let window_s = document.time.window_ns.filter(|&ns| ns > 0).map(|ns| ns as f64 / 1e9);

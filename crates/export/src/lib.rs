@@ -1,7 +1,7 @@
 //! Records in other tools' formats, and other tools' outputs as records. Pure: values in, text or bytes out.
 //!
-//! What goes out while a run goes on and what is converted afterwards is made by the same functions. Nothing here
-//! opens a socket or a file, reads a clock, or looks at the environment: `cli` drives it.
+//! The same functions serve exports during a run and conversions after it. Nothing here opens a socket or a file,
+//! reads a clock, or looks at the environment: the caller does that.
 
 mod columns;
 mod figures;

@@ -1,7 +1,7 @@
 //! OTLP metrics as JSON (opentelemetry-proto 1.x, `ExportMetricsServiceRequest`), cumulative over the run.
 //!
-//! Histograms are exponential, at the finest scale that keeps them to 320 buckets; count, sum, least and largest are
-//! exact. Following the JSON mapping of Protobuf, 64-bit numbers are strings.
+//! Histograms are exponential, at the finest scale that keeps them to 320 buckets; count, sum, minimum and maximum
+//! are exact. Following the JSON mapping of Protobuf, 64-bit numbers are strings.
 
 use record::Durations;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::figures::{counters, families, targets};
 use crate::snapshot::Snapshot;
 
-/// Twice what the SDKs of OpenTelemetry keep: their histograms are written per request, ours once a push.
+/// Twice what the SDKs of OpenTelemetry keep: they update histograms per request, this is written once per push.
 const MOST_BUCKETS: i64 = 320;
 
 /// At 10, neighbouring buckets differ by 0.07 %, which is as fine as our own histograms.
@@ -18,7 +18,7 @@ const FINEST_SCALE: i32 = 10;
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u32 = 2;
 
-/// The body of one push.
+/// The body of one push, with everything since the start of the run.
 pub fn request(snapshot: &Snapshot<'_>) -> Value {
     let facts = snapshot.facts;
     let started = facts.started_unix_ns;
@@ -32,12 +32,12 @@ pub fn request(snapshot: &Snapshot<'_>) -> Value {
         })
         .collect();
     metrics.push(requests(snapshot, &times));
-    metrics.push(answers(snapshot, &times));
+    metrics.push(responses(snapshot, &times));
     metrics.extend(target_requests(snapshot, &times));
     if let Some(second) = snapshot.last {
         metrics.push(json!({
             "name": "parallax.outstanding_requests",
-            "description": "Requests under way or queueing.",
+            "description": "Requests in flight or queued.",
             "unit": "1",
             "gauge": { "dataPoints": [{ "timeUnixNano": at.to_string(), "asInt": second.outstanding.to_string() }] },
         }));
@@ -88,10 +88,10 @@ fn requests(snapshot: &Snapshot<'_>, times: &Value) -> Value {
         ];
         point(times, &labels, *count)
     }));
-    sum("requests", "Requests that ended, by outcome, where and whose fault.", "1", &points)
+    sum("requests", "Requests that ended, by outcome, phase and blame.", "1", &points)
 }
 
-/// Nothing where targets are not told apart.
+/// `None` where a run has a single target.
 fn target_requests(snapshot: &Snapshot<'_>, times: &Value) -> Option<Value> {
     let points = targets(snapshot).flat_map(|(target, kind)| {
         let failed = kind.failures().iter().map(|(_, count)| count).sum();
@@ -103,10 +103,10 @@ fn target_requests(snapshot: &Snapshot<'_>, times: &Value) -> Option<Value> {
     (!points.is_empty()).then(made)
 }
 
-fn answers(snapshot: &Snapshot<'_>, times: &Value) -> Value {
+fn responses(snapshot: &Snapshot<'_>, times: &Value) -> Value {
     let codes = snapshot.total.codes().iter();
     let points = codes.map(|(code, count)| point(times, &[("code", code.as_str())], *count));
-    sum("answers", "Answers by the application's own code.", "1", &points.collect::<Vec<_>>())
+    sum("responses", "Responses by the application's own code.", "1", &points.collect::<Vec<_>>())
 }
 
 fn sum(name: &str, help: &str, unit: &str, points: &[Value]) -> Value {
@@ -134,7 +134,7 @@ fn attributes(labels: &[(&str, &str)]) -> Value {
     labels.iter().map(|(key, value)| json!({ "key": key, "value": { "stringValue": value } })).collect()
 }
 
-/// Without times and attributes. Every value of one of our buckets goes where the bucket's middle lies.
+/// Without times and attributes. Every value of one of our buckets goes to the bucket of its middle.
 fn histogram(durations: &Durations) -> Value {
     let histogram = durations.histogram();
     let values: Vec<(f64, u64)> = histogram
@@ -150,7 +150,7 @@ fn histogram(durations: &Durations) -> Value {
     let width = usize::try_from(last - first + 1).unwrap_or(1);
     let mut counts = vec![0u64; width];
     for &(value, count) in &values {
-        // Values rise, so none lies before the first.
+        // Values rise, so none is before the first.
         counts[usize::try_from(index(value, scale) - first).unwrap_or(0)] += count;
     }
     let end = |value: Option<units::Nanos>| value.map(|value| value.0 as f64 / 1e9);
@@ -168,14 +168,14 @@ fn histogram(durations: &Durations) -> Value {
     })
 }
 
-/// The finest at which all values fit.
+/// The finest scale at which all values fit.
 fn scale(values: &[(f64, u64)]) -> i32 {
     let (Some(&(low, _)), Some(&(high, _))) = (values.first(), values.last()) else { return 0 };
     let fits = |scale: &i32| index(high, *scale) - index(low, *scale) < MOST_BUCKETS;
     (0..=FINEST_SCALE).rev().find(fits).unwrap_or(0)
 }
 
-/// Bucket i holds the values above base^i up to base^(i+1), where base is 2^(2^-scale).
+/// Bucket i has the values above base^i up to base^(i+1), where base is 2^(2^-scale).
 fn index(seconds: f64, scale: i32) -> i64 {
     (seconds.log2() * f64::from(1u32 << scale.clamp(0, 20))).ceil() as i64 - 1
 }
@@ -195,7 +195,7 @@ mod tests {
     proptest::proptest! {
         /// If this fails, a dashboard shows other percentiles than the run had.
         #[test]
-        fn every_value_lies_in_its_bucket(ns in proptest::collection::vec(1u64..3_600_000_000_000, 1..60)) {
+        fn every_value_is_in_its_bucket(ns in proptest::collection::vec(1u64..3_600_000_000_000, 1..60)) {
             let mut durations = Durations::new();
             ns.iter().for_each(|&ns| durations.record(Nanos(ns)));
             let point = histogram(&durations);

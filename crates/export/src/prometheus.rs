@@ -1,7 +1,8 @@
-//! Prometheus text, format 0.0.4, and OpenMetrics 1.0.0, which differ in how counters are named and how it ends.
+//! Prometheus text, format 0.0.4, and OpenMetrics 1.0.0, which differ in how counters are named and how the text
+//! ends.
 //!
-//! Histograms are classic buckets, cumulative over the run, in seconds. A value on a bound's own bucket of three
-//! digits counts as within the bound.
+//! Histograms are classic buckets, cumulative over the run, in seconds. Values in the same three-digit bucket as a
+//! bound count as within the bound.
 
 use std::fmt::Write as _;
 
@@ -11,6 +12,7 @@ use crate::figures::{Family, counters, families, targets};
 use crate::snapshot::Snapshot;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The two forms of the text.
 pub enum Form {
     Prometheus,
     OpenMetrics,
@@ -42,12 +44,13 @@ const BOUNDS_NS: [u64; 21] = [
 ];
 
 impl Form {
-    /// What a scraper that sends this `Accept` header is given.
+    /// The form for a scraper that sends this `Accept` header.
     pub fn accepted(accept: &str) -> Form {
-        // Those who can read OpenMetrics name it; a scraper lists what it likes best first, and reads both.
+        // A scraper that reads OpenMetrics names it; scrapers list what they prefer first, and read both.
         if accept.contains("application/openmetrics-text") { Form::OpenMetrics } else { Form::Prometheus }
     }
 
+    /// The `Content-Type` of the form.
     pub fn content_type(self) -> &'static str {
         match self {
             Form::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -56,16 +59,16 @@ impl Form {
     }
 }
 
-/// The whole exposition.
+/// The whole text for one scrape.
 pub fn render(snapshot: &Snapshot<'_>, form: Form) -> String {
     let mut text = Exposition { text: String::new(), form };
     let facts = snapshot.facts;
-    text.family("parallax_run_info", "gauge", "What is measured, by which version.");
+    text.family("parallax_run_info", "gauge", "What is measured, and by which version.");
     let labels = [("url", &*facts.url), ("protocol", &facts.protocol), ("version", &facts.version)];
     text.sample("parallax_run_info", &labels, "1");
     text.gauge(
         "parallax_run_start_time_seconds",
-        "The run's zero since the epoch.",
+        "The start of the run since the epoch.",
         &seconds(u128::from(facts.started_unix_ns)),
     );
     for (name, help, value) in counters(snapshot.total) {
@@ -98,7 +101,7 @@ fn requests(snapshot: &Snapshot<'_>, text: &mut Exposition) {
         (labels.to_vec(), *count)
     }));
     let borrowed: Vec<_> = rows.iter().map(|(labels, count)| (labels.as_slice(), *count)).collect();
-    text.counter("parallax_requests", "Requests that ended, by outcome, where and whose fault.", &borrowed);
+    text.counter("parallax_requests", "Requests that ended, by outcome, phase and blame.", &borrowed);
     let of_targets = targets(snapshot).flat_map(|(target, kind)| {
         let failed = kind.failures().iter().map(|(_, count)| count).sum();
         [("ok", kind.ok), ("failed", failed)]
@@ -114,14 +117,14 @@ fn requests(snapshot: &Snapshot<'_>, text: &mut Exposition) {
     let labels: Vec<_> = codes.iter().map(|(code, count)| ([("code", code.as_str())], *count)).collect();
     let borrowed: Vec<_> = labels.iter().map(|(labels, count)| (labels.as_slice(), *count)).collect();
     if !borrowed.is_empty() {
-        text.counter("parallax_answers", "Answers by the application's own code.", &borrowed);
+        text.counter("parallax_responses", "Responses by the application's own code.", &borrowed);
     }
 }
 
 fn gauges(second: &Second, text: &mut Exposition) {
     text.gauge(
         "parallax_outstanding_requests",
-        "Requests under way or queueing.",
+        "Requests in flight or queued.",
         &second.outstanding.to_string(),
     );
     for (name, help, count) in [
@@ -154,7 +157,7 @@ fn histograms(family: &Family<'_>, text: &mut Exposition) {
     }
 }
 
-/// How many values lie within each bound.
+/// How many values are within each bound.
 fn within(durations: &Durations) -> [u64; BOUNDS_NS.len()] {
     let histogram = durations.histogram();
     let mut counts = [0; BOUNDS_NS.len()];
@@ -171,7 +174,7 @@ fn within(durations: &Durations) -> [u64; BOUNDS_NS.len()] {
     counts
 }
 
-/// Nanoseconds as seconds, exactly, without zeros at the end.
+/// Nanoseconds as seconds, exactly, without trailing zeros.
 fn seconds(ns: u128) -> String {
     let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -192,7 +195,7 @@ impl Exposition {
         self.sample(name, &[], value);
     }
 
-    /// The family of a counter carries the suffix in one form and not in the other; its samples always do.
+    /// The family name of a counter has the suffix in one form and not in the other; its samples always have it.
     fn counter(&mut self, name: &str, help: &str, rows: &[(&[(&'static str, &str)], u64)]) {
         let total = format!("{name}_total");
         let family = if self.form == Form::OpenMetrics { name } else { &total };
@@ -262,7 +265,7 @@ mod tests {
             "# TYPE parallax_requests_total counter",
             "parallax_requests_total{outcome=\"ok\",phase=\"\",blame=\"\"} 4",
             "parallax_requests_total{outcome=\"reset\",phase=\"wait\",blame=\"server\"} 1",
-            "parallax_answers_total{code=\"200\"} 1",
+            "parallax_responses_total{code=\"200\"} 1",
             "parallax_run_info{url=\"http://h/\\\"\\\\\\n\",protocol=\"http/1.1\",version=\"0.1.0\"} 1",
             "parallax_run_start_time_seconds 1700000000.25",
             "parallax_scheduled_per_second 10",
@@ -285,9 +288,9 @@ mod tests {
         assert!(!text.contains("# EOF"));
     }
 
-    /// If this fails, a scraper that asks for OpenMetrics refuses the whole page.
+    /// If this fails, a scraper that requests OpenMetrics refuses the whole page.
     #[test]
-    fn open_metrics_names_the_family_without_its_suffix_and_says_where_it_ends() {
+    fn open_metrics_names_the_family_without_its_suffix_and_marks_the_end() {
         let text = rendered(Form::OpenMetrics);
         assert!(text.contains("# TYPE parallax_requests counter\nparallax_requests_total{"), "{text}");
         assert!(text.ends_with("# EOF\n"));

@@ -1,6 +1,6 @@
-//! `requests.parquet`: a row for each request that was kept, with its whole timeline.
+//! `requests.parquet`: one row per kept request, with its whole timeline.
 //!
-//! The columns are described in formats/record.md.
+//! formats/record.md describes the columns.
 
 use std::io::Write;
 
@@ -16,17 +16,17 @@ mod reader;
 pub(crate) use reader::address;
 pub use reader::{Row, Rows, read};
 
-/// Few distinct texts, so each is written once a row group.
+/// Few distinct texts, so each is written once per row group.
 const TEXTS: [&str; 6] = ["target", "local", "server", "outcome", "failed_in", "blame"];
 
-/// What holds for all rows.
+/// Facts about the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// The run's zero, on the clock of the requests' stamps.
+    /// The start of the run, on the clock of the requests' timestamps.
     pub zero: Nanos,
     /// The same by the wall clock, RFC 3339.
     pub started: String,
-    /// Which requests these are, as it was asked for.
+    /// Which requests were kept, as requested: `all`, `slowest=100`, `sample=1%`.
     pub kept: String,
     /// The names of the kinds of requests, in order.
     pub targets: Vec<String>,
@@ -40,6 +40,8 @@ pub struct Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Writer<W> {
+    /// Begins the file.
+    ///
     /// # Errors
     ///
     /// Those of `out`.
@@ -50,19 +52,21 @@ impl<W: Write + Send> Writer<W> {
         Ok(Writer { rows, zero: run.zero, targets })
     }
 
+    /// Adds rows; memory is bounded by one row group.
+    ///
     /// # Errors
     ///
-    /// Those of the writer it was given. The file cannot be finished after one.
+    /// Those of the underlying writer. The file cannot be finished after one.
     pub fn write(&mut self, requests: &[Request]) -> Result<(), ParquetError> {
         let (zero, targets) = (self.zero, &self.targets);
         self.rows.write(requests.iter().cloned(), |group, rows| columns(group, rows, zero, targets))
     }
 
-    /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
+    /// Writes the remaining rows and the footer, without which the file is unreadable. Returns the number of rows.
     ///
     /// # Errors
     ///
-    /// Those of the writer it was given.
+    /// Those of the underlying writer.
     pub fn finish(self) -> Result<u64, ParquetError> {
         let (zero, targets) = (self.zero, &self.targets);
         self.rows.finish(|group, rows| columns(group, rows, zero, targets))
@@ -197,9 +201,9 @@ pub(crate) mod tests {
         reader.get_row_iter(None).unwrap().map(Result::unwrap).collect()
     }
 
-    /// If this fails, a column holds what another's name promises.
+    /// If this fails, a column contains the values of another one.
     #[test]
-    fn a_row_says_what_its_columns_promise() {
+    fn every_column_has_its_own_values() {
         let refused = Request { code: units::Code::new(b"40001/1213"), ..given_up(7) };
         let rows = rows(&[answered(5), given_up(6), refused]);
         let of = |row: &Row| -> Vec<String> {

@@ -1,7 +1,7 @@
-//! A row a second: JSON lines, which are those of the record's series but for two things, and CSV.
+//! One row per second: JSON lines, which are those of the record's series with two differences, and CSV.
 //!
-//! Percentiles are of the second's `ok` answers, and those that so few cannot carry are absent. `unanswered` says how
-//! many requests beside them ended without a whole answer, and would lie above.
+//! Percentiles cover the second's `ok` responses; those that so few cannot carry are absent. `unanswered` counts the
+//! other requests that ended without a whole response, which would be above all of them.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use record::{Outcome, Second};
 use serde_json::{Value, json};
 use stats::needed_samples;
 
-/// The columns of the CSV form. Times are in nanoseconds; a figure that is absent leaves its cell empty.
+/// The columns of the CSV form. Times are in nanoseconds; the cell of an absent figure is empty.
 const COLUMNS: [&str; 22] = [
     "index",
     "start_ns",
@@ -37,14 +37,16 @@ const COLUMNS: [&str; 22] = [
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The two forms of the rows.
 pub enum Form {
-    /// The object of a line of `series.ndjson`, with `unanswered`, and `null` for what the second cannot carry.
+    /// The object of a line of `series.ndjson`, with `unanswered`, and `null` for percentiles that the second cannot
+    /// carry.
     Jsonl,
     /// With a line of column names before the first row.
     Csv,
 }
 
-/// What stands before the first row.
+/// Writes what comes before the first row.
 ///
 /// # Errors
 ///
@@ -56,7 +58,7 @@ pub fn head(form: Form, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// The row of one second, with its line end.
+/// Writes the row of one second, with its line end.
 ///
 /// # Errors
 ///
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_a_cell_a_column_and_absent_ones_are_empty() {
+    fn a_row_has_one_cell_per_column_and_absent_figures_are_empty() {
         let mut interval = Interval::default();
         let mut out = Vec::new();
         head(Form::Csv, &mut out).unwrap();
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!((cell(1, "response_max_ns"), cell(1, "process_cpu_ns")), ("1000".into(), "7".into()));
     }
 
-    /// If this fails, a p99.9 of a dozen answers is plotted as one.
+    /// If this fails, the p99.9 of a dozen responses is plotted.
     #[test]
     fn what_a_second_cannot_carry_is_absent_in_either_form() {
         // The fewest for p50, p90, p99 and p99.9.
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_never_answered_has_a_column() {
+    fn requests_without_a_response_have_a_column() {
         let mut interval = Interval::default();
         interval.add_failures(Failure::new(Outcome::RequestTimeout, Phase::Wait), 3);
         interval.add_failures(Failure::new(Outcome::AppError, Phase::Receive), 4);

@@ -1,6 +1,6 @@
-//! `served.parquet`: a row for each request that an observer of a server kept, with where its time went.
+//! `served.parquet`: one row per request that a server's observer kept, with where its time went.
 //!
-//! The columns are described in formats/record.md. `watch` writes it through `cli`, `explain` reads it.
+//! formats/record.md describes the columns. `watch` writes the file, `explain` reads it.
 
 use std::fs::File;
 use std::io::Write;
@@ -16,17 +16,17 @@ use crate::columns::{
 };
 use crate::requests::address;
 
-/// Few distinct texts, so each is written once a row group.
+/// Few distinct texts, so each is written once per row group.
 const TEXTS: [&str; 4] = ["peer", "local", "protocol", "culprit_comm"];
 
-/// What holds for all rows.
+/// Facts about the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// The record's zero, on the clock of the requests' stamps.
+    /// The start of the record, on the clock of the requests' timestamps.
     pub zero: Nanos,
     /// The same by the wall clock, RFC 3339.
     pub started: String,
-    /// Which requests these are: `all`, `slowest=100`, `sample=1%`.
+    /// Which requests were kept: `all`, `slowest=100`, `sample=1%`.
     pub kept: String,
 }
 
@@ -37,6 +37,8 @@ pub struct Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Writer<W> {
+    /// Begins the file.
+    ///
     /// # Errors
     ///
     /// Those of `out`.
@@ -46,19 +48,21 @@ impl<W: Write + Send> Writer<W> {
         Ok(Writer { rows, zero: record.zero })
     }
 
+    /// Adds rows; memory is bounded by one row group.
+    ///
     /// # Errors
     ///
-    /// Those of the writer it was given. The file cannot be finished after one.
+    /// Those of the underlying writer. The file cannot be finished after one.
     pub fn write(&mut self, requests: impl IntoIterator<Item = Served>) -> Result<(), ParquetError> {
         let zero = self.zero;
         self.rows.write(requests, |group, rows| columns(group, rows, zero))
     }
 
-    /// Writes what is left and the footer, without which nobody can read the file. How many rows it has.
+    /// Writes the remaining rows and the footer, without which the file is unreadable. Returns the number of rows.
     ///
     /// # Errors
     ///
-    /// Those of the writer it was given.
+    /// Those of the underlying writer.
     pub fn finish(self) -> Result<u64, ParquetError> {
         let zero = self.zero;
         self.rows.finish(|group, rows| columns(group, rows, zero))
@@ -142,11 +146,12 @@ fn schema() -> String {
     )
 }
 
-/// Hands each request of `file` to `take`, in the file's order; `zero` is the record's on the monotonic clock.
+/// Calls `take` with each request of `file`, in the file's order; `zero` is the record's start on the monotonic
+/// clock.
 ///
 /// # Errors
 ///
-/// [`RowsError`] when it is not such a file, or a row breaks the law of [`Served`].
+/// [`RowsError`] when it is not such a file, or a row breaks an invariant of [`Served`].
 ///
 /// # Cost
 ///
@@ -165,7 +170,7 @@ pub fn read(file: File, zero: Nanos, mut take: impl FnMut(Served)) -> Result<u64
     Ok(rows)
 }
 
-/// The columns of numbers by name, those of texts by themselves.
+/// The numeric columns by name, and the text columns.
 struct Columns {
     long: Vec<(&'static str, Vec<i64>)>,
     long_optional: Vec<(&'static str, Vec<Option<i64>>)>,
@@ -343,7 +348,7 @@ mod tests {
         file
     }
 
-    /// Stamps before the record's zero are kept too: a request may be under way when it begins.
+    /// Timestamps before the record's start are kept too: a request may be in flight when it begins.
     #[test]
     fn requests_read_back_as_they_were() {
         let requests: Vec<_> = (0..GROUP as u64 + 100).map(served).collect();
@@ -352,7 +357,7 @@ mod tests {
         assert_eq!((rows, read_back == requests), (requests.len() as u64, true));
     }
 
-    /// If this fails, a wrong decomposition is drawn as if it were measured.
+    /// If this fails, a wrong decomposition is shown as if it had been measured.
     #[test]
     fn a_row_whose_parts_are_not_its_time_is_refused() {
         let mut wrong = served(1);
@@ -362,7 +367,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any damage to a file is an error or a lawful request, never a panic.
+        /// Any damage to a file gives an error or a consistent request, never a panic.
         #[test]
         fn a_damaged_file_is_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
             let mut bytes = Vec::new();

@@ -117,12 +117,12 @@ fn nothing_ok(view: &Run<'_>) -> Option<Advice> {
     let worst = view.results.outcomes.first().filter(|_| view.results.totals.ok == 0)?;
     let reason = match Outcome::from_name(&worst.outcome) {
         Some(Outcome::AppError | Outcome::CheckFailed) => {
-            "The server answers, and not with what was asked for: look at a single answer first."
+            "The server responds, but not as expected. Look at a single response first, with `curl -v URL`."
         }
-        _ => "Without an answer there is no response to speak of; try a single request first.",
+        _ => "Nothing answered, so there are no latencies to report. Try `curl -v URL` first.",
     };
     let finding = phrase!(
-        "No request ended ok: {count} of {scheduled} ended in {outcome} ({meaning}).",
+        "No request succeeded: {count} of {scheduled} ended in {outcome} ({meaning}).",
         count = Value::Count(worst.count),
         scheduled = Value::Count(view.results.totals.scheduled),
         outcome = worst.outcome.as_str(),
@@ -314,12 +314,12 @@ fn client_starts_late(view: &Run<'_>) -> Option<Advice> {
         .typical(Phase::ScheduleLag)
         .filter(|_| share >= CLIENT_SHARE && view.is_felt(Phase::ScheduleLag))?;
     let finding = phrase!(
-        "This client fell behind its schedule: {share} of the response is schedule lag ({lag} typical).",
+        "The load generator fell behind its schedule: {share} of the response time is schedule lag (typically {lag}).",
         share = Value::Share(share),
         lag = lag
     );
-    let reason = "Requests lay here before they went anywhere: use more workers or hosts, or a lower rate; only `service` \
-                  speaks of the server.";
+    let reason = "Requests queued inside the load generator. Add workers or machines, or lower the rate; until then only \
+                  `service` reflects the server.";
     Some(advice_of("client-starts-late", finding, Phrase::new(reason)))
 }
 
@@ -328,12 +328,12 @@ fn client_reads_late(view: &Run<'_>) -> Option<Advice> {
     let lag =
         view.typical(Phase::ClientLag).filter(|_| share >= CLIENT_SHARE && view.is_felt(Phase::ClientLag))?;
     let finding = phrase!(
-        "This client read late: {share} of the response is answers waiting in its own kernel ({lag} typical).",
+        "The load generator read responses late: for {share} of the response time they waited in its socket buffers (typically {lag}).",
         share = Value::Share(share),
         lag = lag
     );
-    let reason = "The answers had arrived, so this is not the server: give the client more CPU or more workers, and quote \
-                  `service`.";
+    let reason = "The responses had arrived, so the server is not at fault. Give the load generator more CPU or more workers, \
+                  and use `service` until then.";
     Some(advice_of("client-reads-late", finding, Phrase::new(reason)))
 }
 
@@ -346,13 +346,13 @@ fn connections_not_kept(view: &Run<'_>) -> Option<Advice> {
     let share =
         [Phase::Resolve, Phase::Connect, Phase::Tls, Phase::Auth].map(|of| view.share(of)).iter().sum();
     let finding = phrase!(
-        "Connections are not kept: {opened} of {ok} ok requests opened one, for {share} of the response.",
+        "Keep-alive is not working: {opened} of {ok} successful requests opened a new connection ({share} of response time).",
         opened = Value::Count(opened),
         ok = Value::Count(ok),
         share = Value::Share(share)
     );
-    let reason = "With kept connections each is opened once: look for `Connection: close`, or a limit of requests for each \
-                  connection, in the answers and in this command.";
+    let reason = "Each new connection costs a handshake. Look for `Connection: close` or a limit of requests per connection in \
+                  the responses, and for options of this command that close connections.";
     Some(advice_of("connections-not-kept", finding, Phrase::new(reason)))
 }
 
@@ -360,7 +360,7 @@ fn lookups_own(view: &Run<'_>) -> Option<Advice> {
     let share = view.share(Phase::Resolve);
     let took = view.typical(Phase::Resolve).filter(|_| share >= LOOKUP_SHARE)?;
     let finding = phrase!(
-        "Name lookups own {share} of the response ({took} typical).",
+        "Name lookups take {share} of the response time (typically {took}).",
         share = Value::Share(share),
         took = took
     );

@@ -231,7 +231,7 @@ fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
         [first, .., last] if last.length_ns * 2 < first.length_ns => &seconds[..seconds.len() - 1],
         _ => seconds,
     };
-    let mut title = Phrase::new("ok a second");
+    let mut title = Phrase::new("ok per second");
     if let Some(per_s) = load.rate_per_s {
         title = title.then(", ", phrase!("{asked} asked", asked = Value::PerSecond(per_s)));
     }
@@ -251,7 +251,7 @@ fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
 fn cost(results: &Results, document: &Document) -> Vec<Block> {
     let cpu = &results.cpu;
     let mut facts = vec![match cpu.per_request_ns {
-        Some(ns) => phrase!("{cpu} of CPU a request", cpu = Nanos(ns)),
+        Some(ns) => phrase!("{cpu} of CPU per request", cpu = Nanos(ns)),
         None => Phrase::new("CPU not known"),
     }];
     facts.extend(cpu.busiest_worker_share.map(|share| {
@@ -265,7 +265,7 @@ fn cost(results: &Results, document: &Document) -> Vec<Block> {
         facts.push(phrase!("{idle_closes} closed by the peer while idle", idle_closes = closes));
     }
     if totals.unstamped > 0 {
-        let unstamped = Value::items(totals.unstamped, "answer");
+        let unstamped = Value::items(totals.unstamped, "response");
         facts.push(phrase!("{unstamped} without kernel stamps", unstamped = unstamped));
     }
     if totals.out_of_range > 0 {
@@ -274,7 +274,8 @@ fn cost(results: &Results, document: &Document) -> Vec<Block> {
     }
     let mut blocks = vec![Block::labelled(Role::Text, "client", Phrase::join(facts, ", "))];
     if let Some((used, each)) = cpu.server_ns.zip(cpu.server_per_request_ns) {
-        let text = phrase!("{each} of CPU a request, {all} in all", each = Nanos(each), all = Nanos(used));
+        let text =
+            phrase!("{each} of CPU per request, {all} in total", each = Nanos(each), all = Nanos(used));
         blocks.push(Block::labelled(Role::Line, "server", text));
     }
     blocks

@@ -43,7 +43,7 @@ pub fn watch_cost(results: &WatchResults, elapsed: Nanos) -> Section {
     let mut blocks = vec![Block::line(Role::Title, Phrase::new("what watching cost"))];
     let total: u64 = results.self_cost.iter().map(|program| program.ns).sum();
     if let Some(each) = total.checked_div(results.requests) {
-        let text = phrase!("{each} of kernel time a request, measured by the kernel", each = Nanos(each));
+        let text = phrase!("{each} of kernel time per request, measured by the kernel", each = Nanos(each));
         blocks.push(Block::line(Role::Text, text));
     }
     let rows = results.self_cost.iter().map(|program| {
@@ -122,7 +122,7 @@ fn inexact(inexact: &Inexact) -> Vec<Phrase> {
     happened(&[
         (
             inexact.forgotten_slices,
-            "waits for a CPU in which more others ran than are remembered: the table of those has only the latest",
+            "CPU waits with more competing threads than fit in the table; only the most recent are listed",
         ),
         (
             inexact.joined_arrivals,
@@ -130,7 +130,7 @@ fn inexact(inexact: &Inexact) -> Vec<Phrase> {
         ),
         (
             inexact.missed_switches,
-            "switches and wake-ups were not told: the time is the scheduler's, and who ran meanwhile is not known",
+            "context-switch events were missed: total time is taken from scheduler accounting, and the competing threads are unknown",
         ),
     ])
 }

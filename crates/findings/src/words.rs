@@ -16,25 +16,25 @@ pub fn quantile_name(q: f64) -> String {
 /// What an outcome means to somebody who has never read the vocabulary. At most 33 characters: a column.
 pub fn meaning(outcome: &str) -> &'static str {
     match Outcome::from_name(outcome) {
-        Some(Outcome::Ok) => "answered, every check passed",
-        Some(Outcome::AppError) => "answered with an error",
-        Some(Outcome::CheckFailed) => "answered, not as expected",
-        Some(Outcome::QueueFull) => "too many were under way already",
+        Some(Outcome::Ok) => "response passed every check",
+        Some(Outcome::AppError) => "response was an error",
+        Some(Outcome::CheckFailed) => "response not as expected",
+        Some(Outcome::QueueFull) => "too many in flight or queued",
         Some(Outcome::CheckoutTimeout) => "no connection free in time",
-        Some(Outcome::ResolveFailed) => "the name could not be looked up",
-        Some(Outcome::ConnectRefused) => "nobody listens on the port",
-        Some(Outcome::ConnectTimeout) => "connect not answered in time",
+        Some(Outcome::ResolveFailed) => "the name lookup failed",
+        Some(Outcome::ConnectRefused) => "nothing listens on the port",
+        Some(Outcome::ConnectTimeout) => "no reply to connect in time",
         Some(Outcome::ConnectFailed) => "no connection could be made",
         Some(Outcome::TlsFailed) => "the TLS handshake failed",
         Some(Outcome::AuthFailed) => "the login failed",
-        Some(Outcome::RequestTimeout) => "sent, not answered in time",
-        Some(Outcome::ClosedBeforeResponse) => "closed before an answer",
-        Some(Outcome::IncompleteResponse) => "closed within the answer",
+        Some(Outcome::RequestTimeout) => "sent, no response in time",
+        Some(Outcome::ClosedBeforeResponse) => "closed before the response",
+        Some(Outcome::IncompleteResponse) => "closed during the response",
         Some(Outcome::Reset) => "the connection was reset",
-        Some(Outcome::ProtocolError) => "not in the protocol's form",
+        Some(Outcome::ProtocolError) => "response breaks the protocol",
         Some(Outcome::NotSent) => "due, not sent when the run ended",
         Some(Outcome::InFlight) => "sent, open when the run ended",
-        Some(Outcome::Unknown) | None => "none of the known ways to end",
+        Some(Outcome::Unknown) | None => "not one of the known outcomes",
     }
 }
 

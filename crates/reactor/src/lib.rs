@@ -1,4 +1,4 @@
-//! Sockets, readiness, name lookup and the kernel's arrival stamps. Knows no protocol.
+//! Sockets, readiness, name lookup and the kernel's arrival timestamps. Knows no protocol.
 //!
 //! The engine drives connections through the [`Reactor`] trait, so its accounting can be tested on a
 //! simulated network in simulated time. [`SystemReactor`] is the real one, on epoll.
@@ -17,16 +17,16 @@ pub use probe::StampProbe;
 pub use system::SystemReactor;
 use units::Nanos;
 
-/// A place for one connection, chosen by the caller; reused after [`Reactor::close`].
+/// The index of one connection, chosen by the caller; reused after [`Reactor::close`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slot(pub u32);
 
-/// Where a connection goes, and where it comes from.
+/// Where a connection goes to, and where it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Address {
-    /// TCP; from `source` where it is given, else from wherever the kernel chooses.
+    /// TCP; from `source` where it is given, else from an address that the kernel chooses.
     Tcp { peer: SocketAddr, source: Option<IpAddr> },
-    /// A stream socket in the file system. The kernel stamps nothing that arrives on one.
+    /// A Unix domain socket (stream). The kernel does not timestamp what arrives on one.
     Unix(PathBuf),
 }
 
@@ -52,37 +52,36 @@ pub struct Ends {
     pub peer: SocketAddr,
 }
 
-/// Time and a set of connections, one a [`Slot`]. Owned by one worker; nothing in it is shared.
+/// The clock and a set of connections, one per [`Slot`]. Owned by one worker; nothing in it is shared.
 pub trait Reactor {
     /// The monotonic clock.
     fn now(&self) -> Nanos;
 
-    /// Begins a name lookup; [`Ready::Resolved`] answers it. At most one is under way.
+    /// Starts a name lookup, which ends with [`Ready::Resolved`]. At most one runs at a time.
     fn resolve(&mut self, host: &str, port: u16);
 
-    /// Begins a connection in `slot`; [`Ready::Socket`] with `writable` or `closed` set answers it, after which
-    /// [`connected`](Reactor::connected) tells.
+    /// Starts a connection in `slot`; when [`Ready::Socket`] with `writable` or `closed` follows,
+    /// [`connected`](Reactor::connected) has the result.
     ///
     /// # Errors
     ///
     /// What the kernel refuses at once: no descriptors, no ports, no route.
     fn connect(&mut self, slot: Slot, address: &Address) -> io::Result<()>;
 
-    /// Whether the connection of `slot` stands. `Ok(false)`: not yet.
+    /// Whether the connection of `slot` is established. `Ok(false)`: not yet.
     ///
     /// # Errors
     ///
-    /// Why it failed.
+    /// Why connecting failed.
     fn connected(&mut self, slot: Slot) -> io::Result<bool>;
 
     /// Hands bytes to the kernel; returns how many it accepted. 0 means: wait for `writable`.
     fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<usize>;
 
-    /// Reads what has arrived into `buffer`.
+    /// Reads what has arrived into `buffer`, at most one bufferful.
     fn receive(&mut self, slot: Slot, buffer: &mut [u8]) -> io::Result<Received>;
 
-    /// Whether bytes stamped with `arrived` arrived before `instant`, all that is known of the stamp's error
-    /// considered.
+    /// Whether bytes stamped with `arrived` certainly arrived before `instant`, allowing for the error of the stamp.
     fn is_surely_before(&mut self, arrived: Nanos, instant: Nanos) -> bool {
         arrived < instant
     }
@@ -90,14 +89,14 @@ pub trait Reactor {
     /// Bytes handed to the kernel that the peer's kernel has not acknowledged, where that can be known.
     fn unacknowledged(&self, slot: Slot) -> Option<u64>;
 
-    /// The two ends of the connection of `slot`, which stands; `None` where it is none of TCP.
+    /// The two ends of the established connection of `slot`; `None` where it is not TCP.
     fn ends(&self, slot: Slot) -> Option<Ends>;
 
-    /// Closes the connection of `slot`, if any. Events of it that were under way are not delivered.
+    /// Closes the connection of `slot`, if any. Its pending events are not delivered.
     fn close(&mut self, slot: Slot);
 
-    /// Waits until something is ready or `until` has come, in the manner of `mode`; appends to `ready`. May
-    /// return a little before `until` with nothing ready.
+    /// Waits until something is ready or `until` has passed, as `mode` says; appends to `ready`. May return a little
+    /// before `until` with nothing ready.
     ///
     /// # Errors
     ///
@@ -105,23 +104,23 @@ pub trait Reactor {
     fn wait(&mut self, until: Nanos, mode: WaitMode, ready: &mut Vec<Ready>) -> io::Result<()>;
 }
 
-/// How [`Reactor::wait`] passes the time.
+/// How [`Reactor::wait`] waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitMode {
-    /// Asleep: woken by whatever becomes ready, or by the clock.
+    /// Asleep: woken by anything that becomes ready, or by the clock.
     Asleep,
-    /// Awake: looks at the sockets and at the clock in turn, so that nothing is late by a wake-up.
+    /// Awake: polls the sockets and the clock in turn, so that nothing is late by a wake-up, at the cost of a whole
+    /// CPU.
     Awake,
-    /// Asleep until the clock wakes it, whatever becomes ready meanwhile.
+    /// Asleep until the clock wakes it, even if sockets become ready meanwhile.
     Undisturbed,
 }
 
-/// What [`Reactor::receive`] got.
+/// The result of [`Reactor::receive`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// Bytes. `arrived`: when the last of them reached this host's kernel, on the monotonic clock, where it
-    /// was stamped. `drained`: nothing more was waiting, the end included, so a new event will come for
-    /// more.
+    /// Bytes. `arrived`: when the last of them reached this host's kernel, on the monotonic clock, where it was
+    /// stamped. `drained`: nothing more was waiting, not even the end, so a new event will announce more.
     Bytes { count: usize, arrived: Option<Nanos>, drained: bool },
     /// Nothing is waiting; an event will come.
     Nothing,
@@ -129,7 +128,7 @@ pub enum Received {
     Closed,
 }
 
-/// Something to attend to.
+/// An event to handle.
 #[derive(Debug)]
 pub enum Ready {
     Socket {

@@ -1,4 +1,4 @@
-//! Finds out whether this kernel stamps what arrives, and keeps its stamping switched on.
+//! Finds out whether this kernel timestamps what arrives, and keeps its stamping switched on.
 
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,10 +8,10 @@ use units::Nanos;
 
 use crate::stamp;
 
-/// Holding one keeps the kernel's stamping on.
+/// Keeps the kernel's stamping switched on until it is dropped.
 ///
-/// The kernel stamps packets only while some socket asks for it, and switches on from a work queue: without
-/// this, the first answers of a run would come without stamps.
+/// The kernel stamps packets only while some socket requests it, and switches stamping on from a work queue: without
+/// this, the first responses of a run would come without stamps.
 #[derive(Debug)]
 pub struct StampProbe {
     _asking: TcpStream,

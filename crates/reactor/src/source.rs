@@ -6,12 +6,12 @@ use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Gives the socket its source address; the port is chosen at connect, by the pair of addresses, so that one
-/// port can serve connections to several peers (`IP_BIND_ADDRESS_NO_PORT`, ip(7), Linux 4.2).
+/// Binds the socket to its source address; the port is chosen at connect, by the pair of addresses, so that one port
+/// can serve connections to several peers (`IP_BIND_ADDRESS_NO_PORT`, ip(7), Linux 4.2).
 ///
 /// # Errors
 ///
-/// The kernel's: an address that is not this host's, for one.
+/// An error of the kernel, such as an address that is not this host's.
 pub(crate) fn bind(socket: BorrowedFd<'_>, source: IpAddr) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the option's value is a c_int that outlives the call, and its size is passed with it.

@@ -1,8 +1,8 @@
-//! The kernel's receive stamps: when bytes reached this host, not when a program got round to reading them.
+//! The kernel's receive timestamps: when bytes reached this host, not when a program got round to reading them.
 //!
-//! `SO_TIMESTAMPNS` (Linux, `Documentation/networking/timestamping.rst`) gives the kernel's software receive stamps, on
-//! every device, loopback included, and needs no privilege. TCP reports the stamp of the *last* segment a read
-//! took bytes from, so a stamp answers "when did the last of these bytes arrive".
+//! `SO_TIMESTAMPNS` (Linux, `Documentation/networking/timestamping.rst`) gives the kernel's software receive
+//! timestamps, on every device, loopback included, and needs no privilege. TCP reports the timestamp of the *last*
+//! segment a read took bytes from, so it gives the arrival of the last of these bytes.
 #![expect(unsafe_code, reason = "recvmsg with control data has no safe wrapper that parses SCM_TIMESTAMPNS")]
 
 use std::io;
@@ -15,7 +15,7 @@ static ON: libc::c_int = 1;
 ///
 /// # Errors
 ///
-/// The kernel's, where it knows no such stamps.
+/// An error of the kernel, where it does not support such timestamps.
 pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     // SAFETY: the option's value is a c_int that outlives the call, and its size is passed with it.
     let status = unsafe {
@@ -30,7 +30,7 @@ pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What one read took.
+/// The result of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
     /// How many bytes; 0 when the peer has closed its side.
@@ -43,14 +43,14 @@ pub struct Read {
 ///
 /// # Errors
 ///
-/// The kernel's; `WouldBlock` when nothing is waiting.
+/// An error of the kernel; `WouldBlock` when nothing is waiting.
 ///
 /// # Cost
 ///
 /// One system call, no allocation.
 #[inline]
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Read> {
-    // Left unset: the kernel writes what it uses and says how much that is.
+    // Left unset: the kernel writes what it uses and returns the length.
     let mut control = mem::MaybeUninit::<Control>::uninit();
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: all-zero is a valid msghdr: no name, no parts, no control data.
@@ -67,8 +67,8 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Read> {
     }
 }
 
-/// Bytes handed to the kernel that the peer's kernel has not acknowledged (`SIOCOUTQ`), or `None` where the
-/// kernel does not tell.
+/// Bytes handed to the kernel that the peer's kernel has not acknowledged (`SIOCOUTQ`), or `None` where the kernel
+/// does not report it.
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one c_int, which outlives the call.
@@ -113,15 +113,15 @@ mod tests {
 
     use super::*;
 
-    /// If this fails, a client that was not running is booked as a slow server.
+    /// If this fails, a client that was not running is reported as a slow server.
     #[test]
-    fn a_late_read_still_tells_when_the_bytes_arrived() {
+    fn a_late_read_still_has_the_arrival_time_of_the_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();
         enable(socket.as_fd()).unwrap();
         let mut buffer = [0; 64];
-        // The kernel switches its stamping on a little after the first socket asks: try until stamped.
+        // The kernel switches its stamping on a little after the first socket requests it: try until stamped.
         for _ in 0..100 {
             let before = clock::now();
             peer.write_all(b"hello").unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_waiting_and_a_closed_peer_are_told_apart() {
+    fn nothing_waiting_and_a_closed_peer_are_distinguished() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, _) = listener.accept().unwrap();

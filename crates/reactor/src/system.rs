@@ -1,4 +1,4 @@
-//! The real reactor: non-blocking TCP sockets on epoll, edge-triggered, one worker's own.
+//! The real reactor: non-blocking TCP sockets on edge-triggered epoll, owned by one worker.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -16,10 +16,10 @@ use units::Nanos;
 
 use crate::{Address, Ends, Reactor, Ready, Received, Slot, WaitMode, source, stamp};
 
-/// How many events one wait takes at most. The rest come with the next.
+/// The most events of one wait. The rest come with the next.
 const EVENTS_PER_WAIT: usize = 1_024;
 
-/// The pairing of the clocks is measured again this often.
+/// How often the difference between the clocks is measured again.
 const PAIRING_EVERY: Nanos = Nanos::from_secs(1);
 
 /// The waker's token; no slot has this number.
@@ -38,15 +38,15 @@ pub struct SystemReactor {
     lookup_sender: SyncSender<Lookup>,
 }
 
-/// One slot's socket. The generation tells events of an earlier socket in the slot from its own.
+/// One slot's socket. The generation distinguishes its events from those of an earlier socket in the slot.
 #[derive(Debug, Default)]
 struct Entry {
     socket: Option<OwnedFd>,
     generation: u32,
-    /// The end of the peer's side has been told. It is told once, perhaps together with the last bytes, so a
+    /// The end of the peer's side has been reported. That happens once, perhaps together with the last bytes, so a
     /// short read no longer means that a new event will come.
     ended: bool,
-    /// A write was told of a reset. The kernel tells of it once: a read after it sees an orderly end.
+    /// A write has returned a reset. The kernel reports it once: a read after it sees an orderly end.
     reset: bool,
 }
 
@@ -68,12 +68,12 @@ impl SystemReactor {
     ///
     /// # Errors
     ///
-    /// When the process is out of descriptors.
+    /// When the process is out of file descriptors.
     pub fn new(kernel_stamps: bool) -> io::Result<SystemReactor> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         epoll::add(&epoll, &waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
-        // One lookup is under way at most; a second place keeps a late answer from blocking its thread.
+        // At most one lookup runs at a time; a second place keeps a late result from blocking its thread.
         let (lookup_sender, lookups) = sync_channel(2);
         Ok(SystemReactor {
             epoll,
@@ -88,7 +88,7 @@ impl SystemReactor {
         })
     }
 
-    /// How the kernel's stamps are converted.
+    /// The conversion of the kernel's timestamps to the monotonic clock.
     pub fn pairing(&self) -> &Pairing {
         &self.pairing
     }
@@ -107,7 +107,7 @@ impl SystemReactor {
         entry.map(AsFd::as_fd).ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Takes what is ready, or becomes so within `timeout`.
+    /// Collects what is ready, or becomes so within `timeout`.
     fn poll(&mut self, timeout: Nanos, ready: &mut Vec<Ready>) -> io::Result<()> {
         let timeout = Timespec {
             tv_sec: (timeout.0 / 1_000_000_000) as i64,
@@ -239,7 +239,7 @@ impl Reactor for SystemReactor {
     }
 
     fn is_surely_before(&mut self, arrived: Nanos, instant: Nanos) -> bool {
-        // Somebody may have set the wall clock just now: then the stamp tells nothing.
+        // If the wall clock was set just now, the stamp proves nothing.
         self.pairing.remeasure() == Shift::None
             && arrived.saturating_add(self.pairing.error_bound()) < instant
     }
@@ -278,8 +278,8 @@ impl Reactor for SystemReactor {
     }
 }
 
-/// The kernel may end a wait of epoll up to 0.1 % late to save power (`select_estimate_accuracy`): of a longer one
-/// the last part is left for another.
+/// The kernel may end a wait of epoll up to 0.1 % late to save power (`select_estimate_accuracy`): the last part of a
+/// longer wait is left for another one.
 fn asleep_for(left: Nanos) -> Nanos {
     if left > Nanos::from_millis(1) { left - Nanos(left.0 / 512) } else { left }
 }
@@ -314,7 +314,7 @@ fn begun(socket: OwnedFd, connect: impl Fn(&OwnedFd) -> Result<(), Errno>) -> io
 }
 
 fn send_lookup(sender: &SyncSender<Lookup>, waker: &OwnedFd, lookup: Lookup) {
-    // A full or closed channel means that nobody waits for the answer any more.
+    // A full or closed channel means that nothing waits for the result any more.
     if sender.try_send(lookup).is_ok() {
         let _ = rustix::io::write(waker, &1u64.to_ne_bytes());
     }
@@ -332,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// If this fails, a request is looked for on a connection of somebody else.
+    /// If this fails, a request is attributed to another client's connection.
     #[test]
     fn a_connection_has_the_ends_that_its_peer_sees() {
         let (reactor, peer) = connected();
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(reactor.ends(Slot(7)), None);
     }
 
-    /// A reactor with one connection that stands, and its peer.
+    /// A reactor with one established connection, and its peer.
     fn connected() -> (SystemReactor, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut reactor = SystemReactor::new(false).unwrap();
@@ -352,20 +352,20 @@ mod tests {
         (reactor, peer)
     }
 
-    /// Takes the one event that is there.
+    /// Takes the one pending event.
     fn wait(reactor: &mut SystemReactor) {
         let mut ready = Vec::new();
         reactor.wait(clock::now() + Nanos::from_secs(2), WaitMode::Asleep, &mut ready).unwrap();
         assert_eq!(ready.len(), 1, "{ready:?}");
     }
 
-    /// If this fails, an answer that is cut off by a close right behind its last byte is booked as silence.
+    /// If this fails, a response that is cut off by a close right after its last byte counts as silence.
     #[test]
     fn an_end_that_came_with_the_last_bytes_is_not_missed() {
         let (mut reactor, mut peer) = connected();
         peer.write_all(b"hello").unwrap();
         drop(peer);
-        // On loopback both are here when the calls have returned: one event tells of both.
+        // On loopback both have arrived when the calls have returned: one event reports both.
         wait(&mut reactor);
         let mut buffer = [0; 64];
         let read = reactor.receive(SLOT, &mut buffer).unwrap();
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(reactor.receive(SLOT, &mut buffer).unwrap(), Received::Closed);
     }
 
-    /// If this fails, a reset that a write is told of first is booked as an orderly close.
+    /// If this fails, a reset that a write reports first counts as an orderly close.
     #[test]
     fn a_reset_stays_a_reset() {
         let (mut reactor, peer) = connected();

@@ -144,14 +144,17 @@ fn pipelines_share_connections() {
 fn a_client_behind_its_schedule_is_named() {
     says(
         &advised(Run::open(100.0, 8, 1), vec![kept(MS, 0, 9 * MS); 100], &[]),
-        &["10.0 % of the response is schedule lag (1.00 ms"],
+        &["10.0 % of the response time is schedule lag (typically 1.00 ms"],
     );
 }
 
 #[test]
 fn a_client_that_reads_late_is_named() {
     let late = timeline([Some(0), Some(0), None, None, None, None, Some(0), Some(9 * MS), Some(0), Some(MS)]);
-    says(&advised(Run::open(100.0, 8, 1), vec![late; 100], &[]), &["read late: 10.0 %", "(1.00 ms typical)"]);
+    says(
+        &advised(Run::open(100.0, 8, 1), vec![late; 100], &[]),
+        &["read responses late: for 10.0 %", "(typically 1.00 ms)"],
+    );
 }
 
 #[test]
@@ -160,7 +163,7 @@ fn connections_that_are_not_kept_are_named() {
         timeline([Some(0), Some(0), None, Some(MS), None, None, Some(0), Some(9 * MS), Some(0), Some(0)]);
     says(
         &advised(Run::open(100.0, 8, 1), vec![new; 100], &[]),
-        &["100 of 100 ok requests opened one, for 10.0 %"],
+        &["100 of 100 successful requests opened a new connection (10.0 %"],
     );
     // A short run in which each connection was used once and kept is no such case.
     assert_eq!(advised(Run::open(8.0, 8, 1), vec![new; 8], &[]), [""; 0]);
@@ -171,7 +174,7 @@ fn name_lookups_are_named() {
     let slow =
         timeline([Some(0), Some(0), Some(MS), Some(MS), None, None, Some(0), Some(8 * MS), Some(0), Some(0)]);
     let advice = advised(Run::open(100.0, 200, 1), vec![slow; 100], &[]);
-    says(&advice, &["lookups own 10.0 %"]);
+    says(&advice, &["lookups take 10.0 %"]);
 }
 
 #[test]

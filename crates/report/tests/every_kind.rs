@@ -44,7 +44,7 @@ fn check(view: &View) -> String {
 }
 
 fn observed(body: ObservationBody) -> Observed {
-    let mut observed = read_observation(&golden("jvm")).unwrap();
+    let mut observed = read_observation(&golden("jvm")).expect("the golden record is read");
     observed.document.body = body;
     (observed.logs, observed.lines, observed.events) = Default::default();
     observed.events.push(Event::new(7, HOSTILE, HOSTILE.to_owned()));

@@ -56,13 +56,13 @@ fn a_good_run() {
 
               codes     200 × 30 000
 
-              ok a second, 1000/s asked
+              ok per second, 1000/s asked
                    1000/s ████████████████████████████████████████████████████████████
                           ████████████████████████████████████████████████████████████
                       0/s ████████████████████████████████████████████████████████████
                           0 s                                                     30 s
 
-              client    40.0 us of CPU a request, busiest worker 2.0 % of a core, 64 connections opened
+              client    40.0 us of CPU per request, busiest worker 2.0 % of a core, 64 connections opened
               given     --duration=30s --rate=1000/s
               default   --connect-timeout=5s --connections=64 --timeout=10s --workers=2
               record    parallax-runs/2025-11-21T21-53-00
@@ -109,13 +109,13 @@ fn ascii_and_eighty_columns_lose_no_number() {
 
               codes     200 x 30 000
 
-              ok a second, 1000/s asked
+              ok per second, 1000/s asked
                    1000/s ############################################################
                           ############################################################
                       0/s ############################################################
                           0 s                                                     30 s
 
-              client    40.0 us of CPU a request, busiest worker 2.0 % of a core, 64
+              client    40.0 us of CPU per request, busiest worker 2.0 % of a core, 64
                         connections opened
               given     --duration=30s --rate=1000/s
               default   --connect-timeout=5s --connections=64 --timeout=10s --workers=2
@@ -168,7 +168,7 @@ fn the_pool_trap() {
             valid: every check made held; not made: independence (5 of 8 seconds with answers)
 
               http://127.0.0.1:9091/delay/2  http/1.1, at 127.0.0.1:9091
-              closed loop, 4 callers over 2 connections, 1 worker, 10 requests in 10.0 s
+              closed loop, 4 virtual users over 2 connections, 1 worker, 10 requests in 10.0 s
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
               1/s ok; 10 scheduled = 10 ok + 0 failed; 1.8 KiB in
 
@@ -198,13 +198,13 @@ fn the_pool_trap() {
 
               codes     200 × 10
 
-              ok a second
+              ok per second
                       2/s     ████    ████    ████    ████    ████
                               ████    ████    ████    ████    ████
                       0/s     ████    ████    ████    ████    ████
                           0 s                                 10 s
 
-              client    40.0 us of CPU a request, busiest worker < 0.1 % of a core, 2 connections opened
+              client    40.0 us of CPU per request, busiest worker < 0.1 % of a core, 2 connections opened
               given     --callers=4 --connections=2 --requests=10
               default   --checkout-timeout=10s
               record    parallax-runs/2025-11-21T21-53-00
@@ -307,20 +307,20 @@ fn a_run_with_failures_and_censored_percentiles() {
                 A caller who gave up did not wait a short time. A longer --timeout would show how long it takes.
 
                requests    share  outcome                blame     in phase
-                   9769   97.7 %  ok                     –         –            answered, every check passed
-                    170    1.7 %  request_timeout        undecided wait         sent, not answered in time
-                     60    0.6 %  app_error              server    receive      answered with an error
+                   9769   97.7 %  ok                     –         –            response passed every check
+                    170    1.7 %  request_timeout        undecided wait         sent, no response in time
+                     60    0.6 %  app_error              server    receive      response was an error
                       1  < 0.1 %  reset                  server    wait         the connection was reset
               codes     200 × 9769, 503 × 60
 
-              ok a second, 500/s asked
+              ok per second, 500/s asked
                     500/s ████████████▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
                           ████████████████████████████████████████████████████████████████████████████████
                       0/s ████████████████████████████████████████████████████████████████████████████████
                  failures ××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××××
                           0 s                                                                         20 s
 
-              client    40.0 us of CPU a request, busiest worker 1.0 % of a core, 0 connections opened
+              client    40.0 us of CPU per request, busiest worker 1.0 % of a core, 0 connections opened
               given     --timeout=1s
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
@@ -377,19 +377,20 @@ fn an_invalid_run() {
               p95   1.35 s [1.35, 1.35]   p99   1.39 s [1.39, 1.39]   p99.9 1.40 s [1.40, 1.40]
               too few requests: p99.99 needs 36 887
 
-              This client fell behind its schedule: 99.9 % of the response is schedule lag (699 ms typical).
-                Requests lay here before they went anywhere: use more workers or hosts, or a lower rate; only
-                `service` speaks of the server.
+              The load generator fell behind its schedule: 99.9 % of the response time is schedule lag
+              (typically 699 ms).
+                Requests queued inside the load generator. Add workers or machines, or lower the rate; until
+                then only `service` reflects the server.
 
               codes     200 × 10 000
 
-              ok a second, 20 000/s asked
+              ok per second, 20 000/s asked
                    2000/s ████████████████████
                           ████████████████████
                       0/s ████████████████████
                           0 s              5 s
 
-              client    40.0 us of CPU a request, busiest worker 44.0 % of a core, 0 connections opened
+              client    40.0 us of CPU per request, busiest worker 44.0 % of a core, 0 connections opened
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
     );
@@ -438,18 +439,18 @@ fn an_interrupted_run() {
               too few requests: p99.9 needs 3688, p99.99 needs 36 887
 
                requests    share  outcome                blame     in phase
-                    400   99.8 %  ok                     –         –            answered, every check passed
+                    400   99.8 %  ok                     –         –            response passed every check
                       1    0.2 %  in_flight              undecided wait         sent, open when the run ended
               codes     200 × 400
 
-              ok a second, 100/s asked
+              ok per second, 100/s asked
                     110/s ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆
                           ████████████████
                       0/s ████████████████
                  failures             ××××
                           0 s          4 s
 
-              client    40.0 us of CPU a request, busiest worker 0.2 % of a core, 0 connections opened
+              client    40.0 us of CPU per request, busiest worker 0.2 % of a core, 0 connections opened
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
     );
@@ -500,13 +501,13 @@ fn a_run_that_reached_nobody() {
               p50   > 90.0 us   p75   > 90.0 us
               too few requests: p90 needs 36, p95 needs 72, p99 needs 368, p99.9 needs 3688, p99.99 needs 36 887
 
-              No request ended ok: 20 of 20 ended in connect_refused (nobody listens on the port).
-                Without an answer there is no response to speak of; try a single request first.
+              No request succeeded: 20 of 20 ended in connect_refused (nothing listens on the port).
+                Nothing answered, so there are no latencies to report. Try `curl -v URL` first.
 
                requests    share  outcome                blame     in phase
-                     20    100 %  connect_refused        server    connect      nobody listens on the port
+                     20    100 %  connect_refused        server    connect      nothing listens on the port
 
-              ok a second, 10/s asked
+              ok per second, 10/s asked
                      10/s
 
                       0/s
@@ -532,7 +533,7 @@ fn an_empty_run() {
                 see the outcomes for what happened instead, and mend that first
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              closed loop, 1 caller over 1 connection, 1 worker, interrupted after 0 (0 requests asked)
+              closed loop, 1 virtual user over 1 connection, 1 worker, interrupted after 0 (0 requests asked)
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
               0 scheduled = 0 ok + 0 failed; 0 B in
 

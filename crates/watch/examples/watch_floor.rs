@@ -1,7 +1,8 @@
-//! Attaches programs that do nothing where `watch` has its own, or at the tracepoints that are named alone, and says so;
-//! ends with its standard input.
+//! Attaches empty programs where `watch` has its own, or only at the named tracepoints, and prints that; ends with
+//! its standard input.
 //!
-//! What a server loses beside it, no observer at these places can give back: `bench/watch_cost.py` measures it.
+//! The throughput that a server loses to these, no observer at these places can avoid: `bench/watch_cost.py` measures
+//! it.
 
 use std::env;
 use std::io::{self, Read, Write};

@@ -1,8 +1,8 @@
-//! User and system time of threads by the boundaries that they cross: switches, system calls, interrupts.
+//! User and system time of threads by the boundaries that they cross: context switches, system calls, interrupts.
 //!
-//! The programs of `bpf/cpu.bpf.c` keep a clock for each thread, and this reads them. Nothing is sampled: a program
-//! that works between the kernel's ticks is seen as any other. While they are attached every system call of the host
-//! goes the longer way past its tracepoints, so they are attached for a measurement and no longer.
+//! The programs of `bpf/cpu.bpf.c` keep a clock per thread, which this module reads. Nothing is sampled: a program
+//! that works between the kernel's ticks is measured like any other. While the programs are attached, every system
+//! call on the host takes the slower path through its tracepoints, so they are attached only during a measurement.
 
 use std::collections::BTreeMap;
 
@@ -13,58 +13,68 @@ use units::Nanos;
 use crate::kernel::load::begin;
 use crate::kernel::{LoadError, refused, require_host_pids};
 
-/// Whose threads have clocks.
+/// The threads to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watched {
+    /// Those of these processes.
     Pids(Vec<u32>),
+    /// All threads of the host.
     Everybody,
 }
 
-/// Time on CPUs, since the programs were attached.
+/// Time on CPUs since the programs were attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Boundaries {
+    /// In user mode.
     pub user: Nanos,
+    /// In the kernel, system calls and faults.
     pub system: Nanos,
-    /// In interrupts that came in user mode; those that came in a system call are in `system`.
+    /// In interrupts that came in user mode; those that came during a system call are in `system`.
     pub interrupt: Nanos,
-    /// What of the time on a CPU the scheduler did not book: what the hypervisor took, and interrupts where the
-    /// kernel accounts for them. Below zero by the little that lies between the two clocks.
+    /// Time on a CPU that the scheduler did not count: taken by the hypervisor, or by interrupts where the kernel
+    /// accounts for them. May be slightly negative, by the difference between the two clocks.
     pub stolen_ns: i64,
+    /// System calls.
     pub calls: u64,
+    /// Page faults and other exceptions.
     pub faults: u64,
+    /// Interrupts that came in user mode.
     pub interrupts: u64,
-    /// Switches that the kernel ran no program for, which happens while others attach to it. The scheduler's account
-    /// fills their time in, in the mode that the thread was last seen in.
+    /// Context switches for which the kernel ran no program, which happens while others attach to the tracepoint.
+    /// Their time is filled in from the scheduler's account, in the mode that the thread was last seen in.
     pub missed: u64,
 }
 
 /// All clocks at one instant, each since the programs were attached.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// What the threads of a process sum to, those that ended included.
+    /// The sums per process, ended threads included, by pid.
     pub processes: BTreeMap<u32, Boundaries>,
-    /// Those that ended are in one reading more.
+    /// Each running thread. Those that have ended since appear in one more reading.
     pub threads: Vec<ThreadClock>,
 }
 
-/// One thread.
+/// The clock of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadClock {
+    /// Its process.
     pub pid: u32,
+    /// Its thread id.
     pub tid: u32,
+    /// Its times since the programs were attached.
     pub time: Boundaries,
 }
 
-/// The clocks, running until dropped.
+/// The clocks. They run until dropped.
 pub struct ThreadClocks {
     object: Object,
     _links: Vec<Link>,
-    /// Threads that ended, by process.
+    /// Sums of ended threads, by process.
     ended: BTreeMap<u32, Boundaries>,
     cost: BoundaryCost,
 }
 
-/// What of the kernel's time is seen as user time, because it lies before a boundary can be seen; as measured on
+/// The part of the kernel's time that is counted as user time because it precedes a visible boundary, as measured on
 /// this host when the programs were attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct BoundaryCost {
@@ -77,12 +87,12 @@ impl ThreadClocks {
     ///
     /// # Errors
     ///
-    /// [`LoadError`].
+    /// [`LoadError`] when the programs cannot be loaded or attached.
     ///
     /// # Cost
     ///
-    /// To the host: every system call takes the way past its tracepoints, 170 ns more
-    /// (2026-11-22, a virtual machine with two cores), as long as they are attached.
+    /// For the whole host: every system call takes the path through its tracepoints, 170 ns more (2026-11-22, a
+    /// virtual machine with two cores), while they are attached.
     pub fn start(watched: &Watched) -> Result<ThreadClocks, LoadError> {
         require_host_pids()?;
         begin()?;
@@ -99,11 +109,11 @@ impl ThreadClocks {
         Ok(clocks)
     }
 
-    /// All clocks at one instant, which is the call's.
+    /// All clocks at one instant, that of the call.
     ///
     /// # Cost
     ///
-    /// Two system calls a thread that has run since the start.
+    /// Two system calls per thread that has run since the start.
     pub fn read(&mut self) -> Reading {
         let now = clock::now();
         let clocks = map(&self.object, "clocks");
@@ -124,24 +134,25 @@ impl ThreadClocks {
         reading
     }
 
-    /// By how much user and system may be wrong: as if each boundary took anything up to twice what it took here.
+    /// The possible error of user and system time: as if each boundary took up to twice what it took here.
     pub fn error(&self, time: &Boundaries) -> Nanos {
         time.hidden(self.cost)
     }
 
-    /// Threads that there was no room for: their time is missing.
+    /// Threads for which there was no room: their time is missing.
     pub fn lost(&self) -> u64 {
         let zero = 0_u32.to_ne_bytes();
         let raw = map(&self.object, ".bss.lost").lookup(&zero, MapFlags::ANY).ok().flatten();
         raw.and_then(|raw| raw.try_into().ok()).map_or(0, u64::from_ne_bytes)
     }
 
-    /// What a call and a fault leave in user time: those of this thread, which does nothing else meanwhile.
+    /// Measures how much of a call and a fault is counted as user time, on this thread, which does nothing else
+    /// meanwhile.
     fn calibrate(&mut self) -> Result<(), LoadError> {
         let own = std::process::id();
         self.want(own)?;
         self.begin()?;
-        // The least: whatever else may lie in a batch makes it longer.
+        // The minimum: anything else in a batch makes it longer.
         let call_ps = self.least_each(|| (0..CALLS).for_each(|_| call()), |seen| (seen.user, seen.calls));
         let touch = || {
             let mut pages = vec![0_u8; PAGES * PAGE];
@@ -196,14 +207,14 @@ impl ThreadClocks {
 
 const BATCHES: usize = 20;
 const CALLS: usize = 200;
-/// More than the allocator keeps: each batch has new ones.
+/// More than the allocator keeps: each batch gets new pages.
 const PAGES: usize = 64;
 const PAGE: usize = 4_096;
 
-/// The shortest there is.
+/// The shortest system call.
 fn call() {
     // SAFETY: it has no argument, and cannot fail.
-    #[expect(unsafe_code, reason = "a system call that is nothing but one has no safe wrapper")]
+    #[expect(unsafe_code, reason = "a system call without side effects has no safe wrapper")]
     unsafe {
         libc::syscall(libc::SYS_getppid);
     }
@@ -221,7 +232,7 @@ fn load(watched: &Watched) -> Result<Object, LoadError> {
     for mut program in open.progs_mut() {
         let section = program.section().to_string_lossy().into_owned();
         let tracepoint = section.strip_prefix("tp_btf/").expect("all programs are at tracepoints");
-        // Some are of one machine alone.
+        // Some exist on one machine type only.
         let is_there = types.type_by_name::<BtfType<'_>>(&format!("btf_trace_{tracepoint}")).is_some();
         program.set_autoload(is_there || !OPTIONAL.contains(&tracepoint));
     }
@@ -255,8 +266,8 @@ struct Raw {
 
 const MODE_USER: u32 = 1;
 
-/// A thread's clock, between two changes of it. `None` when it is gone, or changes faster than it can be read: that
-/// is a clock whose owner is stopped amid a change, which lasts nanoseconds.
+/// A consistent copy of a thread's clock. `None` when it is gone, or changes faster than it can be read: its owner
+/// was stopped in the middle of a change, which lasts nanoseconds.
 fn whole(clocks: &Map<'_>, key: &[u8]) -> Option<Raw> {
     for _ in 0..TRIES {
         let raw = Raw::parse(&clocks.lookup(key, MapFlags::ANY).ok()??)?;
@@ -269,15 +280,15 @@ fn whole(clocks: &Map<'_>, key: &[u8]) -> Option<Raw> {
 
 const TRIES: usize = 1_000;
 
-/// `None` where /proc does not have the thread any more.
+/// `None` where /proc does not list the thread any more.
 fn wants_to_run(pid: u32, tid: u32) -> Option<bool> {
     let stat = std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     Some(*stat.get(name_end + 2)? == b'R')
 }
 
-/// A thread that ends is on its CPU to the last, and not in /proc any more: that takes microseconds, and the ticks
-/// tell that it goes on.
+/// An ending thread is on its CPU to the last, and not in /proc any more: that takes microseconds, and the ticks show
+/// whether it is still running.
 const LAST_WAY: Nanos = Nanos::from_secs(1);
 
 impl Raw {
@@ -302,8 +313,8 @@ impl Raw {
         })
     }
 
-    /// Where the switch off its CPU was missed, a thread that sleeps would seem to run until it wakes, and one that
-    /// has ended forever. What it ran before it slept comes to light then.
+    /// Where the switch off its CPU was missed, a sleeping thread would seem to run until it wakes, and an ended one
+    /// for ever. What it ran before it slept is known once it wakes.
     fn seen_at_rest(self, tid: u32, now: Nanos) -> Raw {
         if self.at == 0 {
             return self;
@@ -316,7 +327,7 @@ impl Raw {
         }
     }
 
-    /// At the instant `now`: one that is on a CPU has been in its mode since its last boundary.
+    /// The times at the instant `now`: a thread on a CPU has been in its mode since its last boundary.
     fn boundaries(&self, now: Nanos) -> Boundaries {
         let open = if self.at == 0 { 0 } else { now.0.saturating_sub(self.at) };
         let is_user = self.mode == MODE_USER;
@@ -334,12 +345,12 @@ impl Raw {
 }
 
 impl Boundaries {
-    /// On a CPU, switch to switch.
+    /// Total time on a CPU, switch to switch.
     pub fn wall(&self) -> Nanos {
         self.user + self.system + self.interrupt
     }
 
-    /// What came since `before`, a reading of the same.
+    /// The difference to `before`, an earlier reading of the same.
     pub fn since(&self, before: &Boundaries) -> Boundaries {
         Boundaries {
             user: self.user.saturating_sub(before.user),
@@ -364,7 +375,8 @@ impl Boundaries {
         self.missed += more.missed;
     }
 
-    /// The kernel's time that was seen as user time, estimated. An interrupt takes its way in as a call does.
+    /// An estimate of the kernel's time that was counted as user time. An interrupt costs as much as a call on its
+    /// way in.
     fn hidden(&self, cost: BoundaryCost) -> Nanos {
         let calls = (self.calls + self.interrupts).saturating_mul(cost.call_ps);
         Nanos(calls.saturating_add(self.faults.saturating_mul(cost.fault_ps)) / 1_000)
@@ -395,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stretch_that_goes_on_belongs_to_its_mode() {
+    fn time_since_the_last_boundary_belongs_to_the_current_mode() {
         let at_rest = raw(0, MODE_USER).boundaries(Nanos(1_000));
         assert_eq!((at_rest.user, at_rest.system, at_rest.interrupt), (Nanos(100), Nanos(200), Nanos(10)));
         // 300 on the wall, of which the scheduler has 260.
@@ -406,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_before_a_boundary_is_moved_to_the_kernel() {
+    fn time_before_a_visible_boundary_is_moved_to_the_kernel() {
         let time =
             Boundaries { user: Nanos(10_000), calls: 9, interrupts: 1, faults: 2, ..Boundaries::default() };
         let cost = BoundaryCost { call_ps: 200_000, fault_ps: 500_000 };

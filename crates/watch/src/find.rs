@@ -1,41 +1,44 @@
-//! Which processes are a server, and which ports are theirs: from /proc.
+//! Finds the processes of a server and their ports in /proc.
 //!
-//! Sources: proc(5); the tables of sockets as the kernel's Documentation/networking/proc_net_tcp.rst has them.
+//! Sources: proc(5); the tables of sockets as in the kernel's Documentation/networking/proc_net_tcp.rst.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What was asked for.
+/// How the server was specified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
+    /// By process ids.
     Pids(Vec<u32>),
-    /// Whoever listens on it.
+    /// By the port that it listens on.
     Port(u16),
-    /// Every process of this name, as the kernel keeps it: 15 bytes.
+    /// By name: every process whose name, as the kernel stores it (15 bytes), is this one.
     Comm(String),
 }
 
 /// A server that was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Found {
-    /// Those that were named, or listen: the others are their children.
+    /// The processes that were named, or that listen: the others are their children.
     pub roots: Vec<u32>,
+    /// All processes: the roots and their descendants.
     pub processes: Vec<u32>,
+    /// The TCP ports that they listen on.
     pub ports: Vec<u16>,
-    /// The name of the first of them.
+    /// The name of the first root.
     pub comm: Option<String>,
 }
 
-/// Why nothing can be watched.
+/// Why there is nothing to watch.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     #[error("there is no process {0}")]
     NoProcess(u32),
-    #[error("nobody listens on port {0}")]
+    #[error("no process listens on port {0}")]
     NoListener(u16),
-    #[error("somebody listens on port {0}, but whose it is cannot be seen; run this as root")]
+    #[error("a process listens on port {0}, but it is not visible to this user; run this as root")]
     Hidden(u16),
     #[error("there is no process named `{0}`; names are those of `ps -o comm`, 15 bytes")]
     NoName(String),
@@ -43,11 +46,11 @@ pub enum FindError {
     Read { what: String, source: io::Error },
 }
 
-/// Finds the processes, their children included, and the ports that they listen on.
+/// Finds the processes, descendants included, and the ports that they listen on.
 ///
 /// # Errors
 ///
-/// [`FindError`].
+/// [`FindError`]: no such process, port or name, or an unreadable table.
 pub fn find(named: &Named) -> Result<Found, FindError> {
     let roots = match named {
         Named::Pids(pids) => {
@@ -78,14 +81,14 @@ pub fn find(named: &Named) -> Result<Found, FindError> {
 ///
 /// # Errors
 ///
-/// When the kernel's tables cannot be read. A process that is gone has none.
+/// When the kernel's tables cannot be read. A process that has ended has no ports.
 pub fn ports_of(processes: &[u32]) -> Result<Vec<u16>, FindError> {
     let mut sockets = BTreeSet::new();
     for &process in processes {
         sockets.extend(sockets_of(process));
     }
     let mut ports: Vec<u16> = Vec::new();
-    // A server in a network namespace of its own has tables of its own.
+    // A server in its own network namespace has separate tables.
     let first = processes.first().map_or_else(|| "self".to_owned(), u32::to_string);
     for listener in listening(&first)? {
         if sockets.contains(&listener.socket) && !ports.contains(&listener.port) {
@@ -96,7 +99,7 @@ pub fn ports_of(processes: &[u32]) -> Result<Vec<u16>, FindError> {
     Ok(ports)
 }
 
-/// These and everybody below them.
+/// These processes and all their descendants.
 fn with_children(roots: &[u32]) -> Result<Vec<u32>, FindError> {
     let parents: Vec<(u32, u32)> = pids()?.into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let mut all = roots.to_vec();
@@ -120,7 +123,7 @@ fn listeners(port: u16) -> Result<Vec<u32>, FindError> {
     }
     let owns = |pid: &u32| sockets_of(*pid).iter().any(|socket| sockets.contains(socket));
     let mut pids: Vec<u32> = pids()?.into_iter().filter(owns).collect();
-    // Of a family that shares the socket only the eldest: the others are its children.
+    // Of a family that shares the socket only the eldest: the others are its descendants.
     let all = pids.clone();
     pids.retain(|&pid| parent(pid).is_none_or(|parent| !all.contains(&parent)));
     if pids.is_empty() { Err(FindError::Hidden(port)) } else { Ok(pids) }
@@ -138,7 +141,7 @@ fn listening(process: &str) -> Result<Vec<Listener>, FindError> {
         let what = format!("/proc/{process}/net/{table}");
         match fs::read_to_string(&what) {
             Ok(text) => listeners.extend(text.lines().filter_map(listener)),
-            // A host without IPv6 has no such table; a process may be gone by now.
+            // A host without IPv6 has no such table; a process may have ended.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(FindError::Read { what, source }),
         }
@@ -146,7 +149,7 @@ fn listening(process: &str) -> Result<Vec<Listener>, FindError> {
     Ok(listeners)
 }
 
-/// `  0: 0100007F:0CEA 00000000:0000 0A … uid timeout inode …`: one that listens.
+/// `  0: 0100007F:0CEA 00000000:0000 0A … uid timeout inode …`: a listening socket.
 fn listener(line: &str) -> Option<Listener> {
     let mut words = line.split_ascii_whitespace();
     let local = words.nth(1)?;
@@ -176,12 +179,12 @@ fn pids() -> Result<Vec<u32>, FindError> {
     Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Its name; `None` when it is gone.
+/// The name of a process; `None` when it has ended.
 pub fn comm(pid: u32) -> Option<String> {
     Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end_matches('\n').to_owned())
 }
 
-/// Its path in the hierarchy of control groups; `None` when it is gone.
+/// The path of a process in the hierarchy of control groups; `None` when it has ended.
 pub fn cgroup(pid: u32) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let of = |controller: &str| {
@@ -196,7 +199,7 @@ pub fn cgroup(pid: u32) -> Option<String> {
 
 fn parent(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // A name may hold anything, spaces and parentheses included.
+    // A name may contain anything, spaces and parentheses included.
     let (_, rest) = text.rsplit_once(')')?;
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_found_by_its_port_and_has_it() {
+    fn this_process_is_found_by_its_port() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let found = find(&Named::Port(port)).unwrap();
@@ -226,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_said() {
+    fn a_missing_server_is_reported() {
         let error = find(&Named::Pids(vec![u32::MAX])).unwrap_err();
         assert_eq!(error.to_string(), "there is no process 4294967295");
         let error = find(&Named::Port(1)).unwrap_err();
-        assert_eq!(error.to_string(), "nobody listens on port 1");
+        assert_eq!(error.to_string(), "no process listens on port 1");
         assert!(matches!(find(&Named::Comm("no such name".to_owned())), Err(FindError::NoName(_))));
     }
 }

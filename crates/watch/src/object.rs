@@ -1,4 +1,4 @@
-//! The committed objects of the kernel's side, for the machine this is built for.
+//! The committed objects of the kernel's programs, for the machine this is built for.
 
 /// The bytes of `objects/<machine>/$name.bpf.o`.
 #[macro_export]

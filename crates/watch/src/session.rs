@@ -1,4 +1,4 @@
-//! A server under watch: the kernel's side, the assembler, and the server's processes as they come and go.
+//! Watches a server: the kernel's programs, the assembler, and the server's processes as they come and go.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use units::Nanos;
 
 use crate::assemble::Assembler;
 use crate::find::{self, FindError, Found, Named};
-use crate::kernel::{Cost, CulpritRow, Kernel, LoadError, Losses, Settings, require_host_pids};
+use crate::kernel::{CaptureSettings, Cost, CulpritRow, Kernel, LoadError, Losses, require_host_pids};
 
-/// Watches until dropped. Nothing of the server is changed.
+/// Watches until dropped. Changes nothing about the server.
 pub struct Session {
     kernel: Kernel,
     assembler: Assembler,
@@ -27,30 +27,30 @@ pub enum WatchError {
 }
 
 impl Session {
-    /// Finds the server and attaches to it. From here on its requests are seen.
+    /// Finds the server and attaches to it. Its requests are seen from here on.
     ///
     /// # Errors
     ///
-    /// [`WatchError`].
+    /// [`WatchError`]: the server was not found, or the programs do not run.
     pub fn start(
         named: Named,
-        settings: &Settings,
+        settings: &CaptureSettings,
         hint: Option<dissect::Protocol>,
     ) -> Result<Session, WatchError> {
         require_host_pids()?;
         let found = find::find(&named)?;
         let mut kernel = Kernel::load(settings)?;
         kernel.watch(&found.processes, &found.ports)?;
-        // After the programs run: what is made meanwhile counts as old at worst.
+        // After the programs run: a socket opened meanwhile counts as old, which is harmless.
         kernel.set_old_sockets(&find::sockets_of_all(&found.processes))?;
         Ok(Session { kernel, assembler: Assembler::new(hint), named, found })
     }
 
-    /// The requests that were completed since the last call, in the order of their ends as far as threads allow.
+    /// The requests completed since the last call, ordered by their ends as far as threads allow.
     ///
     /// # Cost
     ///
-    /// Costs the server nothing. Called as often as [`Session::patience`] says, so that no ring fills.
+    /// None for the server. To be called as often as [`Session::patience`] returns, so that no lane fills.
     pub fn take(&mut self) -> Vec<Served> {
         let mut done = Vec::new();
         let assembler = &mut self.assembler;
@@ -58,12 +58,12 @@ impl Session {
         done
     }
 
-    /// How long what the kernel tells can wait for the next [`Session::take`]: 1 to 10 ms.
+    /// How long events can wait for the next [`Session::take`]: 1 to 10 ms.
     pub fn patience(&self) -> Nanos {
         self.kernel.patience()
     }
 
-    /// Ends every connection: what was written last on it was the answer.
+    /// Ends every connection: whatever was written last on it counts as the response.
     pub fn finish(&mut self) -> Vec<Served> {
         let mut done = Vec::new();
         let assembler = &mut self.assembler;
@@ -72,12 +72,12 @@ impl Session {
         done
     }
 
-    /// Looks for ports and processes that the server has taken meanwhile, and forgets threads that ended. Called
-    /// once an interval. False when no process of it is left.
+    /// Looks for ports and processes that the server has opened since, and forgets threads that ended. To be called
+    /// once per interval. Returns false when no process of the server is left.
     ///
     /// # Errors
     ///
-    /// When /proc cannot be read or the kernel takes no more.
+    /// When /proc cannot be read or the kernel accepts no more processes.
     pub fn refresh(&mut self, now: Nanos) -> Result<bool, WatchError> {
         self.assembler.forget_threads(Nanos(now.0.saturating_sub(SILENT.0)));
         let is_there = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
@@ -99,39 +99,42 @@ impl Session {
         Ok(true)
     }
 
+    /// The server's processes and ports.
     pub fn found(&self) -> &Found {
         &self.found
     }
 
-    /// What this kernel does not tell.
+    /// What cannot be observed on this kernel, in words for the record.
     pub fn missing(&self) -> &[&'static str] {
         self.kernel.missing()
     }
 
-    /// The places where programs are attached.
+    /// The tracepoints and probes that programs are attached to.
     pub fn attached(&self) -> Vec<String> {
         self.kernel.attached()
     }
 
+    /// What was lost so far.
     pub fn losses(&self) -> Losses {
         self.kernel.losses()
     }
 
-    /// What could not be told from the bytes of connections.
+    /// What could not be read from the bytes of connections, by cause.
     pub fn counts(&self) -> dissect::Counts {
         self.assembler.counts()
     }
 
-    /// Requests that were given up because too many waited on one connection, or too many connections were open.
+    /// Requests given up because too many waited on one connection, or too many connections were open.
     pub fn given_up(&self) -> u64 {
         self.assembler.given_up()
     }
 
+    /// Connections seen so far.
     pub fn connections(&self) -> u64 {
         self.assembler.connections()
     }
 
-    /// The digests by their ids, as texts.
+    /// Calls `look` with the table of digests.
     pub fn with_digests<T>(&self, look: impl FnOnce(&dissect::Digests) -> T) -> T {
         look(self.assembler.digests())
     }
@@ -140,19 +143,21 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for that.
     pub fn measure_cost(&mut self) -> std::io::Result<()> {
         self.kernel.measure_cost()
     }
 
+    /// See [`Kernel::cost`].
     pub fn cost(&self) -> Vec<Cost> {
         self.kernel.cost()
     }
 
+    /// See [`Kernel::culprits`].
     pub fn culprits(&self) -> Vec<CulpritRow> {
         self.kernel.culprits()
     }
 }
 
-/// A thread that has not been heard of for so long is taken for ended.
+/// A thread without events for this long counts as ended.
 const SILENT: Nanos = Nanos::from_secs(600);

@@ -1,4 +1,4 @@
-//! What is kept of requests that are not kept one by one: counts, sums and histograms, by class, part and digest.
+//! Sums over requests that are not kept individually: counts, times and histograms, by class, part and digest.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,26 @@ use units::Nanos;
 
 pub use record::observation::watch::PartsNs;
 
-/// Of one interval, or of a whole watch.
+/// The sums of one interval, or of a whole watch.
 ///
-/// About 5 MiB: a histogram takes 270 KiB, and there is one for each part.
+/// About 5 MiB: a histogram takes 270 KiB, and there is one per part.
 #[derive(Debug, Default)]
 pub struct Sums {
+    /// Requests completed.
     pub requests: u64,
+    /// Of these, how many were pre-empted.
     pub preempted: u64,
+    /// Bytes of the requests.
     pub request_bytes: u64,
+    /// Bytes of the responses.
     pub response_bytes: u64,
+    /// Time by part, summed.
     pub parts_ns: PartsNs,
     response: Durations,
     socket_queue: Durations,
     preempted_response: Durations,
     undisturbed: Durations,
-    /// Of requests that had the part; [`Sums::complete`] adds those that had none.
+    /// Histograms of requests that had the part; [`Sums::complete`] adds those that did not.
     parts: [Durations; Part::COUNT],
     classes: BTreeMap<i64, ClassSums>,
     protocols: BTreeMap<Protocol, u64>,
@@ -37,16 +42,18 @@ struct ClassSums {
     parts_ns: PartsNs,
 }
 
-/// The class of all that are not told apart.
+/// The class of all requests beyond the limit of distinct classes.
 pub const OTHER_CLASSES: i64 = i64::MIN;
 
-/// Classes beyond these are not told apart: a function that returns a pointer would make one of each request.
+/// The most distinct classes: a function that returns a pointer would make one per request.
 const CLASSES: usize = 64;
 
 impl Sums {
+    /// Adds one request.
+    ///
     /// # Cost
     ///
-    /// Four histograms and one for each part that it had; parts that were nothing cost nothing.
+    /// Four histograms and one per part that the request had; parts of zero cost nothing.
     pub fn add(&mut self, served: &Served) {
         let response = served.response();
         self.requests += 1;
@@ -79,14 +86,14 @@ impl Sums {
         }
     }
 
-    /// Most parts of most requests are nothing; they are counted all at once.
+    /// Most parts of most requests are zero; they are counted all at once.
     fn complete(&mut self) {
         for durations in &mut self.parts {
             durations.record_zeros(self.requests - durations.count());
         }
     }
 
-    /// Adds those of an interval.
+    /// Adds the sums of an interval.
     pub fn merge(&mut self, other: &Sums) {
         self.requests += other.requests;
         self.preempted += other.preempted;
@@ -111,7 +118,7 @@ impl Sums {
         }
     }
 
-    /// Makes it empty without giving its memory back.
+    /// Resets all sums, keeping the memory.
     pub fn clear(&mut self) {
         let Sums { requests, preempted, request_bytes, response_bytes, .. } = self;
         [requests, preempted, request_bytes, response_bytes].into_iter().for_each(|count| *count = 0);
@@ -143,7 +150,7 @@ impl Sums {
         logs
     }
 
-    /// The line of the record for this interval.
+    /// The record's line for this interval.
     pub fn line(
         &self,
         (losses, inexact): (Losses, Inexact),
@@ -166,12 +173,12 @@ impl Sums {
         }
     }
 
-    /// The time at the server of all requests.
+    /// The server-side response time of all requests.
     pub fn response(&self) -> &Durations {
         &self.response
     }
 
-    /// For plots and live lines; `None` without a request.
+    /// Quantiles for plots and live lines; `None` without a request.
     pub fn quantiles(&self) -> Option<WatchQuantiles> {
         let count = self.response.count();
         let at =
@@ -179,6 +186,7 @@ impl Sums {
         Some(WatchQuantiles { p50: at(50)?, p95: at(95)?, p99: at(99)?, max: self.response.max()?.0 })
     }
 
+    /// The sums per class, named by `name`.
     pub fn classes(&self, name: impl Fn(i64) -> String) -> Vec<ClassResult> {
         let result = |(&class, sums): (&i64, &ClassSums)| ClassResult {
             class: name(class),
@@ -190,7 +198,7 @@ impl Sums {
         self.classes.iter().map(result).collect()
     }
 
-    /// The most requests first.
+    /// Requests by protocol, the most frequent first.
     pub fn protocols(&self) -> Vec<ProtocolCount> {
         let count = |(&protocol, &requests): (&Protocol, &u64)| ProtocolCount { protocol, requests };
         let mut counts: Vec<ProtocolCount> = self.protocols.iter().map(count).collect();
@@ -215,6 +223,7 @@ struct One {
 }
 
 impl DigestSums {
+    /// Adds one request.
     pub fn add(&mut self, served: &Served) {
         let id = served.digest as usize;
         if id >= self.by_id.len() {
@@ -236,7 +245,7 @@ impl DigestSums {
         one.parts_ns.add(&served.parts);
     }
 
-    /// One for each id, so that a request's digest is its place; those without a request are empty.
+    /// One row per digest id, so that a request's digest is its index; rows without a request are empty.
     pub fn rows<'t>(&self, text: impl Fn(u32) -> &'t str) -> Vec<Digest> {
         let row = |(id, one): (usize, &Option<One>)| {
             let id = u32::try_from(id).expect("ids are 32 bits");

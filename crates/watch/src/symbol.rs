@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-/// Why there is no such function.
+/// Why there is no such function. Messages are one line each.
 #[derive(Debug, thiserror::Error)]
 pub enum SymbolError {
     #[error("cannot read {binary}: {source}")]
     Read { binary: PathBuf, source: std::io::Error },
-    #[error("{binary} is no program: {why}")]
+    #[error("{binary} is not a program: {why}")]
     NoProgram { binary: PathBuf, why: String },
     #[error("{binary} has no function `{name}`; `nm -D --demangle` lists those of a stripped program")]
     NoFunction { binary: PathBuf, name: String },
@@ -18,11 +18,11 @@ pub enum SymbolError {
     Several { binary: PathBuf, name: String, several: String },
 }
 
-/// The one function that is named so, or else the one that has `name` in its (mangled) name.
+/// The symbol of the one function named `name`, or else of the only one with `name` in its (mangled) name.
 ///
 /// # Errors
 ///
-/// [`SymbolError`].
+/// [`SymbolError`]: an unreadable file, no such function, or several.
 pub fn function(binary: &Path, name: &str) -> Result<String, SymbolError> {
     let bytes = fs::read(binary).map_err(|source| SymbolError::Read { binary: binary.to_owned(), source })?;
     let file = object::File::parse(&*bytes)

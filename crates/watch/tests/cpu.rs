@@ -1,4 +1,4 @@
-//! The clocks of threads against programs that know in which mode they were. It needs the right to load programs.
+//! The thread clocks compared with programs that know in which mode they were. Needs the right to load eBPF programs.
 #![expect(clippy::unwrap_used, reason = "a panic in a test is the test failing")]
 
 use std::cell::Cell;
@@ -16,10 +16,10 @@ use watch::cpu::{Boundaries, ThreadClocks, Watched};
 struct Burner {
     child: Child,
     orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
-    /// At the last answer: total, user and system.
-    told: [u64; 3],
-    /// Goes after the process has.
+    replies: BufReader<ChildStdout>,
+    /// As of the last reply: total, user and system.
+    reported: [u64; 3],
+    /// Removed after the process has ended.
     group: Group,
 }
 
@@ -28,8 +28,8 @@ impl Burner {
         Burner::start_by(Command::new(Burner::path()))
     }
 
-    /// Nobody takes its CPU: while others have it, the kernel works for the burner in between, in a mode that it does not
-    /// know of.
+    /// Nothing takes its CPU: otherwise the kernel would work for the burner in between, in a mode that the burner
+    /// does not know.
     fn start_undisturbed() -> Burner {
         let mut command = Command::new("chrt");
         command.args(["--fifo", "1"]).arg(Burner::path());
@@ -44,18 +44,18 @@ impl Burner {
 
     fn start_by(mut command: Command) -> Burner {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (orders, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let (orders, replies) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let group = Group::around(child.id());
-        let mut burner = Burner { child, orders, answers, told: [0; 3], group };
+        let mut burner = Burner { child, orders, replies, reported: [0; 3], group };
         burner.listen();
         burner
     }
 
     fn listen(&mut self) {
         let mut line = String::new();
-        self.answers.read_line(&mut line).unwrap();
+        self.replies.read_line(&mut line).unwrap();
         let mut numbers = line.split_ascii_whitespace().map(|word| word.parse().unwrap());
-        self.told = std::array::from_fn(|_| numbers.next().unwrap());
+        self.reported = std::array::from_fn(|_| numbers.next().unwrap());
         let begin = clock::now();
         while !self.stat().rsplit_once(") ").unwrap().1.starts_with('S') {
             assert!(clock::now() - begin < Nanos::from_secs(20), "it does not come to rest");
@@ -67,7 +67,7 @@ impl Burner {
         fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap()
     }
 
-    /// User and system as /proc has them, in hundredths of a second.
+    /// User and system time from /proc, in hundredths of a second.
     fn ticks(&self) -> [u64; 2] {
         let stat = self.stat();
         let mut fields = stat.rsplit_once(") ").unwrap().1.split_ascii_whitespace().skip(11);
@@ -82,7 +82,7 @@ impl Drop for Burner {
     }
 }
 
-/// What a burner did, by itself, by /proc, by its control group and by its clocks.
+/// What a burner did, by its own account, by /proc, by its control group and by its clocks.
 #[derive(Debug)]
 struct Trial {
     /// Total, user, system.
@@ -93,7 +93,7 @@ struct Trial {
     threads: usize,
 }
 
-/// What all of its threads used, and how many they were: once none is on its way out or to sleep any more.
+/// What all of its threads used, and how many they were, once none is ending or falling asleep any more.
 fn at_rest(clocks: &mut ThreadClocks, pid: u32) -> (Boundaries, usize) {
     let begin = clock::now();
     let mut tids = BTreeSet::new();
@@ -115,21 +115,21 @@ fn trial(orders: &[&str]) -> Trial {
     let mut burner = Burner::start_undisturbed();
     let pid = burner.child.id();
     let mut clocks = ThreadClocks::start(&Watched::Pids(vec![pid])).unwrap();
-    let (told, ticks, booked) = (burner.told, burner.ticks(), burner.group.booked());
+    let (reported, ticks, accounted) = (burner.reported, burner.ticks(), burner.group.accounted());
     for order in orders {
         writeln!(burner.orders, "{order}").unwrap();
         burner.listen();
     }
     let (seen, threads) = at_rest(&mut clocks, pid);
-    let booked = burner.group.booked() - booked;
+    let accounted = burner.group.accounted() - accounted;
     let [user, system] = {
         let now = burner.ticks();
         [now[0] - ticks[0], now[1] - ticks[1]]
     };
     assert_eq!(clocks.lost(), 0);
-    let truth = std::array::from_fn(|n| burner.told[n] - told[n]);
+    let truth = std::array::from_fn(|n| burner.reported[n] - reported[n]);
     Trial {
-        group: booked,
+        group: accounted,
         truth,
         proc_user_share: user as f64 / (user + system).max(1) as f64,
         seen,
@@ -138,7 +138,7 @@ fn trial(orders: &[&str]) -> Trial {
 }
 
 impl Trial {
-    /// In the share of the whole. What the burner did between its two modes, and to start threads, may lie in either.
+    /// As a share of the whole. What the burner did between its two modes, and to start threads, may be in either.
     fn split_is_off_by(&self) -> f64 {
         let [total, user, system] = self.truth;
         let seen = self.seen.user.0;
@@ -149,19 +149,19 @@ impl Trial {
         (self.proc_user_share - self.truth[1] as f64 / (self.truth[1] + self.truth[2]) as f64).abs()
     }
 
-    /// Against the process's own clock.
+    /// Compared with the process's own clock.
     fn total_is_off_by(&self) -> f64 {
-        (self.booked() / self.truth[0] as f64 - 1.0).abs()
+        (self.accounted() / self.truth[0] as f64 - 1.0).abs()
     }
 
-    /// Against the account of its control group, to which the scheduler adds whatever runs in it. The clock of a
-    /// process lacks what its threads use on their way out, after the kernel has closed their accounts.
+    /// Compared with the account of its control group, to which the scheduler adds everything that runs in it. The
+    /// clock of a process lacks what its threads use while they end, after the kernel has closed their accounts.
     fn sum_is_off_by(&self) -> f64 {
-        (self.booked() / self.group as f64 - 1.0).abs()
+        (self.accounted() / self.group as f64 - 1.0).abs()
     }
 
-    /// What the hypervisor takes is on the wall, and not in the thread's own clock.
-    fn booked(&self) -> f64 {
+    /// What the hypervisor takes is in the wall time, and not in the thread's own clock.
+    fn accounted(&self) -> f64 {
         self.seen.wall().0 as f64 - self.seen.stolen_ns as f64
     }
 }
@@ -188,7 +188,7 @@ impl Group {
     }
 
     /// Version 1 has nanoseconds, version 2 microseconds.
-    fn booked(&self) -> u64 {
+    fn accounted(&self) -> u64 {
         if let Ok(ns) = fs::read_to_string(self.0.join("cpuacct.usage")) {
             return ns.trim().parse().unwrap();
         }
@@ -205,17 +205,17 @@ impl Drop for Group {
     }
 }
 
-/// One after another: while one attaches its programs, the kernel may pass by those of another.
+/// One at a time: while one test attaches its programs, the kernel may skip those of another.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Of twenty trials nineteen: between the thread's two looks at its own clock the hypervisor may take the CPU.
+/// In 19 of 20 trials: between the thread's two readings of its own clock the hypervisor may take the CPU.
 fn holds(orders: &[&str], check: impl Fn(&Trial) -> bool) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let failed: Vec<Trial> = (0..20).map(|_| trial(orders)).filter(|trial| !check(trial)).collect();
     assert!(failed.len() <= 1, "{orders:?}: {failed:#?}");
 }
 
-/// If this fails, nobody can say where the time of a server goes that works between the ticks of the kernel.
+/// If this fails, nobody can see where the time of a server goes that works between the ticks of the kernel.
 #[test]
 fn the_split_of_a_load_that_evades_the_tick_is_right_where_proc_is_wrong() {
     for orders in [["evade-user 150"], ["evade-kernel 150"]] {
@@ -224,12 +224,12 @@ fn the_split_of_a_load_that_evades_the_tick_is_right_where_proc_is_wrong() {
             proc_off.set(proc_off.get().max(trial.proc_is_off_by()));
             trial.split_is_off_by() <= 0.02 && trial.total_is_off_by() <= 0.001
         });
-        // The load does what it is for: else this would prove nothing.
+        // The load does what it is meant to: otherwise this would prove nothing.
         assert!(proc_off.get() > 0.5, "{orders:?}: /proc was off by {} at most", proc_off.get());
     }
 }
 
-/// If this fails, the time of a server that has a thread a connection is partly nobody's.
+/// If this fails, part of the time of a server with a thread per connection is lost.
 #[test]
 fn threads_that_begin_and_end_have_their_time_in_their_process() {
     holds(&["threads 20 4", "last 2 10", "end"], |trial| {
@@ -250,7 +250,7 @@ fn a_thread_that_never_leaves_its_cpu_is_seen() {
     clock::sleep_until(clock::now() + Nanos::from_millis(200));
     let seen = clocks.read().processes[&pid];
     let share = seen.user.0 as f64 / seen.wall().0 as f64;
-    // It looks at its own clock, a system call, some ten thousand times a second.
+    // It reads its own clock, a system call, some ten thousand times per second.
     assert!(seen.wall() > Nanos::from_millis(20) && share > 0.9, "{seen:?}");
     burner.listen();
     drop(clocks);

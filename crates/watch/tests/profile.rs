@@ -10,7 +10,7 @@ use record::observation::profile::{Picture, ProfileLosses, WaitKind};
 use record::stacks::{Stacks, changes};
 use watch::profile::{Profile, ProfileError, Profiler};
 
-/// Two profiles at once take each other's CPUs.
+/// Two profiles at the same time take each other's CPUs.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Killed when dropped.
@@ -39,7 +39,7 @@ fn planted(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/planted").join(file)
 }
 
-/// Compiles `shares.c` as told.
+/// Compiles `shares.c` with the given options.
 fn compiled(folder: &Path, options: &[&str]) -> PathBuf {
     let binary = folder.join("shares");
     let made = Command::new("cc")
@@ -74,7 +74,7 @@ fn pause(millis: u64) {
     clock::sleep_until(clock::now() + units::Nanos::from_millis(millis));
 }
 
-/// Of the weight of all stacks, with whatever a frame calls.
+/// The share of the weight of all stacks, including whatever the frame calls.
 fn share(stacks: &Stacks, frame: &str) -> f64 {
     let whole = stacks.total() as f64;
     let found = stacks.frames().into_iter().find(|row| row.frame == frame);
@@ -87,11 +87,11 @@ fn stacks(profile: &Profile, picture: Picture) -> &Stacks {
 
 /// If this fails, the widths of a flame graph are not where the time goes.
 ///
-/// 997 samples a second for 6 s: were each a throw of a coin with 3:1, the share would be within 0.75 +- 0.0168 in 997
-/// of 1000 runs even where half of the CPU is somebody else's; samples at even distances scatter less. 3 points are
-/// the promise.
+/// 997 samples per second for 6 s: if each were a coin toss with 3:1, the share would be within 0.75 +- 0.0168 in 997
+/// of 1000 runs even where half of the CPU is taken by others; evenly spaced samples scatter less. 3 points are the
+/// promise.
 #[test]
-fn shares_are_those_that_were_planted() {
+fn the_measured_shares_are_the_planted_ones() {
     let _alone = ONE_AT_A_TIME.lock();
     let folder = tempfile::tempdir().unwrap();
     let server = Planted::start(Command::new(compiled(folder.path(), &WITH_FRAMES)).args(["30000", "10000"]));
@@ -106,7 +106,7 @@ fn shares_are_those_that_were_planted() {
 
     assert!(share(on_cpu, "burn_[i]") > 0.9, "what was inlined has its name");
 
-    // The sleeper sleeps in the picture of sleep, and is nowhere else but for its way there.
+    // The sleeper sleeps in the sleep picture, and is nowhere else except on its way there.
     assert!(share(on_cpu, "sleeper") < 0.03, "{}", share(on_cpu, "sleeper"));
     let off_cpu = stacks(&profile, Picture::OffCpu);
     assert!(share(off_cpu, "sleeper") > 0.3, "{:?}", off_cpu.lines().collect::<Vec<_>>());
@@ -125,8 +125,8 @@ fn shares_are_those_that_were_planted() {
 
 /// Each thread is in exactly one of three states at any time. If this fails, time is lost or counted twice.
 ///
-/// Three threads from begin to end; the last instant of each is told by the walk over threads. A switch that falls into
-/// the instant in which the end is told is counted to itself, and not to the end: 1 in 10,000 is 300 us of it.
+/// Three threads from begin to end; the walk over threads reports the last instant of each. A switch at the very
+/// instant of the end is counted twice or not at all: 1 in 10,000 is 300 us of it.
 #[test]
 fn the_three_pictures_hold_all_the_time_of_all_threads() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -142,7 +142,7 @@ fn the_three_pictures_hold_all_the_time_of_all_threads() {
     assert!(off < 1e-4, "{sum} of {all}: {results:?}");
 }
 
-/// If this fails, nobody finds what a change made slower.
+/// If this fails, nobody finds the change that made a server slower.
 #[test]
 fn a_difference_names_the_function_that_was_made_slower() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -160,17 +160,17 @@ fn a_difference_names_the_function_that_was_made_slower() {
     assert_eq!(changes.last().unwrap().frame, "burn_three");
 }
 
-/// If this fails, a picture without callers looks like one of a program without callers.
+/// If this fails, a picture without callers looks like that of a program without callers.
 #[test]
-fn missing_names_and_callers_are_said() {
+fn missing_names_and_callers_are_reported() {
     let _alone = ONE_AT_A_TIME.lock();
     let folder = tempfile::tempdir().unwrap();
     let binary = compiled(folder.path(), &["-O2", "-fomit-frame-pointer", "-s"]);
     let server = Planted::start(Command::new(&binary).args(["30000", "10000"]));
     let profile = profile(server.pid(), 199, Duration::from_secs(2));
-    let said: Vec<_> = profile.missing.iter().map(|fact| fact.why.as_str()).collect();
-    assert!(said.iter().any(|why| why.contains("have no name (shares")), "{said:?}");
-    assert!(said.iter().any(|why| why.contains("no frame pointers")), "{said:?}");
+    let reasons: Vec<_> = profile.missing.iter().map(|fact| fact.why.as_str()).collect();
+    assert!(reasons.iter().any(|why| why.contains("have no name (shares")), "{reasons:?}");
+    assert!(reasons.iter().any(|why| why.contains("no frame pointers")), "{reasons:?}");
     let quality = &profile.results.quality;
     assert!(quality.unknown_frames > quality.frames / 2, "{quality:?}");
 }
@@ -199,13 +199,13 @@ fn a_jvm_has_java_frames() {
     println!("priceThree {three:.4}, priceOne {one:.4}, {:?}", profile.missing);
     assert!(three > 0.3 && one > 0.1, "{:?}, {:?}", profile.results.pictures[0].frames, profile.missing);
     assert!((three / (three + one) - 0.75).abs() < 0.03, "{three} {one}");
-    // Who waits for the pool sleeps in the C library, which keeps no frame pointers.
+    // A thread that waits for the pool sleeps in the C library, which keeps no frame pointers.
     let off_cpu = stacks(&profile, Picture::OffCpu);
     let pool = profile.results.waits.iter().find(|wait| wait.kind == WaitKind::Pool);
     let pool = pool.unwrap_or_else(|| panic!("{:#?}", off_cpu.lines().collect::<Vec<_>>()));
     assert_eq!(pool.what, "a connection of HikariCP's pool");
     // Two of three customers wait at any time, and one sleeps with the connection; or waits for a CPU with it, where
-    // the host is busy: that is no sleep.
+    // the host is busy: that does not count as sleep.
     let mut customers = Stacks::default();
     let known = off_cpu.iter().map(|(frames, weight)| (frames.collect::<Vec<_>>(), weight));
     for (frames, weight) in known.filter(|(frames, _)| frames[0] == "customer" && frames.len() > 2) {
@@ -226,7 +226,7 @@ fn a_jvm_has_java_frames() {
 }
 
 #[test]
-fn a_process_that_ends_leaves_what_was_seen() {
+fn a_process_that_ends_stays_in_the_profile() {
     let _alone = ONE_AT_A_TIME.lock();
     let folder = tempfile::tempdir().unwrap();
     let mut server =
@@ -248,11 +248,11 @@ fn a_process_that_ends_leaves_what_was_seen() {
 }
 
 #[test]
-fn children_are_looked_at_too() {
+fn children_are_profiled_too() {
     let _alone = ONE_AT_A_TIME.lock();
     let folder = tempfile::tempdir().unwrap();
     let binary = compiled(folder.path(), &WITH_FRAMES);
-    // One that is there before, and one that is forked meanwhile.
+    // One that exists before, and one that is forked meanwhile.
     let script =
         format!("{0} 30000 10000 & sleep 1; timeout 2 {0} 30000 10000 & wait $!; kill %1", binary.display());
     let shell = Planted::start(Command::new("bash").args(["-c", &script]));
@@ -267,15 +267,15 @@ fn children_are_looked_at_too() {
 }
 
 #[test]
-fn what_is_no_process_is_refused_in_a_line() {
+fn an_id_that_is_not_a_process_is_refused_in_one_line() {
     let refused = |pid| Profiler::start(&[pid], 99).err().expect("it is refused");
     assert!(matches!(refused(0x7fff_fff0), ProfileError::NoProcess(_)));
     assert_eq!(refused(0x7fff_fff0).to_string(), "there is no process 2147483632; name one that runs");
-    let (told, thread) = std::sync::mpsc::sync_channel(1);
+    let (send_id, thread) = std::sync::mpsc::sync_channel(1);
     let (_end, ended) = std::sync::mpsc::sync_channel::<()>(1);
     let busy = std::thread::spawn(move || {
         let link = std::fs::read_link("/proc/thread-self").unwrap();
-        told.send(link.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
+        send_id.send(link.file_name().unwrap().to_str().unwrap().parse().unwrap()).unwrap();
         let _ = ended.recv();
     });
     let thread: u32 = thread.recv().unwrap();

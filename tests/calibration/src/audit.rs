@@ -1,10 +1,10 @@
-//! The audit against real faults: does it find what was done to a run, by the right finding, and nothing on a quiet
+//! The audit against real faults: does it report each planted fault with the right finding, and nothing on a quiet
 //! host?
 //!
-//! The faults are made by `bench/audit.py`, 20 trials each in its long form. Here is the short one: four trials of
-//! about a second each, of which one may miss. An audit that finds 19 of 20 fails that in one of 70 runs, one that
+//! `bench/audit.py` makes the faults, with 20 trials each in its long form. This is the short one: four trials of
+//! about a second each, of which one may miss. An audit that finds 19 of 20 fails it in one of 70 runs, one that
 //! finds 199 of 200 in one of 6,700; one that finds half passes in three of ten. A quiet trial counts only when the
-//! raw figures of its own record show a quiet host, and is made again otherwise.
+//! raw figures of its own record show a quiet host, and is repeated otherwise.
 
 use std::path::Path;
 use std::process::Command;
@@ -22,13 +22,13 @@ fn check(fault: &str) {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()
         .unwrap();
-    let told =
+    let printed =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    println!("{told}");
-    assert!(output.status.success(), "{fault}: {told}");
+    println!("{printed}");
+    assert!(output.status.success(), "{fault}: {printed}");
 }
 
-/// If this fails, a client that others kept from its CPU is called a slow server's.
+/// If this fails, a client that other processes kept from its CPU is reported as a slow server.
 #[test]
 fn other_work_on_the_clients_core() {
     check("cpu_hog");

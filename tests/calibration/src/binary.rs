@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// The release binary: `PARALLAX_BIN`, or the one beside this test, built where it is missing.
+/// The release binary: `PARALLAX_BIN`, or the one next to this test, built where it is missing.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
@@ -29,32 +29,32 @@ pub fn path() -> &'static Path {
     })
 }
 
-/// Which of the CPUs that this test may use.
+/// The CPUs that this test may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Core {
     /// For the client.
     First,
-    /// For the server; the first, where there is but one.
+    /// For the server; the first one where there is only one.
     Last,
 }
 
-/// Ahead of other work on this host, where that is allowed.
+/// Runs at a higher priority than other work on this host, where that is permitted.
 const NICENESS: i32 = -15;
 
-/// Starts the binary with its output in pipes, on a core of its own: what one side costs is then no part of what
-/// the other side's figures say.
+/// Starts the binary with its output in pipes, on a separate core, so that the cost of one side is not part of the
+/// other side's figures.
 pub fn start(arguments: &[&str], core: Core) -> Child {
     let mut command = Command::new(path());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A lookup that nobody answers is to fail soon.
+    // A lookup without a reply must fail soon.
     command.env("RES_OPTIONS", "attempts:1 timeout:1").env("NO_COLOR", "1");
-    // A ceiling that somebody measured here is no part of a test.
+    // A ceiling that somebody measured on this host must not influence a test.
     command.env("XDG_CACHE_HOME", "/dev/null");
     // A child starts with the affinity and the priority of the thread that made it.
     let before = sched_getaffinity(None).unwrap();
     sched_setaffinity(None, &only(core, &before)).unwrap();
     let usual = getpriority_process(None).unwrap();
-    // Needs a privilege; without it the tests hold all the same, with more noise around them.
+    // Needs a privilege; without it the tests are still valid, with more noise around them.
     let _ = setpriority_process(None, NICENESS);
     let child = command.spawn();
     let _ = setpriority_process(None, usual);

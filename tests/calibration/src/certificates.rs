@@ -1,4 +1,4 @@
-//! Certificates of an authority of the test's own, and what a server and a client make of them.
+//! Certificates of the test's own authority, and how servers and clients use them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct Authority {
     folder: TempDir,
 }
 
-/// Whether the server wants to see a certificate of its client's.
+/// Whether the server requests a client certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientCertificate {
     NotAsked,
@@ -23,7 +23,7 @@ pub enum ClientCertificate {
 }
 
 impl Authority {
-    /// One with this name: two of the same name would be told apart only by their signatures.
+    /// An authority with this name: two of the same name would differ only in their signatures.
     pub fn new(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);

@@ -1,4 +1,4 @@
-//! Requests that never get a connection: nobody listens, nobody accepts, no such name.
+//! Requests that never get a connection: nothing listens, nothing accepts, no such name.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ const NO_ANSWER: End = ("connect_timeout", "connect", "undecided");
 const NO_NAME: End = ("resolve_failed", "resolve", "network");
 const SILENCE: End = ("request_timeout", "wait", "server");
 
-/// A port that is bound, so that nobody else takes it, for as long as its socket lives; nobody listens on it.
+/// A port that is bound, so that nothing else takes it while the socket exists; nothing listens on it.
 pub fn closed_port() -> (OwnedFd, u16) {
     let holder = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     bind(&holder, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -23,7 +23,7 @@ pub fn closed_port() -> (OwnedFd, u16) {
 }
 
 #[test]
-fn a_port_where_nobody_listens() {
+fn a_port_without_a_listener() {
     let _together = quiet::together();
     let (_holder, port) = closed_port();
     let url = format!("http://127.0.0.1:{port}/");
@@ -40,9 +40,9 @@ fn a_port_where_nobody_listens() {
     }
 }
 
-/// A backlog of 1 holds two connections that nobody accepts (Linux takes one more than asked). Requests on
-/// those are sent, acknowledged and never answered; the client closes them, but in the backlog they stay. Every
-/// other connect is met with silence.
+/// A backlog of 1 holds two connections that are never accepted (Linux takes one more than asked). Requests on those
+/// are sent and acknowledged but get no response; the client closes them, but they stay in the backlog. All other
+/// connects get no reply.
 #[test]
 fn a_listener_whose_backlog_is_full() {
     let _together = quiet::together();
@@ -74,7 +74,7 @@ fn a_listener_whose_backlog_others_filled() {
     run.expect_exit(4);
 }
 
-/// `.invalid` is promised never to exist (RFC 6761, 6.4). Without a network the lookup fails all the same.
+/// `.invalid` is guaranteed never to exist (RFC 6761, 6.4). Without a network the lookup fails all the same.
 #[test]
 fn a_name_that_does_not_resolve() {
     let _together = quiet::together();
@@ -90,7 +90,7 @@ fn a_name_that_does_not_resolve() {
     }
 }
 
-/// A server that accepts and closes before it has read anything: broken, and not refusing.
+/// A server that accepts and closes before it has read anything: broken, but not refusing.
 #[test]
 fn an_accepting_socket_that_closes_at_once() {
     let _together = quiet::together();
@@ -103,8 +103,8 @@ fn an_accepting_socket_that_closes_at_once() {
     });
     let run = drive(&["-c", "1", "-n", "50"], &url);
     acceptor.join().unwrap();
-    // Closed with nothing read ends in a FIN; with the request unread, in a reset. Both happen: it depends on
-    // whether the request came before the close.
+    // A close with nothing read ends in a FIN; with the request unread, in a reset. Both happen, depending on whether
+    // the request came before the close.
     let ends = run.ends();
     let closed = ends.iter().filter(|((outcome, _, blame), _)| {
         ["closed_before_response", "reset"].contains(outcome) && *blame == "server"

@@ -4,10 +4,10 @@ use crate::drive::drive;
 use crate::quiet;
 use crate::serve::Serve;
 
-/// If this fails, a load of many slow clients cannot be made from one machine. Counts only: so many connections at
-/// once keep client and server busy with each other.
+/// If this fails, a load of many slow clients cannot be generated from one machine. Only counts are checked: so many
+/// connections at once keep client and server busy with each other.
 #[test]
-fn ten_thousand_connections_each_do_their_part() {
+fn each_of_ten_thousand_connections_completes_its_requests() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
     let run = drive(&["-c", "10k", "-n", "30k", "--connect-timeout", "30s"], &serve.url("/plaintext"));

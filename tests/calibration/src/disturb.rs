@@ -1,5 +1,6 @@
-//! `parallax disturb` against what it does to real processes: that it does it, writes down when, and leaves nothing
-//! behind, however it ends. The worst end is SIGKILL at a random moment, to it alone or to its whole process group.
+//! `parallax disturb` compared with what it does to real processes: that it does it, records when, and leaves nothing
+//! behind, however it ends. The worst end is SIGKILL at a random moment, to the process alone or to its whole process
+//! group.
 
 mod early;
 mod late;
@@ -20,10 +21,10 @@ use units::Nanos;
 use crate::hiccup::Metering;
 use crate::{binary, quiet};
 
-/// What the issue of this verb asks for: fifty of fifty.
+/// The requirement: fifty of fifty.
 const TRIALS: u64 = 50;
 
-/// Nothing may take so long on the busiest host.
+/// Nothing may take longer than this on the busiest host.
 const PATIENCE: Nanos = Nanos::from_secs(20);
 
 /// If this fails, a killed `disturb` leaves a server stopped.
@@ -40,12 +41,12 @@ fn killed_at_any_moment_it_leaves_nothing_stopped() {
         run.kill(trial);
         wait_until("the victim runs", || !victim.is_stopped());
     }
-    // Three quarters of the moments lie within a pause: that it was never caught in one would be a test of nothing.
-    println!("{caught} of {TRIALS} were killed while the victim stood still");
+    // Three quarters of the moments are within a pause: never catching it in one would test nothing.
+    println!("{caught} of {TRIALS} were killed while the victim was stopped");
     assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
 }
 
-/// If this fails, a killed `disturb` leaves a server frozen, or in a control group that nobody knows.
+/// If this fails, a killed `disturb` leaves a server frozen, or in an unknown control group.
 #[test]
 fn killed_at_any_moment_it_leaves_nothing_frozen_and_no_group() {
     let _together = quiet::together();
@@ -78,8 +79,8 @@ fn killed_at_any_moment_it_leaves_nothing_frozen_and_no_group() {
     assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
 }
 
-/// If this fails, a killed `disturb` leaves a whole service frozen. A host may have both kinds of groups, and a service
-/// its own in either.
+/// If this fails, a killed `disturb` leaves a whole service frozen. A host may have both kinds of groups, and a
+/// service may be in one of each.
 #[test]
 fn killed_at_any_moment_it_leaves_no_whole_group_frozen() {
     let _together = quiet::together();
@@ -109,7 +110,7 @@ fn killed_at_any_moment_it_leaves_no_whole_group_frozen() {
     assert!(caught > TRIALS / 4, "{caught} of {TRIALS}");
 }
 
-/// If this fails, hogs, memory and files outlive who made them.
+/// If this fails, hogs, memory and files outlive the process that made them.
 #[test]
 fn killed_at_any_moment_it_leaves_no_process_file_or_socket() {
     let _together = quiet::together();
@@ -138,12 +139,12 @@ fn killed_at_any_moment_it_leaves_no_process_file_or_socket() {
     }
 }
 
-/// If this fails, the truth that was planted is another than the one that is written down.
+/// If this fails, the planted disturbance differs from the recorded one.
 ///
-/// The victim is a hiccup meter: each pause that is written down must lie whole within a stall that it saw on every
-/// CPU, from the first tick of 1 ms that was due in it. A busy host makes stalls longer, never shorter.
+/// The victim is a hiccup meter: each recorded pause must be entirely within a stall that it saw on every CPU, from
+/// the first tick of 1 ms that was due in it. A busy host makes stalls longer, never shorter.
 #[test]
-fn what_is_written_down_is_what_was() {
+fn the_recorded_pauses_are_the_real_ones() {
     let _alone = quiet::alone();
     let victim = Metering::start(&["-d", "3s"]);
     let folder = tempfile::tempdir().unwrap();
@@ -173,9 +174,9 @@ fn what_is_written_down_is_what_was() {
     assert_eq!(intended(&episodes), intended(&repeated), "the same seed is the same schedule");
 }
 
-/// If this fails, a relay goes before the run of whoever sends through it is over.
+/// If this fails, a relay ends before the run of the client that uses it.
 #[test]
-fn a_run_lasts_as_long_as_it_was_told_to() {
+fn a_run_lasts_as_long_as_requested() {
     let _together = quiet::together();
     let folder = tempfile::tempdir().unwrap();
     let schedule = ["--for", "10ms", "--start", "0s", "-d", "400ms"];
@@ -186,7 +187,7 @@ fn a_run_lasts_as_long_as_it_was_told_to() {
 }
 
 #[test]
-fn a_victim_that_ends_ends_the_run_well() {
+fn a_run_ends_normally_when_its_victim_ends() {
     let _together = quiet::together();
     let victim = Victim::start();
     let folder = tempfile::tempdir().unwrap();
@@ -208,7 +209,7 @@ fn ctrl_c_in_the_middle_undoes_and_keeps_the_record() {
     let folder = tempfile::tempdir().unwrap();
     let pid = victim.pid().to_string();
     let run = Running::start_in(&["pause", "-p", &pid, "--for", "60s"], folder.path());
-    wait_until("the victim stands still", || victim.is_stopped());
+    wait_until("the victim is stopped", || victim.is_stopped());
     kill_process(run.as_pid(), Signal::INT).unwrap();
     assert_eq!(run.wait().code(), Some(130));
     assert!(!victim.is_stopped());
@@ -217,16 +218,16 @@ fn ctrl_c_in_the_middle_undoes_and_keeps_the_record() {
     assert_eq!((results.episodes, results.over), (1, Some(record::observation::disturb::Over::Stopped)));
 }
 
-/// If this fails, a disturbance goes on though nothing would undo it.
+/// If this fails, a disturbance continues although nothing would undo it.
 #[test]
-fn without_its_guard_nothing_is_disturbed_any_more() {
+fn without_its_guard_nothing_more_is_disturbed() {
     let _together = quiet::together();
     let victim = Victim::start();
     let pid = victim.pid().to_string();
     let folder = tempfile::tempdir().unwrap();
     // A minute: it does not wait for the end of the pause.
     let run = Running::start_in(&["pause", "-p", &pid, "--for", "60s"], folder.path());
-    wait_until("the victim stands still", || victim.is_stopped());
+    wait_until("the victim is stopped", || victim.is_stopped());
     kill_process(pid_of(run.guard), Signal::KILL).unwrap();
     assert_eq!(run.wait().code(), Some(1));
     assert!(!victim.is_stopped());
@@ -245,7 +246,7 @@ fn finished(
     kept(folder)
 }
 
-/// What is written down of a run: its episodes, its figures, and its zero.
+/// The record of a run: its episodes, its figures, and its start.
 fn kept(folder: &Path) -> (Vec<Episode>, record::observation::DisturbResults, u64) {
     let observed = read_observation(folder).unwrap();
     let episodes = observed.events.iter().filter_map(|event| event.disturbance.clone()).collect();
@@ -254,12 +255,12 @@ fn kept(folder: &Path) -> (Vec<Episode>, record::observation::DisturbResults, u6
     (episodes, results, zero)
 }
 
-/// A process that works a little, and often.
+/// A process that works a little, and frequently.
 struct Victim(Child);
 
 impl Victim {
     fn start() -> Victim {
-        // Sleeps of a millisecond: it switches context a thousand times a second.
+        // Sleeps of a millisecond: it switches context a thousand times per second.
         let mut command = Command::new("sh");
         command.args(["-c", "while :; do sleep 0.001; done"]).stdin(Stdio::null());
         Victim(command.spawn().unwrap())
@@ -290,7 +291,7 @@ impl Drop for Victim {
     }
 }
 
-/// A control group of this test's, gone when dropped.
+/// A control group of this test, removed when dropped.
 struct Group(PathBuf);
 
 impl Group {
@@ -315,13 +316,13 @@ impl Drop for Group {
     }
 }
 
-/// `parallax disturb` under way.
+/// A running `parallax disturb`.
 struct Running {
     child: std::cell::RefCell<Child>,
     guard: u32,
     workers: Vec<u32>,
     relays: Option<String>,
-    // Its output goes nowhere else, and it is not to be told that nobody listens.
+    // Its output goes nowhere else, and it must not notice that nothing reads it.
     _out: BufReader<ChildStdout>,
     _folder: Option<tempfile::TempDir>,
 }
@@ -351,7 +352,7 @@ impl Running {
         out.read_line(&mut first).unwrap();
         let after = |word: &str| first.split_once(word).map(|(_, rest)| rest.trim());
         let guard = after("guard pid ").and_then(|pid| pid.parse().ok());
-        let guard = guard.unwrap_or_else(|| panic!("it does not tell its guard: {first}"));
+        let guard = guard.unwrap_or_else(|| panic!("it does not print the pid of its guard: {first}"));
         let workers = after(", by pid ").map(|rest| rest.split(';').next().unwrap().to_owned());
         let workers =
             workers.iter().flat_map(|pids| pids.split(", ")).map(|pid| pid.parse().unwrap()).collect();
@@ -367,14 +368,14 @@ impl Running {
         pid_of(self.pid())
     }
 
-    /// Between its start and its seventh episode, another one in each trial.
+    /// Waits until a moment between its start and its seventh episode, a different one in each trial.
     fn wait_for_a_random_moment(&self, trial: u64) {
         // Steps of the golden ratio of 140 ms fall evenly over it, whatever the number of trials.
         let moment = trial.wrapping_mul(86_525_238) % 140_000_000;
         clock::sleep_until(clock::now() + Nanos(moment));
     }
 
-    /// Kills it alone, or its whole group, in turn, and waits until its guard has ended.
+    /// Kills it alone, or its whole group, alternating, and waits until its guard has ended.
     fn kill(&self, trial: u64) {
         let pid = self.as_pid();
         match trial % 2 {
@@ -417,12 +418,12 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// A zombie whose parent has not looked yet is gone.
+/// A zombie that its parent has not reaped counts as gone.
 fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| state != 'Z')
 }
 
-/// Where the trees of control groups are mounted that have a freezer of this kind.
+/// Where the trees of control groups with a freezer of this kind are mounted.
 fn mounts(kind: &str) -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/mounts").unwrap();
     let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
@@ -443,7 +444,7 @@ fn has_freezer(kind: &str) -> bool {
     })
 }
 
-/// The groups that the process `pid` of ours made and that are still there, anywhere below the mounts.
+/// The groups that our process `pid` made and that still exist, anywhere below the mounts.
 fn own_groups(pid: u32) -> Vec<PathBuf> {
     let name = format!("parallax-pause-{pid}-");
     let mut found = Vec::new();

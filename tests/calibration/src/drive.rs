@@ -1,5 +1,5 @@
-//! `parallax drive` as a child process, and the record it leaves. Every run that ends here is held to the laws
-//! that hold for every run.
+//! `parallax drive` as a child process, and the record it leaves. Every run that ends here is checked for what must
+//! hold in every run.
 
 use std::io::Read;
 use std::process::Child;
@@ -15,7 +15,7 @@ use crate::binary::{self, Core};
 /// Longer than any run here, on any host: a client that has not ended by then hangs.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// A client under way.
+/// A running client.
 pub struct Driving {
     child: Child,
     folder: TempDir,
@@ -97,7 +97,7 @@ impl Run {
         self.recording.total.counts.ok
     }
 
-    /// The run's zero on the monotonic clock.
+    /// The start of the run on the monotonic clock.
     pub fn started(&self) -> Nanos {
         Nanos(self.recording.document.time.started_monotonic_ns)
     }
@@ -115,7 +115,7 @@ impl Run {
         self.recording.total.service().unwrap()
     }
 
-    /// What holds for every run, whatever it met.
+    /// Checks what must hold in every run, whatever happened in it.
     fn check_laws(&self) {
         let (line, document, total) = (&self.line, &self.recording.document, &self.recording.total);
         assert_eq!(document.state, State::Finished, "{line}");

@@ -1,4 +1,4 @@
-//! How requests are to end: an outcome with its phase and blame, for every single one.
+//! How requests must end: an outcome with its phase and blame, for every single one.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub type End = (&'static str, &'static str, &'static str);
 
 pub const OK: End = ("ok", "", "");
 
-/// The engine calls it a stall when a worker wakes this much later than it meant to.
+/// The engine calls it a stall when a worker wakes this much later than intended.
 const LONGEST_WAKE: Nanos = Nanos::from_millis(50);
 
 impl Run {
@@ -27,7 +27,7 @@ impl Run {
         ends
     }
 
-    /// Every request ended in one of these ways, in so many each.
+    /// Every request ended in one of these ways, with these counts.
     #[track_caller]
     pub fn expect(&self, ends: &[(End, u64)]) {
         let expected: BTreeMap<_, _> = ends.iter().copied().filter(|(_, count)| *count > 0).collect();
@@ -38,8 +38,8 @@ impl Run {
         assert_eq!(seen, expected, "{}", self.line);
     }
 
-    /// A time limit that ran out while this client did not run is the client's own fault, and is blamed on it. On
-    /// a busy host that happens; the record has to say that it did. Such an end counts as the expected one.
+    /// A timeout that expired while this client did not run is the client's own fault, and is blamed on it. On a busy
+    /// host that happens, and the record has to report it. Such an end counts as the expected one.
     fn excused<'a>(
         &self,
         end: (&'a str, &'a str, &'a str),

@@ -1,5 +1,5 @@
-//! Each fault of the server: the right outcome, phase and blame for every single request, and as many as the
-//! server says it caused.
+//! Each fault of the server: the right outcome, phase and blame for every single request, and as many as the server
+//! reports.
 
 use crate::drive::{Run, drive};
 use crate::expect::End;
@@ -11,16 +11,16 @@ const INCOMPLETE: End = ("incomplete_response", "receive", "server");
 const RESET: End = ("reset", "wait", "server");
 const RESET_WITHIN: End = ("reset", "receive", "server");
 const MALFORMED: End = ("protocol_error", "receive", "server");
-/// Its bytes were acknowledged: they are there, and what is missing is the answer.
+/// Its bytes were acknowledged: they arrived, and what is missing is the response.
 const SILENCE: End = ("request_timeout", "wait", "server");
 
-/// Closed and open loop; 100 requests each, which is what one connection after the other takes a moment for.
+/// Closed and open loop; 100 requests each, as many as one connection after the other takes a moment for.
 const CLOSED_LOOP: &[&str] = &["-c", "4", "-n", "100"];
 const OPEN_LOOP: &[&str] = &["-c", "4", "-r", "200/s", "-d", "500ms"];
 const TWO_WORKERS: &[&str] = &["-c", "5", "-w", "2", "-n", "100"];
 const REQUESTS: u64 = 100;
 
-/// One request a connection at a time: nothing can come between a request and its fault.
+/// One request per connection at a time: nothing can come between a request and its fault.
 #[track_caller]
 fn check(fault: &str, end: End) {
     let _together = quiet::together();
@@ -33,9 +33,9 @@ fn check(fault: &str, end: End) {
     }
 }
 
-/// Four requests on a connection. The fault hits the first. Those behind it lose their connection, sent or half
-/// sent. When one of them came as the server closed, its kernel ends the connection with a reset instead of a
-/// close (RFC 9293, 3.6.1): both are then what happened.
+/// Four requests on a connection. The fault hits the first. Those after it lose their connection, sent or half sent.
+/// If one of them arrived as the server closed, its kernel ends the connection with a reset instead of a close (RFC
+/// 9293, 3.6.1): both are then what happened.
 #[track_caller]
 fn check_pipelined(fault: &str, hit: End) {
     let _together = quiet::together();
@@ -44,7 +44,7 @@ fn check_pipelined(fault: &str, hit: End) {
         let faults = truth.faults_of(fault);
         let ends = run.ends();
         assert!(ends.keys().all(|&end| may_end(end, fault, hit)), "{}: {ends:?}", run.line);
-        // The beginning of an answer came to those that were hit, and to no other.
+        // The beginning of a response came to those that were hit, and to no others.
         let begun = ends.iter().filter(|((_, phase, _), _)| *phase == "receive").map(|(_, count)| count);
         let expected = if hit.1 == "receive" { faults } else { 0 };
         assert_eq!(begun.sum::<u64>(), expected, "{}: {ends:?}", run.line);
@@ -75,7 +75,7 @@ fn run(fault: &str, load: &[&str]) -> (Run, Truth) {
 }
 
 #[test]
-fn a_close_without_an_answer() {
+fn a_close_without_a_response() {
     check("close", CLOSED);
     check_pipelined("close", CLOSED);
 }
@@ -87,7 +87,7 @@ fn a_body_shorter_than_announced() {
 }
 
 #[test]
-fn a_reset_without_an_answer() {
+fn a_reset_without_a_response() {
     check("reset", RESET);
     check_pipelined("reset", RESET);
 }
@@ -99,7 +99,7 @@ fn a_reset_within_the_body() {
 }
 
 #[test]
-fn bytes_that_are_no_answer() {
+fn bytes_that_are_not_a_response() {
     check("garbage", MALFORMED);
     check_pipelined("garbage", MALFORMED);
 }
@@ -123,7 +123,7 @@ fn a_chunked_body_that_breaks_off_in_nonsense() {
 }
 
 #[test]
-fn no_answer_at_all() {
+fn no_response_at_all() {
     let _together = quiet::together();
     for load in [&["-c", "8", "-n", "16"][..], &["-c", "8", "-r", "20/s", "-n", "16"]] {
         for pipeline in ["1", "4"] {
@@ -131,7 +131,7 @@ fn no_answer_at_all() {
             let (run, truth) = run("never", &[load, &more].concat());
             run.expect(&[(SILENCE, 16)]);
             run.expect_exit(3);
-            // Behind a request that is never answered none is begun: those are abandoned.
+            // After a request that never gets a response none is begun: those are abandoned.
             let faults = truth.faults_of("never");
             assert_eq!(truth.requests.read, 16, "{}: {truth:?}", run.line);
             assert_eq!(faults + truth.requests.abandoned, 16, "{}: {truth:?}", run.line);
@@ -142,7 +142,7 @@ fn no_answer_at_all() {
     }
 }
 
-/// An answer with an error is an answer: blamed on whom the status names, the connection kept.
+/// An error response is a response: blamed on the side that the status names, with the connection kept.
 #[test]
 fn statuses_that_are_errors() {
     let _together = quiet::together();
@@ -153,7 +153,7 @@ fn statuses_that_are_errors() {
         ("429", ("app_error", "receive", "client")),
     ] {
         for load in [CLOSED_LOOP, OPEN_LOOP, &["-c", "4", "-n", "100", "--pipeline", "4"]] {
-            answered(&format!("/status/{status}"), load, status.parse().unwrap(), end);
+            check_response(&format!("/status/{status}"), load, status.parse().unwrap(), end);
         }
     }
 }
@@ -169,14 +169,14 @@ fn checks_that_do_not_hold() {
         &["--expect-sha256", &digest],
     ] {
         for load in [CLOSED_LOOP, OPEN_LOOP, &["-c", "4", "-n", "100", "--pipeline", "4"]] {
-            answered("/plaintext", &[load, check].concat(), 200, end);
+            check_response("/plaintext", &[load, check].concat(), 200, end);
         }
     }
 }
 
-/// Every request is answered with `status`, and ends so.
+/// Every request gets a response with `status`, and ends like this.
 #[track_caller]
-fn answered(path: &str, load: &[&str], status: u16, end: End) {
+fn check_response(path: &str, load: &[&str], status: u16, end: End) {
     let serve = Serve::start(&[]);
     let run = drive(load, &serve.url(path));
     run.expect(&[(end, REQUESTS)]);

@@ -1,4 +1,5 @@
-//! The server freezes for a second within a steady run: who was held back, and for how long, is known on paper.
+//! The server freezes for a second within a steady run: which requests are held back, and for how long, can be
+//! calculated.
 
 use testkit::trials;
 use units::Nanos;
@@ -12,45 +13,46 @@ const RATE: u64 = 1_000;
 const CONNECTIONS: usize = 32;
 const DELAY: Nanos = Nanos::from_millis(1);
 const MOST_TRIALS: usize = 5;
-/// What a client needs at least from its start to the run's zero: the engine begins 5 ms after its workers.
+/// The least time a client needs from its process start to the start of its run: the engine begins 5 ms after its
+/// workers.
 const START: Nanos = Nanos::from_millis(5);
 
-/// If this fails, a second in which nobody was answered is a handful of slow requests, and p99 does not show it.
+/// If this fails, a second without any response counts as a handful of slow requests, and p99 does not show it.
 #[test]
-fn a_freeze_in_the_middle_is_felt_by_all_that_were_due() {
+fn a_freeze_in_the_middle_delays_every_request_that_was_due() {
     check(10, Nanos::from_secs(5), &[(950, 500), (990, 900), (999, 990)]);
 }
 
-/// If this fails, the end of a run is where slow servers hide: wrk2 and others forget what is under way then.
+/// If this fails, the end of a run is where slow servers hide: wrk2 and others forget what is in flight then.
 #[test]
-fn a_freeze_in_the_last_second_is_felt_by_all_that_were_due() {
+fn a_freeze_in_the_last_second_delays_every_request_that_was_due() {
     let frozen = check(10, Nanos::from_secs(9), &[(950, 500), (990, 900), (999, 990)]);
     let (begin, _) = frozen.plan.freeze;
     // A host that starts processes slowly makes the freeze come earlier in the run, never later than 9 s.
     assert!(begin > Nanos::from_millis(8_500) && begin <= Nanos::from_secs(9), "the freeze began at {begin}");
 }
 
-/// If this fails, an answer after the last request was due is not an answer.
+/// If this fails, responses after the last request was due do not count.
 ///
 /// 500 of 3,000 are held back, from 1 s down to half of it: q lies at 1 s - (1 - q) 3 s.
 #[test]
-fn a_freeze_beyond_the_last_request_due_is_felt_in_full() {
+fn a_freeze_beyond_the_last_due_request_counts_in_full() {
     let frozen = check(3, Nanos::from_millis(2_500), &[(950, 850), (990, 970)]);
     assert!(frozen.plan.freeze.1 > Nanos::from_secs(3), "the freeze ended at {}", frozen.plan.freeze.1);
 }
 
-/// Runs until one holds: within 2 % of the paper, and of the plain figures in per mille and ms.
+/// Repeats the run until one holds: within 2 % of the calculation, and of the plain figures in per mille and ms.
 ///
-/// Other work on this host that comes after the pool's capacity was measured makes these figures longer. It cannot
-/// make them shorter than the plain ones: that is wrong in any trial. Nor does it excuse an instrument that always
-/// exaggerates: one trial must hold in full.
+/// Other work on this host after the pool's capacity was measured makes these figures longer. It cannot make them
+/// shorter than the plain ones: that is wrong in any trial. Nor does it excuse an instrument that always exaggerates:
+/// one trial must hold in full.
 fn check(secs: u64, at: Nanos, plain: &[(usize, u64)]) -> Frozen {
     let _alone = quiet::alone();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for trial in 1..=MOST_TRIALS {
         let frozen = Frozen::run(secs, at);
         if let Some(excuse) = frozen.came_otherwise() {
-            told.push(excuse);
+            reported.push(excuse);
             continue;
         }
         let response = frozen.against_paper(plain).chain(frozen.against_plain(plain));
@@ -60,13 +62,13 @@ fn check(secs: u64, at: Nanos, plain: &[(usize, u64)]) -> Frozen {
             return frozen;
         }
         println!("{}: {wrong:?}", frozen.run.line);
-        told.extend(wrong);
+        reported.extend(wrong);
     }
     trials::report(MOST_TRIALS, MOST_TRIALS);
-    panic!("no trial of {MOST_TRIALS} held: {told:?}");
+    panic!("no trial of {MOST_TRIALS} held: {reported:?}");
 }
 
-/// A percentile beside what it has to be.
+/// A percentile with its bounds.
 struct Seen {
     what: String,
     seen: Nanos,
@@ -76,7 +78,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// What is to be said of one that is out of bounds.
+    /// A message when the percentile is out of bounds.
     ///
     /// # Panics
     ///
@@ -88,8 +90,8 @@ impl Seen {
     }
 }
 
-/// How long a request of a closed loop over this pool holds its connection here and now: the count of
-/// connections by the throughput. Not a figure of the phases that the freeze is to test.
+/// How long a request of a closed loop over this pool holds its connection on this host now: the number of
+/// connections divided by the throughput. Not a figure of the phases that the freeze tests.
 fn turn() -> Nanos {
     let serve = Serve::start(&[]);
     let connections = CONNECTIONS.to_string();
@@ -100,14 +102,14 @@ fn turn() -> Nanos {
     Nanos(elapsed * CONNECTIONS as u64 / 20_000).max(DELAY)
 }
 
-/// A run of which one second was frozen, and the paper for it.
+/// A run of which one second was frozen, and its calculation.
 struct Frozen {
     run: Run,
     plan: Plan,
 }
 
 impl Frozen {
-    /// Drives for `secs`; the freeze begins `at` after the run's zero, or a little earlier.
+    /// Drives for `secs`; the freeze begins `at` after the start of the run, or a little earlier.
     fn run(secs: u64, at: Nanos) -> Frozen {
         let turn = turn();
         let first = format!("{}ms", (at.0 / 1_000_000) + 500);
@@ -122,7 +124,7 @@ impl Frozen {
         let run = Driving::start(&load, &serve.url("/delay?us=1000")).finish();
         let truth = serve.truth();
         let requests = secs * RATE;
-        // Every request was answered in the end: the freeze delayed, it failed none.
+        // Every request got its response in the end: the freeze delayed requests, it failed none.
         assert_eq!((run.scheduled(), run.ok()), (requests, requests), "{}", run.line);
         assert_eq!(truth.requests.answered, requests, "{}", run.line);
         let plan = Plan {
@@ -136,7 +138,7 @@ impl Frozen {
         Frozen { run, plan }
     }
 
-    /// Within 2 % of what the paper says for the freeze as it came and a pool of this size.
+    /// Within 2 % of the calculation for the freeze as it happened and a pool of this size.
     fn against_paper(&self, plain: &[(usize, u64)]) -> impl Iterator<Item = Seen> {
         let responses = self.plan.responses();
         plain.iter().map(move |&(per_mille, _)| {
@@ -149,7 +151,7 @@ impl Frozen {
         })
     }
 
-    /// The plain formula, F - (1 - q) T, knows no pool: the drain of the backlog comes on top of it at most.
+    /// The plain formula, F - (1 - q) T, ignores the pool: the drain of the backlog is added at most.
     fn against_plain(&self, plain: &[(usize, u64)]) -> impl Iterator<Item = Seen> {
         let drain = self.plan.drain();
         plain.iter().map(move |&(per_mille, ms)| {
@@ -161,14 +163,14 @@ impl Frozen {
         })
     }
 
-    /// The server alone, request by request, looks well: one request a connection at most was with it while it
-    /// was frozen, and none of the others shows it. A client that reports only this reports no freeze.
+    /// The server's view, request by request, looks fine: at most one request per connection was with it while it was
+    /// frozen, and none of the others shows it. A client that reports only this reports no freeze.
     fn of_service(&self) -> [Seen; 2] {
         let service = self.run.service();
         let others = service.at_rank(service.count() - CONNECTIONS as u64).unwrap();
         let (held, most) = (service.max().unwrap(), Nanos::from_millis(980));
         let brief = Nanos::from_millis(100);
-        // A client that was late in sending what the freeze held is noise too: no floor.
+        // A client that was late in sending what the freeze held back is noise too: no floor.
         let seen = |what: &str, seen, (low, high)| {
             let (what, floor) = (what.to_owned(), Nanos::ZERO);
             Seen { what, seen, low, high, floor }
@@ -179,7 +181,7 @@ impl Frozen {
         ]
     }
 
-    /// A host that stood still made the freeze another one than was planted: nothing follows from that.
+    /// A host that stalled made the freeze different from the planted one: nothing follows from that.
     fn came_otherwise(&self) -> Option<String> {
         let (begin, end) = self.plan.freeze;
         let length = end - begin;
@@ -192,7 +194,7 @@ impl Frozen {
     }
 }
 
-/// The one freeze, as it came, from the run's zero. Both processes are on the one monotonic clock.
+/// The one freeze as it happened, from the start of the run. Both processes are on the same monotonic clock.
 fn offsets(truth: &Truth, zero: Nanos) -> (Nanos, Nanos) {
     let [freeze] = &truth.freezes[..] else { panic!("{:?}", truth.freezes) };
     (Nanos(freeze.begin_ns) - zero, Nanos(freeze.end_ns) - zero)

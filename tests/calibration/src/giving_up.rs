@@ -1,4 +1,4 @@
-//! Requests that nobody answered in time: at the pool, at the queue's bound, at the end of the run.
+//! Requests that got no response in time: at the pool, at the queue's bound, at the end of the run.
 
 use record::Outcome;
 use record::document::QuantileValue;
@@ -14,7 +14,7 @@ const QUEUE_FULL: End = ("queue_full", "pool_wait", "pool");
 const IN_FLIGHT: End = ("in_flight", "wait", "undecided");
 const NOT_SENT: End = ("not_sent", "pool_wait", "pool");
 
-/// Two connections are busy for 1 s at a time; six callers wait 200 ms, give up, and come again.
+/// Two connections are busy for 1 s at a time; six virtual users wait 200 ms, give up, and come again.
 #[test]
 fn a_pool_that_has_no_connection_in_time() {
     let _together = quiet::together();
@@ -43,7 +43,7 @@ fn an_open_loop_whose_pool_has_no_connection_in_time() {
     run.expect(&[(OK, answered), (CHECKOUT, 40 - answered)]);
 }
 
-/// Four may be under way or queueing; what is due beyond that is turned away, and counted.
+/// Four may be in flight or queued; what is due beyond that is refused, and counted.
 #[test]
 fn a_queue_that_is_full() {
     let _together = quiet::together();
@@ -56,9 +56,9 @@ fn a_queue_that_is_full() {
     assert!(run.count_of(Outcome::QueueFull) >= 30, "{}", run.line);
 }
 
-/// Four connections hold a request each that is never answered; what was due behind them was never sent.
+/// Four connections hold a request each that never gets a response; what was due after them was never sent.
 #[test]
-fn what_is_under_way_when_the_drain_is_over() {
+fn requests_in_flight_when_the_drain_is_over() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
     let load = ["-c", "4", "-r", "100/s", "-d", "1s", "--timeout", "off", "--drain", "200ms"];
@@ -72,7 +72,7 @@ fn what_is_under_way_when_the_drain_is_over() {
 }
 
 #[test]
-fn callers_under_way_when_the_drain_is_over() {
+fn virtual_users_with_requests_in_flight_when_the_drain_is_over() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
     let load = ["-c", "4", "--callers", "6", "-d", "500ms", "--timeout", "off", "--drain", "100ms"];
@@ -81,9 +81,9 @@ fn callers_under_way_when_the_drain_is_over() {
     run.expect_exit(3);
 }
 
-/// Nobody was answered within the timeout, so no percentile is known: only that it lies above.
+/// No response within the timeout, so no percentile is known, only a lower bound.
 #[test]
-fn percentiles_among_the_unanswered_are_lower_bounds() {
+fn percentiles_among_requests_without_a_response_are_lower_bounds() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
     let load = ["-c", "50", "-n", "100", "--timeout", "300ms"];
@@ -98,7 +98,7 @@ fn percentiles_among_the_unanswered_are_lower_bounds() {
     assert!(bound.is_some(), "no lower bound is printed:\n{}", run.stdout);
     drop(serve);
 
-    // A tenth is not answered: the median is known, p99 is not.
+    // A tenth gets no response: the median is known, p99 is not.
     let serve = Serve::start(&[]);
     let load = ["-c", "50", "-n", "1000", "--timeout", "300ms"];
     let run = drive(&load, &serve.url("/fault/never?p=0.1&seed=7"));

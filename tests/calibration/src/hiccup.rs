@@ -1,5 +1,5 @@
-//! `parallax hiccup` against stalls that are made for it: a stop of a known length, a hog that ranks above it, a CPU
-//! quota that is used up. The length must be there, and the cause must have its name.
+//! `parallax hiccup` compared with stalls that are made for it: a stop of a known length, a hog that ranks above it,
+//! a CPU quota that is used up. The length must be right, and the cause must be named.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,11 +13,11 @@ use units::Nanos;
 
 use crate::{binary, quiet};
 
-/// If this fails, a stopped process reads as one without hiccups, or as a mystery.
+/// If this fails, a stopped process looks like one without hiccups, or its stall has no cause.
 ///
 /// A stop of *F* makes *F* late ticks at 1 ms: counted one by one, so a lower bound that no noise can break.
 #[test]
-fn a_stop_has_its_length_its_ticks_and_its_name() {
+fn a_stop_has_its_length_its_ticks_and_its_cause() {
     let _alone = quiet::alone();
     let stop = Nanos::from_millis(300);
     let metering = Metering::start(&["-d", "2s"]);
@@ -25,7 +25,7 @@ fn a_stop_has_its_length_its_ticks_and_its_name() {
     let seen = metering.finish();
     let longest = seen.longest();
     assert!(longest.length_ns >= stop.0, "{longest:?}");
-    // All but what comes between the stop and its end on a busy host is the stop's.
+    // Everything but what comes between the stop and its end on a busy host belongs to the stop.
     assert!(longest.causes_ns.stopped * 10 >= longest.length_ns * 9, "{longest:?}");
     let meters = seen.results.meters.len() as u64;
     let late = seen.observed.logs["hiccup"].count_over(Nanos::from_millis(1));
@@ -35,9 +35,9 @@ fn a_stop_has_its_length_its_ticks_and_its_name() {
     }
 }
 
-/// If this fails, a host that is too busy is not told from one that stands still.
+/// If this fails, a host that is too busy cannot be told from one that does not run.
 #[test]
-fn a_hog_that_ranks_above_is_a_wait_on_the_run_queue() {
+fn a_hog_of_higher_priority_shows_as_run_queue_latency() {
     let _alone = quiet::alone();
     let hog = Nanos::from_millis(300);
     let metering = Metering::start(&["--cpus", "0", "-d", "2s"]);
@@ -63,7 +63,8 @@ fn a_hog_that_ranks_above_is_a_wait_on_the_run_queue() {
 
 /// If this fails, a quota is blamed on neighbours, who can do nothing about it.
 ///
-/// A group that may run for 20 ms of each 100 ms on a CPU that it keeps busy stands still for four fifths of the time.
+/// A group that may run for 20 ms of each 100 ms, on a CPU that it keeps busy, is stopped for four fifths of the
+/// time.
 #[test]
 fn a_quota_that_is_used_up_is_throttling() {
     let _alone = quiet::alone();
@@ -81,7 +82,7 @@ fn a_quota_that_is_used_up_is_throttling() {
     assert!(longest.causes_ns.throttled > longest.causes_ns.run_queue, "{longest:?}");
 }
 
-/// If this fails, the parts of a stall are not what it was made of.
+/// If this fails, the parts of a stall do not sum to it.
 #[test]
 fn the_parts_of_every_stall_sum_to_it() {
     let _together = quiet::together();
@@ -98,7 +99,7 @@ fn the_parts_of_every_stall_sum_to_it() {
 }
 
 #[test]
-fn a_command_is_measured_beside_and_its_exit_code_is_ours() {
+fn a_command_is_measured_and_its_exit_code_is_passed_on() {
     let _together = quiet::together();
     let line = ["--baseline", "500ms", "--", "sh", "-c", "kill -0 $$ && exit 7"];
     let (seen, status) = Metering::start(&line).finish_with();
@@ -141,7 +142,7 @@ fn total(causes: &CausesNs) -> u64 {
     causes.named().iter().map(|(_, ns)| ns).sum()
 }
 
-/// What a record holds.
+/// The content of a record.
 pub struct Seen {
     pub observed: Observed,
     pub results: HiccupResults,
@@ -152,11 +153,11 @@ pub struct Seen {
 impl Seen {
     fn longest(&self) -> &Stall {
         let longest = self.stalls.iter().max_by_key(|stall| stall.length_ns);
-        longest.unwrap_or_else(|| panic!("no stall was told: {:?}", self.results))
+        longest.unwrap_or_else(|| panic!("no stall was reported: {:?}", self.results))
     }
 }
 
-/// `parallax hiccup` under way.
+/// A running `parallax hiccup`.
 pub struct Metering {
     child: Child,
     folder: tempfile::TempDir,
@@ -168,7 +169,7 @@ impl Metering {
         Metering::start_in(line, None)
     }
 
-    /// When it returns, the meters run.
+    /// The meters run when it returns.
     fn start_in(line: &[&str], group: Option<&Group>) -> Metering {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("record");
@@ -181,7 +182,7 @@ impl Metering {
             None => Command::new(binary::path()),
         };
         command.arg("hiccup").arg("-o").arg(record).args(line);
-        // With a command, its lines go beside the command's output.
+        // With a command, its lines go next to the command's output.
         let piped = if line.contains(&"--") { Stdio::null() } else { Stdio::piped() };
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(piped).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

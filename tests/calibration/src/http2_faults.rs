@@ -1,5 +1,5 @@
 //! Each fault of a server that speaks HTTP/2, in the clear and over TLS: of its streams and of its connections. The
-//! right outcome, phase and blame for every single request, and as many as the server says it caused.
+//! right outcome, phase and blame for every single request, and as many as the server reports.
 
 use std::io;
 
@@ -38,10 +38,10 @@ const REQUESTS: u64 = 40;
 /// How many streams a server lets a client open at once, where its script is not about that.
 const STREAMS: u32 = 100;
 
-/// Silence takes its time: all of them meet it side by side, and not one after the other.
+/// Silence takes its time: all requests meet it concurrently.
 const SIDE_BY_SIDE: [&[&str]; 2] = [&["-c", "20", "-n", "40"], &["-c", "20", "-r", "200/s", "-n", "40"]];
 
-/// Drives `server` by `script` with each load, in the clear and over TLS, and looks at each run.
+/// Drives `server` by `script` with each load, in the clear and over TLS, and checks each run.
 fn each(script: Script, loads: &[&[&str]], options: &[&str], look: impl Fn(&Run, &Scripted)) {
     let _together = quiet::together();
     let authority = Authority::new("ours");
@@ -82,7 +82,7 @@ fn check_alone(script: Script, end: End, loads: &[&[&str]], options: &[&str]) {
     });
 }
 
-/// Ten requests are under way on each connection when the fault comes.
+/// Ten requests are in flight on each connection when the fault comes.
 #[track_caller]
 fn check_together(script: Script, ends: &[(End, u64)], options: &[&str]) {
     let ok = ends.iter().find(|(end, _)| *end == OK).map_or(0, |(_, count)| *count);
@@ -96,7 +96,7 @@ fn check_together(script: Script, ends: &[(End, u64)], options: &[&str]) {
     });
 }
 
-/// Answers one request after the other by what `each` does.
+/// Responds to one request after the other with `each`.
 fn one_by_one(peer: &mut Peer, each: fn(&mut Peer, u32) -> io::Result<()>) -> io::Result<()> {
     peer.begin_http2(STREAMS)?;
     loop {
@@ -110,9 +110,9 @@ fn fault(peer: &mut Peer, frames: &[u8]) -> io::Result<()> {
     peer.write(frames)
 }
 
-// One stream fails, and its connection goes on.
+// One stream fails, and its connection continues.
 
-/// Every fifth stream meets the fault, among others that are answered.
+/// Every fifth stream meets the fault, among others that get their responses.
 #[track_caller]
 fn check_among_others(script: Script, end: End) {
     let fifth = REQUESTS / 5;
@@ -121,7 +121,7 @@ fn check_among_others(script: Script, end: End) {
         check_counts(run, server, REQUESTS - fifth);
         assert_eq!(server.connections(), 1, "{}", run.line);
     });
-    // How many of them each of four connections had is the client's to choose.
+    // The client chooses how they are spread over four connections.
     each(script, &ONE_BY_ONE[..1], &[], |run, server| {
         let faults = server.faults();
         assert!(faults > 0, "{}", run.line);
@@ -153,7 +153,7 @@ fn a_stream_that_the_server_refuses() {
 }
 
 #[test]
-fn a_stream_that_is_reset_within_its_answer() {
+fn a_stream_that_is_reset_within_its_response() {
     let script: Script = |peer| {
         every_fifth(peer, |stream| {
             [head(stream, OK_AND_TEN_BYTES), data(stream, b"abc"), reset(stream, INTERNAL_ERROR)].concat()
@@ -170,7 +170,7 @@ fn a_stream_that_ends_before_its_announced_length() {
     check_among_others(script, INCOMPLETE);
 }
 
-/// Such an answer is malformed (RFC 9113, 8.1.1), and none of its body was cut off.
+/// Such a response is malformed (RFC 9113, 8.1.1), and none of its body was cut off.
 #[test]
 fn a_head_that_announces_a_body_and_ends_the_stream() {
     check_among_others(|peer| every_fifth(peer, |stream| last_head(stream, OK_AND_TEN_BYTES)), MALFORMED);
@@ -198,7 +198,7 @@ fn a_check_that_does_not_hold() {
 // The connection fails, and what is on it.
 
 #[test]
-fn a_close_without_an_answer() {
+fn a_close_without_a_response() {
     check_alone(
         |peer| {
             one_by_one(peer, |peer, _| {
@@ -213,13 +213,13 @@ fn a_close_without_an_answer() {
 }
 
 #[test]
-fn a_reset_without_an_answer() {
+fn a_reset_without_a_response() {
     check_alone(
         |peer| {
             peer.begin_http2(STREAMS)?;
             peer.stream()?;
             peer.note_faults(1);
-            // The client has read the settings, whose coming with the reset would not matter to anybody.
+            // The client has read the settings; their arrival with the reset would be irrelevant.
             peer.let_it_be_read();
             peer.reset()
         },
@@ -230,10 +230,10 @@ fn a_reset_without_an_answer() {
 }
 
 #[test]
-fn no_answer_at_all() {
+fn no_response_at_all() {
     check_alone(
         |peer| {
-            // What is given up makes room for the next one on the same connection.
+            // A request that is given up makes room for the next one on the same connection.
             one_by_one(peer, |peer, _| {
                 peer.note_faults(1);
                 Ok(())
@@ -246,7 +246,7 @@ fn no_answer_at_all() {
 }
 
 #[test]
-fn no_answer_to_any_of_ten() {
+fn no_response_to_any_of_ten() {
     let script: Script = |peer| {
         one_by_one(peer, |peer, _| {
             peer.note_faults(1);
@@ -260,9 +260,9 @@ fn no_answer_to_any_of_ten() {
     });
 }
 
-/// The first is the only one that is not answered, and nothing else is under way when its time is over.
+/// Only the first gets no response, and nothing else is in flight when its timeout expires.
 #[test]
-fn no_answer_to_the_first_of_many() {
+fn no_response_to_the_first_of_many() {
     let script: Script = |peer| {
         peer.begin_http2(STREAMS)?;
         peer.stream()?;
@@ -280,7 +280,7 @@ fn no_answer_to_the_first_of_many() {
 }
 
 #[test]
-fn a_close_within_an_answer() {
+fn a_close_within_a_response() {
     let script: Script = |peer| {
         one_by_one(peer, |peer, stream| {
             fault(peer, &[head(stream, OK_AND_TEN_BYTES), data(stream, b"abc")].concat())?;
@@ -290,7 +290,7 @@ fn a_close_within_an_answer() {
     check_alone(script, INCOMPLETE, &ONE_BY_ONE, &[]);
 }
 
-/// The oldest was being answered; not one byte had come for those behind it.
+/// The oldest response was in progress; not one byte had come for the others.
 #[test]
 fn a_close_in_the_middle_of_ten() {
     let script: Script = |peer| {
@@ -303,9 +303,9 @@ fn a_close_in_the_middle_of_ten() {
     check_together(script, &[(INCOMPLETE, 4), (CLOSED, 36)], &[]);
 }
 
-/// Not the oldest was being answered: what is booked is what came for each of them.
+/// A response other than the oldest was in progress: each request is counted by what came for it.
 #[test]
-fn a_close_within_the_answer_to_the_last_of_ten() {
+fn a_close_within_the_response_to_the_last_of_ten() {
     let script: Script = |peer| {
         peer.begin_http2(STREAMS)?;
         let streams = peer.streams(10)?;
@@ -329,7 +329,7 @@ fn a_beginning_that_is_not_http2() {
 
 /// DATA on stream 0, which has none (RFC 9113, 6.1).
 #[test]
-fn a_frame_where_none_may_stand() {
+fn a_frame_where_none_is_allowed() {
     let script: Script = |peer| {
         one_by_one(peer, |peer, _| {
             fault(peer, &frame(DATA, 0, 0, b"abc"))?;
@@ -363,7 +363,7 @@ fn a_malformed_frame_in_the_middle_of_ten() {
     check_together(script, &[(MALFORMED, 4), (CLOSED, 36)], &[]);
 }
 
-/// Half are below the number that the server names, and are answered; the others it has not looked at.
+/// Half are below the number that the server names, and get responses; the others it has not processed.
 #[test]
 fn a_server_that_goes_away_from_half_of_its_streams() {
     let script: Script = |peer| {
@@ -381,7 +381,7 @@ fn a_server_that_goes_away_from_half_of_its_streams() {
 
 /// A server that ends its connections now and then harms nobody.
 #[test]
-fn a_server_that_goes_away_and_answers_all() {
+fn a_server_that_goes_away_but_responds_to_all() {
     let script: Script = |peer| {
         peer.begin_http2(STREAMS)?;
         let streams = peer.streams(10)?;
@@ -408,7 +408,7 @@ fn a_server_that_goes_away_with_an_error() {
 }
 
 #[test]
-fn a_port_where_nobody_listens() {
+fn a_port_without_a_listener() {
     let _together = quiet::together();
     let (_holder, port) = closed_port();
     for load in ONE_BY_ONE.iter().chain(&TOGETHER) {
@@ -418,12 +418,12 @@ fn a_port_where_nobody_listens() {
     }
 }
 
-// A limit is no fault.
+// A limit is not a fault.
 
 /// How long the server below takes for each.
 const SERVICE: Nanos = Nanos::from_millis(5);
 
-/// Ten callers share a connection with one stream: nine wait while one is served, and none is refused.
+/// Ten virtual users share a connection with one stream: nine wait while one is served, and none is refused.
 #[test]
 fn a_server_that_allows_one_stream_at_a_time() {
     let script: Script = |peer| {
@@ -431,7 +431,7 @@ fn a_server_that_allows_one_stream_at_a_time() {
         loop {
             let stream = peer.stream()?;
             let served = clock::now() + SERVICE;
-            // Whoever comes before the answer has come too many.
+            // A request that comes before the response exceeds the limit.
             peer.give_up_reading_after(Some(SERVICE));
             if peer.stream().is_ok() {
                 peer.note_faults(1);

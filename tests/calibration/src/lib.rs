@@ -1,8 +1,8 @@
-//! The instrument against planted truth: `parallax drive` as everybody runs it, against a server that delays,
-//! freezes and fails in a way that is known beforehand.
+//! The instrument against planted truth: `parallax drive` as users run it, against a server that delays, freezes and
+//! fails in a known way.
 //!
 //! Everything here is a test. Tests start the release binary and read the record it leaves; they link no engine.
-//! Those that measure time run alone, those that count run side by side (`quiet.rs`).
+//! Tests that measure time run alone, those that count run concurrently (`quiet.rs`).
 
 #[cfg(test)]
 mod audit;

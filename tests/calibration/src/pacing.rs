@@ -1,4 +1,4 @@
-//! When requests really arrive: the server's account of each, beside the schedule.
+//! When requests really arrive: the server's account of each, compared with the schedule.
 
 use std::fs;
 
@@ -33,16 +33,16 @@ impl Paced {
         let mut late = Vec::new();
         for (arrival, n) in arrivals.into_iter().zip(0..) {
             let due = run.started() + Nanos(PERIOD.0 * n);
-            // Requests may overtake each other on their connections, but of the first n at least one is due with
-            // or after the n-th: in order of arrival none can be there before its turn.
+            // Requests may overtake each other on their connections, but of the first n at least one is due with or
+            // after the n-th: in order of arrival none can be there before its turn.
             assert!(arrival + pairing + pairing >= due, "{}: {n} was there before it was due", run.line);
             late.push(arrival.saturating_sub(due));
         }
         Paced { run, late }
     }
 
-    /// What the record admits is what the server saw: a request arrives after all phases up to `send`, and before its
-    /// answer ends `wait`. This holds for the sums, whatever overtook what and however noisy the host.
+    /// The record's lateness is what the server saw: a request arrives after all phases up to `send`, and before its
+    /// response ends `wait`. This holds for the sums, whatever overtook what and however noisy the host.
     fn check_admitted(&self) {
         let sum = |phases: &[Phase]| -> u128 {
             let found = phases.iter().filter_map(|&phase| self.run.recording.total.phase(phase));
@@ -59,14 +59,14 @@ impl Paced {
         assert!(seen <= most + slack, "{line}: {seen} ns until seen, {most} ns until answered");
     }
 
-    /// The least lateness within each of ten parts of the run: what no noise of the host has touched.
+    /// The minimum lateness within each of ten parts of the run: unaffected by the noise of the host.
     fn least(&self) -> Vec<Nanos> {
         let part = self.late.len() / 10;
         self.late.chunks(part).map(|part| *part.iter().min().unwrap()).collect()
     }
 }
 
-/// If this fails, a pacer sends ahead of its schedule, loses its place in it, or keeps its lateness to itself.
+/// If this fails, a pacer sends ahead of its schedule, loses its place in it, or hides its lateness.
 #[test]
 fn no_pace_is_early_drifts_or_hides_that_it_is_late() {
     let _alone = quiet::alone();
@@ -75,7 +75,7 @@ fn no_pace_is_early_drifts_or_hides_that_it_is_late() {
         let line = &paced.run.line;
         let recorded = paced.run.recording.document.load.pace.as_ref().unwrap();
         assert_eq!((recorded.name.as_str(), recorded.batch_ns), (pace, batch * 1_000), "{line}");
-        // Within any tenth of the run some request was on time but for a wake-up: a drift of one part in a
+        // Within any tenth of the run some request was on time except for a wake-up: a drift of one part in a
         // thousand would be 2 ms at the end.
         let least = paced.least();
         println!("{line}: least lateness in each tenth: {least:?}");
@@ -86,7 +86,7 @@ fn no_pace_is_early_drifts_or_hides_that_it_is_late() {
     }
 }
 
-/// What a pacer that stays awake spends is no sign of a client without CPU time left.
+/// The CPU time of a pacer that stays awake is not a sign of a client without CPU time left.
 #[test]
 fn staying_awake_is_not_being_busy() {
     let _alone = quiet::alone();

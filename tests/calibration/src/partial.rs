@@ -14,7 +14,7 @@ fn check(fault: &str, end: End, more: &[&str]) {
         let run = drive(&[load, more].concat(), &url);
         let truth = serve.truth();
         let faults = truth.faults_of(fault);
-        // The draws are those of a fixed seed: 1,000 of them always hold the same number.
+        // The draws have a fixed seed: 1,000 of them always have the same count.
         assert!((80..120).contains(&faults), "{}: {faults} faults of 1,000", run.line);
         run.expect(&[(end, faults), (OK, 1_000 - faults)]);
         run.expect_done();
@@ -44,6 +44,6 @@ fn a_tenth_is_garbage() {
 }
 
 #[test]
-fn a_tenth_is_never_answered() {
+fn a_tenth_never_gets_a_response() {
     check("never", ("request_timeout", "wait", "server"), &["--timeout", "500ms"]);
 }

@@ -1,4 +1,4 @@
-//! The pool trap: four callers, two connections, 200 ms. A timer around the pool says 400 ms.
+//! The pool trap: four virtual users, two connections, 200 ms. A timer around the pool measures 400 ms.
 
 use std::io::Read;
 
@@ -12,7 +12,7 @@ use crate::serve::Serve;
 
 /// If this fails, the wait for a pool is taken for a slow server.
 #[test]
-fn the_wait_for_a_connection_is_told_from_the_request() {
+fn the_wait_for_a_connection_is_separate_from_the_request() {
     let _alone = quiet::alone();
     let serve = Serve::start(&[]);
     let run = drive(&["-c", "2", "--callers", "4", "-n", "40"], &serve.url("/delay/0.2"));

@@ -1,4 +1,4 @@
-//! Who may run beside whom: a test that measures time runs alone, those that count run together.
+//! Which tests may run concurrently: a test that measures time runs alone, those that count run together.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

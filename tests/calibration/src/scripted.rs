@@ -1,5 +1,5 @@
-//! A server that does to each of its connections exactly what its script says, in the clear or over TLS, and
-//! counts what it did. One thread a connection; nothing in it is fast.
+//! A server that does to each of its connections exactly what its script says, in the clear or over TLS, and counts
+//! what it did. One thread per connection; not meant to be fast.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,13 +11,13 @@ use rustix::net::sockopt::set_socket_linger;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use units::Nanos;
 
-/// Two orders more than a client that is awake takes to read.
+/// Two orders of magnitude more than a running client takes to read.
 const TO_BE_READ: Nanos = Nanos::from_millis(20);
 
-/// What a server does with one connection. It ends early when the client goes, which is no fault of the test.
+/// What a server does with one connection. It ends early when the client disconnects, which does not fail the test.
 pub type Script = fn(&mut Peer) -> io::Result<()>;
 
-/// The server, until it is dropped.
+/// The server; stopped when dropped.
 pub struct Scripted {
     address: SocketAddr,
     tally: Arc<Tally>,
@@ -29,11 +29,11 @@ pub struct Scripted {
 pub struct Tally {
     connections: AtomicU64,
     handshakes: AtomicU64,
-    /// Read to their end.
+    /// Requests read to their end.
     requests: AtomicU64,
-    /// Answered whole.
+    /// Requests with a whole response.
     answered: AtomicU64,
-    /// Ended otherwise, by the script.
+    /// Requests ended otherwise, by the script.
     faults: AtomicU64,
 }
 
@@ -54,7 +54,7 @@ impl Scripted {
                 let (tls, tally) = (tls.clone(), Arc::clone(&counts));
                 thread::spawn(move || {
                     let mut peer = Peer::new(socket, tls, tally);
-                    // An error is the client's going, which its record tells of.
+                    // An error means that the client disconnected, which its record shows.
                     let _ = peer.shake_hands().and_then(|()| script(&mut peer));
                 });
             }
@@ -99,7 +99,7 @@ impl Drop for Scripted {
 pub struct Peer {
     transport: Transport,
     tally: Arc<Tally>,
-    /// Read, and not taken yet.
+    /// Read and not consumed yet.
     pub inbox: Vec<u8>,
 }
 
@@ -123,8 +123,8 @@ impl Peer {
         let Transport::Tls(stream) = &mut self.transport else { return Ok(()) };
         while stream.conn.is_handshaking() {
             if let Err(error) = stream.conn.complete_io(&mut stream.sock) {
-                // The alert is on its way. What the client sent meanwhile is read, so that the end of the
-                // connection is no reset that overtakes it.
+                // The alert is on its way. What the client sent meanwhile is read, so that the connection does not
+                // end with a reset that overtakes it.
                 let _ = self.cut();
                 return Err(error);
             }
@@ -176,12 +176,12 @@ impl Peer {
         }
     }
 
-    /// Past TLS, which is not what the client expects.
+    /// Bypasses TLS, which the client does not expect.
     pub fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.socket().write_all(bytes)
     }
 
-    /// Closes as the rules have it: over TLS the client is told first.
+    /// Closes according to the rules: over TLS the client is notified first.
     pub fn close(&mut self) -> io::Result<()> {
         if let Transport::Tls(stream) = &mut self.transport {
             stream.conn.send_close_notify();
@@ -190,16 +190,16 @@ impl Peer {
         self.cut()
     }
 
-    /// Ends the connection with a FIN and without a word. All that still comes is read: with anything unread, the
-    /// kernel would send a reset instead (RFC 9293, 3.6.1).
+    /// Ends the connection with a FIN and without notice. Everything that still arrives is read: with anything
+    /// unread, the kernel would send a reset instead (RFC 9293, 3.6.1).
     pub fn cut(&mut self) -> io::Result<()> {
         self.socket().shutdown(std::net::Shutdown::Write)?;
         let mut rest = Vec::new();
         self.socket().read_to_end(&mut rest).map(|_| ())
     }
 
-    /// Until the client's program, and not just its kernel, has had time for what was sent: a reset throws away
-    /// what has not been read.
+    /// Waits until the client's program, and not just its kernel, has had time to read what was sent: a reset
+    /// discards unread data.
     pub fn let_it_be_read(&mut self) {
         clock::sleep_until(clock::now() + TO_BE_READ);
     }
@@ -211,7 +211,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Holds the connection until the client has closed it, and says nothing.
+    /// Holds the connection until the client has closed it, and sends nothing.
     pub fn hold(&mut self) -> io::Result<()> {
         self.socket().read_to_end(&mut Vec::new()).map(|_| ())
     }

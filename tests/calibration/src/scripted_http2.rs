@@ -4,7 +4,7 @@ use std::io;
 
 use crate::scripted::Peer;
 
-/// The largest number of a stream: a server that goes away with it has looked at all of them.
+/// The largest stream number: a server that goes away with it has processed all streams.
 pub const ALL_STREAMS: u32 = (1 << 31) - 1;
 
 /// ":status: 200", entry 8 of HPACK's static table (RFC 7541, appendix A).
@@ -18,7 +18,7 @@ pub const NO_ERROR: u32 = 0;
 pub const INTERNAL_ERROR: u32 = 2;
 pub const REFUSED_STREAM: u32 = 7;
 
-/// RFC 9113, section 6: the frames that stand in a script.
+/// RFC 9113, section 6: the frames used in scripts.
 pub fn head(stream: u32, fields: &[u8]) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, fields)
 }
@@ -35,7 +35,7 @@ pub fn last_data(stream: u32, bytes: &[u8]) -> Vec<u8> {
     frame(DATA, END_STREAM, stream, bytes)
 }
 
-/// A whole answer with a body of two bytes.
+/// A whole response with a body of two bytes.
 pub fn answer(stream: u32) -> Vec<u8> {
     [head(stream, OK), last_data(stream, b"ok")].concat()
 }
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// As many streams, none of them answered.
+    /// As many streams, none of which gets a response.
     pub fn streams(&mut self, count: usize) -> io::Result<Vec<u32>> {
         (0..count).map(|_| self.stream()).collect()
     }

@@ -1,4 +1,4 @@
-//! The search against a capacity that was planted: found within 3 %, never above it, and never lost.
+//! The search against a planted capacity: found within 3 %, never above it, and never lost.
 
 use std::net::TcpListener;
 use std::process::Output;
@@ -14,7 +14,7 @@ use crate::binary::{self, Core};
 use crate::quiet;
 use crate::serve::Serve;
 
-/// Two seconds a probe: p99 < 20ms then fails from 1 % over capacity on, well within the 3 % that are asked.
+/// Two seconds per probe: p99 < 20ms then fails from 1 % over capacity on, well within the required 3 %.
 const SHORT: [&str; 4] = ["--probe-duration", "2s", "--probes", "6"];
 
 fn arguments<'a>(folder: &'a TempDir, objective: &'a str, more: &[&'a str], url: &'a str) -> Vec<&'a str> {
@@ -41,7 +41,7 @@ fn search(objective: &str, more: &[&str], url: &str) -> (Output, Option<SearchDo
     (output, document)
 }
 
-/// If this fails, a capacity that is reported is not there, or some of what is there is not found.
+/// If this fails, a reported capacity does not exist, or some of the existing capacity is not found.
 #[test]
 fn a_planted_capacity_is_found_within_3_percent() {
     let _alone = quiet::alone();
@@ -54,9 +54,10 @@ fn a_planted_capacity_is_found_within_3_percent() {
         assert!(document.probes.len() <= 6, "{document:?}");
         let answer = document.answer.unwrap();
         let off = answer.holds_per_s.map(|holds| holds / capacity - 1.0);
-        // Whatever this host went through: no rate holds that the server cannot serve.
+        // Whatever happened on this host: no rate holds that the server cannot serve.
         assert!(off.is_none_or(|off| off <= 0.03), "{capacity}/s: {answer:?}");
-        // One that the client was not fit for is told as the client's limit, and is no miss of the search.
+        // A rate that the client was not fit for is reported as the client's limit, and does not count as a miss of
+        // the search.
         let excused = answer.limit == Limit::Client;
         found += usize::from(excused || off.is_some_and(|off| off >= -0.03));
         if found == 2 || trial == 3 {
@@ -70,16 +71,16 @@ fn a_planted_capacity_is_found_within_3_percent() {
 }
 
 #[test]
-fn the_exit_code_says_what_was_found() {
+fn the_exit_code_depends_on_what_was_found() {
     let _alone = quiet::alone();
     let serve = Serve::start(&[]);
-    // No answer comes within a microsecond.
+    // No response comes within a microsecond.
     let range = ["--search-from", "300/s", "--search-to", "300/s"];
     let (output, document) = search("p99 < 1us", &range, &serve.url("/plaintext"));
     let answer = document.unwrap().answer.unwrap();
     assert_eq!((answer.holds_per_s, answer.fails_per_s), (None, Some(300.0)), "{answer:?}");
     assert_eq!(output.status.code(), Some(if answer.limit == Limit::Server { 2 } else { 3 }), "{answer:?}");
-    // Nobody listens.
+    // Nothing listens.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (output, _) = search("p99 < 1us", &[], &format!("http://{free}/"));
     assert_eq!(output.status.code(), Some(4), "{output:?}");
@@ -87,7 +88,7 @@ fn the_exit_code_says_what_was_found() {
 
 /// If this fails, Ctrl-C after nine of ten minutes loses all of them.
 #[test]
-fn what_was_known_when_it_was_interrupted_is_kept() {
+fn an_interrupted_search_keeps_what_was_known() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
     let folder = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
 //! Each fault of a server over TLS, in its handshake and in the HTTP/1.1 within: the right outcome, phase, blame and
-//! reason for every single request, and as many as the server says it met.
+//! reason for every single request, and as many as the server reports.
 
 use std::io;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const CLOSED_LOOP: &[&str] = &["-c", "4", "-n", "40"];
 const OPEN_LOOP: &[&str] = &["-c", "4", "-r", "200/s", "-n", "40"];
 const TWO_WORKERS: &[&str] = &["-c", "5", "-w", "2", "-n", "40"];
 const LOADS: [&[&str]; 3] = [CLOSED_LOOP, OPEN_LOOP, TWO_WORKERS];
-/// Silence takes its time: all of them meet it side by side, and not one after the other.
+/// Silence takes its time: all requests meet it concurrently.
 const SIDE_BY_SIDE: [&[&str]; 2] = [&["-c", "20", "-n", "40"], &["-c", "20", "-r", "200/s", "-n", "40"]];
 const REQUESTS: u64 = 40;
 
@@ -57,7 +57,7 @@ fn check_handshake(server: &Scripted, loads: &[&[&str]], options: &[&str], end: 
         let before = server.connections();
         let run = over_tls(load, options, server.port());
         run.expect(&[(end, REQUESTS)]);
-        // Nothing could be reached, as far as requests go.
+        // As far as requests are concerned, nothing could be reached.
         run.expect_exit(run.exit.clamp(3, 4));
         let told = reason.map(|reason| (format!("{}: {reason}", end.0), REQUESTS));
         assert_eq!(reasons(&run), told.into_iter().collect::<Vec<_>>(), "{}", run.line);
@@ -68,7 +68,7 @@ fn check_handshake(server: &Scripted, loads: &[&[&str]], options: &[&str], end: 
     }
 }
 
-/// A server without TLS of its own, which does this once the client's hello has come.
+/// A server without TLS, which does this once the client's hello has arrived.
 #[track_caller]
 fn check_hello(script: Script, options: &[&str], end: End, reason: Option<&str>) {
     let _together = quiet::together();
@@ -110,7 +110,7 @@ fn a_reset_within_the_handshake() {
 }
 
 #[test]
-fn a_server_that_says_nothing_in_the_handshake() {
+fn a_server_that_is_silent_in_the_handshake() {
     check_hello(|peer| peer.hold(), &["--connect-timeout", "300ms"], SILENT_TLS, None);
 }
 
@@ -124,7 +124,7 @@ fn a_server_that_does_not_speak_tls() {
     check_hello(script, &[], NO_TLS, Some("the server does not speak TLS on this port"));
 }
 
-/// Answers every request.
+/// Responds to every request.
 fn answers(peer: &mut Peer) -> io::Result<()> {
     loop {
         peer.request()?;
@@ -134,7 +134,7 @@ fn answers(peer: &mut Peer) -> io::Result<()> {
 }
 
 #[test]
-fn certificates_that_are_not_believed_and_are_with_k() {
+fn untrusted_certificates_are_accepted_with_insecure_only() {
     let _together = quiet::together();
     let (authority, other) = (Authority::new("ours"), Authority::new("theirs"));
     let (ca, unknown) = (authority.path("ca.pem"), other.path("ca.pem"));
@@ -154,7 +154,7 @@ fn certificates_that_are_not_believed_and_are_with_k() {
     }
 }
 
-/// With TLS 1.3 the client is through its handshake, and has sent its request, before it hears of it.
+/// With TLS 1.3 the client has finished its handshake, and has sent its request, before it learns of it.
 #[test]
 fn a_client_certificate_that_is_missing() {
     let _together = quiet::together();
@@ -210,7 +210,7 @@ fn check(script: Script, end: End, options: &[&str]) {
 }
 
 #[test]
-fn a_close_without_an_answer() {
+fn a_close_without_a_response() {
     check(
         |peer| {
             peer.request()?;
@@ -223,7 +223,7 @@ fn a_close_without_an_answer() {
 }
 
 #[test]
-fn an_end_without_an_answer_and_without_a_word_of_tls() {
+fn an_end_without_a_response_and_without_a_tls_close() {
     check(
         |peer| {
             peer.request()?;
@@ -249,7 +249,7 @@ fn a_body_shorter_than_announced() {
     );
 }
 
-/// Whoever cuts the connection would decide where such a body ends: TLS says whether it was the server.
+/// An attacker who cuts the connection would decide where such a body ends: TLS shows whether it was the server.
 #[test]
 fn a_body_that_ends_with_the_connection_and_is_cut() {
     check(
@@ -265,7 +265,7 @@ fn a_body_that_ends_with_the_connection_and_is_cut() {
 }
 
 #[test]
-fn a_reset_without_an_answer() {
+fn a_reset_without_a_response() {
     check(
         |peer| {
             peer.request()?;
@@ -293,7 +293,7 @@ fn a_reset_within_the_body() {
 }
 
 #[test]
-fn no_answer_at_all() {
+fn no_response_at_all() {
     check(
         |peer| {
             peer.request()?;
@@ -306,7 +306,7 @@ fn no_answer_at_all() {
 }
 
 #[test]
-fn bytes_that_are_no_answer() {
+fn bytes_that_are_not_a_response() {
     check(
         |peer| {
             peer.request()?;
@@ -319,7 +319,7 @@ fn bytes_that_are_no_answer() {
     );
 }
 
-/// A record that was altered on its way, or made up.
+/// A record that was altered on its way, or forged.
 #[test]
 fn a_record_that_does_not_decrypt() {
     check(
@@ -334,7 +334,7 @@ fn a_record_that_does_not_decrypt() {
     );
 }
 
-/// An answer with an error is an answer: the connection is kept.
+/// An error response is a response: the connection is kept.
 #[track_caller]
 fn answered(script: Script, end: End, options: &[&str]) {
     let _together = quiet::together();
@@ -373,7 +373,7 @@ fn a_check_that_does_not_hold() {
 }
 
 #[test]
-fn a_port_where_nobody_listens() {
+fn a_port_without_a_listener() {
     let _together = quiet::together();
     let authority = Authority::new("ours");
     let ca = authority.path("ca.pem");

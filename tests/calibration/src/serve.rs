@@ -1,4 +1,4 @@
-//! `parallax serve` as a child process, and what it says it did.
+//! `parallax serve` as a child process, and its account of what it did.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -10,7 +10,7 @@ use units::Nanos;
 
 use crate::binary::{self, Core};
 
-/// The reference server, until it is asked for its truth or dropped.
+/// The reference server, until its truth is requested or it is dropped.
 pub struct Serve {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -36,7 +36,7 @@ impl Serve {
         format!("{}{path}", self.address)
     }
 
-    /// Stops it. What it did is final then.
+    /// Stops it; its truth is final then.
     pub fn truth(mut self) -> Truth {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         let mut text = String::new();
@@ -72,7 +72,7 @@ fn planned_begin(line: &str) -> Nanos {
     Nanos(number.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{line}")))
 }
 
-/// As much of the server's truth as the tests look at.
+/// The fields of the server's truth that the tests use.
 #[derive(Debug, Deserialize)]
 pub struct Truth {
     pub connections: Connections,
@@ -80,7 +80,7 @@ pub struct Truth {
     pub answers_by_status: BTreeMap<u16, u64>,
     pub faults: BTreeMap<String, u64>,
     pub freezes: Vec<Freeze>,
-    /// From the arrival of a request in the server's kernel to the call that hands over its answer.
+    /// From the arrival of a request in the server's kernel to the call that hands over its response.
     pub handed: Durations,
     /// The same, until that call has returned.
     pub response: Durations,

@@ -1,5 +1,5 @@
-//! The client is stopped for 300 ms in mid-run: the client's own phases show it, the server's do not, and the
-//! verdict says so.
+//! The client is stopped for 300 ms in mid-run: the client's own phases show it, the server's do not, and the verdict
+//! reports it.
 
 use record::Phase;
 use record::document::VerdictWord;
@@ -11,16 +11,16 @@ use crate::quiet;
 use crate::serve::{Serve, Truth};
 
 const STOP: Nanos = Nanos::from_millis(300);
-/// What of the 300 ms must show, at least: the rest is the way of the signals, and the 2 ms of the answer.
+/// How much of the 300 ms must show, at least: the rest is the way of the signals, and the 2 ms of the response.
 const SHOWN: Nanos = Nanos::from_millis(250);
 /// Pairs of an undisturbed run and one with a stop, at most.
 const MOST_TRIALS: usize = 8;
 /// Undisturbed runs before their median means something.
 const FEWEST_TRIALS: usize = 3;
 
-/// If this fails, a garbage collection or a busy host of the client is booked as a slow server.
+/// If this fails, a garbage collection or a busy host of the client is counted as a slow server.
 ///
-/// At 1,000 a second and 2 ms there are always two requests under way, and one that becomes due.
+/// At 1,000 per second and 2 ms there are always two requests in flight, and one that becomes due.
 #[test]
 fn a_stopped_client_blames_itself_in_an_open_loop() {
     let _alone = quiet::alone();
@@ -30,18 +30,18 @@ fn a_stopped_client_blames_itself_in_an_open_loop() {
     });
 }
 
-/// In a closed loop a request is intended when its caller is free, so there is no schedule to fall behind: the
-/// stop shows where answers lay unread.
+/// In a closed loop a request is intended when its virtual user is free, so there is no schedule to fall behind: the
+/// stop shows where responses were unread.
 #[test]
 fn a_stopped_client_blames_itself_in_a_closed_loop() {
     let _alone = quiet::alone();
     compare(&["-c", "4", "-d", "3s"], |_| {});
 }
 
-/// What must hold of every run with a stop is checked on every one. How the two p99 of `wait` compare is as noisy
-/// as the host: one that is busy moves either of them by more than the 20 %. So runs with and without a stop take
-/// turns, and one of up to eight must agree with the median of the undisturbed ones. That is enough: a client that
-/// booked its own stop as the server's would do so in each.
+/// What must hold for every run with a stop is checked on every one. How the two p99 of `wait` compare is as noisy as
+/// the host: a busy one moves either of them by more than the 20 %. So runs with and without a stop alternate, and
+/// one of up to eight must agree with the median of the undisturbed ones. That is enough: a client that counted its
+/// own stop as the server's would do so in each.
 fn compare(load: &[&str], also: impl Fn(&Run)) {
     let mut undisturbed = Vec::new();
     let mut stopped = Vec::new();
@@ -74,7 +74,7 @@ fn check_stopped(run: &Run, truth: &Truth) {
     let response = run.recording.total.response().unwrap().max().unwrap();
     assert!(response >= SHOWN, "{line}: a caller felt {response} at most");
     assert_ne!(run.verdict(), VerdictWord::Valid, "{line}: {}", run.stdout);
-    // The longest wait is what the server says it took, and the way of a packet: no part of the stop.
+    // The longest wait is the server's own time, plus the way of a packet: no part of the stop.
     let wait = run.phase(Phase::Wait).max().unwrap();
     let server = Nanos(truth.response.max_ns.unwrap());
     assert!(

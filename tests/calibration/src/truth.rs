@@ -1,4 +1,4 @@
-//! `service` and `wait` beside the server's own time from arrived to written, and runs without kernel stamps.
+//! `service` and `wait` compared with the server's own time from arrived to written, and runs without kernel stamps.
 
 use record::document::ArrivalStamps;
 use record::{Durations, Phase};
@@ -19,10 +19,10 @@ fn wait_is_the_servers_own_time_and_a_little_more() {
     }
 }
 
-/// Delays of this host that meet one side and not the other fall into one trial or another: the middle one counts.
+/// Delays of this host that affect only one side occur in some trials: the middle trial counts.
 const TRIALS: usize = 5;
 
-/// What `wait` may differ from the server's account at the median and at p99. The best of eleven peers differ by
+/// How much `wait` may differ from the server's account at the median and at p99. The best of eleven peers differ by
 /// 49 to 100 and by 92 to 355 us.
 const CLOSE: [(u64, Nanos); 2] = [(500, Nanos::from_micros(20)), (990, Nanos::from_micros(50))];
 
@@ -54,9 +54,9 @@ impl Trial {
     }
 }
 
-/// A planted delay is a floor for every request: the server's timer starts when the request is in its kernel and
-/// ends before the answer is sent, both of which lie within `service`. Only the pairing of clocks may take
-/// something away, on either side by its bound, and the three digits of a histogram.
+/// A planted delay is a lower bound for every request: the server's timer starts when the request is in its kernel
+/// and ends before the response is sent, both of which are within `service`. Only the pairing of clocks may subtract
+/// something, on either side by its bound, and the three digits of a histogram.
 fn check_floor(run: &Run, planted: Nanos) {
     let pairing = run.recording.document.stamps.pairing_error_ns.unwrap();
     let floor = planted.0 - planted.0 / 500 - 2 * pairing;
@@ -65,8 +65,8 @@ fn check_floor(run: &Run, planted: Nanos) {
     assert!(least.0 >= floor, "a request took {least}, less than the delay of {planted}");
 }
 
-/// Each request is sent before it arrives, and its answer arrives after the server began to hand it over: so no
-/// quantile of `service` lies below the same one of `handed`, however noisy the host.
+/// Each request is sent before it arrives, and its response arrives after the server began to hand it over: so no
+/// quantile of `service` is below the same one of `handed`, however noisy the host.
 fn check_order(run: &Run, truth: &serve::Truth) {
     let pairing = run.recording.document.stamps.pairing_error_ns.unwrap();
     for per_mille in [500, 900, 990] {
@@ -109,9 +109,9 @@ fn without_kernel_stamps_client_lag_is_absent_and_not_zero() {
     }
 }
 
-/// With them, every answer has its stamp.
+/// With them, every response has its stamp.
 #[test]
-fn with_kernel_stamps_every_answer_has_one() {
+fn with_kernel_stamps_every_response_has_one() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
     let run = drive(&["-c", "4", "-n", "400"], &serve.url("/plaintext"));

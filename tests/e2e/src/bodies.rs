@@ -58,7 +58,7 @@ fn a_body_that_is_not_the_expected_one_fails_its_check() {
     assert_eq!(nginx.finish().len(), 120);
 }
 
-/// A chunked answer's body is what stands in its chunks, whatever their sizes.
+/// The body of a chunked response is the content of its chunks, whatever their sizes.
 #[track_caller]
 fn check_chunked(nginx: &Nginx, path: &str, header: &str) {
     let body = fetch(nginx.port, path);
@@ -72,7 +72,7 @@ fn check_chunked(nginx: &Nginx, path: &str, header: &str) {
 }
 
 #[test]
-fn chunked_answers_are_read_to_their_end() {
+fn chunked_responses_are_read_to_their_end() {
     let _turn = turn::together();
     let nginx = Nginx::start(
         "autoindex on;
@@ -93,7 +93,7 @@ fn chunked_answers_are_read_to_their_end() {
     check_chunked(&nginx, "/words.txt", "Accept-Encoding: gzip");
 }
 
-/// If this fails, answers of servers that end them by closing wait for the timeout.
+/// If this fails, responses of servers that end them by closing wait for the timeout.
 #[test]
 fn a_body_that_ends_with_the_connection_ends_there() {
     let _turn = turn::together();
@@ -111,7 +111,7 @@ fn a_body_that_ends_with_the_connection_ends_there() {
     assert!(longest < Nanos::from_secs(10).0, "noticed by the timeout only");
 }
 
-/// If this fails, a slow line or a slow sender looks like a slow start of the answer.
+/// If this fails, a slow line or a slow sender looks like a slow start of the response.
 #[test]
 fn a_slow_body_is_received_and_not_waited_for() {
     let _turn = turn::together();
@@ -120,7 +120,7 @@ fn a_slow_body_is_received_and_not_waited_for() {
     let run = drive(&["-n", "8", "-c", "4", &nginx.url("/slow.bin")]);
     run.assert_done();
     assert_eq!(run.told(), ["ok - 8"]);
-    // The first half comes at once and the rest about half a second later: the answer starts within milliseconds.
+    // The first half comes at once and the rest about half a second later: the response starts within milliseconds.
     assert!(run.share("receive") > 0.5, "receive is {}", run.share("receive"));
     assert!(run.share("receive") > 2.0 * run.share("wait"), "wait is {}", run.share("wait"));
 }

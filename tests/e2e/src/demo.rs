@@ -32,7 +32,7 @@ fn the_transcript_in_readme_is_what_the_demo_prints() {
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
-    // The verdict comes before anything else; what is announced is no result.
+    // The verdict comes before anything else; what is announced is not a result.
     assert!(["valid: ", "degraded: ", "invalid: "].iter().any(|word| printed.starts_with(word)), "{printed}");
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("16 requests from 4 virtual users"));
 

@@ -1,4 +1,4 @@
-//! A disk that fills up, or takes no more of a file: what was measured is printed, and the gap is told.
+//! A disk that fills up, or a file that may not grow: what was measured is printed, and the gap is reported.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,10 +42,10 @@ fn run(command: &[&str], script: &str, folder: &Path, url: &str) -> Output {
         .unwrap()
 }
 
-/// If this fails, a full disk costs the run, or nobody hears of the gap.
+/// If this fails, a full disk costs the run, or the gap goes unnoticed.
 #[test]
-fn a_full_disk_is_told_after_the_report() {
-    // The mount is seen by these processes alone and goes with them.
+fn a_full_disk_is_reported_after_the_results() {
+    // The mount is visible to these processes only, and is removed with them.
     let root = geteuid().is_root();
     let unshare: &[&str] = if root { &["unshare", "-m"] } else { &["unshare", "-r", "-m"] };
     check_full(unshare, "mkdir record && mount -t tmpfs -o size=48k tmpfs record && \"$@\"");
@@ -54,6 +54,6 @@ fn a_full_disk_is_told_after_the_report() {
 /// The same by a limit of this process, which needs no privilege: 12 KiB hold the document of the start, and not
 /// that of the end.
 #[test]
-fn a_file_that_may_not_grow_is_told_after_the_report() {
+fn a_file_that_may_not_grow_is_reported_after_the_results() {
     check_full(&["env"], "trap '' XFSZ; ulimit -f 24; \"$@\"");
 }

@@ -9,7 +9,7 @@ use crate::support::run::{drive, start};
 use crate::support::{port, turn, wait};
 
 #[test]
-fn a_server_that_closes_without_an_answer_is_blamed() {
+fn a_server_that_closes_without_a_response_is_blamed() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 444; }");
     let run = drive(&["-n", "60", "-c", "3", &nginx.url("/")]);
@@ -40,7 +40,7 @@ fn a_server_killed_in_mid_run_leaves_no_request_unknown() {
 }
 
 #[test]
-fn a_port_where_nobody_listens_is_refused() {
+fn a_port_without_a_listener_refuses_the_connection() {
     let _turn = turn::together();
     let run = drive(&["-n", "30", "-c", "3", &format!("http://127.0.0.1:{}/", port::free())]);
     assert_eq!(run.told(), ["connect_refused server 30"]);
@@ -56,13 +56,13 @@ fn a_name_that_does_not_exist_cannot_be_looked_up() {
     assert_eq!(run.told(), ["resolve_failed network 4"]);
     assert_eq!(run.total("sent"), 0);
     assert_eq!(run.code, Some(4));
-    // A resolver without an answer gives up after its own 5 s, twice for each server it knows.
+    // A resolver without a reply gives up after its own 5 s, twice for each server it knows.
     assert!(clock::now() - begin < Nanos::from_secs(60));
 }
 
 /// The kernel of a listener that never accepts takes the connection and the request all the same.
 #[test]
-fn a_server_that_never_answers_runs_into_the_timeout() {
+fn a_server_that_never_responds_runs_into_the_timeout() {
     let _turn = turn::together();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,5 +1,5 @@
-//! Node's HTTP/2 server and nghttpd: what we count is what they saw, what fails fails as they made it fail, and a
-//! handshake shows in the requests that opened a connection and in no other.
+//! Node's HTTP/2 server and nghttpd: what we count is what they saw, failures are the ones that they caused, and a
+//! handshake shows in the requests that opened a connection and in no others.
 
 use crate::secure::{passed, protocol};
 use crate::support::certificates::Certificates;
@@ -19,7 +19,7 @@ fn in_the_clear(port: u16, path: &str, options: &[&str]) -> Run {
     drive(&[options, &["--http", "h2c", &format!("http://127.0.0.1:{port}{path}")]].concat())
 }
 
-/// 400 requests over two connections, all answered, each connection opened by one of them.
+/// 400 requests over two connections, all with responses, each connection opened by one of them.
 #[track_caller]
 fn check_good(run: &Run, spoken: &str) {
     assert_eq!(run.told(), ["ok - 400"], "{}", run.stderr);
@@ -36,7 +36,7 @@ fn check_good(run: &Run, spoken: &str) {
 
 const LOAD: [&str; 4] = ["-n", "400", "-c", "2"];
 
-/// If this fails, Parallax and the most used HTTP/2 server of applications do not agree on what was asked.
+/// If this fails, Parallax and the most used HTTP/2 server of applications disagree about what was requested.
 #[test]
 fn node_saw_what_was_sent() {
     let _turn = turn::together();
@@ -59,7 +59,7 @@ fn node_saw_what_was_sent() {
 }
 
 #[test]
-fn what_node_does_to_a_stream_is_told_as_such() {
+fn what_node_does_to_a_stream_is_reported_as_such() {
     let _turn = turn::together();
     let certificates = Certificates::until(2100);
     for (path, ending) in [
@@ -107,7 +107,7 @@ fn endings(run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn node_with_one_stream_at_a_time_is_never_asked_for_two() {
+fn node_with_one_stream_at_a_time_never_gets_two() {
     let _turn = turn::together();
     let certificates = Certificates::until(2100);
     let node = Node::start(&certificates, 1);
@@ -150,7 +150,7 @@ fn nghttpd_saw_what_was_sent() {
 }
 
 #[test]
-fn nghttpd_with_one_stream_at_a_time_is_never_asked_for_two() {
+fn nghttpd_with_one_stream_at_a_time_never_gets_two() {
     let _turn = turn::together();
     let server = Nghttpd::start(None, 1);
     let run = in_the_clear(server.port, "/page", &["-n", "100", "-c", "1", "--streams", "10"]);

@@ -11,13 +11,13 @@ fn check_within(what: &str, value: Nanos, low: Nanos, high: Nanos) {
     assert!((low..=high).contains(&value), "{what} is {value}, not within {low} and {high}");
 }
 
-/// If this fails, the wait for a pool passes for the server's time: 4 s for an answer that takes 2 s.
+/// If this fails, the wait for a pool looks like the server's time: 4 s for a response that takes 2 s.
 ///
-/// Four callers share two connections, so each answer of 2 s is preceded by another's 2 s on the same connection.
-/// Only the first two of the twenty find a connection free. The margins are what httpbin itself adds to its sleep
-/// (milliseconds), and for the response both parts of it.
+/// Four virtual users share two connections, so each response of 2 s is preceded by another's 2 s on the same
+/// connection. Only the first two of the twenty find a connection free. The margins are what httpbin itself adds to
+/// its sleep (milliseconds), and for the response both parts of it.
 #[test]
-fn the_wait_for_the_pool_is_told_apart_from_the_answer() {
+fn the_wait_for_the_pool_is_separate_from_the_response() {
     let _turn = turn::alone();
     let httpbin = Httpbin::start();
     let run = drive(&["-c", "2", "--callers", "4", "-n", "20", &httpbin.url("/delay/2")]);
@@ -46,7 +46,7 @@ fn a_dripping_body_is_received_for_as_long_as_it_drips() {
 }
 
 #[test]
-fn the_kinds_of_answers_of_an_application_are_understood() {
+fn the_kinds_of_responses_of_an_application_are_understood() {
     let _turn = turn::together();
     let httpbin = Httpbin::start();
     for (path, told, code, body_bytes) in [
@@ -68,11 +68,11 @@ fn the_kinds_of_answers_of_an_application_are_understood() {
     }
 }
 
-/// httpbin's /bytes hands gunicorn what it does not take: the header goes out, then the connection is closed.
+/// httpbin's /bytes hands gunicorn what it does not accept: the header is sent, then the connection is closed.
 ///
 /// If this fails, a close that comes together with the last bytes goes unnoticed until the timeout.
 #[test]
-fn an_answer_that_breaks_off_is_incomplete_at_once() {
+fn a_response_that_breaks_off_is_incomplete_at_once() {
     let _turn = turn::together();
     let httpbin = Httpbin::start();
     let run = drive(&["-c", "2", "-n", "100", "--timeout", "10s", &httpbin.url("/bytes/1000")]);

@@ -32,7 +32,7 @@ fn check_interrupted(signal: Signal, load: &[&str]) {
     assert!(events.contains(r#""kind":"interrupted""#), "{events}");
     assert!(run.ended("ok") > 0);
     assert!(run.stdout.contains("response"), "no report: {}", run.stdout);
-    // What nginx answered: all that is ok, and at most what was under way at the signal.
+    // The responses of nginx: all that is ok, and at most what was in flight at the signal.
     let answered = nginx.finish().len() as u64;
     let under_way = run.ended("in_flight");
     assert!(
@@ -57,11 +57,11 @@ fn sigterm_keeps_the_run() {
     check_interrupted(Signal::TERM, &["-r", "500/s"]);
 }
 
-/// A drain may be long; nobody who presses Ctrl-C wants to wait for it.
+/// A drain may be long; a user who presses Ctrl-C does not want to wait for it.
 #[test]
 fn ctrl_c_ends_a_drain() {
     let _turn = turn::together();
-    // Its kernel takes connections, and nobody ever answers.
+    // Its kernel accepts connections, and nothing ever responds.
     let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let running = start(&["-d", "200ms", "-c", "3", "--drain", "80s", "--timeout", "off", &url]);
@@ -75,7 +75,7 @@ fn ctrl_c_ends_a_drain() {
     assert_eq!(run.told(), ["in_flight undecided 3"]);
 }
 
-/// The one thing that the first Ctrl-C cannot end is a report that nobody reads: the second one does.
+/// The only thing that the first Ctrl-C cannot end is a report that nothing reads: the second one does.
 #[test]
 fn the_second_ctrl_c_ends_the_program() {
     let _turn = turn::together();

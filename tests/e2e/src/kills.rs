@@ -54,7 +54,7 @@ fn a_killed_run_loses_at_most_its_last_second() {
     }
 }
 
-/// A run of 3 s under way, and after how long it is to be killed.
+/// A running test of 3 s, and the time after which it is to be killed.
 fn begin(nginx: &Nginx, index: u64, numbers: &mut Numbers) -> (Nanos, String, Running) {
     let path = format!("/run-{index}");
     let arguments = ["-d", "3s", "-r", "200/s", "-c", "4", "-w", "2", "--quiet", &nginx.url(&path)];

@@ -28,7 +28,7 @@ fn finish(terminal: Terminal<'_>, folder: &Path) -> (Ended, Value, String) {
     (ended, serde_json::from_str(&document).unwrap(), events)
 }
 
-/// If this fails, keys do something else than they say, or the record does not tell of them.
+/// If this fails, keys do something other than their labels, or the record does not mention them.
 #[test]
 fn keys_steer_a_run_and_are_on_record() {
     let _turn = turn::together();
@@ -59,7 +59,7 @@ fn keys_steer_a_run_and_are_on_record() {
     assert!(findings.iter().any(|finding| finding["check"] == "load_changed"), "{findings:?}");
 }
 
-/// If this fails, a run that is ended from outside leaves a terminal in which nobody can type.
+/// If this fails, a run that is ended from outside leaves an unusable terminal.
 #[test]
 fn a_signal_gives_the_terminal_back() {
     let _turn = turn::together();

@@ -65,7 +65,7 @@ fn options_say_where_their_values_come_from() {
     }
 }
 
-/// If this fails, who passes on a record or a report passes on a password.
+/// If this fails, passing on a record or a report passes on a password.
 #[test]
 fn credentials_are_sent_and_not_kept() {
     let _turn = turn::together();
@@ -96,9 +96,9 @@ fn credentials_are_sent_and_not_kept() {
     }
 }
 
-/// If this fails, 4 requests at 1/s are said to be 1.33/s.
+/// If this fails, 4 requests at 1/s are reported as 1.33/s.
 #[test]
-fn an_open_loop_is_as_fast_as_it_was_asked_to_be() {
+fn an_open_loop_has_the_requested_rate() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     for end in [["-d", "2s"], ["-n", "8"]] {
@@ -125,7 +125,7 @@ fn a_reader_that_has_read_enough_is_no_error() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Nobody reads at all: what is printed first already meets the closed pipe.
+        // Nothing reads at all: what is printed first already meets the closed pipe.
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -133,7 +133,7 @@ fn a_reader_that_has_read_enough_is_no_error() {
     }
 }
 
-/// Without `-o` each run has a folder of its own.
+/// Without `-o` each run makes a new folder.
 #[test]
 fn a_folder_is_made_for_a_run_that_names_none() {
     let _turn = turn::together();

@@ -31,7 +31,7 @@ fn read(run: &Run) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// If this fails, whoever looks for one slow request finds another, or its time in the wrong phase.
+/// If this fails, a search for one slow request finds another, or its time in the wrong phase.
 #[test]
 fn all_requests_are_those_of_the_histograms() {
     let _turn = turn::together();

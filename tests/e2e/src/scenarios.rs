@@ -92,18 +92,18 @@ fn check(callers: &str, count: u64, workers: &str) {
 }
 
 #[test]
-fn one_caller_goes_through_its_journeys() {
+fn one_virtual_user_completes_its_journeys() {
     check("1", 20, "1");
 }
 
 #[test]
-fn a_hundred_callers_keep_their_sessions_apart() {
+fn a_hundred_virtual_users_keep_their_sessions_apart() {
     check("100", 1_000, "2");
 }
 
-/// If this fails, a scenario that was tried with one caller says something else with thousands.
+/// If this fails, a scenario that was tried with one virtual user behaves differently with thousands.
 #[test]
-fn two_thousand_callers_keep_their_sessions_apart() {
+fn two_thousand_virtual_users_keep_their_sessions_apart() {
     check("2000", 6_000, "2");
 }
 
@@ -114,7 +114,7 @@ fn a_journey_that_fails_goes_no_further() {
     let shop = Shop::start();
     let folder = tempfile::tempdir().unwrap();
     let set = format!("shop={}", shop.url());
-    // Wrong for every answer: the first step fails its check.
+    // Wrong for every response: the first step fails its check.
     let wrong = "journey.browse.step.login.expect.json={\"/data/token\" = \"other\"}";
     let scenario = closed(&folder);
     let run = drive(&[&scenario, "--set", &set, "--set", wrong, "-n", "10", "-c", "2"]);
@@ -123,7 +123,7 @@ fn a_journey_that_fails_goes_no_further() {
     assert_eq!(shop.seen()["items"], 0);
 }
 
-/// If this fails, a run goes on with rows that it has used, or ends without a word.
+/// If this fails, a run continues with rows that it has used, or ends without a message.
 #[test]
 fn data_that_is_used_once_ends_the_run() {
     let _turn = turn::together();

@@ -35,7 +35,7 @@ fn an_explanation_fits_its_schema() {
         assert!(matches!(driven.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&driven.stderr));
         let told = printed(&["explain", "--json", record]);
         laws::fits("explain.schema.json", &told);
-        // Nobody looked from the server's side: that is said, and not guessed.
+        // There was no observer on the server's side: that is reported, and not guessed.
         assert_eq!(told["join"]["by_ends"], 0);
         assert!(told["notes"].to_string().contains("no record of the server"), "{}", told["notes"]);
     }

@@ -1,5 +1,5 @@
-//! nginx over TLS, HTTP/2 and a socket of the file system: what we count is what nginx logged, and what fails says
-//! why.
+//! nginx over TLS, HTTP/2 and a Unix domain socket: what we count is what nginx logged, and failures carry their
+//! reason.
 
 use std::path::Path;
 
@@ -39,9 +39,9 @@ fn reasons(run: &Run) -> Vec<String> {
     rows.into_iter().flatten().map(text).map(|row| row.replace('"', "")).collect()
 }
 
-/// If this fails, what is measured over TLS is not what was asked, or the handshake hides in another phase.
+/// If this fails, what is measured over TLS is not what was requested, or the handshake is counted in another phase.
 #[test]
-fn every_request_over_tls_stands_in_the_servers_log() {
+fn every_request_over_tls_is_in_the_servers_log() {
     let _turn = turn::together();
     let certificates = Certificates::until(2100);
     let port = port::free();
@@ -67,9 +67,9 @@ fn every_request_over_tls_stands_in_the_servers_log() {
     assert!(seen.iter().all(|one| one.uri == "/x" && one.status == 200));
 }
 
-/// If this fails, a user is told that TLS failed, and has to guess why.
+/// If this fails, a user learns that TLS failed, and has to guess why.
 #[test]
-fn a_handshake_that_fails_says_why() {
+fn a_failed_handshake_has_its_reason() {
     let _turn = turn::together();
     let (good, old) = (Certificates::until(2100), Certificates::until(2021));
     let (port, old_port) = (port::free(), port::free());
@@ -106,12 +106,12 @@ fn nginx_with_one_stream_at_a_time_refuses_none() {
     let run = drive(&[&fixed[..], &[&format!("https://localhost:{port}/")]].concat());
     assert_eq!(run.told(), ["ok - 400"]);
     assert_eq!((run.total("connections_opened"), passed(&run, "tls")), (2, 2));
-    // Twenty callers share two streams: all but those who began the run have waited.
+    // Twenty virtual users share two streams: all but those who began the run have waited.
     assert_eq!(passed(&run, "pool_wait"), 400);
     assert_eq!(server.finish().len(), 400);
 }
 
-/// nginx says goodbye (GOAWAY) with the last answer that it lets a connection have.
+/// nginx sends GOAWAY with the last response that it allows on a connection.
 #[test]
 fn a_connection_that_nginx_leaves_is_replaced() {
     let _turn = turn::together();
@@ -148,7 +148,7 @@ fn show(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// If this fails, a slow target hides behind a fast one, or its requests are booked to another.
+/// If this fails, a slow target hides behind a fast one, or its requests are counted for another.
 #[test]
 fn each_target_has_its_own_figures() {
     let _turn = turn::together();

@@ -16,7 +16,7 @@ fn shares(seen: &[Seen]) -> BTreeMap<String, u64> {
     shares
 }
 
-/// If this fails, a mix of requests is not the mix that was asked for.
+/// If this fails, a mix of requests is not the requested one.
 #[track_caller]
 fn check_weights(targets: impl FnOnce(&str) -> String) {
     let _turn = turn::together();

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::support::{binary, turn};
 
-/// Runs in `folder`. What stands for the server is `URL` in the arguments.
+/// Runs in `folder`. `URL` in the arguments is replaced by the server's.
 #[track_caller]
 fn check_in(folder: &Path, arguments: &[&str], words: &[&str]) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

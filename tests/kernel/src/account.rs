@@ -21,7 +21,7 @@ pub struct Account {
     pub n: u64,
     pub path: String,
     pub pid: u32,
-    /// The thread that did the steps and wrote the answer.
+    /// The thread that did the steps and wrote the response.
     pub tid: u32,
     /// The thread that read the request.
     pub reader: u32,
@@ -31,9 +31,9 @@ pub struct Account {
     pub begun_ns: u64,
     /// When its steps were done.
     pub worked_ns: u64,
-    /// When the first write of its answer was about to be called.
+    /// Just before the first write of its response.
     pub writing_ns: u64,
-    /// When the last write of its answer had returned.
+    /// When the last write of its response had returned.
     pub written_ns: u64,
     /// From begun to written: by the clock and the counters of the thread.
     pub used: Used,

@@ -27,7 +27,7 @@ fn check(place: &str) {
     assert!(output.status.success(), "{place}: {told}");
 }
 
-/// If this fails, a client that stood still is called a slow server: the question that nobody could answer before.
+/// If this fails, a stopped client is reported as a slow server: the question that no other tool answers.
 #[test]
 fn a_client_that_is_stopped() {
     check("client");

@@ -83,7 +83,7 @@ fn a_server_that_is_not_there_begins_no_run() {
     assert!(!record.join("run.json").exists(), "{told}");
 }
 
-/// What a profile beside a watch says of the planted server.
+/// What a profile that runs with a watch reports about the planted server.
 fn profiled(record: &Path) -> (Observation, ProfileResults) {
     let profile = record.join("profile");
     let document = read_observation(&profile).unwrap().document;
@@ -94,7 +94,7 @@ fn profiled(record: &Path) -> (Observation, ProfileResults) {
 
 /// If this fails, a profile ends after the ten seconds that it takes by itself, or misses the watch's begin.
 #[test]
-fn a_profile_beside_a_watch_lasts_as_long_as_the_watch() {
+fn a_profile_with_a_watch_lasts_as_long_as_the_watch() {
     let _together = quiet::together();
     let server = Plan::of("threads").start();
     let watching = Watching::start(&["--profile", "-p", &server.pid().to_string()]);
@@ -116,11 +116,11 @@ fn a_profile_beside_a_watch_lasts_as_long_as_the_watch() {
         watch.time
     );
     assert!(results.processes.iter().any(|process| process.pid == server.pid()), "{:?}", results.processes);
-    // The burning alone is six seconds on a CPU, by the scheduler; what the host takes from it is not among them.
+    // The burning alone is six seconds on a CPU, by the scheduler; what the host takes from it is not included.
     assert!(results.on_cpu_ns >= 5_900_000_000, "{results:?}");
 }
 
-/// If this fails, an observer goes on for ever after the run that it was for.
+/// If this fails, an observer keeps running after the run that it was for.
 #[test]
 fn a_profile_ends_with_a_watch_that_is_killed() {
     let _together = quiet::together();

@@ -1,5 +1,5 @@
-//! A disk that is full and a kernel that refuses to tell end no watch: the totals are printed, and what is missing is
-//! told, in one line and in the record as far as that can still be written.
+//! A full disk, or a kernel that refuses information, ends no watch: the totals are printed, and what is missing is
+//! reported, in one line and in the record as far as that can still be written.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,7 @@ use crate::support::planted::{Plan, Planted};
 use crate::support::watched::Watching;
 use crate::support::{binary, quiet, wait};
 
-/// A watch whose record lies on a small disk of its own, in a mount namespace that ends with it.
+/// A watch whose record is on a small separate disk, in a mount namespace that ends with it.
 struct Cramped {
     child: Child,
     stderr: BufReader<std::process::ChildStderr>,
@@ -107,7 +107,7 @@ fn a_disk_that_is_full_ends_no_watch() {
     assert!(lines >= 5, "an interval each 100 ms: {told}");
 }
 
-/// If this fails, the record of a disk that was full for a while has no totals, or says nothing of its gap.
+/// If this fails, the record of a disk that was full for a while has no totals, or does not mention its gap.
 #[test]
 fn a_disk_that_has_room_again_takes_the_record() {
     let _together = quiet::together();
@@ -147,7 +147,7 @@ fn a_look_for_new_ports_that_fails_ends_no_watch() {
     let pid = Pid::from_raw(i32::try_from(watching.pid()).unwrap());
     let none = Rlimit { current: Some(0), maximum: Some(1_024) };
     let before = prlimit(pid, Resource::Nofile, none).unwrap();
-    // It looks once a second. No request meanwhile: the record may have to open a log for it.
+    // It checks once per second. No requests meanwhile: the record may have to open a log for them.
     wait::pause(Nanos::from_secs(3));
     prlimit(pid, Resource::Nofile, Rlimit { current: before.current.min(Some(1_024)), ..none }).unwrap();
     (0..20).for_each(|_| drop(client.http("/burn=100us")));

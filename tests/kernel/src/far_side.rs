@@ -1,5 +1,5 @@
 //! `drive --watch ssh:HOST:PID`: the server's side of a run on another host, over a real sshd. That host has another
-//! boot, another monotonic clock and another network; it is of one kernel with this one, so how its clock lies to ours
+//! boot, another monotonic clock and another network; it shares the kernel with this one, so the offset of its clock
 //! is known.
 
 use std::fs;
@@ -34,7 +34,7 @@ struct Ended {
 }
 
 impl Run {
-    /// 100 requests a second over four connections.
+    /// 100 requests per second over four connections.
     fn start(far: &FarHost, login: Login, pid: u32, address: &str, arguments: &[&str]) -> Run {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("run");
@@ -102,7 +102,7 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     let _alone = quiet::alone();
     let far = FarHost::start();
     let server = Plan::of("threads").start_on(&far);
-    // Longer than the interval after which an observer that nobody leads prints a line.
+    // Longer than the interval after which an observer without remote control prints a line.
     let ended = Run::of(&far, &server, &["-d", "5s"]).end();
     // Few requests make a run that is not to be believed, and yet one that can be explained.
     assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.said);
@@ -165,7 +165,7 @@ fn a_server_that_ends_meanwhile_leaves_what_was_seen() {
 fn a_host_that_is_cut_off_costs_its_record_and_not_the_run_s() {
     let _together = quiet::together();
     let far = FarHost::start();
-    // Here, so that the run goes on.
+    // Here, so that the run continues.
     let server = Plan::of("threads").start();
     let mut run = Run::of(&far, &server, &["-d", "3s"]);
     run.wait_for_begin();
@@ -179,7 +179,7 @@ fn a_host_that_is_cut_off_costs_its_record_and_not_the_run_s() {
 }
 
 #[test]
-fn what_cannot_be_watched_over_there_is_told_in_one_line() {
+fn what_cannot_be_watched_on_the_other_host_is_reported_in_one_line() {
     let _together = quiet::together();
     let far = FarHost::start();
     let server = Plan::of("threads").start_on(&far);

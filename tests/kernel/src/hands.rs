@@ -1,7 +1,7 @@
 //! What one thread of the planted server can do: each step of a recipe, with its own account.
 //!
-//! A thread has its own partners (who hold its lock and answer it late) and its own file, so that no step of one
-//! thread waits for another thread but by plan.
+//! Each thread has its own partners (which hold its lock and reply to it late) and its own file, so that no step of
+//! one thread waits for another thread except as planned.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -52,7 +52,7 @@ impl Hands {
     ///
     /// # Errors
     ///
-    /// A step could not be done: then nothing that this server says is true.
+    /// A step failed: then nothing that this server reports is true.
     pub fn perform(&mut self, recipe: &Recipe) -> io::Result<Vec<Done>> {
         recipe.steps.iter().map(|&step| self.measured(step)).collect()
     }
@@ -106,7 +106,7 @@ fn touch(pages: u32) {
     black_box(&memory);
 }
 
-/// A thread that holds a lock for as long as it is told.
+/// A thread that holds a lock for as long as requested.
 struct Holder {
     lock: Arc<Mutex<()>>,
     orders: SyncSender<Nanos>,
@@ -141,7 +141,7 @@ impl Holder {
     }
 }
 
-/// A thread at the other end of a pipe or a socket, which answers as late as it is asked to.
+/// A thread at the other end of a pipe or a socket, which replies as late as requested.
 struct Partner<R, W> {
     answers: R,
     questions: W,

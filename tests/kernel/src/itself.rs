@@ -1,4 +1,4 @@
-//! The planted server against itself and against the kernel's counters: what it says can be believed.
+//! The planted server compared with itself and with the kernel's counters: its account can be trusted.
 
 use kernel::account::Account;
 use units::Nanos;
@@ -12,8 +12,8 @@ use crate::support::tolerance::{error, is_close, promised};
 
 const MODELS: [&str; 6] = ["threads", "pool", "handoff", "loop", "processes", "ring"];
 
-/// Requests of a test that asserts lengths of time; 19 of 20 have to show what was planted. What the hypervisor takes
-/// from the CPU falls on some requests, and no clock of this host tells which.
+/// Requests of a test that asserts lengths of time; 19 of 20 have to show what was planted. The hypervisor takes CPU
+/// time from some requests, and no clock of this host shows from which.
 const REQUESTS: usize = 20;
 const MOST_STRAY: usize = 1;
 
@@ -28,7 +28,7 @@ fn drive(server: &Planted, path: &str) {
 }
 
 #[test]
-fn every_model_answers_all_and_has_an_account_of_each() {
+fn every_model_responds_to_all_requests_and_accounts_for_each() {
     let _together = quiet::together();
     for model in MODELS {
         let server = Plan::of(model).start();
@@ -75,7 +75,7 @@ fn check_order(account: &Account) {
     assert!(used.wall_ns <= account.written_ns - account.begun_ns, "{account:?}");
 }
 
-/// Each step takes what was planted, and of the kind it was planted as. A busy host makes every other one later.
+/// Each step takes the planted time, and is of the planted kind. A busy host makes every other one later.
 #[test]
 fn a_step_is_of_its_kind_and_length() {
     let _alone = quiet::alone();
@@ -102,8 +102,8 @@ fn stray(request: &Account, name: &str) -> Option<String> {
         let (planned, used) = (Nanos(done.planned_ns?), done.used);
         let is_right = match name {
             "burn" => is_close(Nanos(used.cpu_ns), planned, promised(planned)) && used.rest_ns() < LATE.0,
-            // Nothing of it ends early. That a timer is late, by 50 us of slack and by what its thread waits for the
-            // CPU, is in the account as it comes: the bound only tells that it is no work and no other wait.
+            // Nothing of it ends early. That a timer is late, by 50 us of slack and by its thread's run-queue
+            // latency, is in the account as it comes: the bound only shows that it is no work and no other wait.
             _ => {
                 let took = used.rest_ns() + used.cpu_ns + used.run_delay_ns;
                 took >= planned.0 && used.rest_ns() <= planned.0 + LATE.0 && used.cpu_ns < LATE.0
@@ -113,7 +113,7 @@ fn stray(request: &Account, name: &str) -> Option<String> {
     })
 }
 
-/// A quarter of a tick of this kernel, of 4 ms: what takes longer was planted, or is the host's.
+/// A quarter of this kernel's tick of 4 ms: what takes longer was planted, or is due to the host.
 const LATE: Nanos = Nanos::from_millis(1);
 
 /// Burnt time is of the thread's own clock, however long it waits for the CPU; and the hog's account of when it ran
@@ -142,7 +142,7 @@ fn a_hog_makes_requests_wait_and_not_work() {
 
 /// The kernel counts what a quota takes as waiting, and in the group's own account.
 #[test]
-fn a_quota_makes_requests_wait_as_its_group_says() {
+fn a_quota_makes_requests_wait_as_its_group_reports() {
     let _alone = quiet::alone();
     let group = Group::with_quota(Nanos::from_millis(5), Nanos::from_millis(20));
     let server = Plan::of("threads").start();

@@ -1,4 +1,4 @@
-//! One request as it was watched, beside the server's own account of it.
+//! One request as it was watched, compared with the server's own account of it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::support::tolerance::{is_close, promised};
 /// Both views of every request.
 pub struct Joined<'a> {
     pub pairs: Vec<(&'a Account, &'a Served)>,
-    /// Accounts that nobody saw, and requests without an account.
+    /// Accounts without a watched request, and requests without an account.
     pub unseen: usize,
     pub unknown: usize,
 }
@@ -70,15 +70,15 @@ pub fn expected(account: &Account) -> [Nanos; Part::COUNT] {
     parts
 }
 
-/// By how much the two may look at another time: the observer's edges lie within the system calls, the server's own
-/// moments behind them. Both are known: microseconds, or the time for which the thread was pushed off its CPU just
-/// there.
+/// The possible difference between the instants of the two: the observer's edges are within the system calls, the
+/// server's own moments after them. Both are known: microseconds, or the time for which the thread was pushed off its
+/// CPU at that point.
 pub fn gap(account: &Account, served: &Served) -> Nanos {
     Nanos(account.begun_ns.abs_diff(served.read.0) + account.written_ns.abs_diff(served.done.0))
 }
 
 /// What is wrong with the parts of a request; empty when all is right. `quota`: its group may stop it, and then the
-/// kernel's own count does not tell what part of a wait was for that.
+/// kernel's own count does not show what part of a wait was due to that.
 pub fn faults(account: &Account, served: &Served, quota: bool) -> Vec<String> {
     let (expected, gap) = (expected(account), gap(account, served));
     let of = |part: Part| (served.part(part), expected[part as usize]);

@@ -1,7 +1,7 @@
-//! The planted server: a small server of ours that burns, sleeps, locks, waits and writes to disk by known amounts,
-//! and keeps an account of its own of every request. `parallax watch` is tested against that account.
+//! The planted server: a small server that burns, sleeps, locks, waits and writes to disk by known amounts, and keeps
+//! its own account of every request. `parallax watch` is tested against that account.
 //!
-//! The library holds what the server, its hogs and the tests share; the tests are in `kernel.rs` and beside it.
+//! The library has what the server, its hogs and the tests share; the tests are in `kernel.rs` and its modules.
 //! Nothing here is part of a release.
 
 pub mod account;

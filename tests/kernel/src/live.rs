@@ -48,7 +48,7 @@ fn lowest_row(text: &str) -> u16 {
     moves.max().unwrap_or(0)
 }
 
-/// If this fails, somebody who shrinks the window sees a torn table, or none.
+/// If this fails, shrinking the window leaves a torn table, or none.
 #[test]
 fn the_table_has_the_figures_and_fits_a_window_that_changes() {
     let _together = quiet::together();

@@ -16,7 +16,7 @@ use crate::support::watched::Watching;
 const CLIENTS: usize = 4;
 const ROUNDS: usize = 25;
 
-/// Each client has one request under way at a time; all clients at once. Returns how many were sent.
+/// Each client has one request in flight at a time; all clients at once. Returns how many were sent.
 fn drive_at_once(server: &Planted, paths: &[&str], rounds: usize) -> usize {
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.new_client()).collect();
     for _ in 0..rounds {
@@ -28,7 +28,7 @@ fn drive_at_once(server: &Planted, paths: &[&str], rounds: usize) -> usize {
     CLIENTS * rounds * paths.len()
 }
 
-/// One thread has a request from its read to its answer.
+/// One thread has a request from its read to its response.
 #[test]
 fn a_thread_a_connection_hopping_connections_and_a_process_a_connection() {
     for model in ["threads", "pool", "processes"] {
@@ -54,7 +54,7 @@ fn a_thread_a_connection_hopping_connections_and_a_process_a_connection() {
 
 /// One thread has many requests, and works on one of them at a time: for the others that is waiting for the loop.
 #[test]
-fn a_loop_makes_requests_wait_for_those_behind_them() {
+fn a_loop_makes_requests_wait_for_later_ones() {
     quiet::in_trials(loop_waits);
 }
 
@@ -79,7 +79,7 @@ fn loop_waits() -> Verdict {
     let right = right.count();
     println!("loop: {right} of {sent}");
     assert!(right * 20 >= sent * 19, "{right} of {sent} are right");
-    // Clients that a busy host keeps from asking at once wait for nobody: then nothing was planted.
+    // Clients that a busy host keeps from sending at once do not wait for each other: then nothing was planted.
     let waits = joined.pairs.iter().map(|(account, _)| judge::expected(account)[Part::LoopWait as usize].0);
     let planted = Nanos(waits.sum());
     quiet::ensure(planted > Nanos::from_millis(30), || format!("{planted} of waiting by the account"))?;
@@ -106,8 +106,8 @@ fn a_request_that_is_handed_over_keeps_its_time() {
     assert!(right * 20 >= sent * 19, "{right} of {sent}");
 }
 
-/// Answers that are given to io_uring together are told one after another: the work for all of them is found, and
-/// whose it was is not.
+/// Responses that are given to io_uring together are reported one after another: the total work for them is known,
+/// and its division is not.
 #[test]
 fn requests_by_io_uring_keep_their_time_and_all_their_work() {
     quiet::in_trials(ring_works);
@@ -128,11 +128,11 @@ fn ring_works() -> Verdict {
     let first = watched.served.iter().map(|one| one.read).min().unwrap();
     let last = watched.served.iter().map(|one| one.done).max().unwrap();
     assert!((planted..=last - first).contains(&worked), "{worked} for {planted} in {}", last - first);
-    // What the loop itself takes besides is less than a tenth of the work that was planted.
+    // What the loop itself takes in addition is less than a tenth of the planted work.
     quiet::ensure(worked <= Nanos(planted.0 + planted.0 / 10), || format!("{worked} for {planted}"))
 }
 
-/// If this fails, what the loop waited for before a request came is told to be the request's.
+/// If this fails, what the loop waited for before a request came is reported as the request's.
 #[test]
 fn a_request_at_a_time_by_io_uring_has_its_own_parts() {
     quiet::in_trials(|| {
@@ -203,7 +203,7 @@ fn pipelined_requests_are_all_reported() {
     }
 }
 
-/// Lines of text are no protocol that anybody knows: a request is what comes before the server writes.
+/// Lines of text are no known protocol: a request is what comes before the server writes.
 #[test]
 fn an_unknown_protocol_is_counted_by_its_turns() {
     let _together = quiet::together();
@@ -229,13 +229,13 @@ fn a_unix_socket_is_watched_as_a_port_is() {
     assert_eq!((seen.pairs.len() + seen.unknown + lost, seen.unknown), (100, 0), "{}", watched.losses());
 }
 
-/// If this fails, attaching to a busy server turns its answers into requests.
+/// If this fails, attaching to a busy server turns its responses into requests.
 #[test]
 fn connections_that_were_there_before_are_taken_up_at_a_request() {
     let _together = quiet::together();
     let server = Plan::of("threads").start();
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.client()).collect();
-    // Under way while the watch begins: nobody saw its read.
+    // In flight when the watch begins: its read was not seen.
     clients[0].send_http(&["/sleep=3s"]);
     let watching = Watching::of(&server);
     clients[0].http_answer();

@@ -1,4 +1,4 @@
-//! Every part of a request's time, beside the account of the server that spent it.
+//! Every part of a request's time, compared with the account of the server that spent it.
 
 use record::{Part, Served};
 use units::Nanos;
@@ -12,8 +12,8 @@ use crate::support::quiet::{self, Verdict};
 use crate::support::tolerance::{error, is_close, promised};
 use crate::support::watched::Watching;
 
-/// At most three waits a request: one begins for the observer when the thread is being woken, and for the kernel's
-/// own count some 3 us later, when it stands in the queue. Ten of these are more than the 20 us that are promised.
+/// At most three waits per request: one begins for the observer when the thread is being woken, and for the kernel's
+/// own count some 3 us later, when it is in the queue. Ten of these are more than the 20 us that are promised.
 const KINDS: [&str; 4] = [
     "/burn=4ms,sleep=1ms,lock=3ms",
     "/pipe=2ms,socket=2ms,burn=1ms",
@@ -43,7 +43,7 @@ fn all_kinds() -> Verdict {
     for part in [Part::OnCpu, Part::Lock, Part::Network, Part::Other] {
         let (seen, truth) = totals(&joined.pairs, part);
         println!("{}: {seen} for {truth}, {:+.2} %", part.name(), error(seen.0, truth.0));
-        // Half of what is promised of a single request, for each of the forty that have the part.
+        // Half of what is promised for a single request, for each of the forty that have the part.
         let slack = Nanos((truth.0 / 100).max(40 * 10_000));
         quiet::ensure(is_close(seen, truth, slack), || format!("{}: {seen} for {truth}", part.name()))?;
     }
@@ -71,7 +71,8 @@ fn hogged() -> Verdict {
     check_parts("hogged", &joined.pairs, false)
 }
 
-/// Three hogs with the weights 1024, 526 and 272: who took most is named first, and each with the time it had.
+/// Three hogs with the weights 1024, 526 and 272: the one that took most is named first, and each with the time it
+/// had.
 #[test]
 fn pre_emptors_are_ranked_by_the_time_they_took() {
     let _alone = quiet::alone();
@@ -107,7 +108,7 @@ fn pre_emptors_are_ranked_by_the_time_they_took() {
         assert!(one.count > 0);
     }
     assert_eq!(named.len(), 3, "{:#?}", watched.results.preemptors);
-    // Others of this host may have taken more of a single request, but nobody took more than its culprit.
+    // Other processes of this host may have taken more from a single request, but none took more than its culprit.
     for one in &watched.served {
         let (culprit, hog) = (one.culprit.as_ref().unwrap(), overlap(&most, one.read.0, one.done.0));
         let least = Nanos(hog.0 - hog.0 / 20);
@@ -181,8 +182,8 @@ fn held_back(requests: usize) -> Verdict {
     joined.check_count(requests, &watched.losses());
     let (throttled, waited) = (watched.sum(Part::Throttled), judge::totals(&joined.pairs, Part::RunQueue).1);
     println!("throttled {throttled} of {waited} waited; the group says {by_group}");
-    // The group is held back between requests, too; and after the quota is filled up, its thread waits for whoever
-    // has the CPU then.
+    // The group is held back between requests too; and after the quota is refilled, its thread waits for whatever has
+    // the CPU then.
     assert!(throttled <= by_group + promised(by_group), "{throttled} of {by_group}");
     assert!(throttled.0 * 10 >= by_group.0 * 9, "{throttled} of {by_group}");
     for one in &watched.served {
@@ -191,7 +192,7 @@ fn held_back(requests: usize) -> Verdict {
     check_parts("held back", &joined.pairs, true)
 }
 
-/// What arrived and was not read yet lies in front of the request, and is none of its parts.
+/// Bytes that arrived and were not read yet are queued before the request, and are none of its parts.
 #[test]
 fn time_in_the_sockets_queue_is_in_front_of_the_request() {
     quiet::in_trials(late_reads);
@@ -223,14 +224,14 @@ fn late_reads() -> Verdict {
     check_parts("late reads", &joined.pairs, false)
 }
 
-/// If this fails, a socket queue that is told too short says nothing of it.
+/// If this fails, a socket queue that is reported too short is not flagged.
 #[test]
 fn arrivals_that_are_joined_are_counted() {
     let _together = quiet::together();
     let server = Plan::of("threads").start();
     let watching = Watching::of(&server);
     let mut client = server.new_client();
-    // Far more pieces than lots are remembered, all of them while nobody reads.
+    // Far more pieces than are remembered, all of them while nothing reads.
     client.send_http(&["/sleep=200ms"]);
     client.send_http_in_pieces("/burn=10us", 30);
     (0..2).for_each(|_| drop(client.http_answer()));

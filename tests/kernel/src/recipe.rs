@@ -9,7 +9,7 @@ use units::Nanos;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipe {
     pub steps: Vec<Step>,
-    /// Bytes of the answer's body.
+    /// Bytes of the response body.
     pub answer: usize,
 }
 
@@ -21,9 +21,9 @@ pub enum Step {
     Sleep(Nanos),
     /// Blocked on a mutex that another thread of the server holds.
     Lock(Nanos),
-    /// Blocked on a partner that answers late, over a pipe.
+    /// Blocked on a partner that replies late, over a pipe.
     Pipe(Nanos),
-    /// Blocked on a partner that answers late, over a socket.
+    /// Blocked on a partner that replies late, over a socket.
     Socket(Nanos),
     /// A page of a private file, written and made durable; it takes what it takes.
     Fsync,

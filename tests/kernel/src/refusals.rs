@@ -1,4 +1,5 @@
-//! What cannot be watched is said in one line; what ends while it is watched ends the record, with what was seen.
+//! What cannot be watched is reported in one line; a server that ends while it is watched ends the record, with what
+//! was seen.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
@@ -9,7 +10,7 @@ use crate::support::planted::Plan;
 use crate::support::watched::Watching;
 use crate::support::{binary, quiet, wait};
 
-/// The number of the user who is nobody, on Debian and elsewhere.
+/// The user id of `nobody`, on Debian and elsewhere.
 const NOBODY: u32 = 65_534;
 
 fn watch(arguments: &[&str]) -> Command {
@@ -18,7 +19,7 @@ fn watch(arguments: &[&str]) -> Command {
     command
 }
 
-/// Refused in one line on standard error, with the exit code of what never began, and no record.
+/// Refused in one line on standard error, with the exit code of a run that never began, and no record.
 #[track_caller]
 fn check_refused(output: &Output, told: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -40,13 +41,13 @@ fn a_process_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_port_that_nobody_listens_on_is_refused() {
+fn a_port_without_a_listener_is_refused() {
     let _together = quiet::together();
     let port = crate::support::port::free().to_string();
     check_refused(&watch(&["--port", &port, "-d", "1s"]).output().unwrap(), &[&port]);
 }
 
-/// The program where nobody may run it, started by nobody: what is built may lie in a folder of root's.
+/// The program where `nobody` may run it, started by `nobody`: the build may be in a folder of root's.
 fn as_nobody(folder: &std::path::Path) -> Command {
     let copy = folder.join("parallax");
     binary::copy_to(&copy);
@@ -58,7 +59,7 @@ fn as_nobody(folder: &std::path::Path) -> Command {
 }
 
 #[test]
-fn a_user_without_the_privilege_is_told_what_is_needed() {
+fn a_user_without_the_privilege_learns_what_is_needed() {
     let _together = quiet::together();
     let folder = tempfile::tempdir().unwrap();
     let server = Plan::of("threads").start();
@@ -70,9 +71,9 @@ fn a_user_without_the_privilege_is_told_what_is_needed() {
     check_refused(&command.args(["cpu", "--split", "ebpf", "0.1", "--", &pid]).output().unwrap(), &["root"]);
 }
 
-/// Its total needs no privilege. If this fails, whoever has none is told so in a library's words, or not at all.
+/// Its total needs no privilege. If this fails, a user without it gets a library's message, or none.
 #[test]
-fn cpu_without_the_privilege_divides_by_ticks_and_says_why() {
+fn cpu_without_the_privilege_divides_by_ticks_and_reports_why() {
     let _together = quiet::together();
     let folder = tempfile::tempdir().unwrap();
     let server = Plan::of("threads").start();
@@ -87,7 +88,7 @@ fn cpu_without_the_privilege_divides_by_ticks_and_says_why() {
     );
 }
 
-/// The program as a container has it: the first process of a PID namespace of its own.
+/// The program as in a container: the first process of a new PID namespace.
 fn contained(arguments: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--mount-proc"]).arg(binary::parallax()).args(arguments);
@@ -95,14 +96,14 @@ fn contained(arguments: &[&str]) -> Command {
     command
 }
 
-/// If this fails, a watch from within a container sees nothing and says nothing, or sees somebody else.
+/// If this fails, a watch from within a container sees and reports nothing, or sees another process.
 #[test]
 fn what_needs_the_hosts_process_ids_is_refused_without_them() {
     let _together = quiet::together();
     let folder = tempfile::tempdir().unwrap();
     for (n, verb) in [
         &["watch", "-d", "1s", "-p", "1"][..],
-        // Not there in the namespace; the reason is told all the same.
+        // It does not exist in the namespace; the reason is reported all the same.
         &["watch", "-d", "1s", "-p", "4711"],
         &["profile", "-d", "1s", "-p", "1"],
         &["cpu", "--split", "ebpf", "-p", "1", "1"],
@@ -129,7 +130,7 @@ fn cpu_time_is_measured_in_any_pid_namespace() {
 }
 
 #[test]
-fn a_doctor_in_a_pid_namespace_says_so() {
+fn doctor_reports_a_pid_namespace() {
     let _together = quiet::together();
     for (mut command, status) in
         [(contained(&["doctor", "--json"]), "missing"), (Command::new(binary::parallax()), "ok")]

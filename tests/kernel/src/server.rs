@@ -1,4 +1,4 @@
-//! The planted server in each of the forms that servers have: who reads, who works, and who writes.
+//! The planted server in each of the forms that servers have: which threads read, work, and write.
 //!
 //! All forms share the connection, the steps and the account; none shares code with what is tested.
 
@@ -51,7 +51,7 @@ pub enum Model {
     Pool,
     /// One thread reads, another works and writes.
     Handoff,
-    /// One thread, which reads and works all that is ready and then writes all answers.
+    /// One thread, which reads and works all that is ready and then writes all responses.
     Loop,
     /// A process a connection.
     Processes,
@@ -90,7 +90,7 @@ impl Shop {
         Shop { options, ..Shop::default() }
     }
 
-    /// Waits until every request that was answered has its account: its client may know the answer before.
+    /// Waits until every request with a response has its account: its client may know the response before.
     pub fn wait_for_accounts(&self) {
         let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
         while *under_way > 0 {
@@ -108,7 +108,7 @@ impl Shop {
     }
 }
 
-/// Begins to listen and to serve in threads of its own; says where it listens.
+/// Starts to listen and to serve in its own threads; returns where it listens.
 ///
 /// # Errors
 ///
@@ -162,7 +162,7 @@ impl Listener {
     }
 }
 
-/// A thread of the server; what it cannot do is told on standard error by its panic.
+/// A thread of the server; its panic reports failures on standard error.
 fn spawn(name: &str, body: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
     let body = move || {
         if let Err(error) = body()
@@ -174,7 +174,7 @@ fn spawn(name: &str, body: impl FnOnce() -> io::Result<()> + Send + 'static) -> 
     thread::Builder::new().name(name.to_owned()).spawn(body).map(drop)
 }
 
-/// A client that goes is no fault of the server.
+/// A client that disconnects is not an error of the server.
 fn is_of_the_peer(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }

@@ -10,6 +10,7 @@ use crate::tree::Tree;
 
 const FILE: &str = "ARCHITECTURE.md";
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.text(FILE) else {
         return vec![Finding::new(FILE, 1, "missing; write it")];
@@ -150,15 +151,15 @@ mod tests {
 
     #[test]
     fn a_crate_that_is_not_described_is_found() {
-        let told = found(&DOCUMENT.replace("## `codec`\n", ""));
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("no heading or table row for crate `codec`"), "{told:?}");
+        let findings = found(&DOCUMENT.replace("## `codec`\n", ""));
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].contains("no heading or table row for crate `codec`"), "{findings:?}");
     }
 
     #[test]
     fn a_row_that_differs_is_found() {
-        let told = found(&DOCUMENT.replace("| 1 | `units`, `clock`", "| 1 | `units`"));
-        assert!(told[0].starts_with("9: the row of `codec` differs"), "{told:?}");
+        let findings = found(&DOCUMENT.replace("| 1 | `units`, `clock`", "| 1 | `units`"));
+        assert!(findings[0].starts_with("9: the row of `codec` differs"), "{findings:?}");
         assert_eq!(found(&DOCUMENT.replace("`units` | 0", "`units` | 2")).len(), 1);
         assert_eq!(found(&DOCUMENT.replace("| `clock` | 0", "| `clack` | 0")).len(), 2);
     }

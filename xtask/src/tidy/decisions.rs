@@ -1,4 +1,4 @@
-//! Rule `decisions`: each decision has a number of its own, its sections, and a line in the index.
+//! Rule `decisions`: each decision has a unique number, its sections, and a line in the index.
 //!
 //! Sees the form; the reasons are for readers.
 
@@ -11,6 +11,7 @@ const FOLDER: &str = "docs/decisions/";
 const INDEX: &str = "docs/decisions/README.md";
 const SECTIONS: &[&str] = &["## Context", "## Choice", "## Given up", "## What would change our mind"];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let index = tree.text(INDEX).unwrap_or_default();
     let mut by_number: BTreeMap<&str, &str> = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Rule `exceptions`: `xtask/exceptions.toml` can be read, and every entry gives a reason.
 //!
-//! The rules that have exceptions read them here, and find those that are no longer needed.
+//! The rules with exceptions read them here, and report those that are no longer needed.
 
 use std::fmt;
 
@@ -62,6 +62,7 @@ pub fn read(tree: &Tree) -> Result<Exceptions, Finding> {
     })
 }
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let exceptions = match read(tree) {
         Ok(exceptions) => exceptions,
@@ -92,8 +93,8 @@ mod tests {
 
     #[test]
     fn an_entry_that_cannot_be_read_is_found_with_its_line() {
-        let told = found("[[long]]\npath = \"a.rs\"\nlimes = 700\n");
-        assert_eq!((told.len(), told[0].line), (1, 3), "{told:?}");
+        let findings = found("[[long]]\npath = \"a.rs\"\nlimes = 700\n");
+        assert_eq!((findings.len(), findings[0].line), (1, 3), "{findings:?}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::tree::Tree;
 const LICENCES: &[(&str, &str)] =
     &[("LICENSE-MIT", "Permission is hereby granted"), ("LICENSE-APACHE", "Apache License")];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts().filter(|(path, _)| path.starts_with("formats/")) {

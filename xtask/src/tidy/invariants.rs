@@ -15,6 +15,7 @@ const MESSAGE_LEAST: usize = 15;
 const MAY_BE_UNSAFE: &[&str] =
     &["crates/reactor/", "crates/host/", "crates/watch/", "tests/kernel/src/server/ring.rs"];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".rs").flat_map(|(path, text)| check_file(path, text)).collect()
 }
@@ -50,7 +51,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// `.expect("…")` with too little said.
+/// `.expect("…")` with a message that is too short.
 fn expect_is_short(tokens: &[TokenTree]) -> bool {
     let [dot, name, ..] = tokens else { return false };
     if !rust::is_punct(dot, '.') || !rust::is_ident(name, "expect") {
@@ -97,8 +98,8 @@ mod tests {
     }
 
     fn check_count(source: &str, count: usize) {
-        let told = found("crates/engine/src/lib.rs", source);
-        assert_eq!(told.len(), count, "{source}\n{told:?}");
+        let findings = found("crates/engine/src/lib.rs", source);
+        assert_eq!(findings.len(), count, "{source}\n{findings:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Rule `layers`: every edge between crates of the workspace stands in `layers.toml`, and points down.
+//! Rule `layers`: every edge between crates of the workspace is in `layers.toml`, and points down.
 //!
 //! Reads manifests only. Cycles need no check: cargo refuses them.
 
@@ -11,7 +11,7 @@ use crate::tree::Tree;
 
 pub const FILE: &str = "layers.toml";
 
-/// What `layers.toml` says of one crate.
+/// The entry of `layers.toml` for one crate.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Layer {
@@ -70,6 +70,7 @@ pub fn members(tree: &Tree) -> Result<Vec<Member>, Vec<Finding>> {
     if findings.is_empty() { Ok(members) } else { Err(findings) }
 }
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let layers = match read(tree) {
         Ok(layers) => layers,
@@ -240,9 +241,9 @@ uses = ["units"]
     #[test]
     fn an_edge_that_is_not_written_is_found() {
         let codec = "[dependencies]\nparallax-kit.workspace = true\n";
-        let told = found(LAYERS, codec);
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].starts_with("crates/codec/Cargo.toml:4: `codec` uses `kit`"), "{told:?}");
+        let findings = found(LAYERS, codec);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].starts_with("crates/codec/Cargo.toml:4: `codec` uses `kit`"), "{findings:?}");
         let codec = "[build-dependencies]\nparallax-kit.workspace = true\n";
         assert_eq!(found(LAYERS, codec).len(), 1);
         let codec = "[target.'cfg(unix)'.dependencies]\nparallax-kit.workspace = true\n";
@@ -252,24 +253,24 @@ uses = ["units"]
     #[test]
     fn a_test_edge_that_is_not_written_is_found() {
         let layers = LAYERS.replace("dev = [\"kit\"]\n", "");
-        let told = found(&layers, "[dev-dependencies]\nparallax-kit.workspace = true\n");
-        assert!(told[0].contains("tests of `codec` use `kit`"), "{told:?}");
+        let findings = found(&layers, "[dev-dependencies]\nparallax-kit.workspace = true\n");
+        assert!(findings[0].contains("tests of `codec` use `kit`"), "{findings:?}");
     }
 
     #[test]
     fn an_edge_that_points_up_is_found_even_when_written() {
         let layers = LAYERS.replace("uses = [\"units\"]\ndev", "uses = [\"units\", \"kit\"]\ndev");
-        let told = found(&layers, "[dependencies]\nparallax-kit.workspace = true\n");
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told.iter().all(|line| line.contains("higher layer")), "{told:?}");
+        let findings = found(&layers, "[dependencies]\nparallax-kit.workspace = true\n");
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert!(findings.iter().all(|line| line.contains("higher layer")), "{findings:?}");
     }
 
     #[test]
     fn a_crate_without_an_entry_is_found() {
         let layers = LAYERS.split("[kit]").next().unwrap().replace("dev = [\"kit\"]\n", "");
-        let told = found(&layers, "");
+        let findings = found(&layers, "");
         assert_eq!(
-            told,
+            findings,
             ["crates/kit/Cargo.toml:1: crate `kit` is not in layers.toml; add it with its layer"]
         );
     }
@@ -277,21 +278,21 @@ uses = ["units"]
     #[test]
     fn an_entry_without_a_crate_must_say_that_it_is_planned() {
         let stats = "[stats]\nlayer = 1\nholds = \"\"\nuses = []\n";
-        let told = found(&format!("{LAYERS}{stats}"), "");
-        assert!(told[0].starts_with("layers.toml:17: crate `stats` does not exist"), "{told:?}");
+        let findings = found(&format!("{LAYERS}{stats}"), "");
+        assert!(findings[0].starts_with("layers.toml:17: crate `stats` does not exist"), "{findings:?}");
         assert_eq!(found(&format!("{LAYERS}{stats}planned = true\n"), ""), [""; 0]);
     }
 
     #[test]
     fn a_planned_crate_that_exists_is_found() {
-        let told = found(&format!("{LAYERS}planned = true\n"), "");
-        assert_eq!(told, ["layers.toml:13: `kit` exists; remove `planned`"]);
+        let findings = found(&format!("{LAYERS}planned = true\n"), "");
+        assert_eq!(findings, ["layers.toml:13: `kit` exists; remove `planned`"]);
     }
 
     #[test]
     fn a_broken_file_is_a_finding_with_its_line() {
-        let told = found("[units]\nlayer = 0\nholds = 7\nuses = []\n", "");
-        assert!(told[0].starts_with("layers.toml:3: "), "{told:?}");
+        let findings = found("[units]\nlayer = 0\nholds = 7\nuses = []\n", "");
+        assert!(findings[0].starts_with("layers.toml:3: "), "{findings:?}");
         assert!(found(&LAYERS.replace("uses", "users"), "")[0].contains("unknown field"));
     }
 }

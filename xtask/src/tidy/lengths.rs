@@ -13,6 +13,7 @@ const FILE_MOST: usize = 600;
 const FUNCTION_AIM: usize = 40;
 const FUNCTION_MOST: usize = 70;
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     // A list that cannot be read is found by the rule `exceptions`.
     let exceptions = exceptions::read(tree).unwrap_or_default();
@@ -153,23 +154,23 @@ mod tests {
 
     #[test]
     fn a_long_function_is_found() {
-        let told = found("", &method(FUNCTION_MOST + 1));
-        assert_eq!(told.len(), 1);
-        assert!(told[0].starts_with("crates/a/src/lib.rs:2: `A::f` has 71 lines"), "{told:?}");
+        let findings = found("", &method(FUNCTION_MOST + 1));
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].starts_with("crates/a/src/lib.rs:2: `A::f` has 71 lines"), "{findings:?}");
     }
 
     #[test]
     fn a_long_file_is_found() {
-        let told = found("", &"\n".repeat(FILE_MOST + 1));
-        assert!(told[0].starts_with("crates/a/src/lib.rs:1: the file has 601 lines"), "{told:?}");
+        let findings = found("", &"\n".repeat(FILE_MOST + 1));
+        assert!(findings[0].starts_with("crates/a/src/lib.rs:1: the file has 601 lines"), "{findings:?}");
     }
 
     #[test]
     fn a_long_file_of_c_is_found_and_its_functions_are_not() {
         for path in ["crates/a/bpf/a.bpf.c", "crates/a/bpf/a.h"] {
-            let told = |lines| check(&Tree::of(&[(path, &"f();\n".repeat(lines))]));
-            assert!(told(FILE_MOST).is_empty());
-            let found = told(FILE_MOST + 1);
+            let findings = |lines| check(&Tree::of(&[(path, &"f();\n".repeat(lines))]));
+            assert!(findings(FILE_MOST).is_empty());
+            let found = findings(FILE_MOST + 1);
             assert_eq!(found.len(), 1);
             assert!(
                 found[0].path == path && found[0].what.starts_with("the file has 601 lines"),
@@ -188,8 +189,8 @@ mod tests {
 
     #[test]
     fn an_exception_that_is_not_needed_is_found() {
-        let told = found(&entry(METHOD, 80), &method(70));
-        assert!(told[0].starts_with("xtask/exceptions.toml:2: "), "{told:?}");
+        let findings = found(&entry(METHOD, 80), &method(70));
+        assert!(findings[0].starts_with("xtask/exceptions.toml:2: "), "{findings:?}");
         assert!(found(&entry("", 700), &method(70))[0].contains("remove the entry"));
     }
 

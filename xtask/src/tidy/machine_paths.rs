@@ -9,6 +9,7 @@ use crate::tree::Tree;
 /// Joined here, so that this file passes its own rule.
 const FOLDERS: &[&str] = &[concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/ro", "ot/")];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     // A list that cannot be read is found by the rule `exceptions`.
     let exceptions = exceptions::read(tree).unwrap_or_default();
@@ -35,7 +36,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether the folder stands in the line at the start of a path, not in the middle of one.
+/// Whether the folder is in the line at the start of a path, not in the middle of one.
 fn names(line: &str, folder: &str) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || "._-*})>".contains(c);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(goes_on))
@@ -52,8 +53,8 @@ mod tests {
     #[test]
     fn a_path_of_one_machine_is_found() {
         for folder in FOLDERS {
-            let told = check(&Tree::of(&[("a.sh", &format!("one\ncd {folder}me\n"))]));
-            assert_eq!((told.len(), told[0].line), (1, 2));
+            let findings = check(&Tree::of(&[("a.sh", &format!("one\ncd {folder}me\n"))]));
+            assert_eq!((findings.len(), findings[0].line), (1, 2));
             assert_eq!(check(&Tree::of(&[("a.sh", &format!("cd target{folder}me\n"))])), []);
         }
     }
@@ -63,7 +64,7 @@ mod tests {
         let text = format!("GET {}x", FOLDERS[1]);
         let listed = exception("a.rs");
         assert_eq!(check(&Tree::of(&[("a.rs", &text), (exceptions::FILE, &listed)])), []);
-        let told = check(&Tree::of(&[("a.rs", ""), (exceptions::FILE, &listed)]));
-        assert_eq!((told.len(), told[0].line), (1, 2));
+        let findings = check(&Tree::of(&[("a.rs", ""), (exceptions::FILE, &listed)]));
+        assert_eq!((findings.len(), findings[0].line), (1, 2));
     }
 }

@@ -5,6 +5,7 @@
 use super::Finding;
 use crate::tree::Tree;
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".rs")
         .filter(|(path, text)| is_source(path) && !text.starts_with("//!"))
@@ -31,8 +32,8 @@ mod tests {
             ("crates/a/tests/it.rs", "fn main() {}\n"),
             ("tests/e2e/src/lib.rs", "fn main() {}\n"),
         ]);
-        let told = check(&tree);
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0].path, "crates/a/src/deep/b.rs");
+        let findings = check(&tree);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].path, "crates/a/src/deep/b.rs");
     }
 }

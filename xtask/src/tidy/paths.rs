@@ -5,7 +5,7 @@
 use super::Finding;
 use crate::tree::Tree;
 
-/// Folders a path may begin with, besides those that exist: one that is gone is found too.
+/// Folders a path may begin with, in addition to those that exist: a removed one is found too.
 const FOLDERS: &[&str] = &[
     ".cargo", ".ci", "bench", "crates", "docs", "formats", "fuzz", "jvm", "lab", "scripts", "tests", "web",
     "xtask",
@@ -30,6 +30,7 @@ const ROOT_FILES: &[&str] = &[
     "rustfmt.toml",
 ];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".md").flat_map(|(path, text)| check_document(tree, path, text)).collect()
 }
@@ -65,7 +66,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What stands between pairs of backticks.
+/// The text between pairs of backticks.
 fn code_spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

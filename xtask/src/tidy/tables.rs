@@ -6,6 +6,7 @@
 use super::Finding;
 use crate::tree::Tree;
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     tree.ending(".md").flat_map(|(path, text)| twice(path, text)).collect()
 }

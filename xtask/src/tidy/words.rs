@@ -1,6 +1,6 @@
 //! Rule `words`: no note of unfinished work, and no test that is switched off.
 //!
-//! What is missing is told by an issue, which has a reader; a note in the source has none.
+//! What is missing belongs in an issue, which has a reader; a note in the source has none.
 
 use super::Finding;
 use crate::tree::Tree;
@@ -9,6 +9,7 @@ use crate::tree::Tree;
 const NOTES: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME")];
 const IN_RUST: &[&str] = &[concat!("todo", "!("), concat!("#[", "ignore")];
 
+/// The findings of this rule in the whole tree.
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts() {
@@ -25,7 +26,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Whether `word` stands in `line` with no letter, digit or underscore beside it.
+/// Whether `word` is in `line` without a letter, digit or underscore next to it.
 fn has_word(line: &str, word: &str) -> bool {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {

@@ -6,7 +6,7 @@ use anyhow::ensure;
 use clap::{ValueEnum, ValueHint};
 use units::Nanos;
 use watch::Named;
-use watch::kernel::Settings;
+use watch::kernel::CaptureSettings;
 
 use super::class::ClassArg;
 use super::keep::KeepRequests;
@@ -113,7 +113,7 @@ pub struct Plan {
     pub named: Named,
     /// As it was said.
     pub told: String,
-    pub settings: Settings,
+    pub settings: CaptureSettings,
     pub hint: Option<dissect::Protocol>,
 }
 
@@ -145,7 +145,7 @@ impl Args {
             }
         };
         let class = self.class.as_ref().map(|class| class.probe(&named)).transpose()?;
-        let settings = Settings { capture: self.capture, ring_bytes: self.ring << 20, class };
+        let settings = CaptureSettings { capture: self.capture, ring_bytes: self.ring << 20, class };
         Ok(Plan { named, told, settings, hint: self.protocol.map(ProtocolArg::hint) })
     }
 }

@@ -1,7 +1,7 @@
-//! Digests: requests that differ only in their values have one text, and that has a number.
+//! Digests: requests that differ only in their values share one text, which has a number.
 //!
-//! The table is shared by all connections of a thread. It is bounded: once it is full, what is new counts as
-//! [`DigestId::OTHER`], so the sum over all digests stays that of all requests.
+//! The table is shared by all connections of a thread. It is bounded: once it is full, new texts count as
+//! [`DigestId::OTHER`], so the sum over all digests remains the number of all requests.
 
 mod path;
 mod sql;
@@ -16,21 +16,21 @@ pub use sql::Dialect;
 pub struct DigestId(pub u32);
 
 impl DigestId {
-    /// All requests whose digest the table had no room for.
+    /// All requests whose digest had no room in the table.
     pub const OTHER: DigestId = DigestId(0);
 }
 
-/// How much a table of digests may hold.
+/// The capacity of a table of digests.
 #[derive(Debug, Clone, Copy)]
 pub struct DigestLimits {
-    /// Digests, besides the other row.
+    /// Digests, not counting [`DigestId::OTHER`].
     pub count: usize,
     /// Bytes of one text; a longer one ends in `…` and stands for all that begin alike.
     pub text_bytes: usize,
 }
 
 impl Default for DigestLimits {
-    /// At most 4 MiB of texts, held twice; `pg_stat_statements` keeps 5,000 statements.
+    /// At most 4 MiB of texts, stored twice; `pg_stat_statements` keeps 5,000 statements.
     fn default() -> DigestLimits {
         DigestLimits { count: 4_096, text_bytes: 1_024 }
     }
@@ -50,6 +50,7 @@ pub struct Digests {
 }
 
 impl Digests {
+    /// A table that holds [`DigestId::OTHER`] only.
     pub fn new(limits: DigestLimits) -> Digests {
         Digests {
             limits,
@@ -60,27 +61,27 @@ impl Digests {
         }
     }
 
-    /// Digests held, with the other row.
+    /// The number of digests, [`DigestId::OTHER`] included.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Never: the other row is always there.
+    /// Always false: [`DigestId::OTHER`] is always there.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Texts that were asked for and had no room. Prepared statements ask once, when they are prepared.
+    /// How many lookups found no room for their text. A prepared statement is looked up once, when it is prepared.
     pub fn folded(&self) -> u64 {
         self.folded
     }
 
-    /// The text of a digest, or of the other row when the table never gave that number.
+    /// The text of a digest; that of [`DigestId::OTHER`] for a number that is not in the table.
     pub fn text(&self, id: DigestId) -> &str {
         &self.row(id).1
     }
 
-    /// The protocol of a digest. [`Protocol::Unknown`] for the other row.
+    /// The protocol of a digest; [`Protocol::Unknown`] for [`DigestId::OTHER`].
     pub fn protocol(&self, id: DigestId) -> Protocol {
         self.row(id).0
     }
@@ -89,7 +90,7 @@ impl Digests {
         self.rows.get(id.0 as usize).unwrap_or(&self.rows[0])
     }
 
-    /// The digest of a statement, `cut` when more of it was not captured.
+    /// The digest of an SQL statement; `cut` when more of it was not captured.
     ///
     /// # Cost
     ///
@@ -104,7 +105,7 @@ impl Digests {
         self.find(protocol)
     }
 
-    /// The digest of a request of HTTP: method and route. `target` may be cut.
+    /// The digest of an HTTP request: method and route. `target` may be cut.
     pub fn route(&mut self, method: &[u8], target: &[u8]) -> DigestId {
         self.start(Protocol::Http1);
         self.scratch.extend_from_slice(method);
@@ -113,7 +114,7 @@ impl Digests {
         self.find(Protocol::Http1)
     }
 
-    /// The digest of a command of Redis: its name in capitals, and the pattern of its key or its subcommand.
+    /// The digest of a Redis command: its name in capitals, and the pattern of its key or its subcommand.
     pub(crate) fn command(&mut self, name: &[u8], key: Option<&[u8]>) -> DigestId {
         self.start(Protocol::Redis);
         self.scratch.extend_from_slice(name);
@@ -124,7 +125,7 @@ impl Digests {
         self.find(Protocol::Redis)
     }
 
-    /// A text as it stands.
+    /// The digest of a fixed text.
     pub(crate) fn named(&mut self, protocol: Protocol, text: &str) -> DigestId {
         self.start(protocol);
         self.scratch.extend_from_slice(text.as_bytes());
@@ -157,7 +158,7 @@ impl Default for Digests {
     }
 }
 
-/// Ends a text that was cut.
+/// The end of a text that was cut.
 pub(crate) const CUT_MARK: &str = "…";
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ pub(super) fn route(target: &[u8], most: usize, out: &mut Vec<u8>) {
 
 /// Appends `text` with the parts that vary replaced.
 ///
-/// Parts stand between the separators of paths and keys. One becomes `{}` when it is a number, a UUID, hexadecimal
-/// of 8 digits and more with a digit among them, over 24 bytes long, or no plain text; in others each run of digits
-/// does, but for versions (`v1`).
+/// Parts are separated by the separators of paths and keys. A part becomes `{}` when it is a number, a UUID,
+/// hexadecimal with 8 digits or more and a decimal digit among them, over 24 bytes long, or not plain text; in other
+/// parts each run of digits does, except in versions (`v1`).
 pub(super) fn pattern(text: &[u8], most: usize, out: &mut Vec<u8>) {
     let start = out.len();
     let mut rest = text;
@@ -59,7 +59,7 @@ fn part(part: &[u8], out: &mut Vec<u8>) {
     }
     let hexadecimal = digits > 0 && part.len() >= HEX_LEAST && part.iter().all(u8::is_ascii_hexdigit);
     let plain = part.len() <= PLAIN_MOST && part.iter().all(|byte| is_plain(*byte));
-    // Letters and digits by turns, over and again, are a token and no word with a number.
+    // Letters and digits in repeated alternation are a token, not a word with a number.
     let runs = part.windows(2).filter(|pair| pair[0].is_ascii_digit() != pair[1].is_ascii_digit()).count();
     if hexadecimal || !plain || digits == part.len() || runs > 2 {
         return hole(out);
@@ -75,7 +75,7 @@ fn part(part: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What a person may have written into a program: not an address, not escaped text, not binary.
+/// What a person may have written in a program: not an address, not escaped text, not binary.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'*' | b'~' | b'!' | b'$' | b'(' | b')' | b'+' | b'\'')
 }
@@ -95,7 +95,7 @@ fn uuid_length(text: &[u8]) -> usize {
     if is_uuid { 36 } else { 0 }
 }
 
-/// Longer than the words of routes and keys, shorter than most tokens.
+/// Longer than the words in routes and keys, shorter than most tokens.
 const PLAIN_MOST: usize = 24;
 const HEX_LEAST: usize = 8;
 
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_varies_in_a_path_becomes_a_hole() {
+    fn varying_parts_of_a_path_become_placeholders() {
         check("/", "/");
         check("/users/42/orders/7?page=3#top", "/users/{}/orders/{}");
         check("/api/v1/items/0c8ac9d2-9c8e-4b68-8f3f-1d1d2a3b4c5d/photo", "/api/v1/items/{}/photo");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_varies_in_a_key_becomes_a_hole() {
+    fn varying_parts_of_a_key_become_placeholders() {
         check("key:000000000042", "key:{}");
         check("user1000", "user{}");
         check("{user1000}.following", "{user{}}.following");

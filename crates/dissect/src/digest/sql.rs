@@ -1,20 +1,20 @@
-//! Statements of SQL to their digest: literals become `?`, lists and rows of literals collapse, comments go, and
-//! outside of quotes spacing and case are one.
+//! SQL statements to digests: literals become `?`, lists and rows of literals collapse, comments are removed, and
+//! outside quotes spacing and case are normalised.
 //!
-//! It knows tokens, no grammar: any bytes give some text.
+//! It works on tokens and knows no grammar: any bytes give some text.
 
 use super::CUT_MARK;
 
-/// Which rules of quoting and comments hold.
+/// The rules for quoting and comments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// `standard_conforming_strings` on, as by default since 9.1.
+    /// PostgreSQL with `standard_conforming_strings` on, the default since 9.1.
     Postgres,
-    /// Backslash escapes, and `"` for strings, as without `ANSI_QUOTES` and `NO_BACKSLASH_ESCAPES`.
+    /// MySQL and MariaDB without `ANSI_QUOTES` and `NO_BACKSLASH_ESCAPES`: backslash escapes, and `"` for strings.
     MySql,
 }
 
-/// Appends the normalised `text`, of at most `most` bytes and the mark of a cut.
+/// Appends the normalised `text`, at most `most` bytes plus the mark of a cut.
 pub(super) fn normalise(dialect: Dialect, text: &[u8], cut: bool, most: usize, out: &mut Vec<u8>) {
     let base = out.len();
     let mut writer = Writer { out, base, last: Last::Start, list: None, row: None };
@@ -28,7 +28,7 @@ pub(super) fn normalise(dialect: Dialect, text: &[u8], cut: bool, most: usize, o
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'a> {
     Word(&'a [u8]),
-    /// An identifier in quotes, with them.
+    /// An identifier with its quotes.
     Quoted(&'a [u8]),
     Literal,
     Open,
@@ -41,7 +41,7 @@ enum Token<'a> {
     Operator(&'a [u8]),
 }
 
-/// What the last token was, as far as the next one depends on it.
+/// The last token, as far as the next one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Start,
@@ -49,7 +49,7 @@ enum Last {
     Keyword,
     In,
     Values,
-    /// IS or NOT: NULL, TRUE and FALSE behind them are no values.
+    /// IS or NOT: NULL, TRUE and FALSE after them are not values.
     Is,
     Literal,
     Open,
@@ -64,7 +64,7 @@ struct Tokens<'a> {
     dialect: Dialect,
     text: &'a [u8],
     at: usize,
-    /// Within a comment of MySQL that is code (`/*! … */`).
+    /// Inside a comment of MySQL that is code (`/*! … */`).
     in_code: bool,
 }
 
@@ -112,11 +112,11 @@ impl<'a> Tokens<'a> {
         token
     }
 
-    /// Passes over spaces and comments.
+    /// Skips spaces and comments.
     fn skip_blank(&mut self) {
         while let Some(rest) = self.text.get(self.at..).filter(|rest| !rest.is_empty()) {
             let hash = rest[0] == b'#' && self.dialect == Dialect::MySql;
-            // MySQL wants a space behind the dashes: `5--1` is a sum.
+            // MySQL requires a space after the dashes: `5--1` is a sum.
             let dashes = rest.starts_with(b"--")
                 && (self.dialect == Dialect::Postgres || rest.get(2).is_none_or(|byte| *byte <= b' '));
             if rest[0] <= b' ' {
@@ -160,7 +160,7 @@ impl<'a> Tokens<'a> {
         self.at += at;
     }
 
-    /// A string whose quote stands `prefix` bytes on.
+    /// A string whose quote is `prefix` bytes ahead.
     fn string(&mut self, prefix: usize, backslash: bool) -> Token<'a> {
         let quote = self.text[self.at + prefix];
         let mut at = self.at + prefix + 1;
@@ -186,7 +186,7 @@ impl<'a> Tokens<'a> {
         self.take(end, Token::Quoted(&rest[..end]))
     }
 
-    /// A number or numbered parameter that begins `prefix` bytes on.
+    /// A number or numbered parameter that begins `prefix` bytes ahead.
     fn number(&mut self, prefix: usize) -> Token<'a> {
         let digits = &self.text[self.at + prefix..];
         let mut length = 0;
@@ -254,17 +254,17 @@ fn is_unary(last: Last) -> bool {
     !matches!(last, Last::Name | Last::Literal | Last::Close | Last::Tight)
 }
 
-/// Writes tokens with one spacing, and collapses lists as they close.
+/// Writes tokens with uniform spacing, and collapses lists as they close.
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
     base: usize,
     last: Last,
     list: Option<List>,
-    /// Where the last row of VALUES stands, while another may follow.
+    /// The place of the last row of VALUES, while another may follow.
     row: Option<(usize, usize)>,
 }
 
-/// A list behind IN or VALUES that is open.
+/// An open list after IN or VALUES.
 struct List {
     start: usize,
     depth: u32,
@@ -323,7 +323,7 @@ impl Writer<'_> {
         self.last = Last::Literal;
     }
 
-    /// Something stands between rows that is no row.
+    /// Something other than a row follows a row.
     fn end_rows(&mut self) {
         if self.list.is_none() {
             self.row = None;
@@ -394,7 +394,7 @@ impl Writer<'_> {
     fn finish(self, cut: bool, most: usize) {
         let mut end = self.out.len();
         if cut {
-            // How far a row or list was captured depends on its values, so what there is of it goes.
+            // How much of a row or list was captured depends on its values, so the captured part is dropped.
             end = match (&self.list, self.row) {
                 (_, Some((_, to))) => to,
                 (Some(list), None) => list.start,

@@ -53,7 +53,7 @@ fn quoting_is_that_of_the_dialect() {
 }
 
 #[test]
-fn comments_go() {
+fn comments_are_removed() {
     both("select /* c */ 1 -- end\n + 2", "select ? + ?");
     both("/* app=x */ select 1", "select ?");
     postgres("select /* a /* nested */ b */ 1", "select ?");
@@ -80,7 +80,7 @@ fn lists_and_rows_collapse() {
 }
 
 #[test]
-fn spacing_and_case_are_one() {
+fn spacing_and_case_are_normalised() {
     both("SELECT   COUNT( * )\n\tFROM  T ;", "select count(*) from t");
     both("select count (*) from t", "select count(*) from t");
     both("begin; select 1;", "begin; select ?");

@@ -2,7 +2,7 @@
 
 use crate::tap::{Step, View};
 
-/// What is expected next of a body.
+/// The next expected element of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Body {
     /// No body is being read.
@@ -44,11 +44,11 @@ impl Body {
     }
 }
 
-/// The length in a line before a chunk. `None` if it is none, or beyond all sense.
+/// The length in a line before a chunk. `None` if there is none, or if it is absurd.
 fn chunk_bytes(line: &[u8]) -> Option<u64> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-    let behind = line.get(digits);
-    if !(1..=DIGITS_MOST).contains(&digits) || !matches!(behind, None | Some(b'\r' | b';' | b' ' | b'\t')) {
+    let after = line.get(digits);
+    if !(1..=DIGITS_MOST).contains(&digits) || !matches!(after, None | Some(b'\r' | b';' | b' ' | b'\t')) {
         return None;
     }
     let digits = std::str::from_utf8(&line[..digits]).ok()?;

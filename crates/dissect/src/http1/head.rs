@@ -1,4 +1,4 @@
-//! Heads of requests and answers, whole or as far as they were captured.
+//! Heads of requests and responses, whole or as far as they were captured.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use httparse::{Header, ParserConfig, Request, Response};
 use super::HEAD_MOST;
 use crate::tap::{Step, View};
 
-/// What a head says.
+/// The content of a head.
 #[derive(Debug, Default)]
 pub(super) struct Head<'a> {
     pub method: &'a [u8],
@@ -18,10 +18,10 @@ pub(super) struct Head<'a> {
     pub framing: Framing,
 }
 
-/// What delimits a body.
+/// How the end of a body is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Framing {
-    /// Nothing: a request has no body, an answer ends with the connection.
+    /// No information: a request has no body, a response ends with the connection.
     #[default]
     None,
     Length(u64),
@@ -57,7 +57,7 @@ pub(super) fn request(view: View<'_>) -> Result<Head<'_>, Step> {
     }
 }
 
-pub(super) fn answer(view: View<'_>) -> Result<Head<'_>, Step> {
+pub(super) fn response(view: View<'_>) -> Result<Head<'_>, Step> {
     let mut places = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADER_LINES];
     let mut response = Response::new(&mut []);
     let mut config = ParserConfig::default();
@@ -69,7 +69,7 @@ pub(super) fn answer(view: View<'_>) -> Result<Head<'_>, Step> {
             framing: framing(response.headers)?,
             ..Head::default()
         }),
-        // `HTTP/1.1 200 `: behind it the head may be cut.
+        // `HTTP/1.1 200 `: after it the head may be cut.
         Ok(httparse::Status::Partial) if view.cut => {
             let digits = view.bytes.get(9..12).filter(|_| view.bytes.starts_with(b"HTTP/1."));
             let status = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
@@ -80,7 +80,7 @@ pub(super) fn answer(view: View<'_>) -> Result<Head<'_>, Step> {
     }
 }
 
-/// The line of a request whose head is cut. Where the target itself is, what there is of it.
+/// The line of a request whose head is cut. The target is returned as far as it was captured, even if it is cut too.
 fn cut_request(bytes: &[u8]) -> Result<Head<'_>, Step> {
     let line = &bytes[..memchr::memchr(b'\r', bytes).unwrap_or(bytes.len())];
     let method = memchr::memchr(b' ', line).ok_or(Step::Need)?;
@@ -114,7 +114,7 @@ fn framing(headers: &[Header<'_>]) -> Result<Framing, Step> {
     Ok(framing)
 }
 
-/// More than servers and clients send; beyond it a head is not read.
+/// More than servers and clients send; a longer head is not read.
 const HEADER_LINES: usize = 128;
-/// No body is longer, and positions stay far from overflow.
+/// No body is longer; keeps positions far from overflow.
 const BODY_MOST: u64 = 1 << 50;

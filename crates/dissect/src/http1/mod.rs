@@ -1,14 +1,14 @@
-//! HTTP/1.1, both sides: heads are read, bodies are passed over by their length.
+//! HTTP/1.1, both sides: heads are read, bodies are skipped by their length.
 //!
-//! A head whose end was not captured is read as far as it goes; the request is then complete, or the answer over,
+//! A head whose end was not captured is read as far as it goes; the request is then complete, or the response over,
 //! with its turn. A chunked body needs the line before each chunk.
 
 mod body;
 mod head;
 
-use crate::event::{Kind, Protocol, Status};
+use crate::event::{Protocol, RequestKind, Status};
 use crate::exchanges::Until;
-use crate::speaker::Context;
+use crate::protocols::Context;
 use crate::tap::{HELD_BYTES, Step, View};
 use body::Body;
 use head::{Framing, Head};
@@ -16,7 +16,7 @@ use head::{Framing, Head};
 #[derive(Debug, Default)]
 pub(crate) struct Http1 {
     request_body: Body,
-    answer_body: Body,
+    response_body: Body,
 }
 
 impl Http1 {
@@ -25,7 +25,7 @@ impl Http1 {
     }
 
     pub(crate) fn restart_server(&mut self) {
-        self.answer_body = Body::None;
+        self.response_body = Body::None;
     }
 
     pub(crate) fn client_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
@@ -36,7 +36,7 @@ impl Http1 {
             }
             return step;
         }
-        // Servers pass over empty lines before a request (RFC 9112, section 2.2).
+        // Servers skip empty lines before a request (RFC 9112, section 2.2).
         if let [b'\r' | b'\n', ..] = view.bytes {
             return Step::Taken(1);
         }
@@ -48,9 +48,9 @@ impl Http1 {
         let until = match head.method {
             b"HEAD" => Until::Head,
             b"CONNECT" => Until::Tunnel,
-            _ => Until::Answer,
+            _ => Until::Response,
         };
-        if !context.exchanges.begin(view.at, Kind::Http, digest, until) {
+        if !context.exchanges.begin(view.at, RequestKind::Http, digest, until) {
             return Step::Bad;
         }
         match (head.length, head.framing) {
@@ -72,23 +72,23 @@ impl Http1 {
     }
 
     pub(crate) fn server_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
-        if self.answer_body != Body::None {
-            let step = self.answer_body.frame(view);
-            if let (Step::Taken(length), Body::None) = (step, self.answer_body) {
+        if self.response_body != Body::None {
+            let step = self.response_body.frame(view);
+            if let (Step::Taken(length), Body::None) = (step, self.response_body) {
                 context.exchanges.end_at(view.at + length);
             }
             return step;
         }
-        let head = match head::answer(view) {
+        let head = match head::response(view) {
             Ok(head) => head,
             Err(step) => return step,
         };
-        self.answer_head(&head, view, context)
+        self.response_head(&head, view, context)
     }
 
-    fn answer_head(&mut self, head: &Head<'_>, view: View<'_>, context: &mut Context<'_>) -> Step {
-        let Some(oldest) = context.exchanges.answer(view.at, context.events) else {
-            // A server that tells why it closes an idle connection (408).
+    fn response_head(&mut self, head: &Head<'_>, view: View<'_>, context: &mut Context<'_>) -> Step {
+        let Some(oldest) = context.exchanges.begin_response(view.at, context.events) else {
+            // A server that explains why it closes an idle connection (408).
             context.exchanges.counts.unsolicited += 1;
             let length = head.length.unwrap_or(view.bytes.len() as u64);
             return Step::Taken(length.saturating_add(head.framing.body_bytes()));
@@ -114,12 +114,12 @@ impl Http1 {
             _ if bodiless => length,
             Framing::Length(bytes) => length.saturating_add(bytes),
             Framing::Chunked => {
-                self.answer_body = Body::Line;
+                self.response_body = Body::Line;
                 return Step::Taken(length);
             }
             Framing::None => {
-                // The answer ends with the connection.
-                self.answer_body = Body::UntilClose;
+                // The response ends with the connection.
+                self.response_body = Body::UntilClose;
                 return Step::Taken(length);
             }
         };
@@ -128,5 +128,5 @@ impl Http1 {
     }
 }
 
-/// A head longer than this is not read: servers refuse it, too.
+/// A longer head is not read: servers refuse it too.
 const HEAD_MOST: usize = HELD_BYTES;

@@ -1,4 +1,4 @@
-//! The commands of MySQL and MariaDB by their numbers, and which of them the server counts as questions.
+//! The commands of MySQL and MariaDB by number, and which of them the server counts as questions.
 
 /// A command: the first byte of the packet that begins a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,11 +31,11 @@ impl MySqlCommand {
         }
     }
 
-    /// Whether the server's counter `Questions` counts the command.
+    /// Whether the server's status variable `Questions` counts the command.
     ///
-    /// MariaDB 10.11 counts all but PING, STATISTICS, STMT_PREPARE, STMT_CLOSE and STMT_RESET: QUIT is counted,
-    /// and so are those that fail. One QUERY of several statements counts once for each that is executed. The
-    /// counter is global and per session; a statement that reads it has been counted already.
+    /// MariaDB 10.11 counts all but PING, STATISTICS, STMT_PREPARE, STMT_CLOSE and STMT_RESET: QUIT is counted, and
+    /// so are failed commands. One QUERY with several statements counts once per executed statement. The counter is
+    /// global and per session; a statement that reads it has been counted already.
     pub fn is_question(self) -> bool {
         !matches!(
             self,
@@ -51,12 +51,12 @@ impl MySqlCommand {
         usize::from(self.0) < NAMES.len() && self.0 != 0 || self == MySqlCommand::STMT_BULK_EXECUTE
     }
 
-    pub(super) fn has_answer(self) -> bool {
+    pub(super) fn has_response(self) -> bool {
         !matches!(self, MySqlCommand::QUIT | MySqlCommand::STMT_CLOSE | MySqlCommand::STMT_SEND_LONG_DATA)
             && !self.is_stream()
     }
 
-    /// What follows is a stream without end: the binary log.
+    /// An endless stream follows: the binary log.
     pub(super) fn is_stream(self) -> bool {
         matches!(self, MySqlCommand::BINLOG_DUMP | MySqlCommand::TABLE_DUMP | MySqlCommand::BINLOG_DUMP_GTID)
     }

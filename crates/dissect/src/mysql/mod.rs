@@ -1,37 +1,37 @@
-//! The protocol of MySQL and MariaDB: commands, and where their answers end.
+//! The protocol of MySQL and MariaDB: commands, and where their responses end.
 //!
-//! The login is no request. Of an answer only the headers of its packets and the first bytes of some are needed; a
-//! result set whose packets were not all captured ends with the last write before the next command. Whether the
-//! server marks ends by EOF packets is seen from the answers themselves, so a connection that was joined is read
-//! like any other. A compressed connection is not read.
+//! The login is not a request. Of a response only the headers of its packets and the first bytes of some are needed;
+//! a result set whose packets were not all captured ends with the last write before the next command. Whether the
+//! server marks ends by EOF packets is seen from the responses themselves, so a joined connection is read like any
+//! other. A compressed connection is not read.
 
-mod answer;
 mod command;
+mod response;
 
 use crate::digest::{Dialect, DigestId};
-use crate::event::{Kind, Protocol};
+use crate::event::{Protocol, RequestKind};
 use crate::exchanges::Until;
 use crate::names::Names;
-use crate::speaker::Context;
+use crate::protocols::Context;
 use crate::tap::{Step, View};
-use answer::Answer;
 pub use command::MySqlCommand;
+use response::Response;
 
 #[derive(Debug)]
 pub(crate) struct MySql {
     /// The login is not over.
     login: bool,
-    /// What the server's greeting offered, once it was seen.
+    /// The capabilities in the server's greeting, once it was seen.
     offered: u32,
     /// Both sides compress once the login is over.
     compressed: bool,
-    /// The last packet of the client was of the greatest length: the next one continues it.
+    /// The client's last packet had the maximum length: the next one continues it.
     client_continued: bool,
-    /// Bytes of the client may have lost a step: only a whole command is taken for one.
+    /// The client's bytes may be out of step: only a whole command is accepted as one.
     strict: bool,
     statements: Names,
     last_prepared: Option<DigestId>,
-    answer: Answer,
+    response: Response,
 }
 
 impl MySql {
@@ -48,7 +48,7 @@ impl MySql {
             strict: false,
             statements: Names::default(),
             last_prepared: None,
-            answer: Answer::default(),
+            response: Response::default(),
         }
     }
 
@@ -58,7 +58,7 @@ impl MySql {
     }
 
     pub(crate) fn restart_server(&mut self) {
-        self.answer.restart();
+        self.response.restart();
     }
 
     pub(crate) fn client_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
@@ -75,7 +75,7 @@ impl MySql {
             self.login_packet(&packet, context);
             return Step::Taken(packet.total());
         }
-        // What goes on with an exchange under way (LOCAL INFILE, a change of user) has other numbers.
+        // Packets that continue an exchange (LOCAL INFILE, a change of user) have other sequence numbers.
         if packet.sequence != 0 {
             return if self.strict { Step::Bad } else { Step::Taken(packet.total()) };
         }
@@ -88,12 +88,12 @@ impl MySql {
         }
         self.strict = false;
         let digest = self.digest(command, arguments, &packet, context);
-        let kind = Kind::MySql(code);
-        if !command.has_answer() {
-            context.exchanges.tell((packet.at, packet.end), kind, digest, context.events);
+        let kind = RequestKind::MySql(code);
+        if !command.has_response() {
+            context.exchanges.add_without_response((packet.at, packet.end), kind, digest, context.events);
             return Step::Taken(packet.total());
         }
-        if !context.exchanges.begin(packet.at, kind, digest, Until::Answer) {
+        if !context.exchanges.begin(packet.at, kind, digest, Until::Response) {
             return Step::Bad;
         }
         if self.client_continued {
@@ -104,7 +104,7 @@ impl MySql {
         Step::Taken(packet.total())
     }
 
-    /// The client's answer to the greeting, or its wish to encrypt, or more of the login.
+    /// The client's reply to the greeting, or its request to encrypt, or more of the login.
     fn login_packet(&mut self, packet: &Packet<'_>, context: &mut Context<'_>) {
         let &[a, b, c, d, ..] = packet.payload else { return };
         let agreed = u32::from_le_bytes([a, b, c, d]) & self.offered;
@@ -117,7 +117,7 @@ impl MySql {
         }
         self.compressed = agreed & (CLIENT_COMPRESS | CLIENT_ZSTD) != 0;
         if agreed & CLIENT_PROTOCOL_41 != 0 {
-            self.answer.set_eof_packets(agreed & CLIENT_DEPRECATE_EOF == 0);
+            self.response.set_eof_packets(agreed & CLIENT_DEPRECATE_EOF == 0);
         }
     }
 
@@ -155,7 +155,7 @@ impl MySql {
     }
 
     pub(crate) fn server_frame(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
-        let packet = match Packet::read(view, ANSWER_BYTES) {
+        let packet = match Packet::read(view, RESPONSE_BYTES) {
             Ok(packet) => packet,
             Err(step) => return step,
         };
@@ -164,7 +164,7 @@ impl MySql {
         }
         let newest_prepared = context.exchanges.newest().filter(|newest| newest.kind == PREPARE);
         self.last_prepared = newest_prepared.map(|newest| newest.digest).or(self.last_prepared);
-        self.answer.packet(&packet, &mut self.statements, context)
+        self.response.packet(&packet, &mut self.statements, context)
     }
 
     /// The server's packets until the login is over.
@@ -188,7 +188,7 @@ impl MySql {
     }
 }
 
-/// One packet: 3 bytes of length, its number in the exchange, and the payload as far as it is wanted and seen.
+/// One packet: 3 bytes of length, its sequence number, and the payload as far as it is wanted and captured.
 pub(super) struct Packet<'a> {
     at: u64,
     end: u64,
@@ -196,7 +196,7 @@ pub(super) struct Packet<'a> {
     sequence: u8,
     payload: &'a [u8],
     /// What follows the packet in the same view.
-    behind: &'a [u8],
+    after: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
@@ -210,8 +210,8 @@ impl<'a> Packet<'a> {
             return Err(Step::Need);
         }
         let payload = &rest[..rest.len().min(wanted)];
-        let behind = rest.get(whole..).unwrap_or_default();
-        Ok(Packet { at: view.at, end: view.at + HEADER_BYTES + length, length, sequence, payload, behind })
+        let after = rest.get(whole..).unwrap_or_default();
+        Ok(Packet { at: view.at, end: view.at + HEADER_BYTES + length, length, sequence, payload, after })
     }
 
     fn total(&self) -> u64 {
@@ -219,7 +219,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What the greeting offers, behind the version's text.
+/// The capabilities in the greeting, after the text of the version.
 fn capabilities(greeting: &[u8]) -> Option<u32> {
     let version = memchr::memchr(0, greeting)?;
     // Thread id, the first part of the salt, a filler; then low capabilities, charset, status, high capabilities.
@@ -230,13 +230,13 @@ fn capabilities(greeting: &[u8]) -> Option<u32> {
 
 const HEADER_BYTES: u64 = 4;
 const PACKET_MOST: u64 = 0xff_ffff;
-/// So much of a statement is read for its digest.
+/// How much of a statement is read for its digest.
 const TEXT_BYTES: usize = 4_096;
-/// The longest beginning that matters: a greeting's capabilities behind a version of 60 characters.
-const ANSWER_BYTES: usize = 96;
-/// The wish to encrypt is a login that ends before the user's name.
+/// The longest beginning that matters: a greeting's capabilities after a version of 60 characters.
+const RESPONSE_BYTES: usize = 96;
+/// A request to encrypt is a login that ends before the user's name.
 const ENCRYPT_BYTES: u64 = 32;
-const PREPARE: Kind = Kind::MySql(MySqlCommand::STMT_PREPARE.0);
+const PREPARE: RequestKind = RequestKind::MySql(MySqlCommand::STMT_PREPARE.0);
 
 const CLIENT_COMPRESS: u32 = 1 << 5;
 const CLIENT_PROTOCOL_41: u32 = 1 << 9;

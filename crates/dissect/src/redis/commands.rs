@@ -1,13 +1,13 @@
-//! What is to be known of the commands of Redis: what their digest shows, and what answers them.
+//! Properties of Redis commands: what their digest shows, and what they reply.
 
-/// What of a command its digest shows, besides the name.
+/// What the digest of a command shows in addition to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Digested {
     /// The pattern of its first argument, which is a key.
     Key,
     /// Its first argument as it is.
     Subcommand,
-    /// Nothing: what follows is no key, or is secret.
+    /// Nothing: what follows is not a key, or is secret.
     Name,
 }
 
@@ -26,33 +26,33 @@ pub(super) fn digested(name: &[u8]) -> Digested {
     }
 }
 
-/// What answers a command.
+/// The replies to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answers {
+pub(super) enum Replies {
     One,
-    /// A message for each channel.
+    /// One message per channel.
     Subscription,
-    /// One, and then lines without end.
+    /// One reply, and then lines without end.
     Monitor,
-    /// What is no answer any longer: replication.
+    /// Not replies any more: replication.
     Stream,
     ReplyOn,
     ReplyOff,
     ReplySkip,
 }
 
-pub(super) fn answers(name: &[u8], first: &[u8], second: &[u8]) -> Answers {
+pub(super) fn replies(name: &[u8], first: &[u8], second: &[u8]) -> Replies {
     match name {
         b"SUBSCRIBE" | b"PSUBSCRIBE" | b"SSUBSCRIBE" | b"UNSUBSCRIBE" | b"PUNSUBSCRIBE" | b"SUNSUBSCRIBE" => {
-            Answers::Subscription
+            Replies::Subscription
         }
-        b"MONITOR" => Answers::Monitor,
-        b"PSYNC" | b"SYNC" => Answers::Stream,
+        b"MONITOR" => Replies::Monitor,
+        b"PSYNC" | b"SYNC" => Replies::Stream,
         b"CLIENT" if first.eq_ignore_ascii_case(b"reply") => match second.to_ascii_uppercase().as_slice() {
-            b"OFF" => Answers::ReplyOff,
-            b"SKIP" => Answers::ReplySkip,
-            _ => Answers::ReplyOn,
+            b"OFF" => Replies::ReplyOff,
+            b"SKIP" => Replies::ReplySkip,
+            _ => Replies::ReplyOn,
         },
-        _ => Answers::One,
+        _ => Replies::One,
     }
 }

@@ -1,4 +1,4 @@
-//! RESP2 and RESP3: commands in arrays or inline, answers one after the other.
+//! RESP2 and RESP3: commands in arrays or inline, replies one after the other.
 //!
 //! Values are counted, not kept: a value nested to any depth takes one counter. Streamed values of RESP3 (`$?`) are
 //! not read; no server sends them.
@@ -6,26 +6,26 @@
 mod commands;
 
 use crate::digest::DigestId;
-use crate::event::{Kind, Status};
+use crate::event::{RequestKind, Status};
 use crate::exchanges::Until;
-use crate::speaker::Context;
+use crate::protocols::Context;
 use crate::tap::{Step, View};
-use commands::{Answers, Digested};
+use commands::{Digested, Replies};
 
 #[derive(Debug, Default)]
 pub(crate) struct Redis {
     command: Command,
-    /// The next command must be an array: inline ones look like anything.
+    /// The next command must be an array: inline commands look like anything.
     strict: bool,
     /// CLIENT REPLY OFF.
     silent: bool,
-    /// CLIENT REPLY SKIP: the next command has no answer.
+    /// CLIENT REPLY SKIP: the next command gets no reply.
     skip_next: bool,
-    /// A SUBSCRIBE was seen: arrays may come that answer nothing.
+    /// A SUBSCRIBE was seen: arrays may come that are no reply.
     subscribed: bool,
-    /// A MONITOR was seen: lines come that answer nothing.
+    /// A MONITOR was seen: lines come that are no reply.
     monitoring: bool,
-    /// A replica, or a stream of another kind: what is sent answers nothing any longer.
+    /// A replica, or a stream of another kind: what is sent is no reply any more.
     streaming: bool,
     value: Value,
 }
@@ -79,11 +79,11 @@ struct Value {
     role: Role,
 }
 
-/// What a value of the server is.
+/// The role of a value from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Role {
     #[default]
-    Answer,
+    Response,
     /// One of the messages that confirm a subscription.
     Confirmation,
     Unsolicited,
@@ -109,7 +109,7 @@ impl Redis {
         if count > ARGUMENTS_MOST {
             return Step::Bad;
         }
-        // An empty array is no command, and is not answered.
+        // An empty array is not a command, and gets no reply.
         self.command.left = u32::try_from(count).unwrap_or(0);
         self.command.read = 0;
         self.command.began = view.at;
@@ -162,7 +162,7 @@ impl Redis {
         Step::Taken(taken)
     }
 
-    /// A line of words. Quotes in it are not taken apart: only the name and the first word matter.
+    /// A line of words. Quotes are not interpreted: only the name and the first word matter.
     fn inline(&mut self, view: View<'_>, context: &mut Context<'_>) -> Step {
         let Some(end) = memchr::memchr(b'\n', view.bytes) else { return Step::Need };
         let mut words = view.bytes[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -182,51 +182,56 @@ impl Redis {
         if self.command_ends(view.at + taken, context) { Step::Taken(taken) } else { Step::Bad }
     }
 
-    /// The command is known; its last byte is before `end`. False when there are too many under way.
+    /// The command is known; its last byte is before `end`. False when too many are in flight.
     fn command_ends(&mut self, end: u64, context: &mut Context<'_>) -> bool {
         let digest = self.command.digest(context);
         let command = &self.command;
         let arguments = command.read.saturating_sub(1);
-        let answers = commands::answers(command.name.bytes(), command.first.bytes(), command.second.bytes());
+        let replies = commands::replies(command.name.bytes(), command.first.bytes(), command.second.bytes());
         let silent = self.silent;
         let skipped = std::mem::take(&mut self.skip_next);
-        let mut until = Until::Answer;
-        match answers {
-            Answers::One => {}
-            Answers::Subscription => {
+        let mut until = Until::Response;
+        match replies {
+            Replies::One => {}
+            Replies::Subscription => {
                 self.subscribed = true;
                 until = Until::Replies(arguments.max(1));
             }
-            Answers::Monitor => self.monitoring = true,
-            Answers::Stream => self.streaming = true,
-            Answers::ReplyOn => self.silent = false,
-            Answers::ReplyOff => self.silent = true,
-            Answers::ReplySkip => self.skip_next = true,
+            Replies::Monitor => self.monitoring = true,
+            Replies::Stream => self.streaming = true,
+            Replies::ReplyOn => self.silent = false,
+            Replies::ReplyOff => self.silent = true,
+            Replies::ReplySkip => self.skip_next = true,
         }
-        let unanswered = match answers {
-            Answers::ReplyOn => false,
-            Answers::ReplyOff | Answers::ReplySkip | Answers::Stream => true,
+        let no_response = match replies {
+            Replies::ReplyOn => false,
+            Replies::ReplyOff | Replies::ReplySkip | Replies::Stream => true,
             _ => silent || skipped,
         };
-        if unanswered {
-            context.exchanges.tell((command.began, end), Kind::Redis, digest, context.events);
+        if no_response {
+            context.exchanges.add_without_response(
+                (command.began, end),
+                RequestKind::Redis,
+                digest,
+                context.events,
+            );
             return true;
         }
-        context.exchanges.begin_whole((command.began, end), Kind::Redis, digest, until)
+        context.exchanges.begin_whole((command.began, end), RequestKind::Redis, digest, until)
     }
 
-    /// What is left of the command that was being read will not be seen.
+    /// The rest of the command that was being read will not be seen.
     pub(crate) fn client_cut(&mut self, context: &mut Context<'_>) {
         if self.command.left > 0 && self.command.read > 0 {
             let digest = self.command.digest(context);
-            if context.exchanges.begin(self.command.began, Kind::Redis, digest, Until::Answer) {
+            if context.exchanges.begin(self.command.began, RequestKind::Redis, digest, Until::Response) {
                 context.exchanges.open_end();
             }
         }
         self.command.left = 0;
     }
 
-    /// Where the command begins that is being read.
+    /// Where the command that is being read begins.
     pub(crate) fn began(&self) -> Option<u64> {
         (self.command.left > 0).then_some(self.command.began)
     }
@@ -294,7 +299,7 @@ impl Redis {
         }
     }
 
-    /// What the value that begins here is. `None` while too little of it is seen.
+    /// The role of the value that begins here. `None` while too little of it is seen.
     fn role(&self, kind: u8, view: View<'_>) -> Option<Role> {
         if self.streaming {
             return Some(Role::Unsolicited);
@@ -303,7 +308,7 @@ impl Redis {
             return Some(Role::Unsolicited);
         }
         if !(kind == b'>' || kind == b'*' && self.subscribed) {
-            return Some(Role::Answer);
+            return Some(Role::Response);
         }
         let word = match first_word(view.bytes) {
             Some(word) => word,
@@ -315,7 +320,7 @@ impl Redis {
         match (confirms.unwrap_or(word), kind) {
             (b"subscribe" | b"unsubscribe", _) => Some(Role::Confirmation),
             (b"message", _) | (_, b'>') => Some(Role::Unsolicited),
-            _ => Some(Role::Answer),
+            _ => Some(Role::Response),
         }
     }
 
@@ -324,20 +329,20 @@ impl Redis {
         if self.value.role == Role::Confirmation
             && !context.exchanges.oldest().is_some_and(|oldest| wants_confirmation(oldest.until))
         {
-            // One more of an UNSUBSCRIBE from all.
+            // One more confirmation of an UNSUBSCRIBE from all.
             self.value.role = Role::Unsolicited;
         }
         if self.value.role == Role::Unsolicited {
             return;
         }
         let status = if matches!(kind, b'-' | b'!') { Status::RedisError } else { Status::Ok };
-        match context.exchanges.answer(at, context.events) {
+        match context.exchanges.begin_response(at, context.events) {
             Some(oldest) => {
                 oldest.status = status;
-                // An error is the only answer of a subscription that was refused.
+                // An error is the only reply to a refused subscription.
                 if status == Status::RedisError {
-                    oldest.until = Until::Answer;
-                    self.value.role = Role::Answer;
+                    oldest.until = Until::Response;
+                    self.value.role = Role::Response;
                 }
             }
             None => self.value.role = Role::Unsolicited,
@@ -347,7 +352,7 @@ impl Redis {
     fn value_ends(&mut self, end: u64, context: &mut Context<'_>) {
         match self.value.role {
             Role::Unsolicited => context.exchanges.counts.unsolicited += 1,
-            Role::Answer => context.exchanges.end_at(end),
+            Role::Response => context.exchanges.end_at(end),
             Role::Confirmation => match context.exchanges.oldest().map(|oldest| &mut oldest.until) {
                 Some(Until::Replies(left)) if *left > 1 => *left -= 1,
                 _ => context.exchanges.end_at(end),
@@ -357,7 +362,7 @@ impl Redis {
 }
 
 impl Command {
-    /// Most connections ask the same again and again: the last digest is kept.
+    /// Most connections repeat the same command: the last digest is kept.
     fn digest(&mut self, context: &mut Context<'_>) -> DigestId {
         let same =
             self.name.bytes() == self.last_name.bytes() && self.first.bytes() == self.last_first.bytes();

@@ -1,4 +1,4 @@
-//! Transcripts of real servers, and what a dissector tells of them. `testdata/README.md` says how each was taken.
+//! Transcripts of real servers, and what a dissector reports about them. `testdata/README.md` has how each was taken.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,12 +10,13 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use dissect::{
-    Answered, Asked, Counts, Digests, Direction, Dissector, Event, Piece, Protocol, Settings, Start,
+    Counts, Digests, Direction, Dissector, DissectorSettings, Event, Piece, Protocol, RequestComplete,
+    ResponseComplete, Start,
 };
 
 /// One piece of a transcript, whole.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct TranscriptPiece {
     pub direction: Direction,
     pub bytes: Vec<u8>,
 }
@@ -23,7 +24,7 @@ pub struct Said {
 #[derive(Debug, Clone)]
 pub struct Transcript {
     pub name: String,
-    pub pieces: Vec<Said>,
+    pub pieces: Vec<TranscriptPiece>,
 }
 
 pub fn folder() -> PathBuf {
@@ -53,7 +54,7 @@ fn read(path: &Path) -> Transcript {
         .map(|line| {
             let (side, text) = line.split_at(2);
             let direction = if side == "C " { Direction::FromClient } else { Direction::FromServer };
-            Said { direction, bytes: unescape(text) }
+            TranscriptPiece { direction, bytes: unescape(text) }
         })
         .collect();
     Transcript { name: path.file_stem().unwrap().to_str().unwrap().to_owned(), pieces }
@@ -62,14 +63,14 @@ fn read(path: &Path) -> Transcript {
 fn unescape(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let (byte, taken) = match (first, behind.first()) {
+    while let [first, after @ ..] = rest {
+        let (byte, taken) = match (first, after.first()) {
             (b'\\', Some(b'n')) => (b'\n', 2),
             (b'\\', Some(b'r')) => (b'\r', 2),
             (b'\\', Some(b't')) => (b'\t', 2),
             (b'\\', Some(b'\\')) => (b'\\', 2),
             (b'\\', Some(b'x')) => {
-                (u8::from_str_radix(std::str::from_utf8(&behind[1..3]).unwrap(), 16).unwrap(), 4)
+                (u8::from_str_radix(std::str::from_utf8(&after[1..3]).unwrap(), 16).unwrap(), 4)
             }
             _ => (*first, 1),
         };
@@ -79,140 +80,157 @@ fn unescape(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// A request as it was told.
+/// A request as it was reported.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
-    pub asked: Asked,
+pub struct Exchange {
+    pub request: RequestComplete,
     pub digest: String,
-    pub answered: Option<Answered>,
+    pub response: Option<ResponseComplete>,
     pub dropped: bool,
 }
 
-/// What a dissector told of a connection.
+/// Everything a dissector reported about a connection.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Story {
-    pub spoken: Vec<Protocol>,
-    pub told: Vec<Told>,
+pub struct Dissected {
+    pub protocols: Vec<Protocol>,
+    pub exchanges: Vec<Exchange>,
     pub counts: Counts,
 }
 
-impl Story {
-    /// One line a request.
+impl Dissected {
+    /// One line per request.
     pub fn render(&self) -> String {
-        let mut text = format!("spoken {:?}\n", self.spoken);
-        for told in &self.told {
-            let Asked { n, began, complete, kind, sight, .. } = told.asked;
+        let mut text = format!("protocols {:?}\n", self.protocols);
+        for exchange in &self.exchanges {
+            let RequestComplete { n, began, complete, kind, sight, .. } = exchange.request;
             write!(text, "{n} {kind:?} {sight:?} client {began}..{complete}").unwrap();
-            match told.answered {
-                Some(Answered { began, end, status, end_by, .. }) => {
+            match exchange.response {
+                Some(ResponseComplete { began, end, status, end_by, .. }) => {
                     let status = match status {
                         dissect::Status::SqlState(state) => format!("SqlState({})", state.escape_ascii()),
                         status => format!("{status:?}"),
                     };
                     write!(text, " server {began}..{end} {status} {end_by:?}").unwrap();
                 }
-                None if told.asked.unanswered => text.push_str(" unanswered"),
-                None if told.dropped => text.push_str(" dropped"),
-                None => text.push_str(" under way"),
+                None if exchange.request.no_response => text.push_str(" no response"),
+                None if exchange.dropped => text.push_str(" dropped"),
+                None => text.push_str(" in flight"),
             }
-            writeln!(text, " | {}", told.digest).unwrap();
+            writeln!(text, " | {}", exchange.digest).unwrap();
         }
         writeln!(text, "{:?}", self.counts).unwrap();
         text
     }
 }
 
-/// Drives a dissector and keeps what it tells; checks the law and the order of events on the way.
-pub struct Listener {
+/// Drives a dissector and keeps what it reports; checks the law and the order of events on the way.
+pub struct Harness {
     pub dissector: Dissector,
     pub digests: Digests,
     events: Vec<Event>,
-    pub story: Story,
+    pub dissected: Dissected,
 }
 
-impl Listener {
-    pub fn new(settings: Settings) -> Listener {
+impl Harness {
+    pub fn new(settings: DissectorSettings) -> Harness {
         let dissector = Dissector::new(settings);
-        Listener { dissector, digests: Digests::default(), events: Vec::new(), story: Story::default() }
+        Harness {
+            dissector,
+            digests: Digests::default(),
+            events: Vec::new(),
+            dissected: Dissected::default(),
+        }
     }
 
-    pub fn hear(&mut self, piece: &Piece<'_>) {
+    pub fn feed(&mut self, piece: &Piece<'_>) {
         let named_from = self.dissector.named_from();
         self.dissector.handle_piece(piece, &mut self.digests, &mut self.events);
         self.take(named_from);
     }
 
-    pub fn close(mut self) -> Story {
+    pub fn close(mut self) -> Dissected {
         let named_from = self.dissector.named_from();
         self.dissector.handle_close(&mut self.events);
         self.take(named_from);
-        self.story.counts = *self.dissector.counts();
-        let dropped = self.story.told.iter().filter(|told| told.dropped).count() as u64;
-        assert_eq!(dropped, self.story.counts.dropped);
-        for told in &self.story.told {
-            let endings = [told.asked.unanswered, told.dropped, told.answered.is_some()];
-            assert_eq!(endings.into_iter().filter(|ending| *ending).count(), 1, "{told:?}");
+        self.dissected.counts = *self.dissector.counts();
+        let dropped = self.dissected.exchanges.iter().filter(|exchange| exchange.dropped).count() as u64;
+        assert_eq!(dropped, self.dissected.counts.dropped);
+        for exchange in &self.dissected.exchanges {
+            let endings = [exchange.request.no_response, exchange.dropped, exchange.response.is_some()];
+            assert_eq!(endings.into_iter().filter(|ending| *ending).count(), 1, "{exchange:?}");
         }
-        self.story
+        self.dissected
     }
 
     fn take(&mut self, (client_from, server_from): (u64, u64)) {
         for event in std::mem::take(&mut self.events) {
             match event {
-                Event::Spoken(protocol) => self.story.spoken.push(protocol),
-                Event::Asked(asked) => {
+                Event::ProtocolKnown(protocol) => self.dissected.protocols.push(protocol),
+                Event::RequestComplete(request) => {
                     assert!(
-                        asked.began >= client_from && asked.complete >= asked.began,
-                        "{asked:?} {client_from}"
+                        request.began >= client_from && request.complete >= request.began,
+                        "{request:?} {client_from}"
                     );
-                    let digest = self.digests.text(asked.digest).to_owned();
-                    self.story.told.push(Told { asked, digest, answered: None, dropped: false });
+                    let digest = self.digests.text(request.digest).to_owned();
+                    self.dissected.exchanges.push(Exchange {
+                        request,
+                        digest,
+                        response: None,
+                        dropped: false,
+                    });
                 }
-                Event::Answered(answered) => {
+                Event::ResponseComplete(response) => {
                     assert!(
-                        answered.began >= server_from && answered.end >= answered.began,
-                        "{answered:?} {server_from}"
+                        response.began >= server_from && response.end >= response.began,
+                        "{response:?} {server_from}"
                     );
-                    let told = self.told(answered.n);
-                    assert!(!told.asked.unanswered && !told.dropped);
-                    assert_eq!(told.answered.replace(answered), None);
+                    let exchange = self.exchange(response.n);
+                    assert!(!exchange.request.no_response && !exchange.dropped);
+                    assert_eq!(exchange.response.replace(response), None);
                 }
                 Event::Dropped { n } => {
-                    let told = self.told(n);
-                    assert!(told.answered.is_none() && !told.asked.unanswered && !told.dropped);
-                    told.dropped = true;
+                    let exchange = self.exchange(n);
+                    assert!(
+                        exchange.response.is_none() && !exchange.request.no_response && !exchange.dropped
+                    );
+                    exchange.dropped = true;
                 }
             }
         }
     }
 
-    fn told(&mut self, n: u64) -> &mut Told {
-        self.story.told.iter_mut().rev().find(|told| told.asked.n == n).expect("answered what was asked")
+    fn exchange(&mut self, n: u64) -> &mut Exchange {
+        self.dissected
+            .exchanges
+            .iter_mut()
+            .rev()
+            .find(|exchange| exchange.request.n == n)
+            .expect("every response has a request")
     }
 }
 
-/// What is told of pieces that were captured up to `capture` bytes each.
-pub fn story(pieces: &[Said], capture: usize, settings: Settings) -> Story {
-    let mut listener = Listener::new(settings);
+/// What is reported for pieces that were captured up to `capture` bytes each.
+pub fn dissect_at(pieces: &[TranscriptPiece], capture: usize, settings: DissectorSettings) -> Dissected {
+    let mut harness = Harness::new(settings);
     for piece in pieces {
         let captured = &piece.bytes[..piece.bytes.len().min(capture)];
         let length = piece.bytes.len() as u64;
-        listener.hear(&Piece { direction: piece.direction, length, captured, missed: false });
+        harness.feed(&Piece { direction: piece.direction, length, captured, missed: false });
     }
-    listener.close()
+    harness.close()
 }
 
-pub fn whole(transcript: &Transcript) -> Story {
-    story(&transcript.pieces, usize::MAX, Settings::default())
+pub fn whole(transcript: &Transcript) -> Dissected {
+    dissect_at(&transcript.pieces, usize::MAX, DissectorSettings::default())
 }
 
-/// A port hint, as a user would have it.
-pub fn hinted(transcript: &Transcript) -> Settings {
+/// The protocol as a port hint, as a user would give it.
+pub fn hinted(transcript: &Transcript) -> DissectorSettings {
     let hint = match transcript.name.split('-').next().unwrap() {
         "mariadb" => Protocol::MySql,
         "postgres" => Protocol::Postgres,
         "redis" => Protocol::Redis,
         _ => Protocol::Http1,
     };
-    Settings { start: Start::Fresh, hint: Some(hint) }
+    DissectorSettings { start: Start::Fresh, hint: Some(hint) }
 }

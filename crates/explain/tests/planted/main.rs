@@ -474,7 +474,9 @@ fn an_explanation_can_be_read_by_people_and_programs() {
     let found = explain(&read.client, read.servers, &read.hosts);
     let text = rendered(&found);
     assert!(
-        text.starts_with("blame: handler_blocked\n        The server waits for its disk: 50.0 ms a request;"),
+        text.starts_with(
+            "blame: handler_blocked\n        The server waits for its disk: 50.0 ms per request;"
+        ),
         "{text}"
     );
     assert!(text.contains("100 % of 200 requests were found at the server"), "{text}");
@@ -490,12 +492,13 @@ fn an_explanation_can_be_read_by_people_and_programs() {
 /// The text of an explanation. It is the same when it is made from nothing but the view's JSON.
 fn rendered(found: &explain::Explanation) -> String {
     let view = explain::view(found);
-    let json = serde_json::to_string(&view).unwrap();
+    let json = serde_json::to_string(&view).expect("a view has nothing that can fail to be written");
     let text = |view: &findings::view::View| {
         let mut out = Vec::new();
-        report::text(view, &mut out, report::Style::PLAIN).unwrap();
-        String::from_utf8(out).unwrap()
+        report::text(view, &mut out, report::Style::PLAIN).expect("a vector takes every write");
+        String::from_utf8(out).expect("reports are text")
     };
-    assert_eq!(text(&serde_json::from_str(&json).unwrap()), text(&view), "the text of the view's JSON");
+    let read = serde_json::from_str(&json).expect("what was written is read");
+    assert_eq!(text(&read), text(&view), "the text of the view's JSON");
     text(&view)
 }

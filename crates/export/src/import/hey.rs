@@ -1,6 +1,6 @@
-//! hey: its summary as text, and `-o csv`, which has every request that was answered.
+//! hey: its summary as text, and `-o csv`, which has every request that got a response.
 //!
-//! hey measures from before a connection is taken or made until the answer's body is read.
+//! hey measures from before a connection is taken or made until the response body is read.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use super::{
 };
 
 const REQUEST: &str =
-    "before a connection is taken or made until the body is read, of all requests that were answered";
+    "before a connection is taken or made until the body is read, of all requests that got a response";
 
-/// hey keeps times and codes of no more answers than this, and goes on: how many there were, it does not say.
+/// hey keeps times and codes of this many responses, and continues: how many there were in all it does not print.
 const KEPT: u64 = 1_000_000;
 
 const CUT: &str = "how many requests there were, and how many of them failed: hey keeps times and codes of its first \
-                   1 000 000 answers alone";
+                   1 000 000 responses only";
 
 pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     if text.trim_start().starts_with("response-time,") { csv(text) } else { summary(text) }
@@ -93,7 +93,7 @@ fn summary(text: &str) -> Result<Parsed, ImportError> {
     let bad = bad.fold(0, u64::saturating_add);
     request.count = Some(answered);
     if answered == 0 {
-        // hey prints 0 and NaN for what it has not.
+        // hey prints 0 and NaN for what it does not have.
         (request.min_ns, request.max_ns, request.mean_ns) = (None, None, None);
         details.clear();
     }
@@ -162,7 +162,7 @@ fn detail(line: Line<'_>) -> Result<Option<ImportedTime>, ImportError> {
 /// `[200] 200 responses`.
 fn code(line: Line<'_>) -> Result<Option<CodeCount>, ImportError> {
     let Some((code, rest)) = bracketed(line) else { return Ok(None) };
-    let code = code.parse().map_err(|_| line.wrong(format!("`{}` is no status", shown(code))))?;
+    let code = code.parse().map_err(|_| line.wrong(format!("`{}` is not a status", shown(code))))?;
     let count = rest.split_ascii_whitespace().next().unwrap_or("");
     Ok(Some(CodeCount { code, count: line.count(count)? }))
 }
@@ -177,7 +177,7 @@ fn bracketed(line: Line<'_>) -> Option<(&str, &str)> {
     line.text.strip_prefix('[')?.split_once(']')
 }
 
-/// The columns of hey's CSV, and what each means.
+/// The columns of hey's CSV, and the meaning of each.
 const COLUMNS: [(&str, &str, &str); 6] = [
     ("response-time", "request", REQUEST),
     ("DNS+dialup", "other", "name lookup, connect and handshake together, where there were any"),
@@ -187,7 +187,7 @@ const COLUMNS: [(&str, &str, &str); 6] = [
     ("Response-read", "phase-receive", "first byte read until the body was read"),
 ];
 
-/// The columns of what only a new connection needs.
+/// The columns that only a new connection has.
 const SET_UP: [usize; 2] = [1, 2];
 
 fn csv(text: &str) -> Result<Parsed, ImportError> {
@@ -195,14 +195,14 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
     let answered: u64 = rows.codes.values().sum();
     let named = COLUMNS.iter().zip(rows.columns);
     let named = named.map(|((said, name, meaning), values)| (values.time(name, said, meaning), values));
-    // What no request passed is absent.
+    // A phase that no request passed is absent.
     let (times, values): (Vec<_>, Vec<_>) = named.filter(|(_, values)| !values.is_empty()).unzip();
     let names: Vec<String> = times.iter().map(|time: &ImportedTime| time.name.clone()).collect();
     let good = rows.codes.iter().filter(|(code, _)| **code < 400);
     let mut cannot_know = vec![
         NO_SCHEDULE,
         NO_STAMPS,
-        "requests that failed: hey writes only those that were answered, and says nothing of how many were not",
+        "requests that failed: hey writes only those that got a response, and not how many did not",
         "bytes, and when the run began",
         "times below 0.1 ms, to which it rounds: a phase of 0 is shorter than half of that",
     ];
@@ -224,7 +224,7 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
         form: "csv",
         cannot_know,
         results,
-        // Of the sum of three phases there is no log.
+        // There is no log of the sum of three phases.
         values: names.into_iter().zip(values).filter(|(name, _)| name != "other").collect(),
     })
 }
@@ -257,11 +257,11 @@ fn rows(text: &str) -> Result<Rows, ImportError> {
 impl Rows {
     fn add(&mut self, line: Line<'_>, row: &csv::StringRecord) -> Result<(), ImportError> {
         if row.len() != COLUMNS.len() + 2 {
-            return Err(line.wrong(format!("{} cells where {} belong", row.len(), COLUMNS.len() + 2)));
+            return Err(line.wrong(format!("{} cells instead of {}", row.len(), COLUMNS.len() + 2)));
         }
         let seconds = |cell: usize| {
             let value = line.float(&row[cell])?;
-            scaled(value, 1e9).ok_or_else(|| line.wrong(format!("`{}` is no time", shown(&row[cell]))))
+            scaled(value, 1e9).ok_or_else(|| line.wrong(format!("`{}` is not a time", shown(&row[cell]))))
         };
         let ended = Nanos(seconds(7)?.saturating_add(seconds(0)?));
         self.end_ns = self.end_ns.max(ended.0);
@@ -272,7 +272,7 @@ impl Rows {
                 values.add(ended, took).map_err(|what| line.wrong(what))?;
             }
         }
-        let code = row[6].parse().map_err(|_| line.wrong(format!("`{}` is no status", shown(&row[6]))))?;
+        let code = row[6].parse().map_err(|_| line.wrong(format!("`{}` is not a status", shown(&row[6]))))?;
         *self.codes.entry(code).or_default() += 1;
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! k6: the file of `--summary-export`, and the summary as `handleSummary` gets it, which has each metric's figures one
-//! level deeper, under `values`. Times are in milliseconds.
+//! k6: the file of `--summary-export`, and the summary as `handleSummary` gets it, which has each metric's figures
+//! one level deeper, under `values`. Times are in milliseconds.
 
 use record::import::{ErrorCount, ImportedResults, ImportedTime};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::{ImportError, MOST_ERRORS, NO_BLAME, NO_SCHEDULE, NO_STAMPS, NO_UNANS
 
 const MS: f64 = 1e6;
 
-/// k6's trends, what they are here, and from when to when.
+/// k6's trends, the names they get here, and from when to when they measure.
 const TRENDS: [(&str, &str, &str); 7] = [
     (
         "http_req_duration",
@@ -45,7 +45,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     for (said, name, meaning) in TRENDS {
         let Some(trend) = metrics.get(said).filter(|trend| trend.is_object()) else { continue };
         let trend = one(trend, name, said, meaning, requests)?;
-        // A phase whose largest time is 0 was passed by no request: that is absent.
+        // A phase whose maximum is 0 was passed by no request: it is absent.
         if trend.max_ns != Some(0) {
             results.times.push(trend);
         }
@@ -69,8 +69,8 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
             NO_BLAME,
             NO_UNANSWERED,
             NO_VALUES,
-            "how many requests passed a phase: k6 counts one that was not passed as 0",
-            "which codes were answered",
+            "how many requests passed a phase: k6 counts a phase that was not passed as 0",
+            "the status codes of the responses",
         ],
         results,
         values: Vec::new(),

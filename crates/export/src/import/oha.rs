@@ -1,7 +1,7 @@
 //! oha: `--output-format json`, and its summary as text. Times are in seconds.
 //!
 //! oha measures from before a connection is taken or made; with `--latency-correction` from when a request was due,
-//! and neither output says which of the two it was.
+//! and neither output shows which of the two it was.
 
 use record::document::CodeCount;
 use record::import::{ErrorCount, ImportedResults, ImportedTime};
@@ -14,7 +14,7 @@ use super::{
 
 const SECOND: f64 = 1e9;
 
-const REQUEST: &str = "before a connection is taken or made until the body is read, of the requests that were answered; \
+const REQUEST: &str = "before a connection is taken or made until the body is read, of the requests that got a response; \
                        with --latency-correction from when they were due";
 
 const UNKNOWN_ORIGIN: &str = "whether times count from when requests were due (--latency-correction) or from when they \
@@ -67,7 +67,7 @@ fn of_json(text: &str) -> Result<ImportedResults, ImportError> {
     for (key, count) in counts(&json, "statusCodeDistribution")? {
         let code = key
             .parse()
-            .map_err(|_| ImportError::Whole { what: format!("`{}` is no status", shown(&key)) })?;
+            .map_err(|_| ImportError::Whole { what: format!("`{}` is not a status", shown(&key)) })?;
         results.codes.push(CodeCount { code, count });
     }
     for (said, count) in counts(&json, "errorDistribution")? {
@@ -139,7 +139,8 @@ fn of_text(text: &str) -> Result<ImportedResults, ImportError> {
             }
             "Status code distribution:" => {
                 let (code, rest) = bracketed(line)?;
-                let code = code.parse().map_err(|_| line.wrong(format!("`{}` is no status", shown(code))))?;
+                let code =
+                    code.parse().map_err(|_| line.wrong(format!("`{}` is not a status", shown(code))))?;
                 let count = line.count(rest.trim().trim_end_matches("responses"))?;
                 results.codes.push(CodeCount { code, count });
             }
@@ -181,7 +182,7 @@ fn head(
 
 /// `0.0123 secs`, `2.0 sec`, `10.25 ms`, `93.1 us`.
 fn with_unit(line: Line<'_>, text: &str) -> Result<u64, ImportError> {
-    let wrong = || line.wrong(format!("`{}` is no time", shown(text)));
+    let wrong = || line.wrong(format!("`{}` is not a time", shown(text)));
     let (number, unit) = text.trim().split_once(' ').ok_or_else(wrong)?;
     let unit_ns = match unit.trim() {
         "s" | "sec" | "secs" => SECOND,

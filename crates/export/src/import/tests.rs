@@ -100,7 +100,7 @@ fn wrk_is_service_and_wrk2_is_response() {
     assert_eq!((wrk2.requests, wrk2.ok, wrk2.failed), (Some(9_985), Some(9_980), Some(5)));
 }
 
-/// If this fails, a server that answers with errors, late or not at all looks as good as one that answers well.
+/// If this fails, a server that responds with errors, late or not at all looks as good as a healthy one.
 #[test]
 fn errors_of_wrk_are_failures() {
     // 190 answers, 48 of them bad and one after the timeout; four connections broke.
@@ -242,16 +242,16 @@ fn k6_summaries_of_both_shapes_say_the_same() {
 #[test]
 fn an_error_is_one_line_and_names_its_own() {
     for (text, tool, error) in [
-        ("nothing of the kind", None, "it is the output of no tool known here"),
-        ("{}", None, "it is the output of no tool known here"),
+        ("nothing of the kind", None, "the tool that produced this was not recognised"),
+        ("{}", None, "the tool that produced this was not recognised"),
         ("{\"metrics\": 3}", Some(Tool::K6), "there is no object `metrics`"),
         ("{\n\"metrics\": {,}}", Some(Tool::K6), "line 2: not JSON: key must be a string"),
-        ("Thread Stats\n  Latency  1.0ms 1.0ms -3ms 9%", None, "line 2: `-3ms` is no time"),
+        ("Thread Stats\n  Latency  1.0ms 1.0ms -3ms 9%", None, "line 2: `-3ms` is not a time"),
         ("Thread Stats", None, "there is no line `N requests in TIME`"),
         (
             "1700000000000000000,200,1,0,0,,,,0,GET,u,\n1700000000000000000,2x0,1,0,0,,,,0,GET,u,\n",
             None,
-            "line 2: `2x0` is no status",
+            "line 2: `2x0` is not a status",
         ),
         ("response-time,DNS+dialup\n", None, "line 1: not the columns of hey's CSV"),
     ] {

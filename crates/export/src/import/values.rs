@@ -1,4 +1,4 @@
-//! Durations that a tool gave one by one, kept by the second in which they ended.
+//! Durations that a tool wrote one by one, collected by the second in which they ended.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use record::import::{ImportedQuantile, ImportedTime};
 use stats::quantile_ranks;
 use units::Nanos;
 
-/// Over half an hour; each takes a histogram of 270 KiB for every column of the file.
+/// Over half an hour; each second takes a histogram of 270 KiB for every column of the file.
 const MOST_SECONDS: usize = 2_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
-/// Histograms a second.
+/// Histograms by second.
 #[derive(Debug, Clone, Default)]
 pub struct Values {
     seconds: BTreeMap<u64, Durations>,
 }
 
 impl Values {
-    /// Adds a duration that ended `at` after the run's zero. `Err` when the run would span too many seconds.
+    /// Adds a duration that ended `at` after the start of the run. `Err` when the run would span too many seconds.
     pub(super) fn add(&mut self, at: Nanos, duration: Nanos) -> Result<(), String> {
         let second = at.0 / SECOND_NS;
         let is_new = !self.seconds.contains_key(&second);
@@ -44,7 +44,7 @@ impl Values {
         self.seconds.iter().map(move |(index, durations)| (Nanos(index * SECOND_NS), second, durations))
     }
 
-    /// The distribution, with its quantiles and their intervals.
+    /// The distribution, with its quantiles and their confidence intervals.
     pub(super) fn time(&self, name: &str, said: &str, meaning: &str) -> ImportedTime {
         let mut all = Durations::new();
         self.seconds.values().for_each(|durations| all.merge(durations));

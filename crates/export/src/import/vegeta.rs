@@ -1,6 +1,6 @@
 //! vegeta: `report -type=json`, and `encode`, whose JSON lines or CSV have every request. Times are in nanoseconds.
 //!
-//! vegeta measures from when it asks for a connection until the body is read, of all requests, failed ones included.
+//! vegeta measures from when it requests a connection until the body is read, of all requests, failed ones included.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::{
 const REQUEST: &str =
     "before a connection is taken or made until the body is read, of all requests, failed ones included";
 
-/// The columns of `encode --to=csv`; it writes no line of names.
+/// The number of columns of `encode --to=csv`; it has no header line.
 const CELLS: usize = 12;
 
 pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     if is_report { report(text) } else { encoded(text) }
 }
 
-/// Whether a line begins like one of `encode --to=csv`: an instant, a status and a time, all whole.
+/// Whether a line begins like one of `encode --to=csv`: an instant, a status and a time, all whole numbers.
 pub(super) fn is_csv(line: &str) -> bool {
     let cells: Vec<&str> = line.splitn(4, ',').collect();
     cells.len() == 4 && cells[0].len() >= 16 && cells[..3].iter().all(|cell| is_whole(cell))
@@ -65,7 +65,7 @@ fn report(text: &str) -> Result<Parsed, ImportError> {
         let status = code.parse::<u16>();
         let pair = status.ok().zip(count.as_u64());
         let (code, count) = pair.ok_or_else(|| ImportError::Whole {
-            what: format!("`{}` is no status with its count", shown(code)),
+            what: format!("`{}` is not a status with its count", shown(code)),
         })?;
         counts.insert(code, count);
     }
@@ -100,7 +100,7 @@ fn report(text: &str) -> Result<Parsed, ImportError> {
     })
 }
 
-/// Code 0 is vegeta's for "no answer": no code was seen.
+/// vegeta uses code 0 for "no response": no code was seen.
 fn with_codes(counts: BTreeMap<u16, u64>) -> ImportedResults {
     let codes = counts.into_iter().filter(|(code, _)| *code > 0);
     ImportedResults {
@@ -134,10 +134,10 @@ impl Hits {
     fn add(&mut self, line: Line<'_>, hit: Hit) -> Result<(), ImportError> {
         let took = scaled(hit.took_ns as f64, 1.0);
         if took.is_none() || hit.began_ns.checked_add(hit.took_ns).is_none() {
-            return Err(line.wrong("its time is none that a request takes"));
+            return Err(line.wrong("its time is longer than any request takes"));
         }
         *self.codes.entry(hit.code).or_default() += 1;
-        // vegeta takes 2xx and 3xx for good.
+        // For vegeta, 2xx and 3xx are successes.
         self.ok += u64::from((200..400).contains(&hit.code) && hit.error.is_empty());
         if !hit.error.is_empty() {
             *self.errors.entry(hit.error).or_default() += 1;
@@ -173,7 +173,7 @@ impl Hits {
             requests: Some(requests),
             ok: Some(self.ok),
             failed: Some(requests - self.ok),
-            // As vegeta's own report has it: the good ones over the whole time.
+            // As in vegeta's own report: the successful ones over the whole time.
             throughput_per_s: (end > 0 && span_s >= 0.0).then(|| self.ok as f64 * 1e9 / end as f64),
             bytes_sent: Some(self.bytes_out),
             bytes_received: Some(self.bytes_in),
@@ -192,7 +192,7 @@ impl Hits {
     }
 }
 
-/// What is read of a line of `encode --to=json`; the rest is skipped.
+/// The fields that are read of a line of `encode --to=json`; the others are skipped.
 #[derive(Deserialize)]
 struct JsonHit {
     #[serde(default)]
@@ -216,7 +216,7 @@ fn encoded(text: &str) -> Result<Parsed, ImportError> {
         let hit: JsonHit = serde_json::from_str(line.text).map_err(|error| line.wrong(json_error(&error)))?;
         let began_ns = record::import::unix_ns(&hit.timestamp);
         let began_ns =
-            began_ns.ok_or_else(|| line.wrong(format!("`{}` is no time", shown(&hit.timestamp))))?;
+            began_ns.ok_or_else(|| line.wrong(format!("`{}` is not a time", shown(&hit.timestamp))))?;
         if url.is_none() && !hit.url.is_empty() {
             url = Some(hit.url);
         }
@@ -235,9 +235,9 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
         let line = Line { number, text: "" };
         let row = row.map_err(|_| line.wrong("not a line of CSV"))?;
         if row.len() != CELLS {
-            return Err(line.wrong(format!("{} cells where {CELLS} belong", row.len())));
+            return Err(line.wrong(format!("{} cells instead of {CELLS}", row.len())));
         }
-        let code = row[1].parse().map_err(|_| line.wrong(format!("`{}` is no status", shown(&row[1]))))?;
+        let code = row[1].parse().map_err(|_| line.wrong(format!("`{}` is not a status", shown(&row[1]))))?;
         if url.is_none() && !row[10].is_empty() {
             url = Some(row[10].to_owned());
         }

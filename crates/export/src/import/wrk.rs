@@ -1,11 +1,12 @@
-//! The text of wrk and wrk2, with `--latency` or without.
+//! The text of wrk and wrk2, with or without `--latency`.
 //!
-//! wrk measures from the first byte written to the answer read. wrk2 measures from when the request was due, unless
-//! `-U` adds a second distribution without that; its spectrum has each percentile with the count below it.
+//! wrk measures from the first byte written to the response read. wrk2 measures from when the request was due; `-U`
+//! adds a second distribution without that. Its spectrum has each percentile with the count below it.
 //!
-//! `N requests` are those that were answered, whatever the status. Lines of errors stand only where there were some.
-//! A `timeout` of wrk is an answer that came after `--timeout`: it is among the N, and in no distribution. wrk2 looks
-//! every two seconds, and counts each connection that waits for longer: none of those is among the N.
+//! `N requests` are those that got a response, whatever the status. Lines about errors are present only where there
+//! were errors. A `timeout` of wrk is a response that came after `--timeout`: it is among the N, and in no
+//! distribution. wrk2 checks every two seconds, and counts each connection that has waited longer: none of those is
+//! among the N.
 
 use record::import::{ErrorCount, ImportedQuantile, ImportedResults, ImportedTime};
 
@@ -15,9 +16,10 @@ use super::{ImportError, NO_BLAME, NO_PHASES, NO_SCHEDULE, NO_STAMPS, NO_UNANSWE
 /// More lines than any spectrum has.
 const MOST_QUANTILES: usize = 10_000;
 
-const SERVICE: &str = "the first byte written until the answer is read, of all requests that were answered";
-const RESPONSE: &str = "when the request was due by wrk2's own schedule until the answer is read, of all requests \
-                        that were answered";
+const SERVICE: &str =
+    "the first byte written until the response is read, of all requests that got a response";
+const RESPONSE: &str = "when the request was due by wrk2's own schedule until the response is read, of all requests \
+                        that got a response";
 
 const TIMEOUTS_OF_WRK2: &str = "how many requests ran into the timeout: wrk2 counts waiting connections every two seconds, and a long wait \
      several times; each is taken for a failed request here";
@@ -25,19 +27,19 @@ const TIMEOUTS_OF_WRK2: &str = "how many requests ran into the timeout: wrk2 cou
 #[derive(Default)]
 struct State {
     results: ImportedResults,
-    /// The distribution under way.
+    /// The distribution being read.
     time: Option<ImportedTime>,
     is_wrk2: bool,
     mean_ns: Option<u64>,
     max_ns: Option<u64>,
-    /// The quantile that stands in the place of the largest, where one does.
+    /// The quantile that is printed instead of the maximum, if any.
     third: Option<f64>,
     third_ns: Option<u64>,
     answered: Option<u64>,
-    /// Answered with a status of 400 or more.
+    /// Responses with a status of 400 or more.
     bad: u64,
     timeouts: u64,
-    /// Connections that failed, each with the request that it was for.
+    /// Connections that failed, each with the request that it was used for.
     broken: u64,
 }
 
@@ -59,14 +61,14 @@ pub(super) fn parse(text: &str, is_wrk2: bool) -> Result<Parsed, ImportError> {
     let time = &mut results.times[0];
     let within = if is_wrk2 { answered } else { answered.saturating_sub(state.timeouts) };
     time.count = time.count.or(Some(within));
-    // Without --latency there is the table of threads alone. Where a spectrum has its own, that one is finer.
+    // Without --latency there is only the table of threads. A spectrum of its own is finer.
     time.mean_ns = time.mean_ns.or(mean_ns);
     time.max_ns = time.max_ns.or(max_ns);
     if let Some((q, ns)) = third.zip(third_ns).filter(|_| time.quantiles.is_empty()) {
         time.quantiles.push(stated(q, ns));
     }
     let schedule = if is_wrk2 {
-        "how late requests were sent: wrk2 counts it as response, and does not tell it apart"
+        "how late requests were sent: wrk2 counts that as response time, and does not separate it"
     } else {
         NO_SCHEDULE
     };
@@ -107,7 +109,7 @@ impl State {
             ["Thread", "Stats", _mean, _stdev, third, ..] if third.ends_with('%') => {
                 self.third = Some(line.percent(third)?);
             }
-            // What is of nothing has -nan somewhere.
+            // A line about nothing contains -nan.
             ["Latency", mean, _stdev, third, share]
                 if self.mean_ns.is_none() && !mean.contains("nan") && !share.contains("nan") =>
             {
@@ -188,7 +190,7 @@ impl State {
         Ok(())
     }
 
-    /// A status and a timeout may be of one answer, which then failed once or twice: no more failed than there were.
+    /// A bad status and a timeout may belong to the same response: at most as many requests failed as there were.
     fn count(&mut self, answered: u64) {
         let unanswered = if self.is_wrk2 { self.timeouts.saturating_add(self.broken) } else { self.broken };
         let requests = answered.saturating_add(unanswered);
@@ -202,7 +204,7 @@ impl State {
         if let Some(mut time) = self.time.take() {
             time.quantiles.sort_by(|a, b| a.q.total_cmp(&b.q).then(a.ns.cmp(&b.ns)));
             time.quantiles.dedup_by_key(|quantile| quantile.q);
-            // One of the two is rounded to print: never let it fall below the one before.
+            // One of the two is rounded for printing: never let it fall below the one before.
             for i in 1..time.quantiles.len() {
                 time.quantiles[i].ns = time.quantiles[i].ns.max(time.quantiles[i - 1].ns);
             }
@@ -244,7 +246,7 @@ fn bytes(line: Line<'_>, text: &str) -> Result<u64, ImportError> {
         "MB" => 2,
         "GB" => 3,
         "TB" => 4,
-        _ => return Err(line.wrong(format!("`{}` is no number of bytes", super::text::shown(text)))),
+        _ => return Err(line.wrong(format!("`{}` is not a number of bytes", super::text::shown(text)))),
     };
     let bytes = line.float(number)? * 1024f64.powi(exponent);
     if bytes < 9e18 { Ok(bytes.round() as u64) } else { Err(line.wrong("that many bytes were never read")) }

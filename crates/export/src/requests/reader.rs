@@ -1,4 +1,4 @@
-//! Reads `requests.parquet` back, a row at a time, as a stranger's file: what does not add up is an error.
+//! Reads `requests.parquet` back, row by row. The file may come from a stranger: inconsistent rows are an error.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -10,52 +10,58 @@ use units::{Code, Nanos};
 
 use crate::columns::{Group, RowsError, RowsFile, damaged, text, unsigned};
 
-/// One request of the file. Its times count from the run's zero.
+/// One request of the file. Its times count from the start of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
+    /// Its number in the run, from 0.
     pub n: u64,
-    /// Escaped.
+    /// The name of its target, escaped.
     pub target: Rc<str>,
+    /// The connection that it used; `None` if it never got one.
     pub connection: Option<u32>,
+    /// The ends of that connection.
     pub carried: Option<Carried>,
-    /// `None`: it was answered, and every check passed.
+    /// `None`: it got a response, and every check passed.
     pub failure: Option<Failure>,
+    /// The application's own code, such as the HTTP status.
     pub code: Option<Code>,
-    /// A request that was due before the run's zero is due at it.
+    /// When it was due; a request that was due before the start of the run is due at the start.
     pub intended: Nanos,
-    /// Intended → read, or until it was given up: the sum of `phases`.
+    /// Intended start → read, or until it was given up: the sum of `phases`.
     pub response: Nanos,
-    /// First byte sent → last byte arrived; absent without a whole answer.
+    /// First byte sent → last byte arrived; `None` without a whole response.
     pub service: Option<Nanos>,
-    /// In the order of [`Phase::ALL`]; absent where one did not take place.
+    /// In the order of [`Phase::ALL`]; `None` for a phase that did not take place.
     pub phases: [Option<Nanos>; Phase::COUNT],
 }
 
 impl Row {
-    /// The end of `phase`, from the run's zero; the begin of the next one.
+    /// The end of `phase`, which is the begin of the next one, from the start of the run.
     pub fn end_of(&self, phase: Phase) -> Nanos {
         let until: u64 = self.phases[..=phase as usize].iter().flatten().map(|length| length.0).sum();
         Nanos(self.intended.0.saturating_add(until))
     }
 
+    /// The length of `phase`; `None` if it did not take place.
     pub fn phase(&self, phase: Phase) -> Option<Nanos> {
         self.phases[phase as usize]
     }
 }
 
-/// What the file says of itself.
+/// Facts about the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rows {
-    /// Which requests these are, as it was asked for: `all`, `slowest=100`, `sample=1%`.
+    /// Which requests were kept, as requested: `all`, `slowest=100`, `sample=1%`.
     pub kept: String,
+    /// The number of rows.
     pub rows: u64,
 }
 
-/// Hands each row of `file` to `take`, in the file's order.
+/// Calls `take` with each row of `file`, in the file's order.
 ///
 /// # Errors
 ///
-/// [`RowsError`] when it is not such a file, or its rows do not add up.
+/// [`RowsError`] when it is not such a file, or its rows are inconsistent.
 ///
 /// # Cost
 ///
@@ -231,7 +237,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any damage to a file is an error or a lawful row, never a panic.
+        /// Any damage to a file gives an error or a consistent row, never a panic.
         #[test]
         fn a_damaged_file_is_read_or_refused(at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
             let mut good = rewound(file(&[answered(1), given_up(2), answered(3)]));

@@ -26,7 +26,7 @@ pub(super) fn heading(document: &Document) -> Vec<Block> {
     blocks.push(Block::line(Role::Note, facts));
     for fact in &document.host.missing {
         let text = phrase!("{what} ({why})", what = fact.what.as_str(), why = fact.why.as_str());
-        blocks.push(Block::labelled(Role::Text, "not told by this host:", text));
+        blocks.push(Block::labelled(Role::Text, "not reported by this host:", text));
     }
     blocks
 }
@@ -55,9 +55,9 @@ fn load_line(document: &Document) -> Phrase {
         }
         (Model::Open, None, None) => Phrase::new("open loop over "),
         (Model::Closed, ..) => {
-            let callers = Value::items(load.callers, "caller");
-            let callers = phrase!("closed loop, {callers}", callers = callers);
-            callers
+            let users = Value::items(load.callers, "virtual user");
+            let users = phrase!("closed loop, {users}", users = users);
+            users
                 .then("", load.think.as_ref().map(think).unwrap_or_default())
                 .then(" over ", Phrase::default())
         }

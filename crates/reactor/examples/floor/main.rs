@@ -1,7 +1,7 @@
 //! The floor: what keep-alive requests cost a client that does nothing but send and receive.
 //!
 //! `floor LOOP ADDRESS CONNECTIONS SECONDS`, run by `bench/driver_cost.py`. No parser, no histogram, no timeout:
-//! every answer is taken for whole and good. Prints one line of JSON with the requests made.
+//! every response counts as whole and good. Prints one line of JSON with the requests made.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -58,7 +58,7 @@ fn main() {
     println!("{{\"requests\": {requests}, \"stamped\": {stamped}, \"waits\": {waits}}}");
 }
 
-/// One read: the bytes, or none, and whether they were stamped.
+/// One read: whether bytes came, and if so whether they were stamped.
 type Read = fn(&TcpStream, &mut [u8]) -> Option<bool>;
 
 fn read(socket: &TcpStream, buffer: &mut [u8]) -> Option<bool> {
@@ -69,7 +69,7 @@ fn read_stamped(socket: &TcpStream, buffer: &mut [u8]) -> Option<bool> {
     stamp::receive(socket.as_fd(), buffer).ok().map(|read| read.arrived_realtime_ns.is_some())
 }
 
-/// epoll, edge-triggered. A request follows each answer at once, or all those of a wake together.
+/// epoll, edge-triggered. A request follows each response at once, or all those of a wake-up together.
 fn ready_loop(sockets: &[TcpStream], end: Nanos, together: usize, read: Read) -> Done {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
     for (index, socket) in sockets.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The same on `io_uring`, with everything that makes it cheap: one submitter, work run when asked for, registered
+//! The same on `io_uring`, with everything that makes it cheap: one submitter, work run on request, registered
 //! sockets, receives that stay armed, buffers from a ring, and successful sends that report nothing.
 #![expect(unsafe_code, reason = "the rings are shared with the kernel")]
 
@@ -54,12 +54,12 @@ impl Buffers {
         entry.set_len(BUFFER_BYTES as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in the ring's first entry, aligned, and is written by us alone.
+        // SAFETY: the tail is in the ring's first entry, aligned, and is written by us alone.
         unsafe { &*BufRingEntry::tail(self.ring).cast::<AtomicU16>() }.store(self.tail, Ordering::Release);
     }
 }
 
-/// Waits for `at_least` completions, then answers all of them in one submission.
+/// Waits for `at_least` completions, then sends the next request for each of them in one submission.
 pub fn completion_loop(sockets: &[TcpStream], end: Nanos, at_least: usize) -> Done {
     let mut builder = IoUring::builder();
     builder.setup_single_issuer().setup_defer_taskrun().setup_cqsize(4_096);

@@ -179,7 +179,7 @@ fn observed(id: &str) -> Option<Layout> {
                 left("part", "", 18),
                 left("share", "", 30).form(Form::Bar(30)),
                 right("share", " ", 8),
-                right("mean", " ", 22).form(Form::With(" a request")),
+                right("mean", " ", 24).form(Form::With(" per request")),
             ])
         },
         "watch_cost" => Layout {

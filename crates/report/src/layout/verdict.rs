@@ -57,18 +57,20 @@ pub(super) fn thresholds(thresholds: &[Threshold], out: &mut dyn Write, style: S
     let met = thresholds.iter().filter(|threshold| threshold.result == Outcome::Met).count();
     match (thresholds.len(), thresholds.len() - met) {
         (0, _) => return Ok(()),
-        (all, 0) => writeln!(out, "thresholds: {} met", if all == 1 { "the one" } else { "all" })?,
-        (all, missed) => writeln!(out, "{}: {missed} of {all} missed", style.bad("thresholds"))?,
+        (all, 0) => writeln!(out, "{all} of {all} thresholds passed")?,
+        (all, failed) => writeln!(out, "{failed} of {all} thresholds {}", style.bad("FAILED"))?,
     }
     for threshold in thresholds {
         let word = match threshold.result {
-            Outcome::Missed => "missed",
-            Outcome::Undecided => "cannot tell",
-            Outcome::Met => "met",
+            Outcome::Missed => "FAIL",
+            Outcome::Undecided => "UNDECIDED",
+            Outcome::Met => "PASS",
         };
         let because = threshold.because.as_ref().map(|because| format!("; {because}")).unwrap_or_default();
-        let text = format!("fail if {}: {}{because}", threshold.fail_if, measured(&threshold.measured));
-        writeln!(out, "{}", wrap(&format!("  {word:<12}"), &escape_text(&text), style.width))?;
+        // The metric, and what it must not be.
+        let (metric, limit) = threshold.fail_if.split_once(' ').unwrap_or((&threshold.fail_if, ""));
+        let text = format!("{metric} {} (fail if {limit}){because}", measured(&threshold.measured));
+        writeln!(out, "{}", wrap(&format!("  {word:<10}"), &escape_text(&text), style.width))?;
     }
     Ok(())
 }

@@ -1,14 +1,15 @@
-//! Sums of threads' time that only grow, so that what lies between two instants is a subtraction.
+//! Running sums of threads' time, so that the time between two instants is a subtraction.
 
 use record::{Culprit, Part};
 use units::Nanos;
 
 use crate::kernel::{self, Event, IDLE};
 
-/// Parts that a thread's account and a request have in common: all but the last of each.
+/// The parts that a thread's account and a request have in common: all but the last of each.
 pub const WORKED: usize = Part::COUNT - 1;
 
-/// Time that threads spent on a connection, by part; polling is nobody's and is not in it.
+/// Time that threads spent on a connection, by part, in nanoseconds. Polling belongs to no connection and is not
+/// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Worked {
     pub parts: [u64; WORKED],
@@ -17,7 +18,7 @@ pub struct Worked {
 }
 
 impl Worked {
-    /// All of an event's account.
+    /// The whole account of an event.
     pub fn of(event: &Event<'_>) -> Worked {
         let mut worked =
             Worked { preempted: event.preempted.0, preemptions: event.preemptions, ..Worked::default() };
@@ -25,6 +26,7 @@ impl Worked {
         worked
     }
 
+    /// Adds another sum, part by part.
     pub fn add(&mut self, more: &Worked) {
         for (part, more) in self.parts.iter_mut().zip(more.parts) {
             *part += more;
@@ -33,7 +35,7 @@ impl Worked {
         self.preemptions += more.preemptions;
     }
 
-    /// What came since `before`, which is an earlier state of this sum.
+    /// What was added since `before`, an earlier state of this sum.
     pub fn since(&self, before: &Worked) -> Worked {
         let mut since = *self;
         for (part, before) in since.parts.iter_mut().zip(before.parts) {
@@ -44,11 +46,12 @@ impl Worked {
         since
     }
 
+    /// All parts together, in nanoseconds.
     pub fn total(&self) -> u64 {
         self.parts.iter().sum()
     }
 
-    /// The `share`th of `among` equal shares: together they are the whole to the nanosecond.
+    /// The `share`th of `among` equal shares: the shares sum to the whole to the nanosecond.
     pub fn share(&self, share: u64, among: u64) -> Worked {
         let part_of = |whole: u64| whole / among + u64::from(share < whole % among);
         let mut one = *self;
@@ -57,7 +60,7 @@ impl Worked {
         one
     }
 
-    /// As much of it as fits into `most`, every part by the same ratio.
+    /// As much of it as fits into `most`, all parts reduced by the same ratio.
     pub fn at_most(&self, most: u64) -> Worked {
         let total = self.total();
         if total <= most {
@@ -75,7 +78,7 @@ impl Worked {
     }
 }
 
-/// Who took the CPU from a connection for longest, of all its waits so far.
+/// The culprit that took the CPU from a connection for longer, of two.
 pub fn worse(a: Option<kernel::Culprit>, b: Option<kernel::Culprit>) -> Option<kernel::Culprit> {
     match (a, b) {
         (Some(a), Some(b)) if a.pid == b.pid => Some(kernel::Culprit { time: a.time + b.time, ..a }),
@@ -84,18 +87,18 @@ pub fn worse(a: Option<kernel::Culprit>, b: Option<kernel::Culprit>) -> Option<k
     }
 }
 
-/// The same, for the record.
+/// The same in the type of the record.
 pub fn culprit(culprit: &kernel::Culprit) -> Culprit {
     Culprit { pid: culprit.pid, comm: comm(&culprit.comm), time: culprit.time }
 }
 
-/// A thread's name as the kernel keeps it: up to the first zero byte.
+/// A thread's name as the kernel stores it: up to the first zero byte.
 pub fn comm(raw: &[u8; 16]) -> String {
     let end = raw.iter().position(|&byte| byte == 0).unwrap_or(raw.len());
     String::from_utf8_lossy(&raw[..end]).into_owned()
 }
 
-/// What an event's thread polled for.
+/// The time that an event's thread polled.
 pub fn polled(event: &Event<'_>) -> Nanos {
     Nanos(event.parts[IDLE])
 }
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_by_one_ratio() {
+    fn an_excess_is_cut_from_all_parts_by_the_same_ratio() {
         let worked = Worked { parts: [300, 0, 100, 0, 0, 0, 0, 0, 0], ..Worked::default() };
         let half = worked.at_most(200);
         assert_eq!((half.parts[0], half.parts[2]), (150, 50));

@@ -1,9 +1,9 @@
-//! One connection of the server: from reads and writes to requests with their stamps and their time.
+//! One connection of the server: from reads and writes to requests with their timestamps and their time by part.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use dissect::{Answered, Asked};
+use dissect::{RequestComplete, ResponseComplete};
 use record::{Part, Protocol, Served};
 use units::Nanos;
 
@@ -12,30 +12,30 @@ use crate::kernel::{self, Event};
 use super::account::{self, WORKED, Worked};
 use super::thread::Step;
 
-/// Reads and writes of which the stamps may still be asked for. A request that needs more of them, a body in a
-/// thousand pieces, has the stamps of the earliest and the latest.
+/// Reads and writes whose timestamps may still be needed. A request that needs more of them, such as a body in a
+/// thousand pieces, gets the timestamps of the earliest and the latest.
 const MARKS: usize = 64;
 
-/// Requests on one connection without an answer. Beyond, the oldest are given up, and counted.
+/// Requests on one connection without a response. Beyond this, the oldest are given up, and counted.
 const PENDING: usize = 65_536;
 
 /// A read of the server.
 #[derive(Debug, Clone, Copy)]
 struct Read {
-    /// How many bytes of the client had been read then.
+    /// How many bytes of the client had been read by then.
     end: u64,
     at: Nanos,
     tid: u32,
-    /// Of that thread.
+    /// Total polling time of that thread.
     polled: u64,
-    /// Of this connection.
+    /// Total of this connection.
     worked: Worked,
-    /// Between the thread's last waking and this read: it waited for a CPU.
+    /// Run-queue latency between the thread's last wake-up and this read.
     run_queue: Nanos,
     throttled: Nanos,
 }
 
-/// A lot of bytes that arrived.
+/// A group of bytes that arrived together.
 #[derive(Debug, Clone, Copy)]
 struct Lot {
     end: u64,
@@ -45,29 +45,29 @@ struct Lot {
 /// A write of the server.
 #[derive(Debug, Clone)]
 struct Write {
-    /// How many bytes of the server had been written then.
+    /// How many bytes of the server had been written by then.
     end: u64,
     at: Nanos,
     pid: u32,
     tid: u32,
     polled: u64,
     worked: Worked,
-    /// Where another thread has read than writes.
+    /// Set where one thread read and another one writes.
     hand_offs: Option<Box<HandOffs>>,
 }
 
-/// A thread wrote that had not read the request.
+/// A thread wrote a response to a request that another thread had read.
 #[derive(Debug, Clone, Copy)]
 struct HandOff {
-    /// The earliest that it can have begun on it.
+    /// The earliest instant at which it can have begun to work on it.
     from: Nanos,
     /// Its account since then.
     worked: Worked,
-    /// Its polls since then.
+    /// Its polling since then.
     polled: u64,
 }
 
-/// The few that are known, in order; there is one at least.
+/// The few that are known, in order; at least one.
 #[derive(Debug, Clone, Copy, Default)]
 struct HandOffs {
     known: [Option<HandOff>; 5],
@@ -80,7 +80,7 @@ impl HandOffs {
         }
     }
 
-    /// The first that is not before the request was read; or else the last, of which a part is for it.
+    /// The first one not before the request was read; or else the last one, of which a part belongs to the request.
     fn of(&self, read: Nanos) -> HandOff {
         let known = || self.known.iter().flatten();
         let found = known().find(|known| known.from >= read).or(known().last());
@@ -88,17 +88,17 @@ impl HandOffs {
     }
 }
 
-/// A request that was read and not answered.
+/// A request that was read and has no response yet.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
-    asked: Asked,
+    request: RequestComplete,
     read: Read,
     arrived: Option<Nanos>,
     begun: u64,
 }
 
-/// Of the time that answers of one write have in common: the `n`th of so many equal shares. While its neighbours had
-/// theirs, a request waited for the loop.
+/// How to divide the time that the responses of one write have in common: this is the `n`th of that many equal
+/// shares. During the shares of the others, a request counts as waiting for the loop.
 #[derive(Debug, Clone, Copy)]
 struct Share {
     n: u64,
@@ -118,20 +118,21 @@ pub struct Connection {
     lots: VecDeque<Lot>,
     writes: VecDeque<Write>,
     pending: VecDeque<Pending>,
-    /// Time that threads worked for it.
+    /// Time that threads worked for this connection.
     worked: Worked,
-    /// The same at the last answer: what came before it was for the requests before.
-    answered: Worked,
+    /// The same at the last response: earlier work was for earlier requests.
+    worked_before: Worked,
     culprit: Option<kernel::Culprit>,
     class: Option<i64>,
     pub last_seen: Nanos,
     /// The thread that io_uring has read for since this was last written to.
-    pub asked: Option<u32>,
-    /// Requests that were given up because too many waited.
+    pub async_thread: Option<u32>,
+    /// Requests that were given up because too many were waiting.
     pub given_up: u64,
 }
 
 impl Connection {
+    /// Connection `number` of the watch, opened by its first event.
     pub fn new(number: u64, event: &Event<'_>) -> Connection {
         Connection {
             number,
@@ -145,11 +146,11 @@ impl Connection {
             writes: VecDeque::new(),
             pending: VecDeque::new(),
             worked: Worked::default(),
-            answered: Worked::default(),
+            worked_before: Worked::default(),
             culprit: None,
             class: None,
             last_seen: event.at,
-            asked: None,
+            async_thread: None,
             given_up: 0,
         }
     }
@@ -160,6 +161,7 @@ impl Connection {
         self.culprit = account::worse(self.culprit, culprit);
     }
 
+    /// Adds a read, with the arrivals of its bytes. `step` is the meaning of the event for its thread.
     pub fn add_read(&mut self, event: &Event<'_>, step: &Step) {
         let began = self.received;
         self.received += u64::from(event.length);
@@ -167,7 +169,7 @@ impl Connection {
             push(&mut self.lots, Lot { end: began + u64::from(arrival.end), at: Nanos(arrival.at) });
         }
         if self.pending.is_empty() {
-            // Who was in the way before the requests so far says nothing of this one.
+            // Who was in the way of earlier requests is irrelevant for the next one.
             self.culprit = event.culprit;
         }
         let since_woken = event.woken.map_or(Worked::of(event), |(_, until_then)| after(event, until_then));
@@ -183,6 +185,7 @@ impl Connection {
         push(&mut self.reads, read);
     }
 
+    /// Adds a write. `step` is the meaning of the event for its thread.
     pub fn add_write(&mut self, event: &Event<'_>, step: &Step) {
         self.sent += u64::from(event.length);
         if event.class.is_some() {
@@ -200,54 +203,54 @@ impl Connection {
         push(&mut self.writes, write);
     }
 
-    /// Whether what this thread writes may answer what another has read.
+    /// Whether a write of this thread may respond to what another thread has read.
     fn is_handed_to(&self, tid: u32) -> bool {
         let readers = self.pending.front().map(|pending| pending.read.tid).into_iter();
         readers.chain(self.reads.iter().map(|read| read.tid)).any(|reader| reader != tid)
     }
 
-    /// A request is complete, as the dissector says.
-    pub fn ask(&mut self, asked: Asked) {
-        if asked.unanswered {
+    /// Adds a request that the dissector has found complete.
+    pub fn add_request(&mut self, request: RequestComplete) {
+        if request.no_response {
             return;
         }
-        let Some(read) = covering(&self.reads, asked.complete, |read| read.end) else { return };
-        let arrived = covering(&self.lots, asked.complete, |lot| lot.end).map(|lot| lot.at.min(read.at));
+        let Some(read) = covering(&self.reads, request.complete, |read| read.end) else { return };
+        let arrived = covering(&self.lots, request.complete, |lot| lot.end).map(|lot| lot.at.min(read.at));
         if self.pending.len() >= PENDING {
             self.pending.pop_front();
             self.given_up += 1;
         }
-        self.pending.push_back(Pending { asked, read, arrived, begun: asked.began });
+        self.pending.push_back(Pending { request, read, arrived, begun: request.began });
     }
 
-    /// Requests that were read and not answered.
+    /// How many requests were read and have no response yet.
     pub fn waiting(&self) -> u64 {
         self.pending.len() as u64
     }
 
-    /// No answer to request `n` will be known.
+    /// The response to request `n` will never be known.
     pub fn drop_request(&mut self, n: u64) {
-        self.pending.retain(|pending| pending.asked.n != n);
+        self.pending.retain(|pending| pending.request.n != n);
     }
 
-    /// Requests that have their answers: those of one write, in order.
-    pub fn answer(&mut self, answers: &[Answered], mut give: impl FnMut(Served)) {
+    /// Completes requests with the responses of one write, in order.
+    pub fn complete_responses(&mut self, responses: &[ResponseComplete], mut give: impl FnMut(Served)) {
         let mut first = 0;
-        while first < answers.len() {
-            let Some(write) = covering(&self.writes, answers[first].end, |write| write.end) else {
+        while first < responses.len() {
+            let Some(write) = covering(&self.writes, responses[first].end, |write| write.end) else {
                 first += 1;
                 continue;
             };
             let together =
-                answers[first..].iter().take_while(|answer| answer.end <= write.end).count().max(1);
+                responses[first..].iter().take_while(|response| response.end <= write.end).count().max(1);
             let culprit = self.culprit.take();
-            for (n, answer) in answers[first..first + together].iter().enumerate() {
+            for (n, response) in responses[first..first + together].iter().enumerate() {
                 let share = Share { n: n as u64, among: together as u64 };
-                if let Some(served) = self.serve(answer, &write, share, culprit) {
+                if let Some(served) = self.serve(response, &write, share, culprit) {
                     give(served);
                 }
             }
-            self.answered = write.worked;
+            self.worked_before = write.worked;
             first += together;
         }
         self.class = None;
@@ -255,27 +258,27 @@ impl Connection {
 
     fn serve(
         &mut self,
-        answer: &Answered,
+        response: &ResponseComplete,
         write: &Write,
         share: Share,
         culprit: Option<kernel::Culprit>,
     ) -> Option<Served> {
-        let place = self.pending.iter().position(|pending| pending.asked.n == answer.n)?;
+        let place = self.pending.iter().position(|pending| pending.request.n == response.n)?;
         let pending = self.pending.remove(place)?;
         let read = pending.read;
-        // An answer that was sent before the request was read to its end: an early refusal. It took no time then.
+        // A response sent before the request was read to its end: an early refusal, which took no time.
         let done = write.at.max(read.at);
-        let response = done - read.at;
+        let took = done - read.at;
         let first =
-            covering(&self.writes, answer.began + 1, |write| write.end).map_or(done, |first| first.at);
-        let (worked, polled) = self.time_of(&read, write, response, share);
+            covering(&self.writes, response.began + 1, |write| write.end).map_or(done, |first| first.at);
+        let (worked, polled) = self.time_of(&read, write, took, share);
         let mut parts = [Nanos::ZERO; Part::COUNT];
         for (part, worked) in parts.iter_mut().zip(worked.parts) {
             *part = Nanos(worked);
         }
         parts[Part::Network as usize] += Nanos(polled);
-        // By subtraction: so the parts are the response, whatever was lost.
-        parts[Part::LoopWait as usize] = Nanos(response.0 - worked.total() - polled);
+        // By subtraction, so that the parts sum to the response whatever was lost.
+        parts[Part::LoopWait as usize] = Nanos(took.0 - worked.total() - polled);
         let queued = pending.arrived.map_or(Nanos::ZERO, |arrived| read.at - arrived);
         let socket_run_queue = read.run_queue.min(queued);
         let waited = parts[Part::RunQueue as usize] + socket_run_queue > Nanos::ZERO;
@@ -283,7 +286,7 @@ impl Connection {
             connection: self.number,
             peer: self.peer,
             local: self.local,
-            n: answer.n,
+            n: response.n,
             arrived: pending.arrived,
             read: read.at,
             socket_run_queue,
@@ -298,18 +301,19 @@ impl Connection {
             tid: write.tid,
             hand_offs: u16::from(write.tid != read.tid),
             protocol: self.protocol,
-            digest: pending.asked.digest.0,
-            status: answer.status.number(),
+            digest: pending.request.digest.0,
+            status: response.status.number(),
             class: self.class,
-            request_bytes: pending.asked.complete - pending.begun,
-            response_bytes: answer.end - answer.began,
+            request_bytes: pending.request.complete - pending.begun,
+            response_bytes: response.end - response.began,
         })
     }
 
-    /// The time that threads worked for a request, and that they polled for more to come for it.
+    /// The time that threads worked for a request, and the time that they polled for its sake.
     fn time_of(&self, read: &Read, write: &Write, response: Nanos, share: Share) -> (Worked, u64) {
-        // What was worked before the request was read, or for those answered before it, is not its own.
-        let before = if read.worked.total() > self.answered.total() { read.worked } else { self.answered };
+        // Work before the request was read, or for requests with earlier responses, is not included.
+        let before =
+            if read.worked.total() > self.worked_before.total() { read.worked } else { self.worked_before };
         if write.tid == read.tid {
             let worked = write.worked.since(&before).share(share.n, share.among);
             let polled = (write.polled - read.polled.min(write.polled)).min(response.0);
@@ -321,7 +325,7 @@ impl Connection {
         let own = (write.at.saturating_sub(hand_off.from.max(read.at))).0.min(response.0);
         let polled = hand_off.polled.min(own);
         let theirs = hand_off.worked.at_most(own - polled);
-        // The reader's own work for it, where that was over when the writer began.
+        // The reader's own work for it, if that was over when the writer began.
         let all = write.worked.since(&before);
         let readers = all.since(&theirs);
         let left = response.0 - theirs.total() - polled;
@@ -330,7 +334,7 @@ impl Connection {
         (worked.share(share.n, share.among), polled / share.among)
     }
 
-    /// Forgets the marks of bytes before these: nothing will name them.
+    /// Drops the marks of bytes before these positions: nothing will name them.
     pub fn forget(&mut self, (client, server): (u64, u64)) {
         forget(&mut self.reads, client, |read| read.end);
         forget(&mut self.lots, client, |lot| lot.end);
@@ -344,8 +348,8 @@ fn forget<T>(marks: &mut VecDeque<T>, before: u64, reach: impl Fn(&T) -> u64) {
     }
 }
 
-/// When the writer can have begun on a request of another thread, latest last: since its previous event, and since
-/// each time that a fellow woke it.
+/// The instants at which the writer can have begun on a request of another thread, latest last: after its previous
+/// event, and after each time that a fellow thread woke it.
 fn hand_offs(event: &Event<'_>, step: &Step) -> HandOffs {
     let mut starts = HandOffs::default();
     let begin = |from, worked: Worked, polled| HandOff { from, worked, polled };
@@ -369,7 +373,7 @@ fn covering<T: Clone>(marks: &VecDeque<T>, end: u64, reach: impl Fn(&T) -> u64) 
     marks.iter().find(|mark| reach(mark) >= end).or(marks.back()).cloned()
 }
 
-/// Of too many, one in the middle goes: the first and the last bytes are those that are asked for.
+/// When there are too many, drops one in the middle: the first and the last bytes are the ones that are needed.
 fn push<T>(marks: &mut VecDeque<T>, mark: T) {
     if marks.len() >= MARKS {
         marks.remove(MARKS / 2);

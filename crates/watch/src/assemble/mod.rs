@@ -1,10 +1,10 @@
-//! Puts requests together from what the kernel's side tells: events in, [`Served`] out.
+//! Assembles requests from the events of the kernel's programs: events in, [`Served`] out.
 //!
 //! Pure: no kernel, no clock. An event's account covers its thread's time since the thread's previous event; here it
 //! is added to the connection that the thread worked for. A request is what the dissector finds in the bytes of a
-//! connection; its stamps are those of the read that brought its last byte and of the write that sent its answer's
-//! last byte, its parts what was added to its connection between the two, and the rest is `loop_wait`. So the parts
-//! sum to the response whatever happens.
+//! connection. Its timestamps are those of the read that brought its last byte and of the write that sent the last
+//! byte of its response, its parts are what was added to its connection between the two, and the rest is `loop_wait`.
+//! So the parts sum to the response whatever happens.
 
 mod account;
 mod connection;
@@ -23,25 +23,25 @@ pub use account::comm;
 use connection::Connection;
 use thread::{Step, Threads};
 
-/// Connections that are remembered at once. Beyond, those that were silent for longest are forgotten.
+/// The most connections kept at once. Beyond this, those that were idle for longest are forgotten.
 const CONNECTIONS: usize = 262_144;
 
-/// The requests of one server.
+/// Assembles the requests of one server.
 pub struct Assembler {
     threads: Threads,
     connections: HashMap<u64, (Dissector, Connection), FxBuildHasher>,
     opened: u64,
     digests: Digests,
     found: Vec<Found>,
-    answers: Vec<dissect::Answered>,
-    /// Of the connections that are gone.
+    responses: Vec<dissect::ResponseComplete>,
+    /// Sums of the connections that have ended.
     counts: dissect::Counts,
     given_up: u64,
     hint: Option<dissect::Protocol>,
 }
 
 impl Assembler {
-    /// `hint`: what the server speaks, where the user says so.
+    /// `hint`: the server's protocol, where the user gave it.
     pub fn new(hint: Option<dissect::Protocol>) -> Assembler {
         Assembler {
             threads: Threads::default(),
@@ -49,24 +49,24 @@ impl Assembler {
             opened: 0,
             digests: Digests::new(DigestLimits::default()),
             found: Vec::new(),
-            answers: Vec::new(),
+            responses: Vec::new(),
             counts: dissect::Counts::default(),
             given_up: 0,
             hint,
         }
     }
 
-    /// Takes one event in; `give` gets the requests that it completes.
+    /// Takes one event; calls `give` with each request that it completes.
     ///
     /// # Cost
     ///
-    /// A lookup or two in a table, and what the dissector takes for the bytes.
+    /// One or two lookups in a table, and the dissector's time for the bytes.
     pub fn take(&mut self, event: &Event<'_>, give: &mut dyn FnMut(Served)) {
         if event.edge == Edge::Closed {
             self.close(event, give);
             return;
         }
-        let own = event.asynchronous && self.asked_of(event.socket) == Some(event.tid);
+        let own = event.asynchronous && self.async_thread_of(event.socket) == Some(event.tid);
         let step = self.threads.step(event, own);
         if let Some((_, owner)) = step.owner.and_then(|owner| self.connections.get_mut(&owner)) {
             owner.add_work(&step.worked, event.culprit);
@@ -78,8 +78,8 @@ impl Assembler {
         }
     }
 
-    fn asked_of(&self, socket: u64) -> Option<u32> {
-        self.connections.get(&socket).and_then(|(_, connection)| connection.asked)
+    fn async_thread_of(&self, socket: u64) -> Option<u32> {
+        self.connections.get(&socket).and_then(|(_, connection)| connection.async_thread)
     }
 
     fn moved(&mut self, event: &Event<'_>, step: &Step, direction: Direction, give: &mut dyn FnMut(Served)) {
@@ -95,24 +95,25 @@ impl Assembler {
         }
         let piece =
             Piece { direction, length: u64::from(event.length), captured: event.bytes, missed: event.missed };
-        // What the dissector says of earlier bytes is settled by earlier marks; so the mark of this piece comes first.
+        // The dissector's result for earlier bytes is settled by earlier marks, so the mark of this piece comes
+        // first.
         match direction {
             Direction::FromClient => {
                 connection.add_read(event, step);
-                if event.asynchronous && connection.asked.is_none() {
-                    connection.asked = Some(event.tid);
-                    self.threads.asked(event.tid);
+                if event.asynchronous && connection.async_thread.is_none() {
+                    connection.async_thread = Some(event.tid);
+                    self.threads.begin_async(event.tid);
                 }
             }
             Direction::FromServer => {
                 connection.add_write(event, step);
-                if let Some(tid) = connection.asked.take() {
-                    self.threads.answered(tid);
+                if let Some(tid) = connection.async_thread.take() {
+                    self.threads.end_async(tid);
                 }
             }
         }
         dissector.handle_piece(&piece, &mut self.digests, &mut self.found);
-        settle(connection, &mut self.found, &mut self.answers, give);
+        settle(connection, &mut self.found, &mut self.responses, give);
         connection.forget(dissector.named_from());
     }
 
@@ -124,7 +125,7 @@ impl Assembler {
         self.opened += 1;
         let start =
             if event.opened.is_some_and(|opened| opened.fresh) { Start::Fresh } else { Start::Joined };
-        let dissector = Dissector::new(dissect::Settings { start, hint: self.hint });
+        let dissector = Dissector::new(dissect::DissectorSettings { start, hint: self.hint });
         self.connections.insert(event.socket, (dissector, connection));
     }
 
@@ -134,7 +135,7 @@ impl Assembler {
         }
     }
 
-    /// Ends every connection: what was written last was the answer.
+    /// Ends every connection: whatever was written last counts as the response.
     pub fn finish(&mut self, give: &mut dyn FnMut(Served)) {
         let connections = std::mem::take(&mut self.connections);
         for mut one in connections.into_values() {
@@ -144,15 +145,15 @@ impl Assembler {
 
     fn end(&mut self, (dissector, connection): &mut (Dissector, Connection), give: &mut dyn FnMut(Served)) {
         dissector.handle_close(&mut self.found);
-        settle(connection, &mut self.found, &mut self.answers, give);
+        settle(connection, &mut self.found, &mut self.responses, give);
         self.counts.add(dissector.counts());
         self.given_up += connection.given_up;
-        if let Some(tid) = connection.asked.take() {
-            self.threads.answered(tid);
+        if let Some(tid) = connection.async_thread.take() {
+            self.threads.end_async(tid);
         }
     }
 
-    /// The half that was silent for longest.
+    /// Forgets the half of the connections that was idle for longest.
     fn forget_idle(&mut self) {
         let mut seen: Vec<Nanos> =
             self.connections.values().map(|(_, connection)| connection.last_seen).collect();
@@ -166,20 +167,20 @@ impl Assembler {
             if !stays {
                 counts.add(dissector.counts());
                 *given_up += connection.given_up + connection.waiting();
-                if let Some(tid) = connection.asked {
-                    threads.answered(tid);
+                if let Some(tid) = connection.async_thread {
+                    threads.end_async(tid);
                 }
             }
             stays
         });
     }
 
-    /// Forgets threads that have not been heard of since `before`.
+    /// Forgets threads without an event since `before`.
     pub fn forget_threads(&mut self, before: Nanos) {
         self.threads.forget(before);
     }
 
-    /// What could not be told so far.
+    /// What the dissector could not report so far, by cause.
     pub fn counts(&self) -> dissect::Counts {
         let mut counts = self.counts;
         for (dissector, _) in self.connections.values() {
@@ -188,7 +189,7 @@ impl Assembler {
         counts
     }
 
-    /// Requests that were given up so far: too many waited on their connection, or it was forgotten.
+    /// Requests given up so far: too many waited on their connection, or it was forgotten.
     pub fn given_up(&self) -> u64 {
         let open = self.connections.values().map(|(_, connection)| connection.given_up);
         self.given_up + open.sum::<u64>()
@@ -199,29 +200,30 @@ impl Assembler {
         self.opened
     }
 
+    /// The table of digests.
     pub fn digests(&self) -> &Digests {
         &self.digests
     }
 }
 
-/// Hands what the dissector found in one piece to its connection.
+/// Passes what the dissector found in one piece to its connection.
 fn settle(
     connection: &mut Connection,
     found: &mut Vec<Found>,
-    answers: &mut Vec<dissect::Answered>,
+    responses: &mut Vec<dissect::ResponseComplete>,
     give: &mut dyn FnMut(Served),
 ) {
     for found in found.drain(..) {
         match found {
-            Found::Spoken(protocol) => connection.protocol = protocol_of(protocol),
-            Found::Asked(asked) => connection.ask(asked),
-            Found::Answered(answer) => answers.push(answer),
+            Found::ProtocolKnown(protocol) => connection.protocol = protocol_of(protocol),
+            Found::RequestComplete(request) => connection.add_request(request),
+            Found::ResponseComplete(response) => responses.push(response),
             Found::Dropped { n } => connection.drop_request(n),
         }
     }
-    if !answers.is_empty() {
-        connection.answer(answers, give);
-        answers.clear();
+    if !responses.is_empty() {
+        connection.complete_responses(responses, give);
+        responses.clear();
     }
 }
 

@@ -1,4 +1,4 @@
-//! Requests from events that threads could have told, with known truth.
+//! Requests assembled from made-up events, with known truth.
 
 use proptest::prelude::*;
 use record::{Part, Served};
@@ -7,12 +7,12 @@ use units::Nanos;
 use super::Assembler;
 use crate::kernel::{Account, Arrival, Arrived, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
 
-/// A server of several threads in simulated time: every nanosecond of a thread lies in its account.
+/// A server of several threads in simulated time: every nanosecond of a thread is in its account.
 struct Server {
     assembler: Assembler,
     accounts: Vec<Account>,
-    /// When each thread's account was told last.
-    told: Vec<u64>,
+    /// When each thread's account was last reported.
+    reported: Vec<u64>,
     woken: Vec<Option<(u64, Account)>>,
     now: u64,
     seen: Vec<u64>,
@@ -29,7 +29,7 @@ impl Server {
         Server {
             assembler: Assembler::new(None),
             accounts: vec![[0; PARTS]; threads],
-            told: vec![1_000; threads],
+            reported: vec![1_000; threads],
             woken: vec![None; threads],
             now: 1_000,
             seen: Vec::new(),
@@ -52,21 +52,21 @@ impl Server {
 
     fn read(&mut self, thread: usize, socket: u64, bytes: &[u8], arrived: u64) {
         let arrival = [Arrival::new(arrived, bytes.len() as u32)];
-        self.tell(thread, (Edge::Read, socket), bytes, &arrival);
+        self.emit(thread, (Edge::Read, socket), bytes, &arrival);
     }
 
     fn write(&mut self, thread: usize, socket: u64, bytes: &[u8]) {
-        self.tell(thread, (Edge::Write, socket), bytes, &[]);
+        self.emit(thread, (Edge::Write, socket), bytes, &[]);
     }
 
     fn idle(&mut self, thread: usize) {
-        self.tell(thread, (Edge::Idle, 0), &[], &[]);
+        self.emit(thread, (Edge::Idle, 0), &[], &[]);
     }
 
-    fn tell(&mut self, thread: usize, (edge, socket): (Edge, u64), bytes: &[u8], arrived: &[Arrival]) {
+    fn emit(&mut self, thread: usize, (edge, socket): (Edge, u64), bytes: &[u8], arrived: &[Arrival]) {
         let account = std::mem::take(&mut self.accounts[thread]);
-        assert_eq!(account.iter().sum::<u64>(), self.now - self.told[thread], "the test's own books");
-        self.told[thread] = self.now;
+        assert_eq!(account.iter().sum::<u64>(), self.now - self.reported[thread], "the test's own accounts");
+        self.reported[thread] = self.now;
         let woken = self.woken[thread].take();
         let wakes: Vec<Wake> = woken.iter().map(|&(at, parts)| Wake { at, parts }).collect();
         let is_new = socket != 0 && !self.seen.contains(&socket);
@@ -112,7 +112,7 @@ fn parts(served: &Served) -> Vec<(&'static str, u64)> {
 }
 
 #[test]
-fn a_thread_of_its_own_connection_gives_all_its_time() {
+fn a_thread_with_one_connection_gives_it_all_its_time() {
     let mut server = Server::new(1);
     server.spend(0, IDLE, 500);
     server.read(0, 1, GET, 1_400);
@@ -127,7 +127,7 @@ fn a_thread_of_its_own_connection_gives_all_its_time() {
     assert_eq!(served.culprit.as_ref().map(|culprit| culprit.comm.as_str()), Some("hog"));
 }
 
-/// If this fails, a request is told to have been blocked while the loop served others.
+/// If this fails, a request is reported as blocked while the loop served others.
 #[test]
 fn while_the_loop_serves_others_a_request_waits_for_it() {
     let mut server = Server::new(1);
@@ -144,7 +144,7 @@ fn while_the_loop_serves_others_a_request_waits_for_it() {
 }
 
 #[test]
-fn what_a_loop_polls_for_on_behalf_of_a_request_is_network() {
+fn polling_on_behalf_of_a_request_is_network() {
     let mut server = Server::new(1);
     server.read(0, 1, GET, 1_000);
     server.spend(0, Part::OnCpu as usize, 10);
@@ -170,7 +170,7 @@ fn requests_of_one_write_share_its_time_and_lose_none() {
 }
 
 #[test]
-fn pipelined_requests_answered_one_by_one_have_each_their_own_time() {
+fn pipelined_requests_with_separate_responses_have_separate_times() {
     let mut server = Server::new(1);
     server.read(0, 1, &[GET, GET].concat(), 1_000);
     server.spend(0, Part::OnCpu as usize, 100);
@@ -198,9 +198,9 @@ fn a_thread_that_takes_over_gives_its_time_since_it_was_woken() {
     assert_eq!(served[0].hand_offs, 1);
 }
 
-/// If this fails, what a loop of io_uring waited for before a request came is the request's.
+/// If this fails, what an io_uring loop waited for before a request came is attributed to the request.
 #[test]
-fn what_came_before_io_uring_has_read_is_nobodys() {
+fn time_before_io_uring_has_read_belongs_to_no_request() {
     let mut server = Server::new(1);
     server.asynchronous = true;
     for socket in [1, 2] {
@@ -214,9 +214,9 @@ fn what_came_before_io_uring_has_read_is_nobodys() {
     assert!(served.iter().all(|one| parts(one) == [("on_cpu", 100)]), "{served:?}");
 }
 
-/// If this fails, the work for a request is nobody's when io_uring reads the next one meanwhile.
+/// If this fails, the work for a request is attributed to nobody when io_uring reads the next one meanwhile.
 #[test]
-fn what_io_uring_reads_while_a_thread_works_ends_nothing() {
+fn a_read_by_io_uring_does_not_end_the_work_of_a_thread() {
     let mut server = Server::new(1);
     server.asynchronous = true;
     server.read(0, 1, GET, 1_000);

@@ -1,4 +1,4 @@
-//! The server's threads: whose work each of them does.
+//! The server's threads: for which connection each of them works.
 
 use std::collections::HashMap;
 
@@ -9,22 +9,22 @@ use crate::kernel::{Edge, Event};
 
 use super::account::{Worked, polled};
 
-/// A thread, by its events so far.
+/// The state of a thread after its events so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Thread {
-    /// Its time in polls, summed since it was first seen.
+    /// Its total time in polls since it was first seen.
     pub polled: u64,
-    /// The connection of its last read or write; none since it began to poll.
+    /// The connection of its last read or write; `None` once it has begun to poll.
     owner: Option<u64>,
     last: Option<Edge>,
     at: Nanos,
-    /// What it did before io_uring read something for it while it worked: that read is no edge of its own work.
+    /// Its work before io_uring read something for it while it worked: such a read is not an edge of its own work.
     carried: Worked,
-    /// Connections that io_uring has read from for it and that were not written to since: their requests are its work.
-    asked: usize,
+    /// Connections that io_uring has read from for it and that were not written to since: it works on their requests.
+    pending_async: usize,
 }
 
-/// What an event means for the time before it.
+/// The meaning of an event for the time before it.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
     /// The connection that the time since the thread's previous event was for.
@@ -32,7 +32,7 @@ pub struct Step {
     pub worked: Worked,
     /// The thread's previous event.
     pub since: Nanos,
-    /// All its polls so far.
+    /// All its polling so far.
     pub polled: u64,
 }
 
@@ -42,21 +42,21 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Takes an event of a thread in.
+    /// Takes an event of a thread.
     ///
-    /// The time before a read was for whom the thread had read from or written to last: it ends what was done for
-    /// it. The time before a write was for the connection that was written to, unless the thread had just read
-    /// from another: an event loop that reads from many before it answers the first works after each read for
-    /// whom it read from.
+    /// The time before a read belongs to the connection that the thread had read from or written to last: the read
+    /// ends what was done for it. The time before a write belongs to the connection that was written to, unless the
+    /// thread had just read from another one: an event loop that reads from many connections before it responds to
+    /// the first works after each read for that connection.
     ///
-    /// What io_uring reads for a thread says nothing of when the thread takes it up: while it has requests of others
-    /// (not of `own`, the one that this is of), what it did goes on to its next event.
+    /// A read by io_uring does not show when the thread starts on the data: while the thread has requests of other
+    /// connections (not of `own`, the connection of this event), its work continues to its next event.
     pub fn step(&mut self, event: &Event<'_>, own: bool) -> Step {
         let thread = self.known.entry(event.tid).or_default();
         thread.polled += polled(event).0;
         thread.carried.add(&Worked::of(event));
         let is_given = event.asynchronous && event.edge == Edge::Read;
-        if is_given && thread.asked > usize::from(own) {
+        if is_given && thread.pending_async > usize::from(own) {
             let worked = Worked::default();
             return Step { owner: None, worked, since: thread.at, polled: thread.polled };
         }
@@ -73,19 +73,19 @@ impl Threads {
         step
     }
 
-    /// io_uring has read for a thread, from a connection that it had not read from since that was written to.
-    pub fn asked(&mut self, tid: u32) {
-        self.known.entry(tid).or_default().asked += 1;
+    /// io_uring has read for a thread, from a connection that it had not read from since the last write.
+    pub fn begin_async(&mut self, tid: u32) {
+        self.known.entry(tid).or_default().pending_async += 1;
     }
 
-    /// A connection that io_uring had read from for a thread was written to, or is gone.
-    pub fn answered(&mut self, tid: u32) {
+    /// A connection that io_uring had read from for a thread was written to, or has ended.
+    pub fn end_async(&mut self, tid: u32) {
         if let Some(thread) = self.known.get_mut(&tid) {
-            thread.asked = thread.asked.saturating_sub(1);
+            thread.pending_async = thread.pending_async.saturating_sub(1);
         }
     }
 
-    /// Forgets threads without an event since `before`: ended ones do not say so.
+    /// Forgets threads without an event since `before`: ended threads send no event.
     pub fn forget(&mut self, before: Nanos) {
         self.known.retain(|_, thread| thread.at >= before);
     }

@@ -1,11 +1,11 @@
-//! What each system call means to the kernel's side, by its number on this machine.
+//! The meaning of each system call to the kernel's programs, by its number on this machine.
 
 use libc as c;
 
-/// How many numbers the kernel's side knows: `CALLS` of `bpf/watch.h`.
+/// The number of system calls that the kernel's programs know: `CALLS` of `bpf/watch.h`.
 pub const CALLS: usize = 512;
 
-/// `enum call`: what a thread waits for that sleeps in it.
+/// `enum call`: what a thread that sleeps in the call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Waits {
@@ -13,18 +13,18 @@ pub enum Waits {
     Disk = 2,
     Network = 3,
     Poll = 4,
-    /// As the file is that its first argument names.
+    /// It depends on the file in its first argument.
     File = 5,
 }
 
-/// `enum move`: where the bytes of a socket lie that it moves.
+/// `enum move`: where the bytes that the call moves are in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Moves {
     Buffer = 1,
     Vectors = 2,
     Message = 3,
-    /// Not where its arguments say, or in several messages.
+    /// Not given by its arguments, or in several messages.
     Elsewhere = 4,
 }
 
@@ -83,7 +83,7 @@ const WAITS: &[(c::c_long, Waits)] = &[
     (c::SYS_unlink, Waits::Disk),
 ];
 
-/// The same number on every machine: younger than the tables that differ.
+/// Calls with the same number on every machine: newer than the tables that differ.
 const SYS_EPOLL_PWAIT2: c::c_long = 441;
 
 const MOVES: &[(c::c_long, Moves)] = &[
@@ -103,12 +103,12 @@ const MOVES: &[(c::c_long, Moves)] = &[
     (c::SYS_splice, Moves::Elsewhere),
 ];
 
-/// What a thread waits for that sleeps in it; 0: something else.
+/// What a thread that sleeps in each call waits for; 0: something else.
 pub fn waits() -> [u8; CALLS] {
     table(WAITS.iter().map(|&(call, waits)| (call, waits as u8)))
 }
 
-/// Where its bytes are; 0: it moves none, and a read or write within it is io_uring's.
+/// Where the bytes of each call are; 0: it moves none, and a read or write within it is io_uring's.
 pub fn moves() -> [u8; CALLS] {
     table(MOVES.iter().map(|&(call, moves)| (call, moves as u8)))
 }

@@ -1,14 +1,14 @@
-//! What the kernel's side tells, as it lies in the lanes: the layout of `bpf/watch.h`.
+//! The events of the kernel's programs, as they are stored in the lanes: the layout of `bpf/watch.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use units::Nanos;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
-/// How many parts an account has: those of a request, and [`IDLE`].
+/// The number of parts of an account: those of a request, and [`IDLE`].
 pub const PARTS: usize = 10;
 
-/// The last part: it polled for whatever comes next.
+/// The index of the last part: polling for whatever comes next.
 pub const IDLE: usize = 9;
 
 const ARRIVALS: usize = 8;
@@ -27,16 +27,16 @@ pub enum Edge {
     Write,
     /// It began to poll.
     Idle,
-    /// The connection is gone; no thread's doing.
+    /// The connection has ended; no thread did this.
     Closed,
 }
 
-/// When bytes that were read had come.
+/// When bytes that were read had arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Arrival {
     pub at: u64,
-    /// One past its last byte, counted from the first byte of the read.
+    /// The position after its last byte, counted from the first byte of the read.
     pub end: u32,
     pad: u32,
 }
@@ -47,7 +47,7 @@ impl Arrival {
     }
 }
 
-/// Lots of bytes that a read took, in order. One is copied: it does not lie in the event as it does in a note.
+/// The arrivals of the bytes of a read, in order. A single one is copied, because its layout in the event differs.
 #[derive(Debug, Clone, Copy)]
 pub enum Arrived<'a> {
     None,
@@ -56,6 +56,7 @@ pub enum Arrived<'a> {
 }
 
 impl Arrived<'_> {
+    /// All arrivals, in order.
     pub fn as_slice(&self) -> &[Arrival] {
         match self {
             Arrived::None => &[],
@@ -65,7 +66,7 @@ impl Arrived<'_> {
     }
 }
 
-/// Who ran longest while a thread waited for a CPU.
+/// The thread that ran longest while another one waited for a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Culprit {
     pub pid: u32,
@@ -73,21 +74,21 @@ pub struct Culprit {
     pub time: Nanos,
 }
 
-/// Where a connection leads, told with its first event.
+/// The ends of a connection, sent with its first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
-    /// Absent for Unix sockets.
+    /// `None` for Unix sockets.
     pub local: Option<SocketAddr>,
     pub peer: Option<SocketAddr>,
-    /// It was made under watch: nothing was read or written on it before.
+    /// It was opened while watched: nothing was read or written on it before.
     pub fresh: bool,
 }
 
-/// The part that every event has: what a thread says that only ran.
+/// The part that every event has, sufficient for a thread that only ran.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Head {
-    /// The event's place and the lanes' secret, when it is whole.
+    /// The event's position combined with the lanes' secret, once it is complete.
     pub stamp: u64,
     pub at: u64,
     socket: u64,
@@ -96,7 +97,7 @@ pub struct Head {
     tid: u32,
     length: u32,
     captured: u16,
-    /// The size of all of it, in words of eight bytes.
+    /// The size of the event in words of eight bytes.
     pub words: u16,
     arrived_at: u64,
     arrived_end: u32,
@@ -106,7 +107,7 @@ pub struct Head {
     pad: u8,
 }
 
-/// What it did besides running; it lies behind the head.
+/// What the thread did besides running; follows the head.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct DidMore {
@@ -118,7 +119,7 @@ struct DidMore {
     woken_parts: Account,
 }
 
-/// A fellow thread woke it: from then on its time can be for what that one handed over.
+/// A fellow thread woke it: from then on it may work on what that one handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Wake {
@@ -127,7 +128,7 @@ pub struct Wake {
     pub parts: Account,
 }
 
-/// What only some events have to say; it lies behind that.
+/// Present in some events only; follows that.
 #[derive(FromBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Note {
@@ -147,7 +148,7 @@ struct Note {
     woken_by_fellows: [Wake; WAKES],
 }
 
-/// One event, read where it lies.
+/// One event, read in place.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
     pub at: Nanos,
@@ -161,22 +162,22 @@ pub struct Event<'a> {
     /// The first of them; fewer than `length` where they were not copied.
     pub bytes: &'a [u8],
     pub parts: Account,
-    /// Of the run queue: pushed off a CPU, for so long and so often.
+    /// The part of the run-queue latency after being pre-empted, and how often that happened.
     pub preempted: Nanos,
     pub preemptions: u32,
     pub culprit: Option<Culprit>,
-    /// When the thread was last woken within the account, by whom ever, and the account until then.
+    /// When the thread was last woken within the account, by any thread, and the account until then.
     pub woken: Option<(Nanos, &'a Account)>,
     /// When fellow threads woke it, in order.
     pub wakes: &'a [Wake],
-    /// What the classifying function returned since the last read.
+    /// The value that the classifying function returned since the last read.
     pub class: Option<i64>,
-    /// Lots of bytes that a read took: one, or several.
+    /// The arrivals of the bytes of a read.
     pub arrived: Arrived<'a>,
     pub opened: Option<Opened>,
     /// Events of this connection before this one were lost.
     pub missed: bool,
-    /// Done on the thread's behalf by io_uring: it learns of it later.
+    /// Done by io_uring for the thread, which notices later.
     pub asynchronous: bool,
 }
 
@@ -203,11 +204,11 @@ impl Note {
 }
 
 impl<'a> Event<'a> {
-    /// `None` for what is no event of this version: then the object and the binary do not belong together.
+    /// `None` for what is not an event of this version: the object and the binary do not match then.
     ///
     /// # Cost
     ///
-    /// Nothing is copied.
+    /// None of the bytes are copied.
     pub fn parse(raw: &'a [u8]) -> Option<Event<'a>> {
         let (head, rest) = Head::ref_from_prefix(raw).ok()?;
         let edge = match head.kind {
@@ -217,8 +218,8 @@ impl<'a> Event<'a> {
             4 => Edge::Closed,
             _ => return None,
         };
-        let (more, rest) = behind::<DidMore>(head.flags & ACCOUNT != 0, rest)?;
-        let (note, bytes) = behind::<Note>(head.flags & NOTED != 0, rest)?;
+        let (more, rest) = leading::<DidMore>(head.flags & ACCOUNT != 0, rest)?;
+        let (note, bytes) = leading::<Note>(head.flags & NOTED != 0, rest)?;
         Some(Event {
             at: Nanos(head.at),
             edge,
@@ -251,8 +252,8 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What lies at the front of `rest`, if it is there, and what lies behind it.
-fn behind<T: FromBytes + Immutable + KnownLayout>(
+/// The structure at the front of `rest`, if it is there, and the rest after it.
+fn leading<T: FromBytes + Immutable + KnownLayout>(
     is_there: bool,
     rest: &[u8],
 ) -> Option<(Option<&T>, &[u8])> {
@@ -273,7 +274,7 @@ fn ran(on_cpu: u64) -> Account {
 fn address(family: u16, bytes: [u8; 16], port: u16) -> Option<SocketAddr> {
     let ip = match i32::from(family) {
         libc::AF_INET => IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])),
-        // A listener for both families has callers of the old one under mapped addresses.
+        // A listener for both families sees IPv4 peers as mapped addresses.
         libc::AF_INET6 => Ipv6Addr::from(bytes).to_canonical(),
         _ => return None,
     };
@@ -286,9 +287,9 @@ mod tests {
 
     use super::*;
 
-    /// If this fails, every figure is read from the wrong place: `bpf/watch.h` and this file have parted.
+    /// If this fails, every figure is read from the wrong place: `bpf/watch.h` and this file differ.
     #[test]
-    fn the_layout_is_that_of_the_kernels_side() {
+    fn the_layout_is_that_of_the_kernels_programs() {
         // The header asserts the same numbers.
         assert_eq!((std::mem::offset_of!(Head, kind), size_of::<Head>()), (60, 64));
         assert_eq!((std::mem::offset_of!(DidMore, woken_at), size_of::<DidMore>()), (96, 184));
@@ -296,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_only_ran_has_all_its_time_on_a_cpu() {
+    fn a_thread_that_only_ran_has_all_its_time_on_a_cpu() {
         let mut words = [0_u64; 8];
         (words[3], words[7]) = (70, 1 << 32);
         let event = Event::parse(words.as_bytes()).unwrap();
@@ -304,15 +305,15 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_event_are_none() {
+    fn bytes_that_are_not_an_event_are_refused() {
         assert!(Event::parse(&[]).is_none());
         let mut words = [0_u64; 8];
         assert!(Event::parse(words.as_bytes()).is_none());
-        // The last word: its upper half is of kind, flags and arrivals.
+        // The last word: its upper half has kind, flags and arrivals.
         words[7] = 1 << 32;
         assert_eq!(Event::parse(words.as_bytes()).map(|event| event.edge), Some(Edge::Read));
         assert!(Event::parse(&words.as_bytes()[..56]).is_none());
-        // Bytes, a note, an account, and arrivals that are not there.
+        // Bytes, a note, an account, and arrivals that are missing.
         for (word, bits) in [(5, 1 << 32), (7, 8 << 40), (7, 32 << 40), (7, 2 << 48)] {
             let mut broken = words;
             broken[word] |= bits;

@@ -1,10 +1,10 @@
-//! The lanes of events, two a CPU, that the kernel's side writes and this reads: `bpf/watch_lane.h`.
+//! The lanes of events, two per CPU, written by the kernel's programs and read here: `bpf/watch_lane.h`.
 //!
-//! Each lane is in order of its CPU alone. A round takes what has come by now, and hands over what is not later than
-//! the latest of the round before: a millisecond ago or more, so every program that was to tell of that time has done
-//! so. Thus events come out in the order of their time, whatever CPUs they are of; and by no clock but their own, which
-//! in a time namespace is not this process's. What a program tells late, since a hypervisor took its CPU just then,
-//! comes out after what is later on other CPUs, and in its place among that of its own.
+//! Each lane is in order for its own CPU only. A round reads what has arrived, and gives what is not later than the
+//! latest event of the round before, which is at least a millisecond ago, so every program that had to report
+//! something from that time has done so. Events thus come out in the order of time across all CPUs, by their own
+//! clock only, which in a time namespace is not this process's clock. An event that a program writes late, because a
+//! hypervisor took its CPU, comes out after later events of other CPUs, but in order among those of its own CPU.
 
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
@@ -20,21 +20,21 @@ use super::event::Head;
 /// Where a lane's events begin.
 const HEAD: usize = 4096;
 
-/// What may lie behind its end: an event that begins before it goes on there.
+/// The space after the end of a lane: an event that begins before the end continues there.
 const SLACK: usize = 65_536;
 
-/// How long a CPU's first lane is: it stays in the CPU's cache.
+/// The length of a CPU's first lane: small enough to stay in the CPU's cache.
 const FIRST: usize = 1 << 18;
 
-/// No second lane is smaller: it has to take what comes while this process is kept off its CPU.
+/// The minimum for a second lane: it has to hold what comes while this process has no CPU.
 const LEAST: usize = 1 << 20;
 
-/// From round to round: each costs the host a wake-up, and programs are given so much time at least to tell.
+/// The time between rounds: each costs the host a wake-up, and gives programs at least this much time to report.
 const LONGEST: Nanos = Nanos::from_millis(10);
 const SHORTEST: Nanos = Nanos::from_millis(1);
 
-/// The part of a first lane that is to fill from round to round: two rounds' events lie there, and a quarter is kept
-/// for the longest.
+/// The part of a first lane that may fill between rounds: two rounds' events are in it, and a quarter is reserved for
+/// the longest.
 const PART: u64 = 4;
 
 /// `struct lane`: positions that only grow.
@@ -45,39 +45,39 @@ struct Marks {
     taken: AtomicU64,
 }
 
-/// How large second lanes are that share so much memory, without their heads: a power of two.
+/// The size of second lanes that share `all` bytes, without their heads: a power of two.
 pub fn overflow_bytes(all: usize, cpus: usize) -> usize {
     (all / cpus.max(1)).next_power_of_two().max(LEAST)
 }
 
-/// How large the value of the map is that is a lane.
+/// The size of the map value that holds a lane.
 pub fn value_bytes(lane_bytes: usize) -> usize {
     HEAD + lane_bytes + SLACK
 }
 
-/// Events, as they come.
+/// The reading side of all lanes.
 pub struct Lanes {
     /// The first lanes of all CPUs, then the second ones; numbered in that order.
     rows: [Row; 2],
     secret: u64,
-    /// Up to where each lane was looked through, and when the last event there was.
+    /// Up to where each lane was read, and when the last event there was.
     seen: Vec<u64>,
     last: Vec<u64>,
-    /// What was seen and not handed over, in the order of its time.
+    /// Events read and not yet given, in the order of their time.
     waiting: Vec<Waiting>,
-    /// When the latest event was that the previous round saw.
+    /// The time of the latest event that the previous round read.
     latest: u64,
     /// How long the lanes can wait for the next round.
     patience: Nanos,
 }
 
-/// Lanes of one length, one a CPU.
+/// Lanes of one length, one per CPU.
 struct Row {
     memory: MmapRaw,
     lane_bytes: usize,
 }
 
-/// An event that still lies in its lane.
+/// An event that is still in its lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     at: u64,
@@ -87,11 +87,11 @@ struct Waiting {
 }
 
 impl Lanes {
-    /// Maps the first and the second lanes. `secret` is what the programs were told.
+    /// Maps the first and the second lanes. `secret` is the one that the programs use.
     ///
     /// # Errors
     ///
-    /// When the kernel does not let this process map them.
+    /// When the kernel refuses to map them.
     pub fn map(
         maps: (&Map<'_>, &Map<'_>),
         secret: u64,
@@ -114,29 +114,29 @@ impl Lanes {
         Lanes { rows, secret, seen, last, waiting: Vec::new(), latest: 0, patience: LONGEST }
     }
 
-    /// How long the lanes can wait for the next round, by what came in the last.
+    /// How long the lanes can wait for the next round, estimated from the last.
     pub fn patience(&self) -> Nanos {
         self.patience
     }
 
-    /// Hands over what is not later than what the round before saw. Called as often as [`Lanes::patience`] says.
+    /// Gives what is not later than what the round before read. To be called as often as [`Lanes::patience`] returns.
     ///
     /// # Cost
     ///
-    /// A sort of what came since, which is in order but for the CPUs.
-    pub fn round(&mut self, tell: impl FnMut(&[u8])) {
+    /// A sort of the new events, which are in order except across CPUs.
+    pub fn round(&mut self, give: impl FnMut(&[u8])) {
         let until = self.look().min(self.latest);
         self.latest = self.waiting.last().map_or(self.latest, |last| last.at);
-        self.hand_over(until, tell);
+        self.hand_over(until, give);
     }
 
-    /// Hands over all that has been told.
-    pub fn rest(&mut self, tell: impl FnMut(&[u8])) {
+    /// Gives everything that was written.
+    pub fn rest(&mut self, give: impl FnMut(&[u8])) {
         self.look();
-        self.hand_over(u64::MAX, tell);
+        self.hand_over(u64::MAX, give);
     }
 
-    /// Sees what is new; the time up to which all of it is there.
+    /// Reads what is new; returns the time up to which it is complete.
     fn look(&mut self) -> u64 {
         let mut all_until = u64::MAX;
         let mut most = 0;
@@ -146,7 +146,7 @@ impl Lanes {
             while self.seen[lane] < reserved {
                 let position = self.seen[lane];
                 let Some((at, size)) = self.whole_event(lane, position) else {
-                    // Its program was interrupted while it wrote. Nothing later than what came before it is sure.
+                    // Its program was interrupted while it wrote. Nothing later than what came before it is certain.
                     all_until = all_until.min(self.last[lane]);
                     break;
                 };
@@ -161,18 +161,18 @@ impl Lanes {
         all_until
     }
 
-    fn hand_over(&mut self, until: u64, mut tell: impl FnMut(&[u8])) {
-        let told = self.waiting.partition_point(|waiting| waiting.at <= until);
-        for &waiting in &self.waiting[..told] {
-            tell(self.bytes(waiting));
+    fn hand_over(&mut self, until: u64, mut give: impl FnMut(&[u8])) {
+        let ready = self.waiting.partition_point(|waiting| waiting.at <= until);
+        for &waiting in &self.waiting[..ready] {
+            give(self.bytes(waiting));
         }
-        self.waiting.drain(..told);
-        if told > 0 {
+        self.waiting.drain(..ready);
+        if ready > 0 {
             self.give_back();
         }
     }
 
-    /// Lets the kernel's side have what was handed over.
+    /// Returns the space of what was given to the kernel's programs.
     fn give_back(&mut self) {
         let mut free = self.seen.clone();
         for waiting in &self.waiting {
@@ -184,7 +184,7 @@ impl Lanes {
         }
     }
 
-    /// When the event at a position was, and its size; `None` as long as it is not whole.
+    /// The time of the event at a position, and its size; `None` as long as it is incomplete.
     fn whole_event(&self, lane: usize, position: u64) -> Option<(u64, u32)> {
         let head = self.at(lane, position);
         // SAFETY: a multiple of eight within a mapping that is page-aligned and lives as long as `self`; the programs
@@ -194,7 +194,7 @@ impl Lanes {
         if stamp.load(Ordering::Acquire) != position.wrapping_add(self.secret) {
             return None;
         }
-        // SAFETY: as above; a whole event is not written again before it is given back.
+        // SAFETY: as above; a complete event is not overwritten before its space is returned.
         #[expect(unsafe_code, reason = "memory that the kernel writes")]
         let head = unsafe { std::slice::from_raw_parts(head, size_of::<Head>()) };
         let head = Head::ref_from_bytes(head).ok()?;
@@ -206,15 +206,15 @@ impl Lanes {
 
     fn bytes(&self, waiting: Waiting) -> &[u8] {
         let event = self.at(waiting.lane as usize, waiting.position);
-        // SAFETY: it is whole, so its program has left it, and it was not given back; its size was checked, and what
-        // begins within a lane ends within its slack.
+        // SAFETY: it is complete, so its program has left it, and its space was not returned; its size was checked,
+        // and what begins within a lane ends within its slack.
         #[expect(unsafe_code, reason = "memory that the kernel writes")]
         let bytes = unsafe { std::slice::from_raw_parts(event, waiting.size as usize) };
         bytes
     }
 
     fn marks(&self, lane: usize) -> &Marks {
-        // SAFETY: the head of a lane of the mapping, page-aligned; both sides only ever read and write whole words.
+        // SAFETY: the head of a lane of the mapping, page-aligned; both sides read and write whole words only.
         #[expect(unsafe_code, reason = "memory that the kernel writes")]
         let marks = unsafe { &*self.lane(lane).cast::<Marks>() };
         marks
@@ -241,7 +241,7 @@ impl Lanes {
 
 const _: () = assert!(offset_of!(Marks, taken) == 64);
 
-/// As long as the part of a lane that is to fill takes, when `most` bytes took so long as was waited.
+/// How long the usable part of a lane takes to fill, when `most` bytes came in the time that was waited.
 fn patience(waited: Nanos, most: u64, part: u64) -> Nanos {
     let fills = waited.0.saturating_mul(part) / most.max(1);
     Nanos(fills.clamp(SHORTEST.0, LONGEST.0))
@@ -259,7 +259,7 @@ mod tests {
     const NOTHING: [u64; 0] = [];
     const BARE: usize = size_of::<Head>();
 
-    /// Lanes that nobody shares, and what the kernel's side would write.
+    /// Unshared lanes, and what the kernel's programs would write into them.
     struct Planted(Lanes);
 
     impl Planted {
@@ -271,7 +271,7 @@ mod tests {
             Planted(Lanes::in_memory([row(), row()], SECRET, cpus))
         }
 
-        /// Takes a place, as far as there is room, and writes all but the stamp.
+        /// Reserves space, if there is any, and writes everything but the stamp.
         fn begin(&mut self, lane: usize, at: u64, bytes: &[u8]) -> Option<u64> {
             let size = (BARE + bytes.len()).next_multiple_of(8);
             let marks = self.0.marks(lane);
@@ -290,15 +290,15 @@ mod tests {
             self.write(lane, position, 0, &(position + SECRET).to_ne_bytes());
         }
 
-        fn tell(&mut self, lane: usize, at: u64, bytes: &[u8]) -> bool {
+        fn write_event(&mut self, lane: usize, at: u64, bytes: &[u8]) -> bool {
             let position = self.begin(lane, at, bytes);
             position.inspect(|&position| self.end(lane, position)).is_some()
         }
 
         fn write(&mut self, lane: usize, position: u64, offset: usize, bytes: &[u8]) {
             let at = self.0.at(lane, position).wrapping_add(offset).cast_mut();
-            // SAFETY: within the mapping: an event that begins in a lane ends in its slack at the latest. Nobody else
-            // has it.
+            // SAFETY: within the mapping: an event that begins in a lane ends in its slack at the latest. Nothing
+            // else accesses it.
             #[expect(unsafe_code, reason = "what the kernel's side does")]
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
@@ -306,9 +306,9 @@ mod tests {
         }
 
         fn round(&mut self) -> Vec<u64> {
-            let mut told = Vec::new();
-            self.0.round(|raw| told.push(at_of(raw)));
-            told
+            let mut given = Vec::new();
+            self.0.round(|raw| given.push(at_of(raw)));
+            given
         }
     }
 
@@ -320,21 +320,21 @@ mod tests {
     fn all_lanes_come_in_the_order_of_their_time() {
         let mut planted = Planted::new(3);
         for (lane, at) in [(0, 10), (0, 30), (1, 20), (2, 5), (1, 40)] {
-            assert!(planted.tell(lane, at, b""));
+            assert!(planted.write_event(lane, at, b""));
         }
-        assert_eq!(planted.round(), NOTHING, "another lane may still be about to tell of then");
-        assert!(planted.tell(2, 15, b""));
+        assert_eq!(planted.round(), NOTHING, "another lane may still report something from that time");
+        assert!(planted.write_event(2, 15, b""));
         assert_eq!(planted.round(), [5, 10, 15, 20, 30, 40]);
     }
 
-    /// If this fails, half an event is read, or what came after it is told before it.
+    /// If this fails, half an event is read, or later events are given before it.
     #[test]
     fn an_event_that_is_being_written_holds_back_what_came_later() {
         let mut planted = Planted::new(2);
-        assert!(planted.tell(0, 10, b""));
+        assert!(planted.write_event(0, 10, b""));
         let position = planted.begin(0, 12, b"half").unwrap();
         for (lane, at) in [(0, 14), (1, 5), (1, 20)] {
-            assert!(planted.tell(lane, at, b""));
+            assert!(planted.write_event(lane, at, b""));
         }
         assert_eq!(planted.round(), NOTHING);
         assert_eq!(planted.round(), [5, 10]);
@@ -344,10 +344,10 @@ mod tests {
 
     /// If this fails, a burst that fills a CPU's first lane comes out of order, or not at all.
     #[test]
-    fn what_a_full_lane_left_to_the_second_comes_in_its_place() {
+    fn events_in_the_second_lane_come_out_in_order() {
         let mut planted = Planted::new(2);
         for (lane, at) in [(1, 10), (3, 20), (3, 30), (1, 40), (0, 25)] {
-            assert!(planted.tell(lane, at, b""));
+            assert!(planted.write_event(lane, at, b""));
         }
         planted.round();
         assert_eq!(planted.round(), [10, 20, 25, 30, 40]);
@@ -360,18 +360,18 @@ mod tests {
         let part = 64 << 10;
         assert_eq!(patience(LONGEST, 0, part), LONGEST);
         assert_eq!(patience(LONGEST, part * 2, part), Nanos::from_millis(5));
-        assert_eq!(patience(Nanos::from_millis(5), part, part), Nanos::from_millis(5), "as it should be");
+        assert_eq!(patience(Nanos::from_millis(5), part, part), Nanos::from_millis(5), "unchanged");
         assert_eq!(patience(Nanos::from_millis(5), part / 4, part), LONGEST);
         assert_eq!(patience(LONGEST, part * 1000, part), SHORTEST);
     }
 
     #[test]
-    fn what_lay_there_a_lap_ago_is_no_event() {
+    fn bytes_of_an_earlier_lap_are_not_an_event() {
         let mut planted = Planted::new(1);
-        // Each lap begins at the same place, and all that is there looks like the stamps of the lap before.
+        // Each lap begins at the same position, and everything there looks like the stamps of the lap before.
         for lap in 0..5_u64 {
             let stamp = (lap * LANE as u64 + SECRET).to_ne_bytes();
-            assert!(planted.tell(0, lap * 10 + 1, &stamp.repeat((LANE - BARE) / 8)));
+            assert!(planted.write_event(0, lap * 10 + 1, &stamp.repeat((LANE - BARE) / 8)));
             assert!(planted.begin(0, 0, b"").is_none(), "it is full");
             planted.round();
             assert_eq!(planted.round(), [lap * 10 + 1]);
@@ -384,24 +384,24 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is told is handed over once, in order, and its room is given back.
+        /// Everything written is given once, in order, and its space is returned.
         #[test]
         fn nothing_is_lost_and_nothing_comes_twice(
             steps in proptest::collection::vec((0_usize..6, 0_usize..900, any::<bool>()), 1..300)
         ) {
             let mut planted = Planted::new(3);
-            let (mut told, mut came) = (Vec::new(), Vec::new());
+            let (mut written, mut came) = (Vec::new(), Vec::new());
             for (at, (lane, length, round)) in steps.into_iter().enumerate() {
-                if planted.tell(lane, at as u64, &vec![at as u8; length]) {
-                    told.push((at as u64, length));
+                if planted.write_event(lane, at as u64, &vec![at as u8; length]) {
+                    written.push((at as u64, length));
                 }
                 if round {
-                    planted.0.round(|raw| came.push(told_by(raw)));
+                    planted.0.round(|raw| came.push(parsed(raw)));
                 }
             }
-            planted.0.rest(|raw| came.push(told_by(raw)));
-            prop_assert_eq!(came.iter().map(|one| one.0).collect::<Vec<_>>(), told.iter().map(|one| one.0).collect::<Vec<_>>());
-            for (&(_, length), (_, bytes)) in told.iter().zip(&came) {
+            planted.0.rest(|raw| came.push(parsed(raw)));
+            prop_assert_eq!(came.iter().map(|one| one.0).collect::<Vec<_>>(), written.iter().map(|one| one.0).collect::<Vec<_>>());
+            for (&(_, length), (_, bytes)) in written.iter().zip(&came) {
                 prop_assert_eq!(length.next_multiple_of(8), bytes.len());
             }
             for lane in 0..6 {
@@ -411,7 +411,7 @@ mod tests {
         }
     }
 
-    fn told_by(raw: &[u8]) -> (u64, Vec<u8>) {
+    fn parsed(raw: &[u8]) -> (u64, Vec<u8>) {
         let bytes = raw[BARE..].to_vec();
         let at = at_of(raw);
         assert!(bytes.iter().rev().skip(7).all(|&byte| byte == at as u8), "the bytes are its own");

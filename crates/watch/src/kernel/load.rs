@@ -1,4 +1,4 @@
-//! Loads the programs, attaches them, and reads what they tell.
+//! Loads the programs, attaches them, and reads their events.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
@@ -18,25 +18,27 @@ use super::calls;
 use super::event::Event;
 use super::lanes::{self, Lanes};
 
-/// What cannot be changed once it runs.
+/// Settings that cannot be changed while the programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// Most bytes to copy of one read or write.
+pub struct CaptureSettings {
+    /// The most bytes to copy of one read or write.
     pub capture: u32,
-    /// Room for events on their way, for all CPUs together.
+    /// Memory for events on their way to user space, for all CPUs together, in bytes.
     pub ring_bytes: u32,
-    /// The function whose returned value is a request's class.
+    /// The function whose return value is a request's class.
     pub class: Option<ClassProbe>,
 }
 
-/// `uretprobe:BINARY:SYMBOL`.
+/// `uretprobe:BINARY:SYMBOL`: a function of the server to probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassProbe {
+    /// The file with the function.
     pub binary: PathBuf,
+    /// The function's symbol, mangled where it is.
     pub symbol: String,
 }
 
-/// Why the programs do not run.
+/// Why the programs do not run. Messages are one line each.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error(
@@ -44,11 +46,11 @@ pub enum LoadError {
     )]
     Privilege,
     #[error(
-        "this kernel does not describe its types (no /sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF"
+        "this kernel does not publish its types (no /sys/kernel/btf/vmlinux); it needs CONFIG_DEBUG_INFO_BTF"
     )]
     NoTypes,
     #[error(
-        "this is a PID namespace of its own, and the kernel tells of processes by the host's ids: run it on the host, \
+        "this is a PID namespace of its own, and the kernel reports processes by the host's ids: run it on the host, \
          or in its PID namespace: --pid=host (docker, podman), hostPID: true (Kubernetes)"
     )]
     PidNamespace,
@@ -60,61 +62,70 @@ pub enum LoadError {
     Class { binary: PathBuf, symbol: String, why: String },
 }
 
-/// What could not be told; each a count since the start.
+/// What was lost, by cause; counts since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Events that found the ring of their CPU full.
+    /// Events for which the lanes of their CPU were full.
     pub ring_full: u64,
     /// Threads, connections, processes and culprits for which there was no memory.
     pub map_full: u64,
-    /// Waits longer than the memory of who ran.
+    /// Waits with more competing threads than fit in the table: only the most recent are listed.
     pub forgotten_slices: u64,
-    /// Lots of arrived bytes that were joined with later ones.
+    /// Groups of arrived bytes that were merged with later ones.
     pub joined_arrivals: u64,
-    /// Switches and wake-ups of a watched thread that no program was told of; its account was mended by the scheduler's.
+    /// Context switches and wake-ups of a watched thread that no program saw; its account was corrected from the
+    /// scheduler's.
     pub missed_switches: u64,
-    /// Runs of a program that the kernel skipped.
+    /// Program runs that the kernel skipped.
     pub recursion: u64,
-    /// What was told and is no event: never, unless the object is another version's.
+    /// Bytes that are not an event: always 0, unless the object is from another version.
     pub unreadable: u64,
 }
 
-/// What one program cost so far, by the kernel's own account.
+/// The cost of one program so far, by the kernel's own account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
+    /// The program's name.
     pub program: String,
+    /// How often it ran.
     pub runs: u64,
+    /// Its total run time.
     pub time: Nanos,
 }
 
-/// Who ran while threads of a process waited for a CPU.
+/// A thread that ran while threads of a watched process waited for a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CulpritRow {
+    /// The pid of the waiting process.
     pub victim: u32,
+    /// The pid of the process that ran.
     pub pid: u32,
+    /// Its name, zero-terminated.
     pub comm: [u8; 16],
+    /// For how long it ran while others waited.
     pub time: Nanos,
+    /// During how many waits.
     pub count: u64,
 }
 
-/// The programs, attached until dropped.
+/// The loaded programs, attached until dropped.
 pub struct Kernel {
     lanes: Lanes,
     object: Object,
     _links: Vec<Link>,
-    /// While it is open the kernel keeps its account of programs.
+    /// While this is open the kernel accounts for its programs.
     statistics: Option<OwnedFd>,
     unreadable: u64,
     missing: Vec<&'static str>,
 }
 
 impl Kernel {
-    /// Loads and attaches everything. Nothing is watched yet.
+    /// Loads and attaches all programs. No process is watched yet.
     ///
     /// # Errors
     ///
-    /// [`LoadError`].
-    pub fn load(settings: &Settings) -> Result<Kernel, LoadError> {
+    /// [`LoadError`]: no privilege, an unsupported kernel, or a refused program.
+    pub fn load(settings: &CaptureSettings) -> Result<Kernel, LoadError> {
         begin()?;
         let mut open =
             ObjectBuilder::default().open_memory(crate::object!("watch")).map_err(|e| refused(&e))?;
@@ -130,40 +141,40 @@ impl Kernel {
         Ok(Kernel { lanes, object, _links: links, statistics: None, unreadable: 0, missing })
     }
 
-    /// What this kernel does not tell.
+    /// What cannot be observed on this kernel, in words for the record.
     pub fn missing(&self) -> &[&'static str] {
         &self.missing
     }
 
-    /// The places where the programs are attached.
+    /// The tracepoints and probes that programs are attached to.
     pub fn attached(&self) -> Vec<String> {
         let loaded = self.object.progs().filter(|program| program.autoload());
         loaded.map(|program| program.section().to_string_lossy().into_owned()).collect()
     }
 
-    /// Hands over what was told up to the previous call, in the order of its time. Called as often as
-    /// [`Kernel::patience`] says.
-    pub fn drain(&mut self, mut tell: impl FnMut(&Event<'_>)) {
+    /// Gives the events up to the previous call, in the order of their time. To be called as often as
+    /// [`Kernel::patience`] returns.
+    pub fn drain(&mut self, mut give: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
-        self.lanes.round(|raw| hand_on(raw, &mut tell, unreadable));
+        self.lanes.round(|raw| hand_on(raw, &mut give, unreadable));
     }
 
-    /// How long what is told can wait for the next [`Kernel::drain`].
+    /// How long events can wait for the next [`Kernel::drain`].
     pub fn patience(&self) -> Nanos {
         self.lanes.patience()
     }
 
-    /// Hands over all that was told.
-    pub fn drain_all(&mut self, mut tell: impl FnMut(&Event<'_>)) {
+    /// Gives all remaining events.
+    pub fn drain_all(&mut self, mut give: impl FnMut(&Event<'_>)) {
         let unreadable = &mut self.unreadable;
-        self.lanes.rest(|raw| hand_on(raw, &mut tell, unreadable));
+        self.lanes.rest(|raw| hand_on(raw, &mut give, unreadable));
     }
 
-    /// Says whose threads are the server's, and which local ports.
+    /// Sets the processes and local ports of the server.
     ///
     /// # Errors
     ///
-    /// When the kernel takes no more processes.
+    /// When the kernel accepts no more processes.
     pub fn watch(&mut self, processes: &[u32], ports: &[u16]) -> Result<(), LoadError> {
         let known = map(&self.object, "processes");
         for process in processes {
@@ -176,12 +187,12 @@ impl Kernel {
             .map_err(|e| refused(&e))
     }
 
-    /// Says which sockets, by inode, the server had before it was watched. What it has beside them is new, and will be
-    /// understood from its first byte on.
+    /// Sets the sockets, by inode, that the server had before it was watched. Its other sockets count as new, and are
+    /// read from their first byte on.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses. Where there is no room for all, none counts as new.
+    /// When the kernel refuses. Where there is no room for all of them, none counts as new.
     pub fn set_old_sockets(&mut self, inodes: &[u64]) -> Result<(), LoadError> {
         let old = map(&self.object, "old_sockets");
         if inodes.iter().any(|inode| old.update(&inode.to_ne_bytes(), &[1], MapFlags::ANY).is_err()) {
@@ -192,7 +203,7 @@ impl Kernel {
             .map_err(|e| refused(&e))
     }
 
-    /// Says which local ports are the server's.
+    /// Sets the server's local ports.
     ///
     /// # Errors
     ///
@@ -207,18 +218,18 @@ impl Kernel {
             .map_err(|e| refused(&e))
     }
 
-    /// The processes that are watched by now: those named, and their children since.
+    /// The processes watched now: those named, and the children they have forked since.
     pub fn processes(&self) -> Vec<u32> {
         map(&self.object, "processes").keys().filter_map(|key| word(&key)).collect()
     }
 
-    /// Watches this process no longer: it has ended, and its number may become another's.
+    /// Stops watching a process that has ended: its pid may be reused.
     pub fn forget(&mut self, process: u32) {
-        // It may be gone already: then there is nothing to forget.
+        // It may already be gone: then there is nothing to forget.
         let _ = map(&self.object, "processes").delete(&process.to_ne_bytes());
     }
 
-    /// What could not be told so far.
+    /// What was lost so far.
     pub fn losses(&self) -> Losses {
         let zero = 0_u32.to_ne_bytes();
         let raw = map(&self.object, ".bss.losses").lookup(&zero, MapFlags::ANY).ok().flatten();
@@ -237,17 +248,17 @@ impl Kernel {
         }
     }
 
-    /// Lets the kernel measure what the programs cost; a few per cent of that more.
+    /// Makes the kernel measure the cost of the programs, which costs a few per cent more.
     ///
     /// # Errors
     ///
-    /// When the kernel does not keep such an account.
+    /// When the kernel cannot account for programs.
     pub fn measure_cost(&mut self) -> io::Result<()> {
         self.statistics = Some(keep_statistics()?);
         Ok(())
     }
 
-    /// What each program cost since [`Kernel::measure_cost`]; empty without it.
+    /// The cost of each program since [`Kernel::measure_cost`]; empty without it.
     pub fn cost(&self) -> Vec<Cost> {
         if self.statistics.is_none() {
             return Vec::new();
@@ -264,7 +275,7 @@ impl Kernel {
         programs_of(&self.object)
     }
 
-    /// Who took CPUs from the watched processes so far.
+    /// The threads that took CPUs from the watched processes so far.
     pub fn culprits(&self) -> Vec<CulpritRow> {
         let culprits = map(&self.object, "culprits");
         let row = |key: Vec<u8>| {
@@ -281,9 +292,9 @@ impl Kernel {
     }
 }
 
-fn hand_on(raw: &[u8], tell: &mut impl FnMut(&Event<'_>), unreadable: &mut u64) {
+fn hand_on(raw: &[u8], give: &mut impl FnMut(&Event<'_>), unreadable: &mut u64) {
     match Event::parse(raw) {
-        Some(event) => tell(&event),
+        Some(event) => give(&event),
         None => *unreadable += 1,
     }
 }
@@ -295,7 +306,7 @@ struct Layout {
     cpus: usize,
 }
 
-/// A number that nobody guesses.
+/// An unpredictable number.
 fn secret() -> Result<u64, LoadError> {
     let mut bytes = [0; 8];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
@@ -305,7 +316,7 @@ fn secret() -> Result<u64, LoadError> {
 
 const PORTS: usize = 1 << 16;
 
-/// Lets the kernel account for its programs as long as this is open.
+/// Makes the kernel account for its programs as long as the result is open.
 pub(crate) fn keep_statistics() -> io::Result<OwnedFd> {
     // SAFETY: no argument but a number; the result is a descriptor of ours, or negative.
     #[expect(unsafe_code, reason = "libbpf-rs has no call for it")]
@@ -313,29 +324,29 @@ pub(crate) fn keep_statistics() -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::from_raw_os_error(-descriptor));
     }
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: just made, and nothing else owns it.
     #[expect(unsafe_code, reason = "a raw descriptor becomes an owned one")]
     let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
     Ok(descriptor)
 }
 
-/// What the kernel knows of an object's programs.
+/// The kernel's information about an object's programs.
 pub(crate) fn programs_of(object: &Object) -> Vec<ProgramInfo> {
     let ours = object.progs().filter_map(|program| Program::id_from_fd(program.as_fd()).ok());
     let ours: Vec<u32> = ours.collect();
     ProgInfoIter::default().filter(|program| ours.contains(&program.id)).collect()
 }
 
-/// Before a process is looked for: what the programs tell of it could not be told to be its.
+/// To be called before a process is looked for: in a PID namespace the programs' events could not be matched to it.
 pub(crate) fn require_host_pids() -> Result<(), LoadError> {
     match host::sees_host_pids(Path::new("/")) {
         Some(false) => Err(LoadError::PidNamespace),
-        // Where /proc does not tell, nothing speaks against it.
+        // Where /proc does not show it, assume the host's namespace.
         Some(true) | None => Ok(()),
     }
 }
 
-/// Before an object is opened: what libbpf says of it from now on is kept.
+/// To be called before an object is opened: keeps libbpf's messages from now on.
 pub(crate) fn begin() -> Result<(), LoadError> {
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
         return Err(LoadError::NoTypes);
@@ -353,10 +364,10 @@ pub(crate) fn map<'o>(object: &'o Object, name: &str) -> Map<'o> {
     object.maps().find(|map| map.name() == name).expect("the object has the maps that its source declares")
 }
 
-/// What will not be seen.
+/// Sets up an opened object; returns what will not be seen.
 fn prepare(
     open: &mut OpenObject,
-    settings: &Settings,
+    settings: &CaptureSettings,
     layout: &Layout,
 ) -> Result<Vec<&'static str>, LoadError> {
     let mut missing = Vec::new();
@@ -390,12 +401,12 @@ fn prepare(
     Ok(missing)
 }
 
-/// The tracepoint that a program is for.
+/// The tracepoint that a program is attached to.
 fn tracepoint_of(program: &OpenProgramMut<'_>) -> Option<String> {
     Some(program.section().to_str()?.strip_prefix("tp_btf/")?.to_owned())
 }
 
-/// Tracepoints without which something is not seen, and what.
+/// Tracepoints without which something is not seen, and what that is.
 const OPTIONAL: [(&str, &str); 2] = [
     ("sk_data_ready", "when requests arrived: this kernel has no tracepoint sk_data_ready (since 6.3)"),
     (
@@ -405,7 +416,7 @@ const OPTIONAL: [(&str, &str); 2] = [
 ];
 
 /// `struct settings` of `bpf/watch.h`.
-fn settings_bytes(settings: &Settings, layout: &Layout) -> Vec<u8> {
+fn settings_bytes(settings: &CaptureSettings, layout: &Layout) -> Vec<u8> {
     let overflow_bytes = u32::try_from(layout.overflow_bytes).expect("a lane is at most the ring's size");
     let mut bytes = Vec::with_capacity(2 * calls::CALLS + 32);
     bytes.extend_from_slice(&calls::waits());
@@ -422,7 +433,7 @@ fn settings_bytes(settings: &Settings, layout: &Layout) -> Vec<u8> {
 
 const CLASSIFIER: &str = "on_return";
 
-fn attach(object: &Object, settings: &Settings) -> Result<Vec<Link>, LoadError> {
+fn attach(object: &Object, settings: &CaptureSettings) -> Result<Vec<Link>, LoadError> {
     let mut links = Vec::new();
     for program in object.progs_mut().filter(|program| program.autoload()) {
         if program.name() != CLASSIFIER {
@@ -441,7 +452,7 @@ fn attach(object: &Object, settings: &Settings) -> Result<Vec<Link>, LoadError> 
     Ok(links)
 }
 
-/// What libbpf has to say of a failure: its own error is a number only.
+/// libbpf's messages about a failure: its error itself is only a number.
 static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
 
 #[expect(clippy::needless_pass_by_value, reason = "libbpf-rs wants a function of this shape")]
@@ -454,7 +465,7 @@ fn complain(_: PrintLevel, text: String) {
 
 pub(crate) fn refused(error: &libbpf_rs::Error) -> LoadError {
     let complaints = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // The verifier's refusal has a number of its own, which is told as a lack of rights, too.
+    // The verifier's refusal has an error number that is also used for missing privileges.
     if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !complaints.contains("-EACCES") {
         return LoadError::Privilege;
     }

@@ -1,4 +1,4 @@
-//! The kernel's side: the loaded programs, and what they tell.
+//! The kernel's side: the loaded programs, and their events.
 
 mod calls;
 mod event;
@@ -6,5 +6,5 @@ mod lanes;
 pub(crate) mod load;
 
 pub use event::{Account, Arrival, Arrived, Culprit, Edge, Event, IDLE, Opened, PARTS, Wake};
-pub use load::{ClassProbe, Cost, CulpritRow, Kernel, LoadError, Losses, Settings};
+pub use load::{CaptureSettings, ClassProbe, Cost, CulpritRow, Kernel, LoadError, Losses};
 pub(crate) use load::{refused, require_host_pids};

@@ -1,4 +1,4 @@
-//! From what the kernel added up to stacks with names, and to what they say.
+//! Turns the sums in the kernel into stacks with names, and into the figures of a profile.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use record::stacks::{Stacks, clean_frame, waits};
 use super::layout::{FRAMES, GUESSED, Key, STACK_BEFORE, STACK_LOST, STACK_NONE, Weight};
 use super::symbols::{Meaning, Symbols};
 
-/// What a profile's stacks come to.
+/// The result of naming a profile's stacks.
 #[derive(Debug, Default)]
 pub struct Folded {
     /// In the order of [`Picture::ALL`]: samples, then microseconds.
@@ -91,7 +91,7 @@ impl Folding<'_> {
         for (n, address) in trusted.iter().enumerate().rev() {
             let meaning = self.symbols.user(key.pid, *address, n > 0);
             reaches |= last - n < 4 && meaning.frames.iter().any(|frame| is_root(frame));
-            // The C library's own begin of a thread has no name where it is stripped.
+            // The C library's own entry point of a thread has no name where it is stripped.
             let is_begin = meaning.in_libc && n == last && n > 0;
             reaches |= is_begin;
             if picture == Picture::OnCpu {
@@ -126,7 +126,8 @@ impl Folding<'_> {
         }
     }
 
-    /// Of a mended stack what can be true: all frames are code; and it was mended for a function of the C library.
+    /// The plausible frames of a repaired stack: all must be code, and it must have been repaired in a function of
+    /// the C library.
     fn trusted(&mut self, pid: u32, addresses: &[u64]) -> Vec<u64> {
         let Some((leaf, callers)) = addresses.split_first() else { return Vec::new() };
         let mut trusted = vec![*leaf];
@@ -146,7 +147,7 @@ impl Folding<'_> {
             return;
         };
         let named: Vec<_> = addresses.iter().map(|address| self.symbols.kernel(*address)).collect();
-        // The way from the switch to the program that tells of it is not the thread's.
+        // The frames from the switch to the program that reports it are not the thread's.
         let ours =
             if picture == Picture::OnCpu { 0 } else { ours(named.iter().map(|m| m.frames[0].as_str())) };
         for meaning in named[ours..].iter().rev() {
@@ -177,7 +178,7 @@ impl Folding<'_> {
     }
 }
 
-/// How many frames at the leaf belong to the switch and to the program that tells of it.
+/// How many frames at the leaf belong to the switch and to the program that reports it.
 fn ours<'n>(mut leaf_first: impl Iterator<Item = &'n str>) -> usize {
     const SWITCH: &str = "__schedule_[k]";
     const WITHIN: usize = 10;
@@ -188,7 +189,7 @@ fn is_root(frame: &str) -> bool {
     ROOTS.contains(&waits::plain(frame)) || frame.starts_with("std::rt::lang_start")
 }
 
-/// Functions that threads begin in: a stack that reaches one is whole.
+/// Functions that threads begin in: a stack that reaches one is complete.
 const ROOTS: [&str; 12] = [
     "_start",
     "main",
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_the_program_is_no_part_of_the_stack() {
+    fn the_frames_of_the_program_itself_are_not_part_of_the_stack() {
         let names =
             ["bpf_prog_1_on_switch_[k]", "__traceiter_sched_switch_[k]", "__schedule_[k]", "schedule_[k]"];
         assert_eq!(ours(names.into_iter()), 3);

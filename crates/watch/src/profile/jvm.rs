@@ -1,7 +1,7 @@
-//! Asks a Java virtual machine for its perf map, by the way that jcmd goes.
+//! Asks a Java virtual machine for its perf map, in the way jcmd does.
 //!
-//! A file beside the machine and SIGQUIT make it open a socket; the socket takes the command `Compiler.perfmap`, which
-//! JDK 17 and later know. A machine that does not catch SIGQUIT would die of it, so none is sent to it.
+//! A file next to the JVM and SIGQUIT make it open a socket; the socket accepts the command `Compiler.perfmap`, which
+//! JDK 17 and later know. A JVM that does not catch SIGQUIT would be killed by it, so none is sent to it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -13,36 +13,37 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
 
-/// A busy machine answers within a tenth of that.
+/// A busy JVM replies within a tenth of that.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 const POLL: Nanos = Nanos::from_millis(20);
-const ANSWER_LONGEST: u64 = 64 << 10;
+const REPLY_LONGEST: u64 = 64 << 10;
 
-/// Has the machine `pid`, which calls itself `inner_pid` and runs as `owner`, write its perf map.
+/// Makes the JVM `pid`, whose pid in its own namespace is `inner_pid` and which runs as user `owner`, write its perf
+/// map.
 ///
 /// # Errors
 ///
-/// Why it did not, for people.
+/// The reason, in words for people.
 pub fn write_perf_map(pid: u32, inner_pid: u32, owner: u32) -> Result<(), String> {
     let socket = format!("/proc/{pid}/root/tmp/.java_pid{inner_pid}");
     let socket = Path::new(&socket);
     if !is_socket_of(socket, owner) {
         wake(pid, inner_pid, owner, socket)?;
     }
-    let answer = ask(socket).map_err(|error| format!("the JVM's attach socket: {error}"))?;
-    match answer.split_once('\n') {
+    let reply = ask(socket).map_err(|error| format!("the JVM's attach socket: {error}"))?;
+    match reply.split_once('\n') {
         Some(("0", _)) => Ok(()),
         _ => Err(format!(
             "the JVM refused `Compiler.perfmap` ({}); it needs JDK 17 or later",
-            record::stacks::clean_frame(answer.lines().nth(1).unwrap_or(&answer))
+            record::stacks::clean_frame(reply.lines().nth(1).unwrap_or(&reply))
         )),
     }
 }
 
-/// Makes the machine listen.
+/// Makes the JVM listen.
 fn wake(pid: u32, inner_pid: u32, owner: u32, socket: &Path) -> Result<(), String> {
     if !catches_quit(pid) {
-        return Err("the JVM does not listen to SIGQUIT, so it cannot be asked (-Xrs?)".to_owned());
+        return Err("the JVM does not handle SIGQUIT, so it cannot be asked for its names (-Xrs?)".to_owned());
     }
     let request =
         Path::new("/proc").join(pid.to_string()).join("root/tmp").join(format!(".attach_pid{inner_pid}"));
@@ -50,7 +51,7 @@ fn wake(pid: u32, inner_pid: u32, owner: u32, socket: &Path) -> Result<(), Strin
     if let Err(error) = made {
         return Err(format!("{}: {error}", request.display()));
     }
-    // The machine looks whether the file is its own user's.
+    // The JVM checks that the file belongs to its own user.
     let _ = std::os::unix::fs::lchown(&request, Some(owner), None);
     let woken = send_quit(pid).and_then(|()| wait_for(socket, owner));
     let _ = fs::remove_file(&request);
@@ -85,12 +86,12 @@ fn ask(socket: &Path) -> io::Result<String> {
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     // Version of the protocol, the command, its three arguments.
     stream.write_all(b"1\0jcmd\0Compiler.perfmap\0\0\0")?;
-    let mut answer = Vec::new();
-    stream.take(ANSWER_LONGEST).read_to_end(&mut answer)?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    let mut reply = Vec::new();
+    stream.take(REPLY_LONGEST).read_to_end(&mut reply)?;
+    Ok(String::from_utf8_lossy(&reply).into_owned())
 }
 
-/// Whether the process handles SIGQUIT (`SigCgt` in proc_pid_status(5): one bit a signal).
+/// Whether the process handles SIGQUIT (`SigCgt` in proc_pid_status(5): one bit per signal).
 fn catches_quit(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -102,13 +103,13 @@ fn catches_quit(pid: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// If this fails, a process that is no JVM, or one started with -Xrs, dies of being profiled.
+    /// If this fails, a process that is not a JVM, or one started with -Xrs, is killed by being profiled.
     #[test]
-    fn who_does_not_catch_the_signal_gets_none() {
+    fn a_process_that_does_not_catch_the_signal_gets_none() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let refused = write_perf_map(child.id(), child.id(), 0).unwrap_err();
-        assert!(refused.contains("does not listen to SIGQUIT"), "{refused}");
-        assert!(child.try_wait().unwrap().is_none(), "it lives");
+        assert!(refused.contains("does not handle SIGQUIT"), "{refused}");
+        assert!(child.try_wait().unwrap().is_none(), "it is still running");
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -1,26 +1,29 @@
-//! What lies in the maps of `bpf/profile.bpf.c`, byte for byte as `bpf/profile.h` declares it.
+//! The layout of the maps of `bpf/profile.bpf.c`, byte for byte as in `bpf/profile.h`.
 
 use record::observation::profile::Picture;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Frames of one stack at most; the rest of a deeper one is cut at the root.
+/// The most frames of one stack; a deeper one is cut at the root.
 pub const FRAMES: usize = 127;
-/// Set in the number of a stack that lies in the second table.
+/// Set in the number of a stack that is in the second table.
 pub const SECOND_TABLE: i64 = 1 << 30;
-/// Set in the number of a stack that the program walked itself: the rest is its hash.
+/// Set in the number of a stack that the program walked itself: the other bits are its hash.
 pub const WALKED: i64 = 1 << 62;
-/// Set besides where a caller was looked for along the stack.
+/// Also set where a caller was searched for along the stack.
 pub const GUESSED: i64 = 1 << 61;
 /// Libraries of one process that have rules.
 pub const LIBRARIES: usize = 3;
 /// Rules of all libraries together.
 pub const RULES: u32 = 1 << 17;
+/// The rule's base is not known: the walk ends.
 pub const BASE_UNKNOWN: u8 = 0;
+/// The caller's stack pointer is relative to the stack pointer.
 pub const BASE_STACK: u8 = 1;
+/// The caller's stack pointer is relative to the frame pointer.
 pub const BASE_FRAME: u8 = 2;
 /// There is no stack.
 pub const STACK_NONE: i64 = -1;
-/// Both tables were full there.
+/// Both tables were full.
 pub const STACK_LOST: i64 = -2;
 /// The thread went to sleep before the profile began.
 pub const STACK_BEFORE: i64 = -3;
@@ -73,11 +76,12 @@ pub struct Key {
 }
 
 impl Key {
+    /// The picture it belongs to; `None` for a number that is not one.
     pub fn picture(&self) -> Option<Picture> {
         Picture::ALL.get(self.picture as usize).copied()
     }
 
-    /// The stack in the kernel.
+    /// The number of the kernel part of the stack.
     pub fn kernel(&self) -> i64 {
         i64::from(self.kernel)
     }
@@ -109,7 +113,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds what another CPU has.
+    /// Adds the totals of another CPU.
     pub fn add(&mut self, other: &Totals) {
         self.on_cpu_ns += other.on_cpu_ns;
         for (sum, more) in self.weights.iter_mut().zip(&other.weights) {
@@ -139,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// If this fails, user space reads something else than the kernel wrote: `bpf/profile.h` says what.
+    /// If this fails, user space reads something other than the kernel wrote: see `bpf/profile.h`.
     #[test]
     fn layouts_are_those_of_the_header() {
         assert_eq!((size_of::<Control>(), offset_of!(Control, only_process)), (24, 16));

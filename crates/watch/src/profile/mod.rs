@@ -1,7 +1,7 @@
-//! Where the threads of a server are: on a CPU, asleep, or waiting for a CPU, each under the stack they are in.
+//! Where the threads of a server spend their time: on a CPU, asleep, or waiting for a CPU, each with its stack.
 //!
-//! A [`Profiler`] counts in the kernel from its start to [`Profiler::finish`], which names the stacks. Its owner calls
-//! [`Profiler::look`] a few times a second, so that processes that come and go leave their names.
+//! A [`Profiler`] counts in the kernel from its start to [`Profiler::finish`], which names the stacks. Its owner
+//! calls [`Profiler::look`] a few times per second, so that the names of short-lived processes are known.
 
 mod fold;
 mod jvm;
@@ -33,13 +33,12 @@ use self::symbols::Symbols;
 use self::unwind::Unwinding;
 use crate::kernel::{LoadError, require_host_pids};
 
-/// Samples a second on each CPU unless told otherwise: a prime, so that it does not beat with what a server does in
-/// round numbers.
+/// Samples per second on each CPU unless set otherwise: a prime, to avoid sampling in lockstep with periodic work.
 pub const RATE: u32 = 99;
-/// More would cost a per cent of every CPU.
+/// The highest rate: more would cost a per cent of every CPU.
 pub const RATE_MOST: u32 = 9_973;
 
-/// Why there is no profile.
+/// Why there is no profile. Messages are one line each.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error("there is no process {0}; name one that runs")]
@@ -63,31 +62,33 @@ pub struct Profiler {
     counted: Totals,
 }
 
-/// What was seen.
+/// The result of profiling.
 #[derive(Debug)]
 pub struct Profile {
-    /// From when to when each thread's time was counted.
+    /// The time over which each thread was counted.
     pub span: Range<Nanos>,
+    /// The figures for the record.
     pub results: ProfileResults,
     /// In the order of [`Picture::ALL`], in each picture's unit.
     pub stacks: [Stacks; 3],
+    /// What could not be seen, and why.
     pub missing: Vec<MissingFact>,
 }
 
 impl Profiler {
-    /// Starts to count what the threads of `processes` do, of their children, and of what these fork; with `rate`
-    /// samples a second on each CPU.
+    /// Starts to count what the threads of `processes`, of their children, and of processes forked later do; with
+    /// `rate` samples per second on each CPU.
     ///
     /// # Errors
     ///
-    /// [`ProfileError`]; nothing was started then.
+    /// [`ProfileError`]; in that case nothing was started.
     pub fn start(processes: &[u32], rate: u32) -> Result<Profiler, ProfileError> {
         require_host_pids()?;
         processes.iter().try_for_each(|pid| is_process(*pid))?;
         let mut programs = Programs::load(rate)?;
         let all = with_children(processes);
         let (mut spaces, mut unwinding) = (Spaces::default(), Unwinding::default());
-        // First: nobody's first sleep is to lose its callers.
+        // First, so that no thread's first sleep loses its callers.
         all.iter().for_each(|pid| look_at(*pid, 0, &mut spaces, &mut unwinding, &programs));
         let began = clock::now();
         programs.watch(&all, began)?;
@@ -111,11 +112,11 @@ impl Profiler {
         self.began
     }
 
-    /// Looks at the processes that are new, and now and then at all. False when all that were named are gone.
+    /// Looks at new processes, and from time to time at all. Returns false when all that were named are gone.
     ///
     /// # Cost
     ///
-    /// Some system calls, and for a new process a read of its mappings.
+    /// Some system calls, and for a new process reading its mappings.
     pub fn look(&mut self) -> bool {
         let processes = self.programs.processes();
         let now = clock::now();
@@ -136,7 +137,7 @@ impl Profiler {
 
     fn look_at_all(&mut self) {
         let mut processes = self.programs.processes();
-        // While others attach to it, the kernel may pass by our program at forks.
+        // While others attach to the tracepoint, the kernel may skip our program at forks.
         for pid in with_children(&self.roots) {
             if !processes.iter().any(|(known, _)| *known == pid) {
                 self.programs.follow(pid);
@@ -168,7 +169,7 @@ impl Profiler {
     ///
     /// # Errors
     ///
-    /// When the kernel refuses to tell how it ended.
+    /// When the kernel refuses the final walk over its threads.
     ///
     /// # Cost
     ///
@@ -224,7 +225,7 @@ fn look_at(pid: u32, parent: u32, spaces: &mut Spaces, unwinding: &mut Unwinding
     if spaces.look(pid, parent)
         && let Some(space) = spaces.of(pid)
     {
-        unwinding.tell(pid, space, programs);
+        unwinding.load(pid, space, programs);
     }
 }
 
@@ -248,9 +249,9 @@ fn pictures(folded: &Folded, rate: u32) -> Vec<PictureResult> {
             own: frame.own as f64 / whole,
             total: frame.total as f64 / whole,
         };
-        // Asleep, every thread is in the scheduler: what tells them apart is where the program is.
-        let told = if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() };
-        let mut frames = told.frames();
+        // Asleep, every thread is in the scheduler: only the frames outside the kernel differ.
+        let shown = if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() };
+        let mut frames = shown.frames();
         let own: Vec<_> = frames.iter().take(FRAMES_MOST).filter(|frame| frame.own > 0).map(share).collect();
         frames.sort_by(|a, b| (b.total, b.own, &a.frame).cmp(&(a.total, a.own, &b.frame)));
         PictureResult {
@@ -265,7 +266,7 @@ fn pictures(folded: &Folded, rate: u32) -> Vec<PictureResult> {
     Picture::ALL.into_iter().enumerate().map(result).collect()
 }
 
-/// The time that so many samples stand for.
+/// The time that this many samples stand for.
 fn sampled(count: u64, rate: u32) -> u64 {
     count.saturating_mul(1_000_000_000 / u64::from(rate.max(1)))
 }
@@ -330,7 +331,7 @@ fn perf_maps(
     maps
 }
 
-/// What the stacks are not good for.
+/// Reasons to doubt the stacks.
 fn doubts(folded: &Folded, is_jvm: bool) -> Vec<MissingFact> {
     let quality = &folded.quality;
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
@@ -367,11 +368,12 @@ fn doubts(folded: &Folded, is_jvm: bool) -> Vec<MissingFact> {
     doubts
 }
 
-/// Samples and scheduler account for the same time: where they differ by more than chance, samples are missing.
+/// Samples and the scheduler's account measure the same time: where they differ by more than chance, samples are
+/// missing.
 fn doubt_of_samples(samples: u64, rate: u32, on_cpu_ns: u64) -> Option<MissingFact> {
     let by_samples = sampled(samples, rate);
     let off = by_samples.abs_diff(on_cpu_ns) as f64 / on_cpu_ns.max(1) as f64;
-    // Four standard deviations of the count, were samples to come at random; they come more evenly.
+    // Four standard deviations of the count if samples came at random; they come more evenly.
     let chance = 4.0 / (samples.max(1) as f64).sqrt();
     let why = format!(
         "samples stand for {} on a CPU where the scheduler counted {}: this host took CPUs away, or samples were lost",
@@ -396,15 +398,15 @@ fn is_process(pid: u32) -> Result<(), ProfileError> {
     }
 }
 
-/// Not one that has ended and waits to be collected.
+/// Whether it is running: not a zombie.
 fn is_alive(pid: u32) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    // The name stands in brackets and may have any of them in it.
+    // The name is in parentheses and may contain any of them.
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     !matches!(state, None | Some('Z' | 'X'))
 }
 
-/// The processes, and all that descend from them now.
+/// The processes and all their current descendants.
 fn with_children(processes: &[u32]) -> Vec<u32> {
     let mut all = processes.to_vec();
     let mut next = 0;

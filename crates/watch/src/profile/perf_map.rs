@@ -1,7 +1,7 @@
-//! Names of code that a compiler wrote at run time, as it tells them: `/tmp/perf-PID.map`.
+//! Names of code generated at run time, as its compiler publishes them: `/tmp/perf-PID.map`.
 //!
-//! A line is `START SIZE NAME`, the first two in hexadecimal; a later line holds where it overlaps an earlier one.
-//! The file lies where anybody may write, so it counts only when it is the process' owner's or root's.
+//! A line is `START SIZE NAME`, the first two in hexadecimal; a later line wins where it overlaps an earlier one.
+//! Anybody can write to the file's folder, so the file counts only when it belongs to the process's owner or to root.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -9,7 +9,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// A map of a very large application has some 20 MiB.
+/// The map of a very large application has some 20 MiB.
 const LONGEST: u64 = 256 << 20;
 
 /// Names by address.
@@ -19,11 +19,11 @@ pub struct PerfMap {
 }
 
 impl PerfMap {
-    /// Reads the map at `path` of a process of `owner`.
+    /// Reads the map at `path` of a process whose user is `owner`.
     ///
     /// # Errors
     ///
-    /// Why it does not count, for people.
+    /// Why it does not count, in words for people.
     pub fn read(path: &Path, owner: u32) -> Result<PerfMap, String> {
         let shown = path.display();
         let file = OpenOptions::new()
@@ -65,11 +65,13 @@ impl PerfMap {
         self.names.insert(start, (end, name.to_owned()));
     }
 
+    /// The name of the code at `address`.
     pub fn find(&self, address: u64) -> Option<&str> {
         let (_, (end, name)) = self.names.range(..=address).next_back()?;
         (address < *end).then_some(name.as_str())
     }
 
+    /// Whether it has no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -90,16 +92,16 @@ mod tests {
 
     /// If this fails, a method that was compiled where another one was has the other one's name.
     #[test]
-    fn a_later_line_holds() {
+    fn a_later_line_wins() {
         let map = PerfMap::parse("10 10 old\n18 10 new\n");
         assert_eq!(map.find(0x12), None);
         assert_eq!(map.find(0x18), Some("new"));
         assert!(PerfMap::parse("ffffffffffffffff 2 x").is_empty());
     }
 
-    /// If this fails, any user of the host names the functions of a server that is not theirs.
+    /// If this fails, any user of the host can name the functions of another user's server.
     #[test]
-    fn a_strangers_map_does_not_count() {
+    fn another_users_map_does_not_count() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("perf-1.map");
         std::fs::write(&path, "10 10 f\n").unwrap();

@@ -1,4 +1,4 @@
-//! Loads the programs of `bpf/profile.bpf.c`, attaches them, and reads what they added up.
+//! Loads the programs of `bpf/profile.bpf.c`, attaches them, and reads their sums.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use super::layout::{self, Control, Key, Libraries, Rule, SECOND_TABLE, Totals, W
 use crate::kernel::LoadError;
 use crate::kernel::load::{begin, keep_statistics, map, programs_of, refused, word};
 
-/// The programs, attached until dropped.
+/// The loaded programs, attached until dropped.
 pub struct Programs {
     object: Object,
     links: Vec<Link>,
@@ -21,7 +21,7 @@ pub struct Programs {
     began: Nanos,
 }
 
-/// Of what one program cost.
+/// The cost of all programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
     pub runs: u64,
@@ -31,11 +31,11 @@ pub struct Cost {
 }
 
 impl Programs {
-    /// Loads and attaches everything; nobody is watched yet.
+    /// Loads and attaches everything; no process is watched yet.
     ///
     /// # Errors
     ///
-    /// [`LoadError`].
+    /// [`LoadError`] when the programs cannot be loaded or attached.
     pub fn load(rate: u32) -> Result<Programs, LoadError> {
         begin()?;
         let open =
@@ -50,16 +50,16 @@ impl Programs {
                 _ => links.push(program.attach().map_err(|e| refused(&e))?),
             }
         }
-        // Without it the cost is absent, and said to be.
+        // Without it the cost is absent, and reported as such.
         let statistics = keep_statistics().ok();
         Ok(Programs { object, links, statistics, began: Nanos::ZERO })
     }
 
-    /// Counts from now on what the threads of `processes` do, and of what these fork.
+    /// Counts from now on what the threads of `processes`, and of processes forked by them, do.
     ///
     /// # Errors
     ///
-    /// When the kernel takes no more processes.
+    /// When the kernel accepts no more processes.
     pub fn watch(&mut self, processes: &[u32], now: Nanos) -> Result<(), LoadError> {
         self.began = now;
         let only_process = if let [only] = processes { *only } else { 0 };
@@ -73,7 +73,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Counts what a process does whose fork was not seen, too. Where there is no room, it is left out.
+    /// Also counts a process whose fork was not seen. Where there is no room, it is left out.
     pub fn follow(&self, pid: u32) {
         let nobody = 0_u32.to_ne_bytes();
         let known = map(&self.object, "processes").update(&pid.to_ne_bytes(), &nobody, MapFlags::ANY);
@@ -82,7 +82,7 @@ impl Programs {
         }
     }
 
-    /// Stops counting: what threads still do is counted up to now.
+    /// Stops counting: what threads are doing is counted up to now.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl Programs {
             .map_err(|e| refused(&e))
     }
 
-    /// Puts rules into the kernel's table; `None` when it refuses.
+    /// Puts rules into the kernel's table; `None` when the kernel refuses.
     pub fn set_rules(&self, first: u32, rules: &[Rule]) -> Option<()> {
         let count = u32::try_from(rules.len()).ok()?;
         let places: Vec<u32> = (first..first.checked_add(count)?).collect();
@@ -115,13 +115,13 @@ impl Programs {
         table.update_batch(places.as_bytes(), rules.as_bytes(), count, any, any).ok()
     }
 
-    /// Which libraries a process has whose rules are in the table. Without them it is walked by frame pointers.
+    /// Sets the libraries of a process that have rules in the table. Other code is walked by frame pointers.
     pub fn set_libraries(&self, pid: u32, libraries: &Libraries) {
         let _ =
             map(&self.object, "libraries").update(&pid.to_ne_bytes(), libraries.as_bytes(), MapFlags::ANY);
     }
 
-    /// Who is watched by now, and by whom each was forked, or 0.
+    /// The watched processes, each with the pid of the process that forked it, or 0.
     pub fn processes(&self) -> Vec<(u32, u32)> {
         let processes = map(&self.object, "processes");
         let row = |key: Vec<u8>| {
@@ -144,7 +144,7 @@ impl Programs {
         sum
     }
 
-    /// Everything that was added up, by stack and thread.
+    /// All sums, by stack and thread.
     pub fn weights(&self) -> Vec<(Key, Weight)> {
         let weights = map(&self.object, "weights");
         let row = |raw: Vec<u8>| {
@@ -175,7 +175,7 @@ impl Programs {
         found
     }
 
-    /// What the programs cost so far; `None` where the kernel does not tell.
+    /// The cost of the programs so far; `None` where the kernel does not report it.
     pub fn cost(&self) -> Option<Cost> {
         self.statistics.as_ref()?;
         let mut sum = Cost::default();
@@ -191,7 +191,7 @@ impl Programs {
 const SAMPLER: &str = "on_sample";
 const LAST: &str = "at_end";
 
-/// The sampler on every CPU that is online. One that comes later has none.
+/// The sampler on every CPU that is online. A CPU that comes online later has none.
 fn sample(program: &ProgramMut<'_>, rate: u32) -> Result<Vec<Link>, LoadError> {
     let cpus = online().map_err(|e| LoadError::Refused(format!("which CPUs are online: {e}")))?;
     let attach = |cpu: u32| {
@@ -222,7 +222,7 @@ struct Attributes {
     config1: u64,
 }
 
-/// The CPU's own clock rather than its cycle counter: each sample is worth the same time on every machine.
+/// The CPU's own clock rather than its cycle counter: each sample stands for the same time on every machine.
 fn open_event(cpu: u32, rate: u32) -> io::Result<OwnedFd> {
     const SOFTWARE: u32 = 1;
     const CPU_CLOCK: u64 = 0;
@@ -242,7 +242,7 @@ fn open_event(cpu: u32, rate: u32) -> io::Result<OwnedFd> {
         config1: 0,
     };
     let cpu = libc::c_int::try_from(cpu).map_err(io::Error::other)?;
-    // SAFETY: the attributes live through the call and are as long as they say; any process, this CPU, no group.
+    // SAFETY: the attributes live through the call and have the length they state; any process, this CPU, no group.
     #[expect(unsafe_code, reason = "perf_event_open has no safe wrapper")]
     let event = unsafe {
         libc::syscall(
@@ -258,7 +258,7 @@ fn open_event(cpu: u32, rate: u32) -> io::Result<OwnedFd> {
         return Err(io::Error::last_os_error());
     }
     let event = i32::try_from(event).map_err(io::Error::other)?;
-    // SAFETY: just made, and nobody else has it.
+    // SAFETY: just made, and nothing else owns it.
     #[expect(unsafe_code, reason = "a descriptor of a raw system call")]
     Ok(unsafe { OwnedFd::from_raw_fd(event) })
 }
@@ -268,7 +268,7 @@ fn online() -> io::Result<Vec<u32>> {
     cpus(text.trim()).ok_or_else(|| io::Error::other(format!("`{}` is no list of CPUs", text.trim())))
 }
 
-/// `0-3,8`: never more than the kernel can have.
+/// Parses `0-3,8`: never more than the kernel can have.
 fn cpus(text: &str) -> Option<Vec<u32>> {
     const MOST: u32 = 8_192;
     let mut all = Vec::new();

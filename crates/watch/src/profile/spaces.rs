@@ -1,6 +1,6 @@
-//! Which file an address of a process belongs to, also when the process is gone by the time that is asked.
+//! The file that an address of a process belongs to, even when the process has ended before the question.
 //!
-//! The files are held open from when they were seen: a binary that was replaced or lies in another container is read
+//! The files are held open from when they were seen: a binary that was replaced, or is in another container, is read
 //! as the process mapped it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -9,19 +9,19 @@ use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Executable mappings of one process that are kept.
+/// The most executable mappings kept of one process.
 const MAPPINGS_MOST: usize = 65_536;
-/// Files that are held open: far more than a server maps, and fewer than descriptors by default.
+/// The most files held open: far more than a server maps, and fewer than descriptors by default.
 const FILES_MOST: usize = 512;
-/// Of a library: some have megabytes.
+/// For a library: some have megabytes.
 const FILE_MOST: u64 = 64 << 20;
 
 /// A file that is mapped for execution.
 #[derive(Debug)]
 pub struct Module {
-    /// Its last name in the process' own view.
+    /// The last component of its path in the process's own view.
     pub name: String,
-    /// Absent when it could not be opened.
+    /// `None` when it could not be opened.
     pub file: Option<File>,
 }
 
@@ -32,7 +32,7 @@ pub enum Backing {
         offset: u64,
     },
     Vdso,
-    /// Memory of no file: what a compiler at run time wrote, as a rule.
+    /// Memory of no file: usually code generated at run time.
     Anonymous,
 }
 
@@ -41,13 +41,13 @@ pub enum Backing {
 pub struct Code {
     pub start: u64,
     pub end: u64,
-    /// In the file.
+    /// The offset in the file.
     pub offset: u64,
     pub module: Rc<Module>,
 }
 
 impl Module {
-    /// All of the file.
+    /// The whole content of the file.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let mut file = self.file.as_ref()?;
         let mut bytes = Vec::new();
@@ -63,11 +63,11 @@ struct Mapping {
     backing: Backing,
 }
 
-/// What is known of one process.
+/// What is known about one process.
 #[derive(Debug, Clone, Default)]
 pub struct Space {
     mappings: BTreeMap<u64, Mapping>,
-    /// Its number in its own namespace: that is what its perf map is named by.
+    /// Its pid in its own namespace, which is in the name of its perf map.
     pub inner_pid: Option<u32>,
     pub name: Option<String>,
     pub owner: Option<u32>,
@@ -81,7 +81,7 @@ pub struct Spaces {
 }
 
 impl Space {
-    /// What the address belongs to, and where it is in it: an offset in the file, or in the mapping.
+    /// What the address belongs to, and its offset in the file or in the mapping.
     pub fn find(&self, address: u64) -> Option<(Backing, u64)> {
         let (start, mapping) = self.mappings.range(..=address).next_back()?;
         let from_start = address - start;
@@ -113,15 +113,17 @@ impl Space {
 }
 
 impl Spaces {
+    /// What is known about process `pid`; `None` if it was never read.
     pub fn of(&self, pid: u32) -> Option<&Space> {
         self.processes.get(&pid)
     }
 
-    /// Looks at a process anew; what was seen before stays where nothing newer is. False when it is gone.
+    /// Reads a process's mappings again; older ones stay where nothing newer is. Returns false when the process is
+    /// gone.
     pub fn look(&mut self, pid: u32, parent: u32) -> bool {
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         if !self.processes.contains_key(&pid) {
-            // Until it executes something else, a child has what its parent has.
+            // Until it executes another program, a child has its parent's mappings.
             let known = self.processes.get(&parent).cloned().unwrap_or_default();
             self.processes.insert(pid, Space { inner_pid: None, ..known });
         }
@@ -195,7 +197,7 @@ impl Space {
     }
 }
 
-/// A line of /proc/PID/maps whose memory may be executed.
+/// A line of /proc/PID/maps for executable memory.
 #[derive(Debug, PartialEq, Eq)]
 struct Line<'t> {
     start: u64,
@@ -249,7 +251,7 @@ mod tests {
 
     /// If this fails, a library that was loaded where another one was has the other one's names.
     #[test]
-    fn newer_mappings_lie_over_older_ones() {
+    fn newer_mappings_replace_older_ones() {
         let mut space = Space::default();
         space.replace(vec![(0x10, anonymous(0x20)), (0x30, anonymous(0x40))]);
         space.replace(vec![(0x18, Mapping { end: 0x38, backing: Backing::Vdso })]);

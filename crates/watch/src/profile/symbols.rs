@@ -1,7 +1,7 @@
 //! Addresses to names: files and kernel by blazesym, inlined functions included; run-time code by its perf map.
 //!
-//! A name ends in `_[k]` for the kernel, `_[i]` for an inlined function and `_[j]` for run-time code, as flame-graph
-//! tools colour them. What has no name stands in brackets.
+//! A name ends in `_[k]` for the kernel, `_[i]` for an inlined function and `_[j]` for run-time code, which
+//! flame-graph tools colour. Code without a name is shown in brackets.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::AsRawFd;
@@ -15,31 +15,32 @@ use record::stacks::clean_frame;
 use super::perf_map::PerfMap;
 use super::spaces::{Backing, Module, Spaces};
 
-/// What an address means: the functions there, the outermost first.
+/// The meaning of an address: the functions there, the outermost first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meaning {
     pub frames: Vec<String>,
-    /// The file that has no name for it, or the like; `None` when it has a name.
+    /// The file or region that has no name for it; `None` when it has a name.
     pub nameless: Option<String>,
     /// In the C library, where threads begin and whose callers may be lost.
     pub in_libc: bool,
 }
 
-/// Resolves, and remembers.
+/// Resolves addresses, and caches the results.
 pub struct Symbols {
     symbolizer: Symbolizer,
     spaces: Spaces,
     perf_maps: BTreeMap<u32, PerfMap>,
-    /// Where this process has the kernel's vDSO: the same code as every other process.
+    /// Where this process has the kernel's vDSO: the same code as in every other process.
     own_vdso: Option<u64>,
     user: HashMap<(u32, u64), Rc<Meaning>>,
     kernel: HashMap<u64, Rc<Meaning>>,
 }
 
 impl Symbols {
+    /// A resolver for the processes in `spaces`, with the perf maps of those that have run-time code, by pid.
     pub fn new(spaces: Spaces, perf_maps: BTreeMap<u32, PerfMap>) -> Symbols {
         Symbols {
-            // Files are held open: they do not change under it.
+            // Files are held open: their content does not change.
             symbolizer: Symbolizer::builder().enable_auto_reload(false).enable_code_info(true).build(),
             spaces,
             perf_maps,
@@ -49,11 +50,13 @@ impl Symbols {
         }
     }
 
+    /// The processes that it resolves for.
     pub fn spaces(&self) -> &Spaces {
         &self.spaces
     }
 
-    /// Of an address in a process; `called` when it is where a call returns to, which may be past the function's end.
+    /// The meaning of an address in a process; `called` when it is a return address, which may be after the
+    /// function's end.
     pub fn user(&mut self, pid: u32, address: u64, called: bool) -> Rc<Meaning> {
         let address = address.saturating_sub(u64::from(called));
         if let Some(known) = self.user.get(&(pid, address)) {
@@ -64,7 +67,7 @@ impl Symbols {
         meaning
     }
 
-    /// Of an address in the kernel.
+    /// The meaning of an address in the kernel.
     pub fn kernel(&mut self, address: u64) -> Rc<Meaning> {
         if let Some(known) = self.kernel.get(&address) {
             return Rc::clone(known);
@@ -110,7 +113,7 @@ impl Symbols {
         named(frames, &module.name, in_libc)
     }
 
-    /// By the perf map of the process, if it has one that knows.
+    /// From the perf map of the process, if it has one with this address.
     fn run_time(&self, pid: u32, address: u64, otherwise: &str) -> Meaning {
         let name = self.perf_maps.get(&pid).and_then(|map| map.find(address));
         named(name.map(|name| vec![format!("{}_[j]", clean_frame(name))]), otherwise, false)

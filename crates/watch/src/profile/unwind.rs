@@ -1,8 +1,8 @@
-//! How the code of the C library finds its callers: by rules that the file holds for debuggers and exceptions
-//! (`.eh_frame`), written into the kernel's table as words to add.
+//! How the code of the C library finds its callers: the unwind rules that the file has for debuggers and exceptions
+//! (`.eh_frame`) are written into the kernel's table, reduced to numbers of words.
 //!
-//! The library is built without frame pointers, and uses their register for anything. Whoever waits does so in it, so
-//! the stack of a wait would end there, or go on from a chance value.
+//! The library is built without frame pointers, and uses their register for other values. Threads wait inside it, so
+//! the stack of a wait would end there, or continue from a random value.
 
 use std::rc::Rc;
 
@@ -16,21 +16,21 @@ use super::layout::{BASE_FRAME, BASE_STACK, BASE_UNKNOWN, LIBRARIES, Libraries, 
 use super::programs::Programs;
 use super::spaces::{Module, Space};
 
-/// The libraries whose rules the kernel has.
+/// The libraries whose rules are in the kernel's table.
 #[derive(Default)]
 pub struct Unwinding {
     known: Vec<(Rc<Module>, Option<Placed>)>,
     used: u32,
 }
 
-/// Where in the kernel's table the rules of a file lie.
+/// The place of a file's rules in the kernel's table.
 struct Placed {
     first: u32,
     count: u32,
     segments: Vec<Segment>,
 }
 
-/// A part of a file: where it lies in it, and at which address it was linked.
+/// A part of a file: its offset there, and the address at which it was linked.
 struct Segment {
     offset: u64,
     length: u64,
@@ -38,8 +38,8 @@ struct Segment {
 }
 
 impl Unwinding {
-    /// Tells the kernel of the libraries of a process. What it has no rules for it walks by frame pointers.
-    pub fn tell(&mut self, pid: u32, space: &Space, programs: &Programs) {
+    /// Loads the rules of a process's libraries into the kernel. Code without rules is walked by frame pointers.
+    pub fn load(&mut self, pid: u32, space: &Space, programs: &Programs) {
         let mut all = Libraries::default();
         let mut room = all.of.iter_mut();
         for code in space.code(is_library) {
@@ -94,7 +94,7 @@ impl Segment {
     }
 }
 
-/// Those whose functions wait. Where threads are a library of their own, they wait there.
+/// Whether its functions wait. Where threads are a separate library, they wait there.
 fn is_library(name: &str) -> bool {
     const NAMES: [&str; LIBRARIES + 1] = ["libc.so", "libc-2", "libpthread", "libstdc++.so"];
     NAMES.iter().any(|known| name.starts_with(known))
@@ -110,7 +110,7 @@ fn rules(file: &object::File<'_>) -> Option<Vec<Rule>> {
     let mut context = UnwindContext::new();
     let mut all = Vec::new();
     let mut entries = frames.entries(&bases);
-    // What is not understood has no rule: there the walk ends.
+    // What is not understood has no rule: the walk ends there.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         let Ok(function) = partial.parse(EhFrame::cie_from_offset) else { continue };
@@ -120,7 +120,7 @@ fn rules(file: &object::File<'_>) -> Option<Vec<Rule>> {
         }
         all.extend(Rule::at(function.end_address()));
     }
-    // Where a function begins where another ends, its rule is the later one and stands.
+    // Where one function begins at the end of another, the later rule is the valid one.
     all.sort_by_key(|rule| (rule.at, rule.base != BASE_UNKNOWN));
     all.dedup_by(|later, kept| {
         let same_place = later.at == kept.at;
@@ -151,7 +151,7 @@ impl Rule {
             X86_64::RBP => BASE_FRAME,
             _ => return None,
         };
-        // The outermost function says that nobody called it.
+        // The outermost function is marked as having no caller.
         if row.register(X86_64::RA) != Some(RegisterRule::Offset(-8)) {
             return None;
         }
@@ -189,12 +189,12 @@ mod tests {
         let wait = wait.filter(|symbol| symbol.name() == b"pthread_cond_wait").map(|symbol| symbol.address());
         let wait = u32::try_from(wait.max().expect("it has this function")).unwrap();
         let begin = rules.partition_point(|rule| rule.at <= wait) - 1;
-        // It is just called: the caller's address is on top, and the register is the caller's.
+        // It has just been called: the caller's address is on top, and the register is the caller's.
         assert_eq!(rules[begin], Rule { at: rules[begin].at, words: 1, base: BASE_STACK, saved: 0 });
     }
 
     #[test]
-    fn what_is_no_whole_number_of_words_has_no_rule() {
+    fn an_offset_of_a_fraction_of_a_word_has_no_rule() {
         assert_eq!([16, 8, 0, -8, 12].map(words), [Some(2), Some(1), None, None, None]);
         assert!(is_library("libc.so.6") && is_library("libpthread-2.31.so") && !is_library("libcap.so.2"));
     }

@@ -1,11 +1,12 @@
-//! SIGKILL while `disturb` prepares: before it has said anything, when its guard may not yet be there or know all.
+//! SIGKILL while `disturb` prepares: before it has printed anything, when its guard may not exist yet or not know
+//! everything.
 
 use std::io::Read;
 use std::thread;
 
 use super::*;
 
-/// Of each means.
+/// Trials per means.
 const EACH: u64 = 10;
 
 /// If this fails, a `disturb` that was killed at its start leaves something behind.
@@ -42,7 +43,7 @@ fn killed_while_it_prepares_it_leaves_nothing() {
     }
 }
 
-/// Starts it, kills it 5 to 80 ms later, and waits until all that it started have ended. Its pid.
+/// Starts it, kills it 5 to 80 ms later, and waits until everything that it started has ended. Returns its pid.
 fn killed_early(line: &[&str], trial: u64) -> u32 {
     let record = tempfile::tempdir().unwrap();
     let mut child = Command::new(binary::path())
@@ -65,7 +66,7 @@ fn killed_early(line: &[&str], trial: u64) -> u32 {
         _ => kill_process_group(pid, Signal::KILL).unwrap(),
     }
     child.wait().unwrap();
-    // They all have it from their start: its end is the end of the last of them.
+    // They all have the pipe from their start: its end is the end of the last of them.
     let mut errors = child.stderr.take().unwrap();
     let ended = thread::spawn(move || errors.read_to_end(&mut Vec::new()));
     wait_until("its guard and workers have ended", || ended.is_finished());

@@ -1,19 +1,19 @@
-//! A `disturb` that stands still itself, or has no descriptor left, when it is to end what it did: the guard ends it,
-//! nothing stays done, and the record says what was.
+//! A `disturb` that is stopped itself, or has no descriptor left, when it should end a disturbance: the guard ends
+//! it, nothing stays disturbed, and the record has what really happened.
 
 use rustix::process::{Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::*;
 
-/// Longer than its pauses by what the guard waits for, and then some.
+/// Longer than its pauses by the time that the guard waits, plus some.
 const LATE: Nanos = Nanos::from_millis(1_800);
 
-/// If this fails, what the guard has given up as overdue is done after all, with nobody to undo it.
+/// If this fails, a disturbance that the guard has given up as overdue is applied after all, with nothing to undo it.
 ///
-/// The process is stopped between what it tells the guard, 3 ms before the begin, and the begin. Stopped too early or
-/// too late, a trial says nothing; in five trials one hits that time.
+/// The process is stopped between informing the guard, 3 ms before the begin, and the begin. A trial that stops it
+/// too early or too late shows nothing; one of five hits that time.
 #[test]
-fn a_pause_that_was_given_up_before_it_began_is_not_done() {
+fn a_pause_given_up_before_its_begin_is_not_applied() {
     let _together = quiet::together();
     let mut hit = false;
     for _ in 0..5 {
@@ -22,11 +22,11 @@ fn a_pause_that_was_given_up_before_it_began_is_not_done() {
         let line = ["pause", "-p", &pid, "--for", "200ms", "--start", "500ms"];
         let run = Running::start_in(&line, folder.path());
         // Written a moment after the announcement.
-        wait_until("the record is begun", || read_observation(folder.path()).is_ok());
+        wait_until("the record exists", || read_observation(folder.path()).is_ok());
         let zero = read_observation(folder.path()).unwrap().document.time.started_monotonic_ns;
         clock::sleep_until(Nanos(zero + 500_000_000 - 1_300_000));
         kill_process(run.as_pid(), Signal::STOP).unwrap();
-        wait_until("it stands still", || state(run.pid()) == Some('T'));
+        wait_until("it is stopped", || state(run.pid()) == Some('T'));
         let began = victim.is_stopped();
         clock::sleep_until(clock::now() + LATE);
         kill_process(run.as_pid(), Signal::CONT).unwrap();
@@ -42,14 +42,14 @@ fn a_pause_that_was_given_up_before_it_began_is_not_done() {
     assert!(hit, "no trial stopped it before the begin");
 }
 
-/// If this fails, a pause that the guard ended is written down as one that lasted until `disturb` woke up.
+/// If this fails, a pause that the guard ended is recorded as one that lasted until `disturb` woke up.
 #[test]
-fn a_pause_that_the_guard_ended_is_written_down_so() {
+fn a_pause_that_the_guard_ended_is_recorded_as_such() {
     let _together = quiet::together();
     let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
     let pid = victim.pid().to_string();
     let run = Running::start_in(&["pause", "-p", &pid, "--for", "300ms"], folder.path());
-    wait_until("the victim stands still", || victim.is_stopped());
+    wait_until("the victim is stopped", || victim.is_stopped());
     kill_process(run.as_pid(), Signal::STOP).unwrap();
     wait_until("the guard wakes the victim", || !victim.is_stopped());
     let awake = clock::now();
@@ -63,9 +63,9 @@ fn a_pause_that_the_guard_ended_is_written_down_so() {
     assert!(note.starts_with("the guard ended it"), "{note}");
 }
 
-/// If this fails, a `disturb` without a descriptor left leaves a whole service frozen.
+/// If this fails, a `disturb` without a free descriptor leaves a whole service frozen.
 #[test]
-fn without_a_descriptor_left_a_group_is_thawed_all_the_same() {
+fn a_group_is_thawed_even_without_a_free_descriptor() {
     let _together = quiet::together();
     let kind = ["cgroup", "cgroup2"].into_iter().find(|kind| has_freezer(kind));
     let kind =

@@ -1,4 +1,4 @@
-//! What `disturb` says where it cannot undo, or cannot go on.
+//! What `disturb` reports where it cannot undo, or cannot continue.
 
 use std::process::Output;
 
@@ -23,7 +23,7 @@ fn texts(output: &Output) -> (String, String) {
 
 /// If this fails, two pauses of one process leave a control group behind, with the process in it.
 #[test]
-fn a_process_that_is_paused_already_is_refused() {
+fn a_process_that_is_already_paused_is_refused() {
     let _together = quiet::together();
     let (by, _) = kind_with_a_freezer();
     let (victim, folder) = (Victim::start(), tempfile::tempdir().unwrap());
@@ -40,9 +40,9 @@ fn a_process_that_is_paused_already_is_refused() {
     assert!(own_groups(first.pid()).is_empty());
 }
 
-/// If this fails, it says that everything is undone where it is not.
+/// If this fails, it reports that everything is undone where it is not.
 #[test]
-fn what_cannot_be_undone_is_said() {
+fn what_cannot_be_undone_is_reported() {
     let _together = quiet::together();
     let (by, _) = kind_with_a_freezer();
     let (victim, other, folder) = (Victim::start(), Victim::start(), tempfile::tempdir().unwrap());
@@ -50,7 +50,7 @@ fn what_cannot_be_undone_is_said() {
     let run = spawn(&["pause", "-p", &pid, "--by", by, "--for", "60s"], folder.path());
     let group = || own_groups(run.id()).into_iter().next();
     wait_until("the group is frozen", || group().is_some_and(|group| is_frozen(&group)));
-    // A group with a group of somebody else's in it cannot be removed.
+    // A group that contains another program's group cannot be removed.
     let group = group().unwrap();
     let inner = Group(group.join("parallax-test-inner"));
     fs::create_dir(&inner.0).unwrap();
@@ -67,12 +67,12 @@ fn what_cannot_be_undone_is_said() {
     victim.end_by_term();
 }
 
-/// If this fails, a full disk ends a run and nobody knows which, or what to do.
+/// If this fails, a full disk ends a run without naming the disk or a remedy.
 #[test]
 fn a_full_disk_is_named() {
     let _together = quiet::together();
     let folder = tempfile::tempdir().unwrap();
-    // More than a file may have here: as good as a full disk, and leaves the disk alone.
+    // More than a file may have here: has the effect of a full disk, without filling it.
     let line = "ulimit -f 64; trap '' XFSZ; exec \"$0\" \"$@\"";
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();
@@ -93,7 +93,7 @@ fn a_full_disk_is_named() {
     assert!(error.contains("; name a folder on a disk that can be written to"), "{error}");
 }
 
-/// If this fails, who starts too many learns that files are open, and not which, or what to do.
+/// If this fails, starting too many workers gives an error that names neither them nor a remedy.
 #[test]
 fn too_many_hogs_for_the_descriptors_is_one_line_with_a_way_out() {
     let _together = quiet::together();
@@ -112,7 +112,7 @@ fn too_many_hogs_for_the_descriptors_is_one_line_with_a_way_out() {
     assert!(error.contains("raise `ulimit -n`"), "{error}");
 }
 
-/// If this fails, a begin far in the future is at once.
+/// If this fails, a begin far in the future happens at once.
 #[test]
 fn a_begin_in_centuries_is_waited_for() {
     let _together = quiet::together();
@@ -120,7 +120,7 @@ fn a_begin_in_centuries_is_waited_for() {
     let pid = victim.pid().to_string();
     let line = ["pause", "-p", &pid, "--start", "18446744073s", "--for", "1ms"];
     let run = Running::start_in(&line, folder.path());
-    wait_until("the record is begun", || read_observation(folder.path()).is_ok());
+    wait_until("the record exists", || read_observation(folder.path()).is_ok());
     clock::sleep_until(clock::now() + Nanos::from_millis(200));
     kill_process(run.as_pid(), Signal::INT).unwrap();
     assert_eq!(run.wait().code(), Some(130));

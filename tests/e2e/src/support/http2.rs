@@ -1,4 +1,4 @@
-//! Node's HTTP/2 server and nghttp2's, and what they saw: the other witnesses of a run over HTTP/2.
+//! Node's HTTP/2 server and nghttp2's, and what they saw: the other side of a run over HTTP/2.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use super::{binary, port, wait};
 /// What a server saw.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Those that asked for something.
+    /// Those that requested something.
     pub connections: u64,
     pub requests: u64,
-    /// The most requests that were under way at once.
+    /// The most requests that were in flight at once.
     pub most_at_once: u64,
 }
 

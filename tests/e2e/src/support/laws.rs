@@ -1,7 +1,7 @@
 //! What holds of every record, whatever happened in the run.
 //!
-//! `run.json` fits its schema, names every option, conserves requests, splits the response exactly, and says what
-//! the rest of the folder says, which `parallax report` works out anew.
+//! `run.json` fits its schema, names every option, conserves requests, splits the response exactly, and agrees with
+//! the rest of the folder, which `parallax report` recomputes.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the tests need to run the binary and other people's servers. Judges only what holds of every run.
+//! What the tests need to run the binary and other projects' servers. Checks only what must hold for every run.
 
 pub mod certificates;
 pub mod http2;

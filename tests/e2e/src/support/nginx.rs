@@ -1,4 +1,4 @@
-//! Debian's nginx with a configuration of its own, and its access log as the other witness of a run.
+//! Debian's nginx with a separate configuration, and its access log as the other side of a run.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ pub struct Seen {
     pub method: String,
     pub uri: String,
     pub status: u16,
-    /// Of the answer, header and framing included.
+    /// Of the response, header and framing included.
     pub bytes_sent: u64,
     /// Of the request, header and body.
     pub bytes_received: u64,
@@ -32,7 +32,7 @@ pub struct Seen {
     pub connection: u64,
     /// When it was logged, in milliseconds since 1970.
     pub at_ms: u64,
-    /// It came before its predecessor was answered.
+    /// It came before the response to its predecessor.
     pub pipelined: bool,
 }
 
@@ -61,7 +61,7 @@ impl Nginx {
         self.folder.path().join("www").join(name)
     }
 
-    /// Lets it end what it is at, and reads all that it saw.
+    /// Lets it finish what it is doing, and reads everything that it logged.
     pub fn finish(mut self) -> Vec<Seen> {
         let pid = fs::read_to_string(self.folder.path().join("nginx.pid")).unwrap();
         kill_process(Pid::from_raw(pid.trim().parse().unwrap()).unwrap(), Signal::QUIT).unwrap();

@@ -1,4 +1,4 @@
-//! Running `parallax drive` and reading what it says. Every record that is made here is held against the laws.
+//! Runs `parallax drive` and reads its output. Every record made here is checked for what must hold in every record.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ const RECORD: &str = "record";
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 
-/// A run under way. Killed when it is let go.
+/// A running test. Killed when dropped.
 pub struct Running {
     child: Child,
     folder: TempDir,

@@ -2,8 +2,9 @@
 //!
 //! usage: hog NAME FILE [BUSY IDLE]
 //!
-//! It shows as NAME, says `ready`, and runs until its standard input ends: all the time, or BUSY of its own CPU
-//! time and then IDLE asleep, in turns. FILE then holds a line for each stretch: when it began and when it ended.
+//! Its process name is NAME; it prints `ready`, and runs until its standard input ends: all the time, or alternating
+//! between BUSY of its own CPU time and IDLE asleep. FILE then has one line per stretch: when it began and when it
+//! ended.
 
 use std::ffi::CString;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! One connection of the planted server: bytes in, requests out, answers back. HTTP/1.1 and lines of text.
+//! One connection of the planted server: bytes in, requests out, responses back. HTTP/1.1 and lines of text.
 
 use std::fs::{File, OpenOptions};
 use std::io;

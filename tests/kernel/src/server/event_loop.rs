@@ -1,5 +1,5 @@
-//! One thread for all connections, as Redis has it: what is ready is read and worked, one after the other, and then
-//! all answers are written. A request waits for those worked after it.
+//! One thread for all connections, like Redis: what is ready is read and worked, one after the other, and then all
+//! responses are written. A request waits for those worked after it.
 
 use std::collections::HashMap;
 use std::io;

@@ -16,7 +16,7 @@ use super::work::Work;
 use super::{Listener, Shop, spawn};
 use crate::hands::Hands;
 
-/// The connections that no thread has at the moment; each is told of once and then taken.
+/// The connections that no thread has at the moment; each is reported once and then taken.
 struct Resting {
     epoll: OwnedFd,
     connections: Mutex<HashMap<u64, Connection>>,

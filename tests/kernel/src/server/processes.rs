@@ -1,4 +1,4 @@
-//! A process a connection: the parent accepts, a child of its own serves each.
+//! One process per connection: the parent accepts, a child serves each.
 
 use std::env;
 use std::io;

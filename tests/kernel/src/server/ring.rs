@@ -18,7 +18,7 @@ use crate::account::Moment;
 use crate::hands::Hands;
 
 pub fn run(shop: &Arc<Shop>, listener: &Listener) -> io::Result<()> {
-    // Connections come from this thread; the ring's own thread is told of each through a counter it reads.
+    // Connections come from this thread; the ring's own thread learns of each through a counter it reads.
     let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
     let theirs = bell.try_clone()?;
     let (send, arrivals) = sync_channel(1_024);
@@ -26,7 +26,7 @@ pub fn run(shop: &Arc<Shop>, listener: &Listener) -> io::Result<()> {
     spawn("ring", move || {
         let hands = Hands::new(&its_shop.options.folder)?;
         let ring = IoUring::new(ENTRIES)?;
-        Server { ring, hands, seats: HashMap::new(), shop: its_shop, next: BELL + 1 }.run(&theirs, &arrivals)
+        Server { ring, hands, slots: HashMap::new(), shop: its_shop, next: BELL + 1 }.run(&theirs, &arrivals)
     })?;
     loop {
         let (socket, port) = listener.accept()?;
@@ -44,13 +44,13 @@ const BELL: u64 = 0;
 struct Server {
     ring: IoUring,
     hands: Hands,
-    seats: HashMap<u64, Box<Seat>>,
+    slots: HashMap<u64, Box<Slot>>,
     shop: Arc<Shop>,
     next: u64,
 }
 
 /// A connection and the memory that the kernel may use for it, which does not move while an entry names it.
-struct Seat {
+struct Slot {
     connection: Connection,
     inbox: Box<[u8]>,
     outbox: Vec<u8>,
@@ -75,7 +75,7 @@ impl Server {
                     continue;
                 }
                 for connection in arrivals.try_iter() {
-                    self.seat(connection)?;
+                    self.slot(connection)?;
                 }
                 hear = opcode::Read::new(bell, rings.as_mut_ptr(), 8).build().user_data(BELL);
                 self.push(&hear)?;
@@ -83,67 +83,67 @@ impl Server {
         }
     }
 
-    fn seat(&mut self, connection: Connection) -> io::Result<()> {
+    fn slot(&mut self, connection: Connection) -> io::Result<()> {
         let (id, inbox) = (self.next, vec![0; 16 << 10].into_boxed_slice());
         self.next += 1;
-        let seat = Seat { connection, inbox, outbox: Vec::new(), sent: 0, writing: None };
-        self.seats.insert(id, Box::new(seat));
+        let slot = Slot { connection, inbox, outbox: Vec::new(), sent: 0, writing: None };
+        self.slots.insert(id, Box::new(slot));
         self.receive(id)
     }
 
     fn completed(&mut self, id: u64, length: usize) -> io::Result<()> {
-        let Some(seat) = self.seats.get_mut(&id) else { return Ok(()) };
+        let Some(slot) = self.slots.get_mut(&id) else { return Ok(()) };
         if length == 0 {
-            if seat.writing.is_some() {
+            if slot.writing.is_some() {
                 self.shop.one_ended();
             }
-            self.seats.remove(&id);
+            self.slots.remove(&id);
             return Ok(());
         }
-        if let Some((work, writing)) = seat.writing.take() {
-            seat.sent += length;
-            if seat.sent < seat.outbox.len() {
-                seat.writing = Some((work, writing));
+        if let Some((work, writing)) = slot.writing.take() {
+            slot.sent += length;
+            if slot.sent < slot.outbox.len() {
+                slot.writing = Some((work, writing));
                 return self.send(id);
             }
-            work.written_since(&writing, &mut seat.connection, &self.hands, &self.shop);
+            work.written_since(&writing, &mut slot.connection, &self.hands, &self.shop);
         } else {
-            seat.connection.take_in(&seat.inbox[..length]);
+            slot.connection.take_in(&slot.inbox[..length]);
         }
         self.go_on(id)
     }
 
     /// The next request, or the next read.
     fn go_on(&mut self, id: u64) -> io::Result<()> {
-        let Some(seat) = self.seats.get_mut(&id) else { return Ok(()) };
+        let Some(slot) = self.slots.get_mut(&id) else { return Ok(()) };
         let begun = self.hands.counters.moment();
-        let Some(request) = seat.connection.next_request()? else { return self.receive(id) };
-        let work = Work::of(request, begun, &seat.connection, &mut self.hands)?;
-        seat.outbox = [&work.head[..], &work.body].concat();
-        seat.sent = 0;
+        let Some(request) = slot.connection.next_request()? else { return self.receive(id) };
+        let work = Work::of(request, begun, &slot.connection, &mut self.hands)?;
+        slot.outbox = [&work.head[..], &work.body].concat();
+        slot.sent = 0;
         self.shop.one_began();
-        seat.writing = Some((work, self.hands.counters.moment()));
+        slot.writing = Some((work, self.hands.counters.moment()));
         self.send(id)
     }
 
     fn receive(&mut self, id: u64) -> io::Result<()> {
-        let Some(seat) = self.seats.get_mut(&id) else { return Ok(()) };
-        let socket = types::Fd(seat.connection.as_fd().as_raw_fd());
-        let entry = opcode::Recv::new(socket, seat.inbox.as_mut_ptr(), seat.inbox.len() as u32);
+        let Some(slot) = self.slots.get_mut(&id) else { return Ok(()) };
+        let socket = types::Fd(slot.connection.as_fd().as_raw_fd());
+        let entry = opcode::Recv::new(socket, slot.inbox.as_mut_ptr(), slot.inbox.len() as u32);
         self.push(&entry.build().user_data(id))
     }
 
     fn send(&mut self, id: u64) -> io::Result<()> {
-        let Some(seat) = self.seats.get_mut(&id) else { return Ok(()) };
-        let socket = types::Fd(seat.connection.as_fd().as_raw_fd());
-        let rest = &seat.outbox[seat.sent..];
+        let Some(slot) = self.slots.get_mut(&id) else { return Ok(()) };
+        let socket = types::Fd(slot.connection.as_fd().as_raw_fd());
+        let rest = &slot.outbox[slot.sent..];
         let length = u32::try_from(rest.len()).unwrap_or(u32::MAX);
         let entry = opcode::Send::new(socket, rest.as_ptr(), length).flags(NO_SIGNAL);
         self.push(&entry.build().user_data(id))
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: the memory that an entry names belongs to a seat or to `run`. A seat goes only when its one entry
+        // SAFETY: the memory that an entry names belongs to a slot or to `run`. A slot goes only when its one entry
         // has completed, and its boxes do not move; `run` returns only by an error, with the ring and the process.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.ring.submit()?;

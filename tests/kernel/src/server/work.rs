@@ -1,4 +1,4 @@
-//! From a request to its answer and its account: taken up, worked, written.
+//! From a request to its response and its account: picked up, worked, written.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::account::{Account, Done, Moment, Used};
 use crate::hands::Hands;
 use crate::recipe::Recipe;
 
-/// A request whose steps are done and whose answer is not yet written.
+/// A request whose steps are done and whose response is not yet written.
 pub struct Work {
     request: Request,
     begun: Moment,
@@ -53,7 +53,8 @@ impl Work {
         Ok(Work { request, begun, worked, steps, way, next_way, head, body })
     }
 
-    /// Writes the answer and keeps the account. The thread kept at it since it took the request up.
+    /// Writes the response and keeps the account. The thread has worked on nothing else since it picked the request
+    /// up.
     pub fn finish(self, connection: &mut Connection, hands: &Hands, shop: &Shop) -> io::Result<()> {
         connection.prepare(&self.body)?;
         shop.one_began();
@@ -75,7 +76,7 @@ impl Work {
         Ok(())
     }
 
-    /// Somebody else has written the answer, beginning at `writing`; it was told of with `one_began`.
+    /// Another thread has written the response, beginning at `writing`; it was reported with `one_began`.
     pub fn written_since(self, writing: &Moment, connection: &mut Connection, hands: &Hands, shop: &Shop) {
         let written = hands.counters.moment();
         let used = sum(self.begun.until(&self.worked), writing.until(&written));
@@ -133,7 +134,7 @@ fn head(status: &str, length: usize) -> Vec<u8> {
     format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\n\r\n").into_bytes()
 }
 
-/// Ends with a line's end, so that it is an answer to a line too.
+/// Ends with a line's end, so that it is also a response to a line.
 fn body(length: usize) -> Vec<u8> {
     let mut body = vec![b'o'; length.max(1)];
     *body.last_mut().expect("a body has a byte at least") = b'\n';

@@ -24,8 +24,8 @@ fn mariadb_questions_are_all_counted() {
         server.load(20_000);
         let after = server.counts();
         let watched = watching.finish();
-        // A connection's end is a question, too, and has no answer. Between the looks lie the end of the first, the
-        // load, and the second: that has begun and not ended.
+        // A connection's end counts as a question too, and has no response. Between the readings are the end of the
+        // first, the load, and the second: that has begun and not ended.
         let counted = (after.questions - before.questions) - (after.connections - before.connections) - 1;
         assert!(counted >= 20_000, "{counted}");
         // The looks come through the socket of the local host.
@@ -91,7 +91,7 @@ impl Data {
         command.extend(options.iter().map(String::as_str));
         let mut process = leash::start(&command, self.folder.path().join("output.log").as_path());
         process.wait_for(port);
-        // It listens before it writes down who it is.
+        // It listens before it writes its pid file.
         let pid = self.pid_file(port);
         let is_there = || fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n'));
         assert!(wait::until(Nanos::from_secs(30), is_there), "no {}", pid.display());

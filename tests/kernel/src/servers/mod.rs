@@ -1,4 +1,4 @@
-//! Servers that nobody here wrote, each with a folder and a port of its own: what `watch` counts is what they count.
+//! Servers from other projects, each with a separate folder and port: what `watch` counts is what they count.
 
 mod mariadb;
 mod nginx;
@@ -11,7 +11,7 @@ use record::observation::WatchResults;
 
 use crate::support::cores::{self, Core};
 
-/// What the server counted, and what was seen of it, within 0.01 %; and a gap is what was counted as lost.
+/// What the server counted, and what was seen of it, within 0.01 %; a gap has to be counted as lost.
 #[track_caller]
 fn check_reconciled(what: &str, seen: u64, counted: u64, results: &WatchResults) {
     let losses = &results.losses;
@@ -25,7 +25,7 @@ fn check_reconciled(what: &str, seen: u64, counted: u64, results: &WatchResults)
     assert!(gap <= lost, "{what}: {gap} are missing and {lost} were counted as lost: {losses:?}");
 }
 
-/// Runs a client to its end, beside the server.
+/// Runs a client to its end, on the same host as the server.
 fn run(program: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -65,7 +65,7 @@ impl Postgres {
     }
 
     fn prepare(&self) {
-        // It listens a moment before it answers.
+        // It listens a moment before it responds.
         let ready = || self.try_ask("SELECT 1").is_some();
         assert!(
             crate::support::wait::until(units::Nanos::from_secs(20), ready),

@@ -1,4 +1,4 @@
-//! A client that blocks: it sends what it is told and reads what comes back.
+//! A client that blocks: it sends what it is given and reads what comes back.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -28,12 +28,12 @@ impl Client {
         Client { stream: BufReader::new(stream), port, sent: 0 }
     }
 
-    /// A GET and its answer's body.
+    /// A GET and its response body.
     pub fn http(&mut self, path: &str) -> Vec<u8> {
         self.http_pipelined(&[path]).remove(0)
     }
 
-    /// All of them in one write, then all answers.
+    /// All of them in one write, then all responses.
     pub fn http_pipelined(&mut self, paths: &[&str]) -> Vec<Vec<u8>> {
         self.send_http(paths);
         paths.iter().map(|_| self.http_answer()).collect()

@@ -1,5 +1,5 @@
-//! Another host, as far as one kernel can make one: a network, a boot and a monotonic clock of its own, and Debian's
-//! sshd with a key and a configuration of its own.
+//! Another host, as far as one kernel can make one: a separate network, boot and monotonic clock, and Debian's sshd
+//! with a separate key and configuration.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ pub const AHEAD_S: u64 = 100_000;
 
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// Whom ssh is asked for, by the alias of its configuration: a key each.
+/// Whom ssh connects to, by the alias of its configuration: one key each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Login {
     /// As root, with parallax in the PATH.
@@ -30,7 +30,7 @@ pub enum Login {
     Nobody,
     /// With a key that the host does not know.
     Stranger,
-    /// On a port that nobody listens on.
+    /// On a port without a listener.
     Nowhere,
 }
 

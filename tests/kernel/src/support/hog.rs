@@ -27,11 +27,11 @@ impl Hog {
         Hog::start_by(Command::new(env!("CARGO_BIN_EXE_hog")), name, core, niceness, turns)
     }
 
-    /// Keeps the server's CPU from going idle, and gives way at once to whoever wants it (SCHED_IDLE). An idle CPU of a
-    /// virtual machine is given back by the hypervisor: to wake it takes some 25 us at times, which is a wait for the CPU
-    /// and is told as one, but the kernel's own account, the truth of a test, leaves it out. That account is by the run
-    /// queue's clock, which Linux does not move on between a wake-up and the switch that it asks for
-    /// (`rq_clock_skip_update`, 6.18).
+    /// Keeps the server's CPU from going idle, and yields at once to any other thread (SCHED_IDLE). An idle CPU of a
+    /// virtual machine is given back by the hypervisor: waking it takes some 25 us at times, which is run-queue
+    /// latency and is reported as such, but the kernel's own account, the truth of a test, leaves it out. That
+    /// account is by the run queue's clock, which Linux does not move on between a wake-up and the switch that it
+    /// asks for (`rq_clock_skip_update`, 6.18).
     pub fn that_keeps_awake() -> Hog {
         let mut command = Command::new("chrt");
         command.args(["--idle", "0", env!("CARGO_BIN_EXE_hog")]);
@@ -83,7 +83,7 @@ impl Drop for Hog {
     }
 }
 
-/// How much of the stretches lies within `from..to`.
+/// How much of the stretches is within `from..to`.
 pub fn overlap(stretches: &[Stretch], from: u64, to: u64) -> Nanos {
     let first = stretches.partition_point(|&(_, end)| end <= from);
     let within = stretches[first..].iter().take_while(|&&(begin, _)| begin < to);

@@ -6,7 +6,7 @@ use testkit::leash::Leash;
 
 use super::cores::{self, Core};
 
-/// Starts `command`, with what it prints in the file `log`.
+/// Starts `command`, with its output in the file `log`.
 pub fn start(command: &[&str], log: &Path) -> Leash {
     Leash::start_by(command, log, |shell| cores::start(shell, Core::Last, 0))
 }

@@ -64,7 +64,7 @@ pub struct Planted {
     folder: TempDir,
     /// `127.0.0.1:PORT`, or a path.
     pub address: String,
-    /// After the child: a group goes when its members have.
+    /// After the child: a group is removed when its members have ended.
     _group: Arc<Group>,
 }
 

@@ -1,4 +1,4 @@
-//! Who may run beside whom: a test that measures time runs alone, those that count run together.
+//! Which tests may run concurrently: a test that measures time runs alone, those that count run together.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -22,10 +22,10 @@ pub fn ensure(is_right: bool, off: impl FnOnce() -> String) -> Verdict {
     if is_right { Ok(()) } else { Err(off()) }
 }
 
-/// For a test that holds single requests against the kernel's own account: alone, and once more where their times are
-/// off, three trials at most. When the hypervisor takes a CPU, that account and the observer's are wrong by it, each in
-/// its own way, for some 100 us up to the next tick; what is wrong in the observer is wrong in each trial. What has
-/// nothing to do with the host, as counts, a trial asserts itself.
+/// For a test that compares single requests with the kernel's own account: alone, and repeated where their times are
+/// off, three trials at most. When the hypervisor takes a CPU, that account and the observer's are wrong by it, each
+/// in its own way, for some 100 us up to the next tick; what is wrong in the observer is wrong in each trial. What
+/// does not depend on the host, such as counts, a trial asserts itself.
 #[track_caller]
 pub fn in_trials(trial: impl Fn() -> Verdict) {
     let _alone = alone();

@@ -84,7 +84,7 @@ impl Watching {
         self.finish_and_keep().0
     }
 
-    /// Kills it; what it left behind.
+    /// Kills it; returns what it left behind.
     pub fn kill(mut self) -> TempDir {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -129,7 +129,7 @@ impl Drop for Watching {
     }
 }
 
-/// A test that cannot run here fails and says what is missing.
+/// A test that cannot run here fails and reports what is missing.
 fn require_what_is_needed() {
     assert!(rustix::process::geteuid().is_root(), "tests of watch need root: run them as root");
     let btf = std::path::Path::new("/sys/kernel/btf/vmlinux");

@@ -1,0 +1,93 @@
+//! Rule `function-docs`: a public function has a documentation comment.
+//!
+//! Reads lines. Holds for the crates listed here; a crate joins the list once all of its functions are documented.
+//! Whether a comment is good is for reviewers.
+
+use super::Finding;
+use crate::rust::TestLines;
+use crate::tree::Tree;
+
+/// The folders whose public functions are all documented.
+const DOCUMENTED: &[&str] = &[
+    "crates/units/src/",
+    "crates/clock/src/",
+    "crates/schedule/src/",
+    "crates/stats/src/",
+    "crates/dissect/src/",
+    "crates/reactor/src/",
+    "crates/host/src/",
+    "crates/watch/src/",
+    "crates/target/src/",
+    "crates/scenario/src/",
+    "crates/report/src/",
+    "crates/export/src/",
+    "xtask/src/",
+];
+
+/// The findings of this rule in the whole tree.
+pub fn check(tree: &Tree) -> Vec<Finding> {
+    let held = |path: &str| DOCUMENTED.iter().any(|folder| path.starts_with(folder));
+    tree.ending(".rs")
+        .filter(|(path, _)| held(path))
+        .flat_map(|(path, text)| check_file(path, text))
+        .collect()
+}
+
+fn check_file(path: &str, text: &str) -> Vec<Finding> {
+    // What does not parse is found by the rule `lengths`.
+    let Ok(file) = syn::parse_file(text) else { return Vec::new() };
+    let tests = TestLines::of(path, &file);
+    let mut findings = Vec::new();
+    let mut is_documented = false;
+    for (line, text) in (1..).zip(text.lines()) {
+        let text = text.trim_start();
+        if is_public_function(text) && !is_documented && !tests.contain(line) {
+            findings.push(Finding::new(path, line, "a public function without `///`; document it"));
+        }
+        // Attributes may stand between the comment and the function, on several lines.
+        is_documented = text.starts_with("///") || (is_documented && !text.ends_with(['{', '}', ';', ',']));
+    }
+    findings
+}
+
+fn is_public_function(line: &str) -> bool {
+    let Some(mut rest) = line.strip_prefix("pub ") else { return false };
+    while let Some(after) = ["const ", "unsafe ", "async "].iter().find_map(|word| rest.strip_prefix(word)) {
+        rest = after;
+    }
+    rest.starts_with("fn ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_public_functions_without_a_comment_are_found() {
+        let text = "\
+/// What it is.
+pub struct A;
+
+impl A {
+    pub const fn bare() {}
+
+    /// What it does.
+    #[must_use]
+    pub fn documented() {}
+
+    fn private() {}
+}
+
+#[cfg(test)]
+mod tests {
+    pub fn helper() {}
+}
+";
+        let tree = Tree::of(&[("crates/units/src/a.rs", text), ("crates/other/src/b.rs", "pub fn f() {}\n")]);
+        let findings = check(&tree);
+        assert_eq!(
+            findings,
+            [Finding::new("crates/units/src/a.rs", 5, "a public function without `///`; document it")]
+        );
+    }
+}
