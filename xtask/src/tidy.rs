@@ -13,6 +13,7 @@ mod lengths;
 mod machine_paths;
 mod module_docs;
 mod paths;
+mod sizes;
 mod tables;
 mod words;
 
@@ -52,6 +53,7 @@ const RULES: &[Rule] = &[
     Rule { name: "layers", check: layers::check },
     Rule { name: "architecture", check: architecture::check },
     Rule { name: "lengths", check: lengths::check },
+    Rule { name: "sizes", check: sizes::check },
     Rule { name: "module-docs", check: module_docs::check },
     Rule { name: "function-docs", check: function_docs::check },
     Rule { name: "invariants", check: invariants::check },

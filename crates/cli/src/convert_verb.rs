@@ -27,7 +27,7 @@ use crate::{printed, report_verb, say_notes};
   parallax convert runs/one --to k6-summary | jq .metrics.http_req_waiting
   parallax convert runs/one --to prometheus -o /var/lib/node_exporter/load.prom")]
 pub struct Args {
-    /// Folder of the record, or its run.json.
+    /// Results directory, or its run.json.
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
 

@@ -26,11 +26,11 @@ pub struct Args {
     #[arg(long)]
     fast: bool,
 
-    /// Folder of the record [default: a new one under parallax-runs/].
+    /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR")]
     output: Option<PathBuf>,
 
-    /// No colours, as with NO_COLOR set.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }

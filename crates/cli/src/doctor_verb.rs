@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// No colours, as with NO_COLOR set.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }
@@ -130,7 +130,7 @@ fn slack() -> Ability {
 }
 
 fn hiccup() -> Ability {
-    let means = "so late a thread wakes up that only sleeps: no stamp of a client on this host is better";
+    let means = "sleeping threads wake up this late here, so no client timestamp on this host can be more accurate than that";
     let fix = "fewer other programs, CPUs of its own, or another host; `parallax hiccup` looks longer";
     let meter = match HiccupMeter::start(TICK) {
         Ok(meter) => meter,

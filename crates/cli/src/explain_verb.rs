@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// No colours, as with NO_COLOR set.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }

@@ -101,10 +101,12 @@ fn habit(flag: &str, value: &str) -> Option<String> {
         "-q" | "--qps" | "--rps" | "-qps" => format!("for a rate write `--rate {value}/s`"),
         "-D" => "for a duration write `-d 10s`; for a body from a file, `-b @FILE`".to_owned(),
         "-m" => format!("for a method write `-X {value}`"),
-        "-u" | "--vus" => format!("for callers write `--callers {value}`"),
+        "-u" | "--vus" => format!("for virtual users write `--users {value}`"),
         "--http2" => "for HTTP/2 write `--http 2` over https://, `--http h2c` over http://".to_owned(),
         "--unix-socket" => format!("for a socket write `--unix {value}`"),
-        "-L" | "-l" | "--latency" => "percentiles are always shown; leave it out".to_owned(),
+        "-L" | "-l" | "--latency" => {
+            return Some(format!("`{flag}` is not needed: percentiles are always shown"));
+        }
         "-s" | "--script" => "there are no scripts; journeys with data and checks come from a scenario file: `parallax drive FILE.toml`".to_owned(),
         _ => return None,
     };

@@ -33,11 +33,11 @@ pub struct Args {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
 
-    /// Whose output it is: auto, wrk2, wrk, hey, oha, k6 or vegeta.
+    /// Tool that produced the file: auto, wrk2, wrk, hey, oha, k6 or vegeta.
     #[arg(long, value_name = "TOOL", default_value = "auto", value_parser = tool)]
     from: From,
 
-    /// Folder of the record [default: a new one under parallax-runs/].
+    /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// No colours, as with NO_COLOR set.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }

@@ -25,7 +25,7 @@ use run::record_lock::is_running;
   parallax report parallax-runs/20260101-120000-4711
   parallax report --fail-if 'response.p99 > 50ms' --fail-if 'error_share > 1%' runs/one")]
 pub struct Args {
-    /// Folder of the record, or its run.json.
+    /// Results directory, or its run.json.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
 
-    /// No colours, as with NO_COLOR set.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }

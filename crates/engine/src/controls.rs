@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::Nanos;
 
 use crate::plan::{Load, Plan};
-use crate::warp::{Tempo, Warp};
+use crate::tempo::{ScheduleClock, Tempo};
 
 /// How far ahead a change takes effect. Every worker has looked again within a few microseconds of the lock being
 /// free, if it runs at all; what one took by the old schedule because it was told late is not taken again, since
@@ -50,7 +50,7 @@ pub struct Controls {
 pub(crate) struct Steering {
     /// The run's zero, once it has one.
     start: Option<Nanos>,
-    pub(crate) warp: Warp,
+    pub(crate) clock: ScheduleClock,
     /// Nothing at or after this offset becomes due.
     pub(crate) end: Option<Nanos>,
     tempo: Option<Tempo>,
@@ -130,16 +130,16 @@ impl Steering {
         match order {
             Order::Pause if !self.paused => {
                 self.paused = true;
-                self.warp.change(at, Tempo::STILL);
+                self.clock.change(at, Tempo::STILL);
             }
             Order::Resume if self.paused => {
                 self.paused = false;
-                self.warp.change(at, tempo);
+                self.clock.change(at, tempo);
             }
             Order::Tempo(wanted) if wanted != tempo && wanted != Tempo::STILL => {
                 self.tempo = Some(wanted);
                 if !self.paused {
-                    self.warp.change(at, wanted);
+                    self.clock.change(at, wanted);
                 }
             }
             Order::End => self.end = Some(at),
@@ -159,7 +159,7 @@ impl Steering {
         // them they have no time of the run.
         let limited = plan.request_limit.map(|limit| arrivals.due(limit)).filter(|&due| due < Nanos::MAX);
         let scheduled =
-            limited.into_iter().chain(arrivals.end()).min().and_then(|last| self.warp.run_at(last));
+            limited.into_iter().chain(arrivals.end()).min().and_then(|last| self.clock.run_at(last));
         plan.window.into_iter().chain(scheduled).chain(self.end).min()
     }
 }
@@ -192,9 +192,9 @@ mod tests {
         let mut steering = Steering::default();
         steering.apply(Order::Pause, s(1)).unwrap();
         steering.apply(Order::Tempo(Tempo::of_steps(1)), s(2)).unwrap();
-        assert_eq!(steering.warp.run_at(s(1)), None);
+        assert_eq!(steering.clock.run_at(s(1)), None);
         steering.apply(Order::Resume, s(3)).unwrap();
-        assert_eq!(steering.warp.run_at(Nanos::from_millis(2_100)), Some(s(4)));
+        assert_eq!(steering.clock.run_at(Nanos::from_millis(2_100)), Some(s(4)));
     }
 
     #[test]

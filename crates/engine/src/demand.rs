@@ -7,7 +7,7 @@ use schedule::{Cursor, Residue, Think, ThinkTimes};
 use units::Nanos;
 
 use crate::plan::{Load, Plan, Share};
-use crate::warp::Warp;
+use crate::tempo::ScheduleClock;
 
 /// A request that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct Demand {
     start: Nanos,
     /// Nothing intended at or after this is due.
     end: Nanos,
-    warp: Warp,
+    clock: ScheduleClock,
     is_steered: bool,
 }
 
@@ -78,7 +78,7 @@ impl Demand {
             limit,
             start,
             end,
-            warp: Warp::default(),
+            clock: ScheduleClock::default(),
             is_steered: false,
         }
     }
@@ -90,7 +90,7 @@ impl Demand {
             return None;
         }
         let intended = match &self.model {
-            Model::Open(cursor) => self.start.saturating_add(self.warp.run_at(cursor.due())?),
+            Model::Open(cursor) => self.start.saturating_add(self.clock.run_at(cursor.due())?),
             Model::Closed { ready, .. } => self.released(*ready.front()?)?,
             Model::Thinking { ready, .. } => self.released(ready.peek()?.0)?,
         };
@@ -100,7 +100,7 @@ impl Demand {
     /// When a caller may go who is ready at `ready`.
     #[inline]
     fn released(&self, ready: Nanos) -> Option<Nanos> {
-        Some(self.start.saturating_add(self.warp.released_at(ready.saturating_sub(self.start))?))
+        Some(self.start.saturating_add(self.clock.released_at(ready.saturating_sub(self.start))?))
     }
 
     /// The next request, if it is due by `now`.
@@ -155,9 +155,9 @@ impl Demand {
         self.end = self.end.min(at);
     }
 
-    /// The schedule passes as `warp` says from here on. What was taken is not taken back.
-    pub(crate) fn bend(&mut self, warp: Warp) {
-        self.warp = warp;
+    /// The schedule passes as `clock` says from here on. What was taken is not taken back.
+    pub(crate) fn bend(&mut self, clock: ScheduleClock) {
+        self.clock = clock;
         self.is_steered = true;
     }
 
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
     use crate::plan::tests::plan;
-    use crate::warp::Tempo;
+    use crate::tempo::Tempo;
 
     const START: Nanos = Nanos::from_secs(100);
 
@@ -234,16 +234,16 @@ mod tests {
     #[test]
     fn a_pause_holds_the_schedule_back_and_skips_nothing() {
         let mut demand = open("100/s", Nanos::from_secs(1));
-        let mut warp = Warp::default();
-        warp.change(Nanos::from_millis(300), Tempo::STILL);
-        demand.bend(warp.clone());
+        let mut clock = ScheduleClock::default();
+        clock.change(Nanos::from_millis(300), Tempo::STILL);
+        demand.bend(clock.clone());
         let at = |ms| START + Nanos::from_millis(ms);
         assert_eq!(std::iter::from_fn(|| demand.take(at(600))).count(), 30);
         assert_eq!(demand.next_at(), None);
         assert!(!demand.is_over(at(600)), "it may go on");
         assert!(demand.is_over(at(1_000)), "the window's end stays where it was");
-        warp.change(at(650) - START, Tempo::AS_PLANNED);
-        demand.bend(warp);
+        clock.change(at(650) - START, Tempo::AS_PLANNED);
+        demand.bend(clock);
         assert_eq!(demand.take(at(660)), Some(Due { n: 30, intended: at(650) }));
         assert_eq!(std::iter::from_fn(|| demand.take(at(2_000))).count(), 34);
         assert!(demand.is_over(at(2_000)));
@@ -252,14 +252,14 @@ mod tests {
     #[test]
     fn callers_stand_still_in_a_pause() {
         let mut demand = Demand::new(&plan(), plan().share(0), START);
-        let mut warp = Warp::default();
-        warp.change(Nanos::ZERO, Tempo::STILL);
-        demand.bend(warp.clone());
+        let mut clock = ScheduleClock::default();
+        clock.change(Nanos::ZERO, Tempo::STILL);
+        demand.bend(clock.clone());
         let at = |ms| START + Nanos::from_millis(ms);
         assert_eq!(demand.take(at(400)), None);
         assert!(!demand.is_over(at(400)));
-        warp.change(Nanos::from_millis(500), Tempo::AS_PLANNED);
-        demand.bend(warp);
+        clock.change(Nanos::from_millis(500), Tempo::AS_PLANNED);
+        demand.bend(clock);
         assert_eq!(demand.take(at(600)), Some(Due { n: 0, intended: at(500) }));
     }
 

@@ -9,6 +9,7 @@
 mod collector;
 mod connection;
 mod controls;
+mod cpu_pinning;
 mod demand;
 mod journeys;
 mod keeping;
@@ -18,11 +19,10 @@ mod plan;
 mod pool;
 mod recorder;
 mod run;
-mod seats;
+mod tempo;
 #[cfg(test)]
 mod tests;
 mod timers;
-mod warp;
 mod worker;
 
 pub use controls::{Change, Controls, Order};
@@ -30,5 +30,5 @@ pub use keeping::{Batch, Keep, Keeping};
 pub use pacer::Pace;
 pub use plan::{Load, Peer, Place, Plan, PoolPlan, Share};
 pub use run::{Finished, Listener, RunError, StampFacts, Started, run};
-pub use warp::Tempo;
+pub use tempo::Tempo;
 pub use worker::KINDS_APART;

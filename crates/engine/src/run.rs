@@ -13,10 +13,10 @@ use units::Nanos;
 
 use crate::collector::collect;
 use crate::controls::Controls;
+use crate::cpu_pinning::CpuPinning;
 use crate::keeping::{Keeper, Keeping};
 use crate::plan::Plan;
 use crate::recorder::{Boundaries, Part, Recorder};
-use crate::seats::Seats;
 use crate::worker::{Ended, Job, Worker};
 
 /// How long after the workers are told does the run begin, so that all are there.
@@ -113,7 +113,7 @@ pub fn run<P: Protocol>(
         controls,
         start,
         keeping: listener.keeping(),
-        seats: Seats::take(plan.pace, plan.workers),
+        cpu_pinning: CpuPinning::pin(plan.pace, plan.workers),
     };
     let result = thread::scope(|scope| crew.work(scope, &mut reactors, listener));
     let stamps = reactors.iter().fold(StampFacts::default(), |facts, reactor| StampFacts {
@@ -146,7 +146,7 @@ struct Crew<'a, P> {
     controls: &'a Controls,
     start: Nanos,
     keeping: Option<Keeping>,
-    seats: Option<Seats>,
+    cpu_pinning: Option<CpuPinning>,
 }
 
 type Handle<'scope> = ScopedJoinHandle<'scope, io::Result<Ended>>;
@@ -194,8 +194,8 @@ impl<'a, P: Protocol> Crew<'a, P> {
         'a: 'scope,
     {
         thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
-            if let Some(seats) = &self.seats {
-                seats.sit(index);
+            if let Some(pinning) = &self.cpu_pinning {
+                pinning.pin_worker(index);
             }
             // The kernel may fire a timer late by the thread's slack, 50 us unless changed.
             let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));

@@ -297,9 +297,11 @@ fn of_ceiling(results: &Results, document: &Document) -> Option<Phrase> {
 }
 
 /// Options without which the numbers mean something else, so that their defaults are shown too.
-const DEFINING: [&str; 9] = [
+const DEFINING: [&str; 11] = [
     "connections",
     "callers",
+    "users",
+    "max-in-flight",
     "workers",
     "pipeline",
     "timeout",
@@ -317,7 +319,9 @@ fn options(document: &Document) -> Vec<Block> {
         let chosen = document.options.iter().filter(|(name, option)| {
             sources.contains(&option.source)
                 && (matches!(option.source, OptionSource::Given | OptionSource::Set)
-                    || (DEFINING.contains(&name.as_str()) && !option.value.is_empty()))
+                    || (DEFINING.contains(&name.as_str())
+                        && !option.value.is_empty()
+                        && !option.value.starts_with("none: ")))
         });
         chosen.map(|(name, option)| written(name, option)).collect()
     };

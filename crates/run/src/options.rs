@@ -330,7 +330,8 @@ impl GivenOptions {
             };
             ensure!(
                 !(self.has(one) && self.has(other)),
-                "'--{one}' cannot be used with '--{other}'{advice}; see --help"
+                "'--{one}' cannot be used with {}{advice}; see --help",
+                if other == "url" { "a URL".to_owned() } else { format!("'--{other}'") }
             );
         }
         let needs = |names: &[&str], holds: bool, what: &str| -> anyhow::Result<()> {

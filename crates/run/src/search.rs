@@ -3,6 +3,7 @@
 
 mod answer;
 mod objective;
+mod opening;
 mod plan;
 mod probe;
 
@@ -12,20 +13,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, ensure};
 use engine::Controls;
-use record::document::{Document, Envelope, OptionSource, RecordKind, State, Time};
-use record::search::{Demanded, ProbeResult, Says, SearchDocument, write_search};
+use record::document::{Document, OptionSource, State};
+use record::search::{ProbeResult, Says, SearchDocument, write_search};
 use stats::search::{Length, Probed, Search, Step};
 use units::Nanos;
 
 pub use self::plan::{SearchPlan, SearchRequest};
 use self::probe::{ProbeJudge, ProbeMeasurement, WARMUP};
-use crate::conduct::{CompletedRun, Conduct, Quiet, conduct, nothing_reached, opening_document, timestamp};
-use crate::effective::{EffectiveOptions, effective};
+use crate::conduct::{CompletedRun, Conduct, Quiet, conduct, nothing_reached};
+use crate::effective::EffectiveOptions;
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
 use crate::load;
 use crate::options::GivenOptions;
-use crate::prepare::{PreparedRun, prepare};
+use crate::prepare::prepare;
 
 /// The closed loop at the begin: two seconds tell the throughput to a percent.
 const ESTIMATE: Nanos = Nanos::from_secs(2);
@@ -80,7 +81,7 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
     );
     // With random arrivals, one seed for the whole search, so that one number repeats it.
     let seed = load::effective_seed(&at_rate.plan);
-    let document = opening(plan, &prepared, seed, &with);
+    let document = opening::document(plan, &prepared, seed, &with);
     let begun = clock::now();
     let mut run = Running { plan, with, seed, folder, begun, document, ended_by: None };
     let ended = run.search();
@@ -90,53 +91,6 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
     }
     ended?;
     Ok(Some(CompletedSearch { document: run.document, ended_by: run.ended_by }))
-}
-
-fn opening(
-    plan: &SearchPlan,
-    prepared: &PreparedRun,
-    seed: Option<u64>,
-    with: &SearchConduct<'_>,
-) -> SearchDocument {
-    let mut options = effective(prepared, with.folder);
-    for (name, value) in [
-        ("duration", "as the objective needs".to_owned()),
-        ("seed", seed.map_or("none: nothing is random".to_owned(), |seed| seed.to_string())),
-    ] {
-        let is_given = with.given.has(name);
-        options.entry(name.to_owned()).and_modify(|option| {
-            if !is_given {
-                (option.value, option.source) = (value, OptionSource::Derived);
-            }
-        });
-    }
-    for name in ["arrivals", "jitter", "max-in-flight"] {
-        let texts = with.given.0.get(name).and_then(|given| given.texts.first());
-        if let (Some(text), Some(option)) = (texts, options.get_mut(name)) {
-            (option.value, option.source) = (text.clone(), OptionSource::Given);
-        }
-    }
-    options.extend(with.options.clone());
-    let run = opening_document(prepared, options, with.environment);
-    let demanded = |(condition, implied): &(findings::Condition, bool)| Demanded {
-        condition: condition.to_string(),
-        implied: *implied,
-    };
-    let time = Time {
-        started: timestamp(clock::wall()).to_string(),
-        started_monotonic_ns: clock::now().0,
-        elapsed_ns: Some(0),
-        window_ns: None,
-    };
-    SearchDocument {
-        envelope: Envelope { kind: RecordKind::Search, time, ..run.envelope },
-        answer: None,
-        subject: run.subject,
-        objective: plan.objective.conditions.iter().map(demanded).collect(),
-        tolerance: plan.aim.tolerance,
-        probes_allowed: plan.aim.probes as u64,
-        probes: Vec::new(),
-    }
 }
 
 /// A search in progress.

@@ -19,7 +19,7 @@ const NOT_SENT: End = ("not_sent", "pool_wait", "pool");
 fn a_pool_that_has_no_connection_in_time() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
-    let load = ["-c", "2", "--callers", "8", "--checkout-timeout", "200ms", "-n", "40"];
+    let load = ["-c", "2", "--users", "8", "--checkout-timeout", "200ms", "-n", "40"];
     let run = drive(&load, &serve.url("/delay/1"));
     let truth = serve.truth();
     run.expect(&[(OK, truth.requests.answered), (CHECKOUT, 40 - truth.requests.answered)]);
@@ -48,7 +48,7 @@ fn an_open_loop_whose_pool_has_no_connection_in_time() {
 fn a_queue_that_is_full() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
-    let run = drive(&["-c", "2", "--callers", "4", "-r", "40/s", "-n", "40"], &serve.url("/delay/1"));
+    let run = drive(&["-c", "2", "--max-in-flight", "4", "-r", "40/s", "-n", "40"], &serve.url("/delay/1"));
     let truth = serve.truth();
     run.expect(&[(OK, truth.requests.answered), (QUEUE_FULL, 40 - truth.requests.answered)]);
     run.expect_done();
@@ -75,7 +75,7 @@ fn requests_in_flight_when_the_drain_is_over() {
 fn virtual_users_with_requests_in_flight_when_the_drain_is_over() {
     let _together = quiet::together();
     let serve = Serve::start(&[]);
-    let load = ["-c", "4", "--callers", "6", "-d", "500ms", "--timeout", "off", "--drain", "100ms"];
+    let load = ["-c", "4", "--users", "6", "-d", "500ms", "--timeout", "off", "--drain", "100ms"];
     let run = drive(&load, &serve.url("/fault/never"));
     run.expect(&[(IN_FLIGHT, 4), (NOT_SENT, 2)]);
     run.expect_exit(3);

@@ -15,7 +15,7 @@ use crate::serve::Serve;
 fn the_wait_for_a_connection_is_separate_from_the_request() {
     let _alone = quiet::alone();
     let serve = Serve::start(&[]);
-    let run = drive(&["-c", "2", "--callers", "4", "-n", "40"], &serve.url("/delay/0.2"));
+    let run = drive(&["-c", "2", "--users", "4", "-n", "40"], &serve.url("/delay/0.2"));
     run.expect_done();
     assert_eq!(run.ok(), 40);
     let median = |durations| quantile(durations, 500);

@@ -20,7 +20,7 @@ fn check_within(what: &str, value: Nanos, low: Nanos, high: Nanos) {
 fn the_wait_for_the_pool_is_separate_from_the_response() {
     let _turn = turn::alone();
     let httpbin = Httpbin::start();
-    let run = drive(&["-c", "2", "--callers", "4", "-n", "20", &httpbin.url("/delay/2")]);
+    let run = drive(&["-c", "2", "--users", "4", "-n", "20", &httpbin.url("/delay/2")]);
     run.assert_done();
     assert_eq!(run.told(), ["ok - 20"]);
     let ms = Nanos::from_millis;

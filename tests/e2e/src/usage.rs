@@ -71,9 +71,10 @@ fn values_without_sense_are_refused() {
     check(&["-r", "0/s", URL], &["0/s"]);
     check(&["-r", "fast", URL], &["fast"]);
     check(&["--timeout", "0s", URL], &["off"]);
+    check(&["--users", "0", URL], &["at least 1"]);
     check(&["--callers", "0", URL], &["at least 1"]);
     check(&["-w", "5", "-c", "2", URL], &["--workers 5"]);
-    check(&["-w", "2", "--callers", "1", URL], &["--workers 2", "--callers 1"]);
+    check(&["-w", "2", "--users", "1", URL], &["--workers 2", "--users 1"]);
     check(&["--pipeline", "100000", URL], &["--pipeline"]);
     check(&["--expect-status", "abc", URL], &["abc", "200-299"]);
     check(&["--expect-sha256", "1234", URL], &["64"]);

@@ -77,7 +77,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// No colours.
+    /// Disable colors.
     #[arg(long)]
     no_color: bool,
 }

@@ -93,7 +93,7 @@ pub struct TimingArgs {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Folder of the record [default: a new one under parallax-runs/].
+    /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 

@@ -11,14 +11,14 @@ use units::Nanos;
 
 use crate::cpu_list::{CpuList, cpu_list};
 
-/// How long this host did not run: a thread on each CPU that only sleeps, and how late it woke.
+/// Measure scheduling stalls: one thread per CPU sleeps and records how late it wakes up.
 ///
-/// Each tick counts with its own lateness, those within a stall as well. Stalls from --threshold on are told one by
-/// one, with what the kernel says of their causes: others ran (run queue), a CPU quota (throttled), a hypervisor
-/// (stolen), a signal (stopped), or nothing that it keeps an account of (unknown).
+/// Each tick counts with its own lateness, those within a stall included. Stalls of --threshold or more are listed with
+/// their causes as the kernel reports them: other threads ran (run queue), a CPU quota (throttled), the hypervisor
+/// (stolen), a signal (stopped), or none that it accounts for (unknown).
 ///
-/// With a command, the host is first measured idle, then while the command runs, and both are compared. The meter is
-/// a process of its own that does nothing else; it feels what any process would feel beside the command.
+/// With a command, the host is first measured idle, then while the command runs, and both are compared. The meter does
+/// nothing else, so it is delayed as any other process next to the command would be.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax hiccup
@@ -36,27 +36,28 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub cpus: Option<CpuList>,
 
-    /// One meter that the scheduler places, instead of one bound to each CPU.
+    /// One meter that the scheduler may move, instead of one bound to each CPU.
     #[arg(long, conflicts_with = "cpus")]
     pub no_pin: bool,
 
-    /// From one tick to the next. A stall that is shorter may fall between two ticks.
+    /// Time from one tick to the next. A shorter stall may fall between two ticks.
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     pub resolution: Nanos,
 
-    /// The meters' priority: normal, nice:N, or fifo:N for real time. What ranks below it, it does not see.
+    /// Priority of the meters: normal, nice:N, or fifo:N for real time. They cannot detect interference from lower-priority
+    /// threads.
     #[arg(long, value_name = "PRIORITY", default_value = "normal", value_parser = priority)]
     pub priority: Priority,
 
-    /// Tell stalls of this length or more one by one, with their causes.
+    /// List stalls of this length or more, with their causes.
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub threshold: Nanos,
 
-    /// Print a line so often.
+    /// Reporting interval.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub interval: Nanos,
 
-    /// Measure for so long [default: until Ctrl-C, or as long as the command runs].
+    /// How long to measure [default: until Ctrl-C, or as long as the command runs].
     #[arg(short = 'd', long, value_name = "TIME", conflicts_with = "command")]
     pub duration: Option<Nanos>,
 
@@ -64,19 +65,19 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub baseline: Nanos,
 
-    /// Folder of the record [default: a new one under parallax-runs/].
+    /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
-    /// Print the record's document at the end, and nothing else.
+    /// Print the result as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long)]
     pub json: bool,
 
-    /// Never use colours.
+    /// Disable colors.
     #[arg(long)]
     pub no_color: bool,
 
-    /// A command to measure beside, with its arguments.
+    /// Command to run while measuring, with its arguments.
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

@@ -33,15 +33,15 @@ use run::folder::{ClaimedFolder, new_folder};
   parallax profile -p $(pgrep -o mariadbd) -d 30s -o after
   parallax profile --diff before after")]
 pub struct Args {
-    /// The processes; those that they forked are looked at, too.
+    /// The processes to profile, with all that they fork.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', required_unless_present = "diff", value_parser = pid)]
     pid: Vec<u32>,
 
-    /// How long; Ctrl-C ends it before, and keeps what was seen.
+    /// How long to profile; Ctrl-C ends it early and keeps what was sampled.
     #[arg(short, long, value_name = "TIME", default_value = "10s")]
     duration: Nanos,
 
-    /// Samples a second on each CPU that is not idle. A prime does not beat with what a server does in round numbers.
+    /// Samples per second on each busy CPU. A prime rate avoids sampling in lockstep with periodic work.
     #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=9_973))]
     rate: u32,
 
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["pid", "duration", "rate"], value_hint = ValueHint::AnyPath)]
     diff: Vec<PathBuf>,
 
-    /// Folder of the record, or of the pictures of a difference [default: a new one under parallax-runs/].
+    /// Results directory, or folder for the flame graphs of a difference [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
@@ -57,11 +57,11 @@ pub struct Args {
     #[arg(long, conflicts_with = "diff")]
     json: bool,
 
-    /// Another parallax leads, and ends it: see `crate::controlled`.
+    /// Another parallax controls this observer, and ends it: see `crate::controlled`.
     #[arg(long, alias = "led", hide = true, conflicts_with_all = ["json", "diff", "duration"])]
     controlled: bool,
 
-    /// No colours, as with NO_COLOR set.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }
@@ -83,12 +83,12 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     if let [before, after] = args.diff.as_slice() {
         return difference::run(before, after, &folder, args.no_color);
     }
-    ensure!(args.duration > Nanos::ZERO, "--duration is 0; give it a time, as 10s");
+    ensure!(args.duration > Nanos::ZERO, "--duration is 0; give a length of time, such as 10s");
     let claim = ClaimedFolder::make(&folder)?;
     let mut options = observing::effective("profile", matches);
     let shown = folder.display().to_string();
     if args.controlled {
-        observing::derive(&mut options, "duration", "until whoever leads ends it".to_owned());
+        observing::derive(&mut options, "duration", "until the controlling parallax ends it".to_owned());
     }
     options.insert("output".to_owned(), EffectiveOption { value: shown, source: OptionSource::Derived });
     let made = profile(args, options, &folder);

@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<Nanos>,
 
-    /// Folder of the record [default: a new one under parallax-runs].
+    /// Results directory [default: a new one under parallax-runs].
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
@@ -95,7 +95,7 @@ pub struct Args {
     #[arg(long, alias = "led", hide = true, conflicts_with = "json")]
     pub controlled: bool,
 
-    /// No colours, as with NO_COLOR set.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     pub no_color: bool,
 }

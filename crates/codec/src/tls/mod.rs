@@ -5,8 +5,8 @@
 //! certificates and the time of day are given to it.
 
 mod config;
+mod messages;
 mod session;
-mod words;
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustls::{ClientConnection, ProtocolVersion};
 
 use super::config::TlsPlan;
-use super::words;
+use super::messages;
 use crate::web::{Expect, Facts, Kept, Outgoing, Plain, Speaks, Tongue};
 use crate::{CloseEvent, DecodeError, Encoded, Event, Key, Step};
 
@@ -137,7 +137,7 @@ impl TlsSession {
     /// Opens every record of `input`, and answers what TLS itself asks.
     fn decrypt(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         if !self.spoken_to && input.first().is_some_and(|kind| !RECORD_KINDS.contains(kind)) {
-            return Err(DecodeError::Handshake { what: words::NOT_TLS });
+            return Err(DecodeError::Handshake { what: messages::NOT_TLS });
         }
         self.spoken_to = true;
         if self.taken == self.content.len() {
@@ -213,7 +213,7 @@ impl TlsSession {
     /// With TLS 1.3 a server says what it holds against this client only after this client's handshake has ended,
     /// before its first answer.
     fn refused(&self, error: &rustls::Error) -> DecodeError {
-        let what = words::of(error);
+        let what = messages::of(error);
         let alert = matches!(error, rustls::Error::AlertReceived(_));
         match &self.inner {
             Some(_) if !alert => DecodeError::Malformed { what },

@@ -550,7 +550,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     /// Goes on by a bent schedule. A run's end moves only where a number of requests makes it.
     #[cold]
     fn steer(&mut self, steering: &Steering) {
-        self.demand.bend(steering.warp.clone());
+        self.demand.bend(steering.clock.clone());
         if let Some(end) = steering.end {
             let end = self.job.start.saturating_add(end);
             self.demand.end_at(end);

@@ -150,3 +150,60 @@ fn a_run_that_broke_says_so_in_its_record() {
     assert_eq!(events, [(1_000_000_000, "broken")]);
     assert!(kept.events[0].text.contains("an invariant"));
 }
+
+/// What a run measures, and when: no two runs agree in it. All else of two records of one spec is the same.
+const MEASURED: [&str; 6] = [
+    "/results",
+    "/verdict",
+    "/time",
+    "/stamps/pairing_error_ns",
+    "/stamps/wall_clock_steps",
+    "/thresholds/0/measured",
+];
+
+/// The record of a run of `spec` against the built-in target, without what is measured and where it is kept.
+fn record_of(spec: &crate::spec::RunSpec, folder: &Path) -> serde_json::Value {
+    let environment = Environment::none();
+    let prepared = crate::prepare::prepare(spec, &environment).unwrap();
+    let controls = Controls::new(Arc::default());
+    let with = Conduct {
+        folder,
+        options: BTreeMap::new(),
+        environment: &environment,
+        progress: &mut Quiet,
+        controls: &controls,
+    };
+    let completed = conduct(&prepared, with).unwrap();
+    assert!(completed.write_error.is_none() && completed.aborted.is_none());
+    let mut document = serde_json::to_value(&completed.document).unwrap();
+    for measured in MEASURED {
+        if let Some(value) = document.pointer_mut(measured) {
+            *value = serde_json::Value::Null;
+        }
+    }
+    document["options"].as_object_mut().unwrap().remove("output");
+    document
+}
+
+/// If this fails, a run on another host, which gets its spec as JSON, is not the one that was asked for.
+#[test]
+fn a_run_by_its_printed_spec_leaves_the_same_record() {
+    let server = target::Server::start(target::Options::default()).unwrap();
+    let url = format!("http://{}/plaintext", server.local_addr());
+    let root = tempfile::tempdir().unwrap();
+    for (n, more) in [
+        &["-n", "20", "--users", "4", "-c", "2", "-H", "X-Token: secret"][..],
+        &["-r", "100/s", "-n", "20", "--arrivals", "poisson", "--seed", "7", "--max-in-flight", "50"],
+        &["--stage", "constant 100/s 100ms", "--stage", "pause 100ms", "--fail-if", "response.p50 > 10s"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let spec = crate::testing::given(&[&[url.as_str()], *more].concat()).spec().unwrap();
+        let json = serde_json::to_string(&spec).unwrap();
+        let read = crate::spec::RunSpec::from_json(&json).unwrap();
+        let by_flags = record_of(&spec, &root.path().join(format!("{n}-flags")));
+        let by_spec = record_of(&read, &root.path().join(format!("{n}-spec")));
+        assert_eq!(by_flags, by_spec, "{more:?}");
+    }
+}

@@ -10,26 +10,26 @@ use crate::pacer::Pace;
 /// A CPU for each worker, and the others for the rest of the client; while this lives, the thread that made it keeps
 /// to those.
 #[derive(Debug)]
-pub(crate) struct Seats {
+pub(crate) struct CpuPinning {
     workers: Vec<usize>,
     before: CpuSet,
 }
 
-impl Seats {
-    /// Takes seats where the pace needs them and this process may use more CPUs than there are workers. `None`: all
+impl CpuPinning {
+    /// Pins the workers where the pace needs that and this process may use more CPUs than there are workers. `None`: all
     /// threads run where the kernel puts them.
-    pub(crate) fn take(pace: Pace, workers: u64) -> Option<Seats> {
+    pub(crate) fn pin(pace: Pace, workers: u64) -> Option<CpuPinning> {
         if pace != Pace::Precise {
             return None;
         }
         let before = sched_getaffinity(None).ok()?;
-        let (rest, seats) = split(&before, usize::try_from(workers).ok()?)?;
+        let (rest, cpus) = split(&before, usize::try_from(workers).ok()?)?;
         sched_setaffinity(None, &rest).ok()?;
-        Some(Seats { workers: seats, before })
+        Some(CpuPinning { workers: cpus, before })
     }
 
-    /// Seats this thread as worker `index`.
-    pub(crate) fn sit(&self, index: usize) {
+    /// CpuPinning this thread as worker `index`.
+    pub(crate) fn pin_worker(&self, index: usize) {
         let mut own = CpuSet::new();
         own.set(self.workers[index]);
         // A CPU that has gone meanwhile: then it runs with the rest.
@@ -37,7 +37,7 @@ impl Seats {
     }
 }
 
-impl Drop for Seats {
+impl Drop for CpuPinning {
     fn drop(&mut self) {
         let _ = sched_setaffinity(None, &self.before);
     }
@@ -71,13 +71,13 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_where_it_was_when_its_seats_are_given_up() {
+    fn a_thread_is_where_it_was_when_the_pinning_ends() {
         let before = sched_getaffinity(None).unwrap();
-        if let Some(seats) = Seats::take(Pace::Precise, 1) {
+        if let Some(pinning) = CpuPinning::pin(Pace::Precise, 1) {
             assert_ne!(sched_getaffinity(None).unwrap(), before);
-            drop(seats);
+            drop(pinning);
         }
         assert_eq!(sched_getaffinity(None).unwrap(), before);
-        assert!(Seats::take(Pace::Balanced, 1).is_none());
+        assert!(CpuPinning::pin(Pace::Balanced, 1).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What went wrong with TLS, in exact words: the reader of a report must not have to guess.
+//! Why TLS failed, as the text that reports print.
 
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
@@ -47,7 +47,10 @@ fn of_certificate(error: &CertificateError) -> &'static str {
             "certificate for another purpose"
         }
         CertificateError::UnhandledCriticalExtension => "certificate with an unknown critical extension",
-        CertificateError::Other(_) => "certificate not acceptable (an authority's own, or malformed)",
+        CertificateError::Other(_) => {
+            "self-signed certificate (or a CA certificate used as the server certificate); use --insecure (-k) to skip \
+             verification"
+        }
         _ => "certificate not acceptable",
     }
 }

@@ -1,6 +1,6 @@
 //! The schedule's time beside the run's: the same until somebody pauses the run or changes its tempo.
 //!
-//! A schedule says when request *n* is due if nobody interferes. A [`Warp`] maps that time to the run's, piecewise
+//! A schedule says when request *n* is due if nobody interferes. A [`ScheduleClock`] maps that time to the run's, piecewise
 //! linearly: at half tempo a second of schedule takes two of the run, and during a pause it stands still. Nothing of
 //! the schedule is skipped, so the union of the workers' shares stays the exact schedule. Pure; `Controls` shares it.
 
@@ -34,7 +34,7 @@ const ONE: u32 = 1_000_000;
 
 /// From time of the schedule to time of the run, both as offsets from the run's zero.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Warp {
+pub(crate) struct ScheduleClock {
     /// In order; before the first one the schedule's time is the run's.
     pieces: Vec<Piece>,
 }
@@ -49,7 +49,7 @@ struct Piece {
 
 const UNBENT: Piece = Piece { at: Nanos::ZERO, schedule: Nanos::ZERO, tempo: Tempo::AS_PLANNED };
 
-impl Warp {
+impl ScheduleClock {
     /// From `at` on, no earlier than the last change, the schedule passes at `tempo`.
     pub(crate) fn change(&mut self, at: Nanos, tempo: Tempo) {
         let at = self.pieces.last().map_or(at, |last| at.max(last.at));
@@ -107,45 +107,45 @@ mod tests {
 
     #[test]
     fn an_unbent_schedule_is_the_runs_time() {
-        let warp = Warp::default();
-        assert_eq!(warp.run_at(ms(7)), Some(ms(7)));
-        assert_eq!(warp.released_at(ms(7)), Some(ms(7)));
+        let clock = ScheduleClock::default();
+        assert_eq!(clock.run_at(ms(7)), Some(ms(7)));
+        assert_eq!(clock.released_at(ms(7)), Some(ms(7)));
     }
 
     /// If this fails, requests due in a pause are sent in a burst at its end, or never.
     #[test]
     fn a_pause_moves_what_comes_after_it_by_its_length() {
-        let mut warp = Warp::default();
-        warp.change(ms(1_000), Tempo::STILL);
-        assert_eq!(warp.run_at(ms(999)), Some(ms(999)));
-        assert_eq!(warp.run_at(ms(1_000)), None);
-        assert_eq!(warp.run_at(ms(5_000)), None);
-        warp.change(ms(4_000), Tempo::AS_PLANNED);
-        assert_eq!(warp.run_at(ms(999)), Some(ms(999)));
-        assert_eq!(warp.run_at(ms(1_000)), Some(ms(4_000)));
-        assert_eq!(warp.run_at(ms(5_000)), Some(ms(8_000)));
+        let mut clock = ScheduleClock::default();
+        clock.change(ms(1_000), Tempo::STILL);
+        assert_eq!(clock.run_at(ms(999)), Some(ms(999)));
+        assert_eq!(clock.run_at(ms(1_000)), None);
+        assert_eq!(clock.run_at(ms(5_000)), None);
+        clock.change(ms(4_000), Tempo::AS_PLANNED);
+        assert_eq!(clock.run_at(ms(999)), Some(ms(999)));
+        assert_eq!(clock.run_at(ms(1_000)), Some(ms(4_000)));
+        assert_eq!(clock.run_at(ms(5_000)), Some(ms(8_000)));
     }
 
     #[test]
     fn at_another_pace_the_schedule_passes_faster_or_slower() {
-        let mut warp = Warp::default();
-        warp.change(ms(1_000), Tempo::of_steps(1));
-        assert_eq!(warp.run_at(ms(2_100)), Some(ms(2_000)));
-        warp.change(ms(2_000), Tempo::of_steps(0));
-        assert_eq!(warp.run_at(ms(3_100)), Some(ms(3_000)));
-        assert_eq!(warp.schedule_at(ms(3_000)), ms(3_100));
-        assert_eq!(warp.run_at(ms(1_550)), Some(ms(1_500)));
+        let mut clock = ScheduleClock::default();
+        clock.change(ms(1_000), Tempo::of_steps(1));
+        assert_eq!(clock.run_at(ms(2_100)), Some(ms(2_000)));
+        clock.change(ms(2_000), Tempo::of_steps(0));
+        assert_eq!(clock.run_at(ms(3_100)), Some(ms(3_000)));
+        assert_eq!(clock.schedule_at(ms(3_000)), ms(3_100));
+        assert_eq!(clock.run_at(ms(1_550)), Some(ms(1_500)));
     }
 
     #[test]
     fn a_caller_who_is_free_in_a_pause_goes_at_its_end() {
-        let mut warp = Warp::default();
-        warp.change(ms(1_000), Tempo::STILL);
-        assert_eq!(warp.released_at(ms(999)), Some(ms(999)));
-        assert_eq!(warp.released_at(ms(1_500)), None);
-        warp.change(ms(4_000), Tempo::AS_PLANNED);
-        assert_eq!(warp.released_at(ms(1_500)), Some(ms(4_000)));
-        assert_eq!(warp.released_at(ms(4_500)), Some(ms(4_500)));
+        let mut clock = ScheduleClock::default();
+        clock.change(ms(1_000), Tempo::STILL);
+        assert_eq!(clock.released_at(ms(999)), Some(ms(999)));
+        assert_eq!(clock.released_at(ms(1_500)), None);
+        clock.change(ms(4_000), Tempo::AS_PLANNED);
+        assert_eq!(clock.released_at(ms(1_500)), Some(ms(4_000)));
+        assert_eq!(clock.released_at(ms(4_500)), Some(ms(4_500)));
     }
 
     #[test]
@@ -163,21 +163,21 @@ mod tests {
             changes in proptest::collection::vec((0u64..2_000_000, -60i32..60), 0..8),
             mut schedule in proptest::collection::vec(0u64..20_000_000, 2..50),
         ) {
-            let mut warp = Warp::default();
+            let mut clock = ScheduleClock::default();
             let mut at = 0;
             for (gap, steps) in changes {
                 at += gap;
                 // Past the steps that a hand can make, to have pauses among them.
                 let tempo = if steps > 50 { Tempo::STILL } else { Tempo::of_steps(steps) };
-                warp.change(Nanos(at), tempo);
+                clock.change(Nanos(at), tempo);
             }
             schedule.sort_unstable();
-            let runs: Vec<_> = schedule.iter().map(|&at| warp.run_at(Nanos(at)).unwrap_or(Nanos::MAX)).collect();
+            let runs: Vec<_> = schedule.iter().map(|&at| clock.run_at(Nanos(at)).unwrap_or(Nanos::MAX)).collect();
             prop_assert!(runs.is_sorted(), "{:?}", runs);
             for (&schedule, &run) in schedule.iter().zip(&runs) {
                 if run != Nanos::MAX {
                     // The first instant of the run at which the schedule has come as far.
-                    prop_assert!(warp.schedule_at(run) >= Nanos(schedule));
+                    prop_assert!(clock.schedule_at(run) >= Nanos(schedule));
                 }
             }
         }
