@@ -298,9 +298,9 @@ impl Evidence<'_> {
         });
         let is_party = |pid| own.host.pid == Some(pid) || servers.clone().any(|&server| server == pid);
         let target = own.subject.url.split("://").last().and_then(|url| url.split('/').next());
-        let is_on_the_way = target
-            .filter(|target| !target.is_empty())
-            .is_some_and(|target| planted.what.split([' ', ',']).any(|word| word == target));
+        let is_on_the_way = planted.relay.as_ref().zip(target).is_some_and(|(relay, target)| {
+            [&relay.listen, &relay.target].into_iter().any(|address| address == target)
+        });
         planted.pid.is_some_and(is_party) || is_on_the_way
     }
 

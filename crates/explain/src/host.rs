@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use record::Observed;
-use record::observation::disturb::Span;
+use record::observation::disturb::{RelayAddresses, Span};
 use record::observation::{ObservationBody, ObservationKind};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,6 +67,9 @@ pub struct Planted {
     pub what: String,
     /// Who was disturbed, where it is one process.
     pub pid: Option<u32>,
+    /// Between which addresses connections were disturbed, where it was a relay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay: Option<RelayAddresses>,
     pub times: u64,
     /// For how long of the run it was in effect.
     pub in_effect_ns: u64,
@@ -152,6 +155,7 @@ fn planted(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Pla
         means: results.means.clone(),
         what: results.what.clone(),
         pid: results.pid,
+        relay: results.relay.clone(),
         times,
         in_effect_ns: stalls::overlap(&stalls::merged(real), from, to),
     };

@@ -16,13 +16,14 @@ use units::Nanos;
 
 /// A record as Java writes it.
 fn golden() -> Observed {
-    read_observation(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats/golden/jvm")).unwrap()
+    read_observation(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats/golden/jvm"))
+        .expect("the golden record is read")
 }
 
 #[track_caller]
 fn check(observed: &Observed, expected: &Expect) {
     let ObservationBody::Jvm(results) = &observed.document.body else { panic!("no record of a JVM") };
-    let text = rendered(&findings::jvm_view(observed, results).unwrap(), Style::PLAIN);
+    let text = rendered(&findings::jvm_view(observed, results).expect("its lines are read"), Style::PLAIN);
     // A first line at the edge: what all lines are indented by is no part of an expected text.
     expected.assert_eq(&format!("text:\n{}", text));
 }

@@ -63,7 +63,7 @@ fn results() -> ProfileResults {
 
 fn printed(results: &ProfileResults) -> String {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats/golden/jvm");
-    let mut document = read_observation(&golden).unwrap().document;
+    let mut document = read_observation(&golden).expect("the golden record is read").document;
     document.body = ObservationBody::Profile(Box::new(results.clone()));
     rendered(&findings::profile_view(&document, results), Style::PLAIN)
 }

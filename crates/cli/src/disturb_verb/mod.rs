@@ -16,7 +16,7 @@ use units::Nanos;
 pub use self::args::Args;
 use self::args::Means;
 use self::keep::Keeper;
-use self::plan::Plan;
+use self::plan::{Plan, Prepared};
 use crate::exit::Exit;
 use crate::{observing, printed, say, signals};
 
@@ -130,10 +130,11 @@ struct Opened {
 fn open(asked: &Asked<'_>, plan: Plan, program: &Program, guard: &mut Guard) -> anyhow::Result<Opened> {
     let (episodes, seed) = (plan.episodes, plan.seed);
     let mut results = keep::opening(&plan);
-    let (deed, said) = plan.ready.prepare(program, guard, seed)?;
-    if let Some(said) = said {
-        results.what = format!("{}, {said}", results.what);
+    let Prepared { deed, detail, relay } = plan.ready.prepare(program, guard, seed)?;
+    if let Some(detail) = detail {
+        results.what = format!("{}, {detail}", results.what);
     }
+    results.relay = relay;
     let zero = clock::now() + OPENING;
     let mut out: Box<dyn Write> = if asked.json { Box::new(io::sink()) } else { Box::new(io::stdout()) };
     let announced = writeln!(out, "{}; seed {seed}; guard pid {}", results.what, guard.pid())

@@ -7,6 +7,7 @@ use host::disturb::{
     Cut, Direction, Disturbance, Effects, Force, Guard, Pause, PauseMethod, Program, Relay, Scope, Version,
     Victim, Work, Workers,
 };
+use record::observation::disturb::RelayAddresses;
 use schedule::{Episodes, Timing};
 use units::{Bytes, Nanos};
 
@@ -223,36 +224,51 @@ fn net(args: &NetArgs) -> anyhow::Result<Planned> {
 }
 
 impl Ready {
-    /// Makes the deed ready; nothing is disturbed yet. What there is to say of it, besides.
+    /// Makes the deed ready; nothing is disturbed yet.
     ///
     /// # Errors
     ///
     /// What is missing or not permitted.
-    pub fn prepare(
-        self,
-        program: &Program,
-        guard: &mut Guard,
-        seed: u64,
-    ) -> anyhow::Result<(Box<dyn Disturbance>, Option<String>)> {
+    pub fn prepare(self, program: &Program, guard: &mut Guard, seed: u64) -> anyhow::Result<Prepared> {
         Ok(match self {
-            Ready::Pause(victim, how) => (Box::new(Pause::prepare(victim, how, guard)?), None),
+            Ready::Pause(victim, how) => {
+                let deed = Box::new(Pause::prepare(victim, how, guard)?);
+                Prepared { deed, detail: None, relay: None }
+            }
             Ready::Work(works, beside) => {
                 let workers = Workers::start(program, &works, beside.as_ref(), guard)?;
-                let said = pids(&workers);
-                (Box::new(workers), Some(said))
+                Prepared::work(workers)
             }
             Ready::Disk { folder, work, writers } => {
                 let each = |folder: &Path| vec![within(&work, folder); writers as usize];
                 let workers = Workers::start_in(program, &folder, each, guard)?;
-                let said = pids(&workers);
-                (Box::new(workers), Some(said))
+                Prepared::work(workers)
             }
             Ready::Net(plan) => {
                 let relay = Relay::start(plan.listen, plan.target, plan.effects, seed)?;
-                let said = format!("relaying {} to {}", relay.address(), plan.target);
-                (Box::new(relay), Some(said))
+                let addresses =
+                    RelayAddresses { listen: relay.address().to_string(), target: plan.target.to_string() };
+                let detail = format!("relaying {} to {}", addresses.listen, addresses.target);
+                Prepared { deed: Box::new(relay), detail: Some(detail), relay: Some(addresses) }
             }
         })
+    }
+}
+
+/// A disturbance that only has to be told when.
+pub struct Prepared {
+    pub deed: Box<dyn Disturbance>,
+    /// What is known of it only now, for people.
+    pub detail: Option<String>,
+    /// Its addresses, where it is a relay.
+    pub relay: Option<RelayAddresses>,
+}
+
+impl Prepared {
+    fn work(workers: Workers) -> Prepared {
+        let pids: Vec<String> = workers.pids().iter().map(ToString::to_string).collect();
+        let detail = Some(format!("by pid {}", pids.join(", ")));
+        Prepared { deed: Box::new(workers), detail, relay: None }
     }
 }
 
@@ -262,11 +278,6 @@ fn within(work: &Work, own: &Path) -> Work {
         *folder = own.to_owned();
     }
     work
-}
-
-fn pids(workers: &Workers) -> String {
-    let pids: Vec<String> = workers.pids().iter().map(ToString::to_string).collect();
-    format!("by pid {}", pids.join(", "))
 }
 
 /// Each is a process: enough for the largest hosts.

@@ -12,7 +12,7 @@ use export::{requests, served};
 use record::document::{
     ArrivalStamps, Document, Envelope, Host, Kept, Load, Model, RecordKind, Stamps, State, Subject, Time,
 };
-use record::observation::disturb::{Episode, Span};
+use record::observation::disturb::{Episode, RelayAddresses, Span};
 use record::observation::jvm::{JvmResults, Pause};
 use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
@@ -268,8 +268,10 @@ impl World {
     pub fn write_disturb(&self, real: &[Option<(u64, u64)>]) -> HostRecord {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("disturb");
-        let what = "relaying 127.0.0.1:4000 to 127.0.0.1:5000".to_owned();
-        let results = DisturbResults { means: "net".to_owned(), what, ..DisturbResults::default() };
+        let (listen, target) = ("127.0.0.1:4000".to_owned(), "127.0.0.1:5000".to_owned());
+        let what = format!("relaying {listen} to {target}");
+        let relay = Some(RelayAddresses { listen, target });
+        let results = DisturbResults { means: "net".to_owned(), what, relay, ..DisturbResults::default() };
         let document = observation(ObservationBody::Disturb(results));
         ObservationWriter::create(&path, &document).unwrap();
         let mut observed = read_observation(&path).unwrap();

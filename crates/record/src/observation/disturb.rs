@@ -4,6 +4,7 @@
 //! event of the kind `disturb` each; the series of such a record has no lines.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,9 @@ pub struct DisturbResults {
     /// Who was disturbed, where it is one process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// Between which addresses connections were disturbed, where it is a relay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relay: Option<RelayAddresses>,
     /// What the begins of the episodes were drawn from.
     pub seed: u64,
     /// How many were due, as far as the run went.
@@ -32,6 +36,25 @@ pub struct DisturbResults {
     /// Why the run was over; absent while it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
+}
+
+/// The two ends of a relay, each `host:port`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RelayAddresses {
+    /// Where clients connect.
+    pub listen: String,
+    /// Where their connections are forwarded to.
+    pub target: String,
+}
+
+impl RelayAddresses {
+    /// From the text of a record of version 1.0, which has the addresses nowhere else: `…, relaying A to B`.
+    pub(super) fn of_1_0(what: &str) -> Option<RelayAddresses> {
+        let (listen, target) = what.rsplit_once("relaying ")?.1.split_once(" to ")?;
+        let is_address = |text: &str| text.parse::<SocketAddr>().is_ok();
+        let addresses = || RelayAddresses { listen: listen.to_owned(), target: target.to_owned() };
+        (is_address(listen) && is_address(target)).then(addresses)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

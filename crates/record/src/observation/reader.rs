@@ -95,7 +95,12 @@ fn read_document(path: &Path, ignored: &mut Ignored) -> Result<Observation, Reco
     if ObservationKind::from_name(&kind_of(path)?).is_none() {
         check_kind(path, "an observing verb")?;
     }
-    let document: Observation = read_record(&path.join(RUN), ignored)?;
+    let mut document: Observation = read_record(&path.join(RUN), ignored)?;
+    if document.schema_version.minor == 0
+        && let ObservationBody::Disturb(results) = &mut document.body
+    {
+        results.relay = disturb::RelayAddresses::of_1_0(&results.what);
+    }
     check_zero(path, &document)?;
     if document.kind != document.body.kind().into() {
         let (kind, body) = (document.kind.name(), document.body.kind().name());

@@ -323,3 +323,26 @@ proptest! {
         }
     }
 }
+
+/// If this fails, the record of a relay that was kept before does not explain a run through it any more.
+#[test]
+fn a_relay_of_1_0_has_its_addresses_from_its_text() {
+    let read = |version: &str, what: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let results =
+            DisturbResults { means: "net".to_owned(), what: what.to_owned(), ..DisturbResults::default() };
+        let mut document = serde_json::to_value(started(ObservationBody::Disturb(results))).unwrap();
+        document["schema_version"] = serde_json::from_str(version).unwrap();
+        fs::write(folder.path().join(RUN), document.to_string()).unwrap();
+        let ObservationBody::Disturb(results) = read_observation(folder.path()).unwrap().document.body else {
+            panic!("a record of `disturb` has another body")
+        };
+        results.relay.map(|relay| (relay.listen, relay.target))
+    };
+    let what = "relay to 127.0.0.1:5000: 20 ms later, relaying 127.0.0.1:4000 to 127.0.0.1:5000";
+    let both = ("127.0.0.1:4000".to_owned(), "127.0.0.1:5000".to_owned());
+    assert_eq!(read("1", what), Some(both));
+    assert_eq!(read("1", "relaying this to that"), None);
+    // From 1.1 on it is a field, and a text is only a text.
+    assert_eq!(read("\"1.1\"", what), None);
+}
