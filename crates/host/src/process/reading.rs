@@ -244,11 +244,11 @@ fn process_clock(pid: u32) -> io::Result<Nanos> {
     let id: libc::clockid_t = (!pid << 3) | CPUCLOCK_SCHED;
     // SAFETY: all-zero is a valid timespec.
     let mut time: libc::timespec = unsafe { mem::zeroed() };
-    // SAFETY: `time` outlives the call; an id of no process is refused by the kernel.
     #[expect(
         clippy::disallowed_methods,
         reason = "this is not a time but an account: the CPU use of a process"
     )]
+    // SAFETY: `time` outlives the call; an id of no process is refused by the kernel.
     let result = unsafe { libc::clock_gettime(id, &raw mut time) };
     if result != 0 {
         return Err(io::Error::last_os_error());
