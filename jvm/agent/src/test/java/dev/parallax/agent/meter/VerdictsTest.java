@@ -64,7 +64,7 @@ class VerdictsTest {
     }
 
     private static Verdicts verdicts(Consumer<Hiccup> listener) {
-        Verdicts.Told nothing = new Verdicts.Told(new Spans(), new Spans(), new Spans(), new Spans());
+        Verdicts.Evidence nothing = new Verdicts.Evidence(new Spans(), new Spans(), new Spans(), new Spans());
         return new Verdicts(0, ContinueSignals.deaf(), nothing, listener);
     }
 }
