@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         What::Init { file } => init(file),
         What::Check { file, set, journeys } => check(file, set, *journeys),
         What::Schema => {
-            printed(writeln!(io::stdout(), "{:#}", scenario::schema()))?;
+            printed(write!(io::stdout(), "{}", scenario::SCHEMA))?;
             Ok(Exit::Done)
         }
     }

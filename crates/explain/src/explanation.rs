@@ -8,7 +8,6 @@ use record::document::{SCHEMA_VERSION, SchemaVersion};
 use record::observation::ObservationBody;
 use record::observation::watch::WatchLine;
 use record::{LATE, Phase};
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -26,7 +25,8 @@ use crate::rules::{Blame, Sentence, judge, phrase};
 use crate::seconds::{SecondOf, ServerSums, in_period, seconds};
 
 /// Where the time of a client's requests went.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Explanation {
     pub schema_version: SchemaVersion,
@@ -46,7 +46,8 @@ pub struct Explanation {
 }
 
 /// One of the slowest requests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Slow {
     pub n: u64,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use stats::needed_samples;
 use units::Nanos;
@@ -11,7 +10,8 @@ use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
 
 /// Requests whose responses are alike, and where their time went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Band {
     /// `all`, `p50`, `p95`, `p99` or `slowest`.

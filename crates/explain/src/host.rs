@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use record::Observed;
 use record::observation::disturb::{RelayAddresses, Span};
 use record::observation::{ObservationBody, ObservationKind};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use units::Nanos;
@@ -28,7 +27,8 @@ pub struct HostRecord {
 }
 
 /// What the records of the hosts say of the client's period, on its clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Surroundings {
     /// Stalls of this host that a record of `hiccup` tells of, of all its meters at once, and the longest.
@@ -49,7 +49,8 @@ pub struct Surroundings {
     pub(crate) ignored: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Busy {
     pub pid: u64,
@@ -58,7 +59,8 @@ pub struct Busy {
 }
 
 /// What a record of `disturb` did in the client's run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Planted {
     /// `pause`, `cpu`, `memory`, `disk` or `net`.

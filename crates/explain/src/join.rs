@@ -9,7 +9,6 @@ use std::net::{IpAddr, SocketAddr};
 
 use export::requests::Row;
 use record::{Phase, Served};
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -34,7 +33,8 @@ pub(crate) enum By {
 }
 
 /// What became of the client's requests. They sum to its rows.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JoinCounts {
     pub rows: u64,

@@ -1,11 +1,11 @@
 //! The vocabulary: into which segments the time of a request is divided, and which place answers for each.
 
 use record::{Part, Phase};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Who is to blame. One word for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// The load client itself was late.

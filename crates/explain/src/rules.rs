@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use findings::view::{Cell, Phrase, Value};
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::{Nanos, percent};
 
@@ -336,7 +335,8 @@ impl Facts {
 }
 
 /// One sentence.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sentence {
     pub place: Place,
@@ -359,7 +359,8 @@ impl Sentence {
 }
 
 /// Whose fault it was.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Blame {
     pub place: Place,

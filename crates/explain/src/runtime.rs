@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use record::Observed;
 use record::observation::ObservationBody;
 use record::observation::jvm::Pause;
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 use units::count;
@@ -13,7 +12,8 @@ use units::count;
 use crate::stalls::Stall;
 
 /// What a record of a JVM tells of the client's run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
     pub pid: Option<u32>,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use record::observation::watch::WatchLine;
 use record::{Part, Phase, Second, Served};
-use schemars::JsonSchema;
 use serde::Serialize;
 use units::Nanos;
 
@@ -15,7 +14,8 @@ use crate::ledger::Ledger;
 use crate::place::Segment;
 
 /// One interval of the client's run, and what the others saw in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecondOf {
     /// Offset from the client's zero.
@@ -32,7 +32,8 @@ pub struct SecondOf {
 }
 
 /// What a server did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ServerSums {
     pub requests: u64,

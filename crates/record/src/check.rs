@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(any(test, feature = "schema"))]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// What a check says something about.
@@ -184,7 +185,8 @@ impl<'de> Deserialize<'de> for Check {
 }
 
 /// Any string: a closed list would refuse the records of a program with one check more.
-impl JsonSchema for Check {
+#[cfg(any(test, feature = "schema"))]
+impl schemars::JsonSchema for Check {
     fn inline_schema() -> bool {
         true
     }

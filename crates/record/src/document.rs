@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -24,7 +23,8 @@ pub use verdict::{Finding, Quantity, Reading, Threshold, ThresholdResult, Unchec
 pub use version::{SCHEMA_VERSION, SchemaVersion};
 
 /// `run.json` of a run: what was sent where, how the load was made, and what came of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Document {
     #[serde(flatten)]
     pub envelope: Envelope,
@@ -41,7 +41,8 @@ pub struct Document {
 envelope_of!(Document);
 
 /// What was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Subject {
     /// The URL, or the first of a target file.
     pub url: String,
@@ -59,7 +60,8 @@ pub struct Subject {
 }
 
 /// Requests that follow each other, by their places in `subject.targets`, from 0.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JourneyFacts {
     pub name: String,
     pub first: u64,
@@ -67,7 +69,8 @@ pub struct JourneyFacts {
 }
 
 /// How the load was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Load {
     pub model: Model,
     /// Requests a second asked for, in an open loop at one rate; absent where the rate changes.
@@ -94,7 +97,8 @@ pub struct Load {
 }
 
 /// One hand laid on the load while it ran.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct LoadChange {
     /// When it took effect, as an offset from the run's zero.
     pub at_ns: u64,
@@ -104,7 +108,8 @@ pub struct LoadChange {
     pub rate_per_s: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadOrder {
     /// Nothing becomes due from here on; what would have been is due after the pause.
@@ -129,7 +134,8 @@ impl Load {
 }
 
 /// A bargain between lateness, which is in `schedule_lag`, and CPU time, which is in `results.cpu`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Pace {
     /// `precise`, `balanced` or `efficient`.
     pub name: String,
@@ -138,7 +144,8 @@ pub struct Pace {
 }
 
 /// The arrival process of an open loop: enough to make the same schedule again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ArrivalFacts {
     /// In one line, for people.
     pub words: String,
@@ -150,7 +157,8 @@ pub struct ArrivalFacts {
     pub stages: Vec<StageFacts>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct StageFacts {
     /// As it may be given to `--stage` again; a replay and a stage without end say what they are.
     pub stage: String,
@@ -165,7 +173,8 @@ pub struct StageFacts {
 }
 
 /// The think time of a closed loop's callers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ThinkFacts {
     /// As it is given to `--think`: `100ms`, `50ms..150ms`, `exp:100ms`.
     pub words: String,
@@ -173,7 +182,8 @@ pub struct ThinkFacts {
     pub seed: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
     /// Requests are due by a schedule, whatever became of the earlier ones.
@@ -183,7 +193,8 @@ pub enum Model {
 }
 
 /// Where the arrival edges come from, and how well.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Stamps {
     pub arrival: ArrivalStamps,
     /// Why there are no kernel stamps.
@@ -199,7 +210,8 @@ impl Stamps {
     pub const SWITCHED_OFF: &'static str = "switched off";
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalStamps {
     /// The kernel's software receive stamps.
@@ -209,7 +221,8 @@ pub enum ArrivalStamps {
 }
 
 /// Everything measured, over the whole run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Results {
     pub totals: Totals,
     /// Every outcome that occurred, `ok` first, then by count.
@@ -246,7 +259,8 @@ pub struct Results {
 }
 
 /// The requests that were kept one by one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Kept {
     /// Which, as it was asked for: `all`, `slowest=100`, `sample=1%`.
     pub requests: String,
@@ -255,7 +269,8 @@ pub struct Kept {
     pub lost: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Totals {
     /// Requests that became due. Equals the sum of all outcomes.
     pub scheduled: u64,
@@ -281,7 +296,8 @@ pub struct Totals {
     pub retries: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct OutcomeCount {
     pub outcome: String,
     /// Where it happened; absent for `ok`.
@@ -292,7 +308,8 @@ pub struct OutcomeCount {
 }
 
 /// Why requests that ended in one outcome did so, in the protocol's words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ReasonCount {
     pub outcome: String,
     pub reason: String,
@@ -300,7 +317,8 @@ pub struct ReasonCount {
 }
 
 /// One of several targets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct TargetResult {
     /// Requests to it that ended.
     pub requests: u64,
@@ -315,7 +333,8 @@ pub struct TargetResult {
 }
 
 /// Requests that follow each other. Started = completed + cut.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JourneyResult {
     pub name: String,
     /// Whose first request ended.
@@ -334,7 +353,8 @@ pub struct JourneyResult {
 }
 
 /// A distribution of durations.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Distribution {
     pub count: u64,
     /// Exact.
@@ -347,7 +367,8 @@ pub struct Distribution {
 }
 
 /// One quantile, as far as the sample can carry it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Quantile {
     /// Between 0 and 1.
     pub q: f64,
@@ -355,7 +376,8 @@ pub struct Quantile {
     pub value: QuantileValue,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum QuantileValue {
     /// The estimate with its 95 % interval by order statistics.
@@ -371,7 +393,8 @@ pub enum QuantileValue {
     TooFew { needed: u64 },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct PhaseResult {
     pub phase: String,
     pub belongs_to: String,
@@ -384,7 +407,8 @@ pub struct PhaseResult {
 }
 
 /// What the measuring itself cost.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// User and system time of this whole process over the run; absent where it could not be read.
     pub process_ns: Option<u64>,

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -18,7 +17,8 @@ use crate::observation::jvm::{Hiccup, Pause};
 use crate::series::Second;
 
 /// One line of `events.ndjson`: something to draw beside the curves.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Event {
     /// Offset from the run's zero.
     pub at_ns: u64,

@@ -7,7 +7,6 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::Nanos;
@@ -19,7 +18,8 @@ use crate::error::RecordError;
 use crate::folder_reader::{read_record, read_whole};
 
 /// What another tool measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Import {
     /// Always finished, and always with a verdict. Its time is that of the tool's run, and its host is not known; its
     /// command and options are those of the import, left out in records of version 1.0.
@@ -35,7 +35,8 @@ pub struct Import {
 envelope_of!(Import);
 
 /// Where the figures come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Imported {
     pub tool: String,
     /// Absent where the output does not name it.
@@ -47,7 +48,8 @@ pub struct Imported {
     pub cannot_know: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ImportedResults {
     pub url: Option<String>,
     /// RFC 3339, UTC.
@@ -73,7 +75,8 @@ pub struct ImportedResults {
 }
 
 /// Failures in the tool's own words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ErrorCount {
     pub said: String,
     /// Absent where the tool says what it met and not how often.
@@ -81,7 +84,8 @@ pub struct ErrorCount {
 }
 
 /// One distribution of durations.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ImportedTime {
     /// `response`, `service` or a phase where it means the same as in a run, else `request`.
     pub name: String,
@@ -99,7 +103,8 @@ pub struct ImportedTime {
     pub log: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ImportedQuantile {
     /// Between 0 and 1.
     pub q: f64,

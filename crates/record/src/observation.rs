@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -36,7 +35,8 @@ pub use reader::{Observed, ObservedLine, read_observation};
 pub use watch::WatchResults;
 
 /// `run.json` of every verb but `drive`: written at the start, and replaced at the end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Observation {
     /// Its `kind` is that of the body.
     #[serde(flatten)]
@@ -93,7 +93,8 @@ impl From<ObservationKind> for RecordKind {
 }
 
 /// What a verb saw, over the whole record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationBody {
     Watch(Box<WatchResults>),
@@ -118,7 +119,8 @@ impl ObservationBody {
 }
 
 /// What frames a line of an observation's series: the verb's own fields stand beside these.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct LineFrame {
     /// Offset of its begin from the record's zero.
     pub start_ns: u64,
@@ -130,7 +132,8 @@ pub struct LineFrame {
 }
 
 /// What a histogram alone would lose, and what it is checked by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct LogSums {
     pub count: u64,
     /// Exact; a sum above 2^64 - 1 is written as that.

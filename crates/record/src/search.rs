@@ -7,7 +7,6 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,7 +20,8 @@ use crate::folder_reader::read_upgraded;
 pub const SEARCH: &str = "search.json";
 
 /// A search: its objective, its probes, and what they say together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct SearchDocument {
     /// Without a verdict of its own: each probe has one.
     #[serde(flatten)]
@@ -41,7 +41,8 @@ pub struct SearchDocument {
 envelope_of!(SearchDocument);
 
 /// One condition of the objective.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Demanded {
     pub condition: String,
     /// Not stated by the user: a rate at which the answers are errors is not held.
@@ -49,7 +50,8 @@ pub struct Demanded {
 }
 
 /// One probe, over the time that was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProbeResult {
     /// Its run folder, within that of the search.
     pub folder: String,
@@ -79,7 +81,8 @@ pub struct ProbeResult {
 }
 
 /// What was measured for one condition.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProbeFigure {
     pub measured: Option<Reading>,
     /// Absent where the sample cannot tell.
@@ -87,7 +90,8 @@ pub struct ProbeFigure {
 }
 
 /// What a probe says of its rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
     /// Nothing: it was there to find where to begin.
@@ -103,7 +107,8 @@ pub enum Says {
 }
 
 /// The answer, as an interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct SearchAnswer {
     /// The highest rate that held with a fit client; absent where none did.
     pub holds_per_s: Option<f64>,
@@ -117,7 +122,8 @@ pub struct SearchAnswer {
 }
 
 /// Why the answer is no higher.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The objective broke while the client was fit.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Code, Nanos};
 
@@ -16,7 +15,8 @@ use crate::phase::Phase;
 use crate::surroundings::{HostSecond, WorkerSecond};
 
 /// One line of `series.ndjson`: an interval without its histograms. Writing it commits the interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Second {
     /// Its number since the run's start. A gap means that a line could not be written.
     pub index: u64,
@@ -105,14 +105,16 @@ pub struct Second {
 }
 
 /// The requests of one target that ended in an interval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct TargetSecond {
     pub ok: u64,
     pub failures: Vec<OutcomeCount>,
 }
 
 /// The units of one journey in an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JourneySecond {
     /// Units whose first request became due in this interval.
     pub begun: u64,
@@ -141,7 +143,8 @@ impl JourneySecond {
 
 /// Quantiles of the response of one interval, of the sample itself. For plots: to print them for a run, merge
 /// the histograms instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ResponseNs {
     pub p50: u64,
     pub p90: u64,

@@ -3,7 +3,6 @@
 //!
 //! These are wire types of `series.ndjson`. What could not be read is absent; `run.json` says why.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -11,7 +10,8 @@ use units::Nanos;
 pub const LATE: Nanos = Nanos::from_millis(1);
 
 /// One worker in one interval: what tells a slow worker from its fellows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WorkerSecond {
     /// Its number, from 0; its thread is named `worker-NUMBER`.
     pub worker: u64,
@@ -42,7 +42,8 @@ impl WorkerSecond {
 }
 
 /// This client's host in one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct HostSecond {
     /// Periods in which a CPU quota of a control group around this process was used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,6 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -30,7 +29,8 @@ const MOST: usize = 100_000;
 const FASTEST: i128 = 1_000;
 
 /// The clocks of two hosts, held against each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct TwoClocks {
     pub schema_version: SchemaVersion,
     /// The boot of the client's host, as `host.boot_id` of its record has it.
@@ -40,7 +40,8 @@ pub struct TwoClocks {
 }
 
 /// One exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ClockReading {
     /// The middle of the exchange on the client's monotonic clock.
     pub at_ns: u64,

@@ -2,9 +2,9 @@
 //!
 //! What it means, and whether it can be done, is worked out in `compile`.
 
+#[cfg(test)]
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -12,7 +12,8 @@ use crate::settings::{OutputSettings, RunSettings};
 use crate::values::{CaptureSpec, Matcher, Named, Scalar, Scalars};
 
 /// What a run sends, to whom, how it is loaded, and what must come of it.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct File {
     /// What the scenario is for. Kept in no other place.
@@ -21,23 +22,23 @@ pub(crate) struct File {
     pub run: RunSettings,
     /// Values for `{{name}}`, to be changed by `--set vars.name=value`. May hold `{{random 1 6}}`, `{{zipf 1 1000}}` and the like: then
     /// each journey has one of its own.
-    #[schemars(with = "BTreeMap<String, Scalar>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub vars: Named<Scalar>,
     /// Files whose rows fill in `{{name.column}}`.
-    #[schemars(with = "BTreeMap<String, Data>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Data>"))]
     pub data: Named<Data>,
     /// The servers, by name.
-    #[schemars(with = "BTreeMap<String, Target>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Target>"))]
     pub targets: Named<Target>,
     /// What holds for every request that does not say otherwise.
     pub defaults: Defaults,
     /// Requests that stand alone.
     #[serde(rename = "request")]
-    #[schemars(with = "Vec<Request>")]
+    #[cfg_attr(test, schemars(with = "Vec<Request>"))]
     pub requests: Vec<Spanned<Request>>,
     /// Requests that follow each other.
     #[serde(rename = "journey")]
-    #[schemars(with = "Vec<Journey>")]
+    #[cfg_attr(test, schemars(with = "Vec<Journey>"))]
     pub journeys: Vec<Spanned<Journey>>,
     /// What makes the run fail, with exit code 2.
     pub thresholds: Thresholds,
@@ -46,163 +47,171 @@ pub(crate) struct File {
 }
 
 /// A server, and how it is spoken to.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Target {
     /// `http://host:port`, `https://host`; a path stands before those of the requests.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub url: Option<Spanned<String>>,
     /// Headers of every request to it.
-    #[schemars(with = "BTreeMap<String, Scalar>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub headers: Named<Scalar>,
     pub tls: Tls,
 }
 
 /// How a server proves itself, and how we do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tls {
     /// Any certificate will do; not beside `ca`.
     pub insecure: bool,
     /// A file with the certificates to trust, in PEM; from beside the scenario.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub ca: Option<Spanned<String>>,
     /// A file with our certificate, in PEM; from beside the scenario.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub cert: Option<Spanned<String>>,
     /// A file with its key, in PEM; from beside the scenario.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub key: Option<Spanned<String>>,
     /// The name to ask for and to expect, in place of the host of the URL.
     pub server_name: Option<String>,
 }
 
 /// What holds for every request that does not say otherwise.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Defaults {
-    #[schemars(with = "BTreeMap<String, Scalar>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub headers: Named<Scalar>,
     pub expect: Expect,
     /// How much of a body is kept for captures and checks that look into it.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub keep_body: Option<Spanned<Scalar>>,
 }
 
 /// One request: alone, or a step of a journey.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Request {
     /// Under which its figures stand; by default method and path.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub name: Option<Spanned<String>>,
     /// Its share of the arrivals, against the other requests and journeys; not for steps.
-    #[schemars(with = "Option<u32>")]
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub weight: Option<Spanned<u32>>,
     /// The name of the server, where there are several.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub target: Option<Spanned<String>>,
     /// GET, or POST with a body, unless given.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub method: Option<Spanned<String>>,
     /// Begins with a slash. Values filled in are percent-encoded.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub path: Option<Spanned<String>>,
     /// Names and values behind the `?`, percent-encoded.
-    #[schemars(with = "BTreeMap<String, Scalar>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub query: Named<Scalar>,
-    #[schemars(with = "BTreeMap<String, Scalar>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub headers: Named<Scalar>,
     /// The body as it is.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub body: Option<Spanned<String>>,
     /// The body as JSON: a table, a list, or a text that is JSON.
-    #[schemars(with = "Option<serde_json::Value>")]
+    #[cfg_attr(test, schemars(with = "Option<serde_json::Value>"))]
     pub json: Option<Spanned<serde_json::Value>>,
     /// The body as a form: names and values.
-    #[schemars(with = "BTreeMap<String, Scalar>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub form: Named<Scalar>,
     /// A file with the body, from beside the scenario. Nothing in it is filled in.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub file: Option<Spanned<String>>,
     /// What must hold of the answer; otherwise the request ends as `check_failed`.
     pub expect: Expect,
     /// Values taken from the answer for the steps that follow.
-    #[schemars(with = "BTreeMap<String, CaptureSpec>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, CaptureSpec>"))]
     pub capture: Named<CaptureSpec>,
     /// How long to wait between the answer and the next step: `1s`, `1s..3s`, or `exp:2s`.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub think: Option<Spanned<String>>,
 }
 
 /// What must hold of an answer.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Expect {
     /// Statuses that are good: `200`, `"2xx"`, `"200,404"`, `[200, 404]`; below 400 unless given.
-    #[schemars(with = "Option<Scalars>")]
+    #[cfg_attr(test, schemars(with = "Option<Scalars>"))]
     pub status: Option<Spanned<Scalars>>,
     /// A text that must stand in the body.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub body_contains: Option<Spanned<String>>,
     /// A regular expression that must be found in the body.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub body_matches: Option<Spanned<String>>,
     /// The digest of the whole body, in hexadecimal.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub sha256: Option<Spanned<String>>,
     /// Of headers by name.
-    #[schemars(with = "BTreeMap<String, Matcher>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Matcher>"))]
     pub headers: Named<Matcher>,
     /// Of places in a JSON body, by pointer.
-    #[schemars(with = "BTreeMap<String, Matcher>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Matcher>"))]
     pub json: Named<Matcher>,
 }
 
 /// Requests that follow each other, each when the last one was answered well.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Journey {
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub name: Option<Spanned<String>>,
     /// Its share of the arrivals, against the other requests and journeys.
-    #[schemars(with = "Option<u32>")]
+    #[cfg_attr(test, schemars(with = "Option<u32>"))]
     pub weight: Option<Spanned<u32>>,
     /// The server of its steps, where there are several.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub target: Option<Spanned<String>>,
     /// Whether cookies that a step is given go with the steps that follow; so unless it is said otherwise.
     pub cookies: Option<bool>,
     /// Headers of all its steps.
-    #[schemars(with = "BTreeMap<String, Scalar>")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub headers: Named<Scalar>,
     /// How long to wait between its steps, where they do not say.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub think: Option<Spanned<String>>,
     #[serde(rename = "step")]
-    #[schemars(with = "Vec<Request>")]
+    #[cfg_attr(test, schemars(with = "Vec<Request>"))]
     pub steps: Vec<Spanned<Request>>,
 }
 
 /// A file of rows. Each journey, or request that stands alone, has one row of it.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Data {
     /// CSV with a line of names, or one JSON object a line; from beside the scenario.
-    #[schemars(with = "String")]
+    #[cfg_attr(test, schemars(with = "String"))]
     pub file: Option<Spanned<String>>,
     /// By the ending of the file unless given.
     pub format: Option<DataFormat>,
     pub order: Order,
     /// What stands between the columns of a CSV, by default a comma.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub delimiter: Option<Spanned<String>>,
     /// The names of a CSV's columns, where its first line has none.
-    #[schemars(with = "Option<Vec<String>>")]
+    #[cfg_attr(test, schemars(with = "Option<Vec<String>>"))]
     pub columns: Option<Spanned<Vec<String>>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DataFormat {
     Csv,
@@ -210,7 +219,8 @@ pub(crate) enum DataFormat {
 }
 
 /// Which row a journey has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// One after the other, and again from the first.
@@ -223,10 +233,11 @@ pub enum Order {
 }
 
 /// What makes the run fail, with exit code 2.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Thresholds {
     /// `response.p99 > 50ms`, `error_share > 1%`: as with --fail-if.
-    #[schemars(with = "Option<Scalars>")]
+    #[cfg_attr(test, schemars(with = "Option<Scalars>"))]
     pub fail_if: Option<Spanned<Scalars>>,
 }

@@ -17,6 +17,8 @@ mod plan;
 mod pointer;
 mod preview;
 mod random;
+#[cfg(test)]
+mod schema;
 mod scope;
 mod settings;
 mod steps;
@@ -101,9 +103,5 @@ impl Draft {
     }
 }
 
-/// The JSON Schema of the format, for editors.
-pub fn schema() -> serde_json::Value {
-    let mut schema = schemars::schema_for!(format::File);
-    schema.insert("title".to_owned(), "a scenario of parallax drive".into());
-    schema.to_value()
-}
+/// The JSON Schema of the format as text, for editors.
+pub const SCHEMA: &str = include_str!("../../../formats/scenario.schema.json");

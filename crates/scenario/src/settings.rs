@@ -1,14 +1,10 @@
 //! The tables `[run]` and `[output]`: options of the command line by their own names, so that there is one place
 //! where each is read, and one list of what they may be called.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::{Value, json};
 use toml::Spanned;
 
 use crate::place::{Slip, Span};
@@ -50,6 +46,7 @@ pub(crate) struct Key {
     pub key: &'static str,
     pub option: &'static str,
     pub form: Form,
+    #[cfg_attr(not(test), expect(dead_code, reason = "a description in the schema"))]
     pub about: &'static str,
 }
 
@@ -152,49 +149,6 @@ impl Form {
             Form::Flag => Err(format!("`{text}` is neither true nor false")),
             Form::Text | Form::List => Ok(()),
         }
-    }
-
-    fn schema(self) -> Value {
-        match self {
-            Form::Count => json!({ "type": ["integer", "string"] }),
-            Form::Time | Form::Limit | Form::Rate => json!({ "type": "string" }),
-            Form::Size | Form::Text => json!({ "type": ["string", "number"] }),
-            Form::List => json!({ "type": ["string", "array"], "items": { "type": "string" } }),
-            Form::Flag => json!({ "type": "boolean" }),
-        }
-    }
-}
-
-fn table_schema(known: &[Key]) -> Schema {
-    let properties: BTreeMap<&str, Value> = known
-        .iter()
-        .map(|key| {
-            let mut schema = key.form.schema();
-            schema["description"] = key.about.into();
-            (key.key, schema)
-        })
-        .collect();
-    let table = json!({ "type": "object", "properties": properties, "additionalProperties": false });
-    Schema::try_from(table).expect("an object is a schema")
-}
-
-impl JsonSchema for RunSettings {
-    fn schema_name() -> Cow<'static, str> {
-        "Run".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        table_schema(RUN)
-    }
-}
-
-impl JsonSchema for OutputSettings {
-    fn schema_name() -> Cow<'static, str> {
-        "Output".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        table_schema(OUTPUT)
     }
 }
 

@@ -1,10 +1,8 @@
 //! Values of a scenario file that may be written in more than one way, each read without losing its place.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -26,13 +24,14 @@ pub(crate) enum Matcher {
 }
 
 /// A comparison by name.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MatcherTable {
     /// The value itself; for objects and lists of JSON.
     pub equals: Option<serde_json::Value>,
     /// A regular expression that must be found in the value.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub matches: Option<Spanned<String>>,
     /// A text that must stand in the value.
     pub contains: Option<String>,
@@ -49,11 +48,12 @@ pub(crate) enum CaptureSpec {
 }
 
 /// How a value is taken from an answer, in full.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CaptureTable {
     /// A JSON pointer into the body: `/data/token`, `/items/0/id`.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub json: Option<Spanned<String>>,
     /// The name of a header; its first line counts.
     pub header: Option<String>,
@@ -61,7 +61,7 @@ pub(crate) struct CaptureTable {
     pub cookie: Option<String>,
     /// A regular expression: its first group, or all it found. Alone it is looked for in the body; beside one of the
     /// others, in what that gave.
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub regex: Option<Spanned<String>>,
     /// The value when there is none; without it the request fails its check.
     pub default: Option<String>,
@@ -215,51 +215,6 @@ impl<'de> Visitor<'de> for CaptureVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CaptureSpec, A::Error> {
         CaptureTable::deserialize(MapAccessDeserializer::new(map)).map(CaptureSpec::Table)
-    }
-}
-
-impl JsonSchema for Scalar {
-    fn schema_name() -> Cow<'static, str> {
-        "Scalar".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": ["string", "number", "boolean"] })
-    }
-}
-
-impl JsonSchema for Scalars {
-    fn schema_name() -> Cow<'static, str> {
-        "Scalars".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": ["string", "number", "boolean", "array"],
-            "items": { "type": ["string", "number", "boolean"] }
-        })
-    }
-}
-
-impl JsonSchema for Matcher {
-    fn schema_name() -> Cow<'static, str> {
-        "Matcher".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<MatcherTable>();
-        json_schema!({ "anyOf": [{ "type": ["string", "number", "boolean", "array"] }, table] })
-    }
-}
-
-impl JsonSchema for CaptureSpec {
-    fn schema_name() -> Cow<'static, str> {
-        "Capture".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<CaptureTable>();
-        json_schema!({ "anyOf": [{ "type": "string", "pattern": "^/" }, table] })
     }
 }
 

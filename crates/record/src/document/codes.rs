@@ -1,20 +1,21 @@
 //! How often the server sent each of its own codes: statuses as numbers, as readers of 1.0 know them, others as texts.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Code;
 
 use crate::interval::Interval;
 
 /// How many responses carried one three-digit status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CodeCount {
     pub code: u16,
     pub count: u64,
 }
 
 /// How many responses carried one code that is no three-digit status.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct TextCodeCount {
     /// 1 to 15 printable ASCII characters: `40001/1213`, `WRONGTYPE`.
     pub code: String,

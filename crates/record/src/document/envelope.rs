@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Host, SchemaVersion, Verdict};
 
 /// The fields that all kinds of records share. In the file they are beside the fields of the kind, not in an object of
 /// their own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Envelope {
     pub schema_version: SchemaVersion,
     /// What the record is of.
@@ -96,7 +96,8 @@ pub(crate) use envelope_of;
 
 units::named_enum! {
     /// What a record is of.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
     pub enum RecordKind {
         /// A run: [`Document`](super::Document).
@@ -115,7 +116,8 @@ units::named_enum! {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Under way; or, when its process is gone, cut off: the folder holds all but at most the last second.
@@ -130,14 +132,16 @@ pub enum State {
 }
 
 /// One option as it took effect.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct EffectiveOption {
     /// As one would write it on the command line; empty for a flag that is off.
     pub value: String,
     pub source: OptionSource,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OptionSource {
     Given,
@@ -151,7 +155,8 @@ pub enum OptionSource {
 }
 
 /// When the record was made. Of an import: when the other tool's run was, as far as it says.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Time {
     /// The record's zero, RFC 3339, UTC. Left out (empty here) in an import whose tool does not state it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -171,7 +176,8 @@ fn is_zero(nanos: &u64) -> bool {
     *nanos == 0
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct MissingFact {
     /// What it is, by the name of the field that lacks it.
     pub what: String,

@@ -1,12 +1,12 @@
 //! The host on which a record was made, as far as readers and the audit need it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::MissingFact;
 
 /// Facts of the host that made the load.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Host {
     pub name: Option<String>,
     pub kernel: Option<String>,
@@ -37,7 +37,8 @@ pub struct Host {
 }
 
 /// What a client may take from its host.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct HostLimits {
     /// Descriptors that the process may have open; absent without a limit.
     pub open_files: Option<u64>,
@@ -49,7 +50,8 @@ pub struct HostLimits {
     pub ceiling: Option<Ceiling>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct PortRange {
     pub first: u16,
     pub last: u16,
@@ -68,7 +70,8 @@ impl PortRange {
 }
 
 /// What a client of this shape reached on this host against the built-in target, which answers at once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Ceiling {
     /// `ok` answers a second of a closed loop.
     pub throughput_per_s: u64,

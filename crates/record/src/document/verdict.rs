@@ -2,13 +2,13 @@
 //!
 //! The wire format of the verdict and of thresholds; who judges is `audit`, and `report` for thresholds.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::check::Check;
 
 /// Whether to believe the run, with reasons.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Verdict {
     pub word: VerdictWord,
     /// Everything that was checked and did not hold, the gravest first.
@@ -19,14 +19,16 @@ pub struct Verdict {
 }
 
 /// One check that was not made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Unchecked {
     /// Its name, as of a finding.
     pub check: Check,
     pub reason: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VerdictWord {
     /// Of a finding: noted, and no reason to doubt the run.
@@ -38,7 +40,8 @@ pub enum VerdictWord {
 }
 
 /// One check that did not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Finding {
     /// Its name, stable across versions.
     pub check: Check,
@@ -53,7 +56,8 @@ pub struct Finding {
 }
 
 /// A condition under which the run was to fail, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Threshold {
     /// As it was given: a metric, an operator and a value.
     pub fail_if: String,
@@ -65,7 +69,8 @@ pub struct Threshold {
     pub reason: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdResult {
     /// The condition does not hold.
@@ -77,7 +82,8 @@ pub enum ThresholdResult {
 }
 
 /// A figure of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
     Known(Quantity),
@@ -86,7 +92,8 @@ pub enum Reading {
 }
 
 /// A number with its unit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
     Ns(u64),

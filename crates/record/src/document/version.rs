@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(any(test, feature = "schema"))]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -78,7 +79,8 @@ impl<'de> Deserialize<'de> for SchemaVersion {
     }
 }
 
-impl JsonSchema for SchemaVersion {
+#[cfg(any(test, feature = "schema"))]
+impl schemars::JsonSchema for SchemaVersion {
     fn inline_schema() -> bool {
         true
     }

@@ -3,11 +3,11 @@
 //! Wire types only; the verb fills them, `report` and `explain` read them. Command lines are not kept: people write
 //! passwords there.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What `cpu` saw, over the whole record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuResults {
     /// CPUs of the host that are switched on: the whole of a share of the machine.
     pub cpus: u64,
@@ -22,7 +22,8 @@ pub struct CpuResults {
 }
 
 /// What `cpu` says of one interval, beside the frame of the line.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuLine {
     pub readings: u64,
     /// By pid. Of all processes of a host: those that used CPU time, began or ended.
@@ -33,7 +34,8 @@ pub struct CpuLine {
 }
 
 /// One process.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuProcess {
     pub pid: u32,
     /// When it began, in hundredths of a second after the start of the host: with the pid it names a process for
@@ -62,7 +64,8 @@ pub struct CpuProcess {
 }
 
 /// How a process fared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CpuEnd {
     /// It was there at the end.
@@ -76,7 +79,8 @@ pub enum CpuEnd {
 }
 
 /// One thread.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuThread {
     pub tid: u32,
     pub name: String,
@@ -87,7 +91,8 @@ pub struct CpuThread {
 }
 
 /// What was used between two instants, which are those of this process or thread.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuUse {
     /// The two instants, on the monotonic clock.
     pub from_ns: u64,
@@ -117,7 +122,8 @@ impl CpuUse {
 }
 
 /// User and system time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuSplit {
     pub method: SplitMethod,
     pub user_ns: u64,
@@ -133,7 +139,8 @@ pub struct CpuSplit {
 }
 
 /// How user and system were told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SplitMethod {
     /// By the mode that the kernel saw at each of its ticks.
@@ -143,7 +150,8 @@ pub enum SplitMethod {
 }
 
 /// What programs at the boundaries saw. `user_ns + system_ns + interrupt_ns = wall_ns`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuBoundary {
     /// On a CPU by the clock on the wall, switch to switch.
     pub wall_ns: u64,

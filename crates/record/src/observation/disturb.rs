@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The `kind` of the events that have an [`Episode`].
 pub const EVENT: &str = "disturb";
 
 /// What `disturb` did, over the whole record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct DisturbResults {
     /// `pause`, `cpu`, `memory`, `disk` or `net`.
     pub means: String,
@@ -39,7 +39,8 @@ pub struct DisturbResults {
 }
 
 /// The two ends of a relay, each `host:port`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct RelayAddresses {
     /// Where clients connect.
     pub listen: String,
@@ -57,7 +58,8 @@ impl RelayAddresses {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Over {
     /// All that was planned has been.
@@ -71,7 +73,8 @@ pub enum Over {
 }
 
 /// One disturbance: what was intended and what it really was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Episode {
     /// From 0, by the schedule.
     pub n: u64,
@@ -88,7 +91,8 @@ pub struct Episode {
 }
 
 /// Offsets from the record's zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Span {
     pub begin_ns: u64,
     /// Left out where it was to last until it was ended by hand; of what was real, where nobody knows it.

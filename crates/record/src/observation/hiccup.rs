@@ -3,11 +3,11 @@
 //! Wire types only; the verb fills them, `report` and `explain` read them. How late every tick was stands in the
 //! histogram logs: `hiccup.hlog` of all meters, `hiccup-cpuN.hlog` of the one on CPU N.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What `hiccup` saw, over the whole record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct HiccupResults {
     /// From one tick of a meter to the next.
     pub resolution_ns: u64,
@@ -26,7 +26,8 @@ pub struct HiccupResults {
 }
 
 /// What one or several meters saw.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Hiccups {
     /// Each counted with its own lateness, those that were due within a stall as well.
     pub ticks: u64,
@@ -51,7 +52,8 @@ pub struct Hiccups {
     pub causes_ns: CausesNs,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Meter {
     /// Left out where it was not bound to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +62,8 @@ pub struct Meter {
 }
 
 /// What stalls were made of; the parts sum to their length. One that the kernel does not tell is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CausesNs {
     /// Ready to run, while others ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +109,8 @@ impl CausesNs {
 }
 
 /// One stall of one meter.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Stall {
     /// When the meter wanted to run, from the record's zero.
     pub at_ns: u64,
@@ -122,7 +126,8 @@ pub struct Stall {
 }
 
 /// A command, and the time before it for comparison.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Beside {
     pub command: Vec<String>,
     /// As a shell would tell it: 128 and the signal, where it died of one. Left out while it runs.
@@ -140,7 +145,8 @@ pub struct Beside {
 }
 
 /// What `hiccup` says of one interval, beside the frame of the line.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct HiccupLine {
     pub saw: Hiccups,
     /// The longest of the stalls from the threshold on.

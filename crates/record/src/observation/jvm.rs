@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Of the whole record.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JvmResults {
     pub java_version: String,
     /// The virtual machine's name.
@@ -23,7 +23,8 @@ pub struct JvmResults {
 }
 
 /// A stretch in which no thread of the application ran: from the wish to stop them until they ran again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Pause {
     /// Offsets from the record's zero.
     pub begin_ns: u64,
@@ -34,7 +35,8 @@ pub struct Pause {
 }
 
 /// A stretch in which a thread of the application would not have run: what its meter was late by, with the causes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Hiccup {
     /// From when the meter was due, which is when the event is.
     pub length_ns: u64,
@@ -44,7 +46,8 @@ pub struct Hiccup {
 }
 
 /// What a JVM says of one interval, beside the frame of the line.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JvmLine {
     /// How often what was recorded was no duration, by the log's name: below zero, or above 2^50 ns.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

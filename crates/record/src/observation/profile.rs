@@ -3,12 +3,12 @@
 //! Wire types only; the verb fills them, `report` and `explain` read them. The stacks themselves are files of their
 //! own beside `run.json`, one collapsed text and one flame graph a picture.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 units::named_enum! {
     /// A picture of where threads are; its name is that of its files, without their endings.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
     pub enum Picture {
         /// They run: by samples.
@@ -32,7 +32,8 @@ impl Picture {
 
 units::named_enum! {
     /// What a thread waits for.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
     pub enum WaitKind {
         Pool = "pool",
@@ -47,7 +48,8 @@ units::named_enum! {
 }
 
 /// What `profile` saw, over the whole record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProfileResults {
     /// The processes that were looked at: the one that was named, and its children.
     pub processes: Vec<ProfiledProcess>,
@@ -67,7 +69,8 @@ pub struct ProfileResults {
     pub cost_runs: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProfiledProcess {
     pub pid: u32,
     /// Absent when it was gone before it was looked at.
@@ -77,7 +80,8 @@ pub struct ProfiledProcess {
 }
 
 /// One picture: its sums, and the frames with the most of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct PictureResult {
     pub picture: Picture,
     /// Samples, sleeps, or waits for a CPU.
@@ -93,7 +97,8 @@ pub struct PictureResult {
 }
 
 /// A frame's share of a picture, from 0 to 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct FrameShare {
     pub frame: String,
     /// Where it is the leaf.
@@ -103,7 +108,8 @@ pub struct FrameShare {
 }
 
 /// Frames that wait, found by the rules.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Wait {
     pub picture: Picture,
     pub kind: WaitKind,
@@ -116,7 +122,8 @@ pub struct Wait {
 }
 
 /// Threads of one name that sleep for one reason.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Sleeper {
     pub thread: String,
     pub threads: u64,
@@ -127,7 +134,8 @@ pub struct Sleeper {
 }
 
 /// How far the stacks can be believed.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct StackQuality {
     /// Frames of user space in the samples, each as often as it was sampled.
     pub frames: u64,
@@ -147,14 +155,16 @@ pub struct StackQuality {
     pub nameless: Vec<NamelessFile>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct NamelessFile {
     pub file: String,
     pub frames: u64,
 }
 
 /// What was not kept, each by its cause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProfileLosses {
     /// Stacks that had no place in the kernel's tables: their time is in the pictures, without frames.
     pub stacks: u64,
@@ -177,7 +187,8 @@ impl ProfileLosses {
 }
 
 /// What `profile` says of one interval, beside the frame of the line: sums of all threads.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProfileLine {
     pub samples: u64,
     pub on_cpu_ns: u64,

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -44,7 +43,8 @@ pub fn class_log(class: &str) -> String {
 }
 
 /// What `watch` saw, over the whole record.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WatchResults {
     pub subject: WatchSubject,
     pub tier: Tier,
@@ -90,7 +90,8 @@ pub struct WatchResults {
 }
 
 /// Which server.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WatchSubject {
     /// How it was named: `-p 4711`, `--port 80`, `--comm nginx`.
     pub named: String,
@@ -103,14 +104,16 @@ pub struct WatchSubject {
     pub protocols: Vec<ProtocolCount>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProtocolCount {
     pub protocol: Protocol,
     pub requests: u64,
 }
 
 /// How much of the kernel could be listened to. What a lower tier lacks is in `missing` of the record.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Tier {
     /// One word, for people and programs.
     pub name: String,
@@ -119,7 +122,8 @@ pub struct Tier {
 }
 
 /// The requests of one class.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ClassResult {
     /// Its name; where it has none, the value that the function returned.
     pub class: String,
@@ -131,7 +135,8 @@ pub struct ClassResult {
 }
 
 /// Requests that differ in their values only.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Digest {
     /// The normalised statement, or method and route.
     pub text: String,
@@ -146,7 +151,8 @@ pub struct Digest {
 }
 
 /// One who ran on a CPU that requests waited for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Preemptor {
     pub pid: u32,
     pub comm: String,
@@ -159,7 +165,8 @@ pub struct Preemptor {
 }
 
 /// What one of the kernel's programs cost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProgramCost {
     pub name: String,
     pub runs: u64,
@@ -168,7 +175,8 @@ pub struct ProgramCost {
 }
 
 /// What `watch` says of one interval, beside the frame of the line. It counts the requests that were done in it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WatchLine {
     pub requests: u64,
     /// Of the response of the interval's sample, for plots; absent without a request.
@@ -192,7 +200,8 @@ pub struct WatchLine {
     pub classes: BTreeMap<String, u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WatchQuantiles {
     pub p50: u64,
     pub p95: u64,
@@ -201,7 +210,8 @@ pub struct WatchQuantiles {
 }
 
 /// A time for each [`Part`], in its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct PartsNs {
     pub on_cpu: u64,
     pub stolen: u64,

@@ -7,7 +7,7 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats/scenario.
 /// `UPDATE_FORMATS=1 cargo test -p scenario formats` writes it anew.
 #[test]
 fn the_schema_is_that_of_the_types() {
-    let text = format!("{:#}\n", crate::schema());
+    let text = format!("{:#}\n", crate::schema::generated());
     if std::env::var_os("UPDATE_FORMATS").is_some() {
         std::fs::write(PATH, &text).unwrap();
     }
@@ -21,7 +21,7 @@ fn the_schema_is_that_of_the_types() {
 /// If this fails, editors underline what the program takes, or let through what it refuses.
 #[test]
 fn the_schema_takes_the_scenarios_that_are_shipped() {
-    let schema = jsonschema::validator_for(&crate::schema()).unwrap();
+    let schema = jsonschema::validator_for(&crate::schema::generated()).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {

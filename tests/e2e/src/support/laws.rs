@@ -86,7 +86,10 @@ fn names_every_option(document: &Value) {
     assert_eq!(counted, options().len(), "run.json has options that --help has not");
 }
 
-/// Every option by its long name, and the URL, as `drive --help` has them.
+/// Options that decide where the options of a run come from: the record has those it came to.
+const NOT_OF_THE_RUN: [&str; 3] = ["help", "spec", "print-spec"];
+
+/// Every option of a run by its long name, and the URL, as `drive --help` has them.
 fn options() -> &'static [String] {
     static OPTIONS: OnceLock<Vec<String>> = OnceLock::new();
     OPTIONS.get_or_init(|| {
@@ -95,7 +98,7 @@ fn options() -> &'static [String] {
         let flags = help.lines().filter(|line| line.trim_start().starts_with('-'));
         let names =
             flags.filter_map(|line| Some(line.split_once("--")?.1.split_whitespace().next()?.to_owned()));
-        let mut names: Vec<String> = names.filter(|name| name != "help").collect();
+        let mut names: Vec<String> = names.filter(|name| !NOT_OF_THE_RUN.contains(&name.as_str())).collect();
         assert!(names.len() > 20, "cannot read the help: {names:?}");
         names.push("url".to_owned());
         names

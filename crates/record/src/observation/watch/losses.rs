@@ -1,10 +1,10 @@
 //! What a watch did not see although it happened, and what it saw and cannot tell exactly: counts, each by its cause.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What happened and was not seen, each a count. A figure of the record may be too small by as much.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Losses {
     /// Events for which the way to user space had no room.
     pub ring_full: u64,
@@ -19,7 +19,8 @@ pub struct Losses {
 }
 
 /// What was seen and cannot be told exactly, each a count. No request is missing for it, and no time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Inexact {
     /// Waits for a CPU in which more others ran than are remembered: who ran first is not among the pre-emptors.
     pub forgotten_slices: u64,
