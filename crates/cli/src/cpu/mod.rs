@@ -24,67 +24,67 @@ use units::Nanos;
 use self::order::Order;
 use self::split::{SplitBy, Splitter};
 use crate::exit::Exit;
-use crate::{observing, printed, say, signals, terminal};
+use crate::{observing, printed, report_line, signals, terminal};
 use run::folder::ClaimedFolder;
 use run::record_lock::RecordLock;
 
 /// Measure the CPU time of processes between two exact instants.
 ///
-/// The total is the scheduler's account in nanoseconds: all threads, those that begin or end meanwhile included. No
-/// privilege is needed. `parallax cpu 10 PID` measures 10 s of one process; `cpu 5 2 PID` two intervals of 5 s;
-/// `cpu 5 -- $(pgrep NAME)` all of a name that run now.
+/// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
+/// the interval. No privileges are needed. `parallax cpu 10 PID` measures one process for 10 s; `cpu 5 2 PID` measures
+/// two intervals of 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
                             parallax cpu [OPTIONS] [SECONDS [COUNT]] --all | --comm NAME | -p PID,…")]
 pub struct Args {
-    /// How long an interval is [default: 5], how many [default: 1; 0 until Ctrl-C], and which processes.
+    /// Length of an interval [default: 5], number of intervals [default: 1; 0: until Ctrl-C], and process IDs.
     #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
     numbers: Vec<String>,
 
-    /// The processes, where numbers before `--` are SECONDS and COUNT.
+    /// Process IDs; all numbers before `--` are then SECONDS and COUNT.
     #[arg(last = true, value_name = "PID", value_parser = pid)]
     pids: Vec<u32>,
 
-    /// The processes.
+    /// Processes to measure.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = pid)]
     pid: Vec<u32>,
 
-    /// All processes that can be seen, those that begin meanwhile included.
+    /// All visible processes, including those that start during the measurement.
     #[arg(short, long)]
     all: bool,
 
-    /// The processes of this name, those that begin meanwhile included.
+    /// All processes with this name, including those that start during the measurement.
     #[arg(short = 'C', long, value_name = "NAME")]
     comm: Option<String>,
 
-    /// Each thread, too.
+    /// Also list each thread.
     #[arg(short, long)]
     threads: bool,
 
-    /// What figures are of.
+    /// Unit of the figures.
     #[arg(short, long, value_name = "UNIT", default_value = "machine")]
     unit: Unit,
 
-    /// How user and system are told apart.
+    /// How to divide CPU time into user and system time.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     split: SplitBy,
 
-    /// Keep a record in this folder, with a line an interval.
+    /// Write a record to this directory, with one line per interval.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
-    /// At the end, print the record's document as JSON instead of tables.
+    /// At the end, print the result as JSON (formats/observation.schema.json) instead of tables.
     #[arg(long)]
     json: bool,
 
-    /// Disable colors.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Unit {
-    /// Percent of all CPUs of this host.
+    /// Percent of all CPUs of this host together.
     Machine,
     /// Percent of one CPU.
     Core,
@@ -104,7 +104,7 @@ pub fn pid(text: &str) -> Result<u32, String> {
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing has been measured then.
+/// Wrong usage or a problem of this host, in one line; nothing has been measured then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
@@ -144,7 +144,7 @@ fn options(order: &Order, matches: &ArgMatches) -> BTreeMap<String, EffectiveOpt
     options
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 struct Watch<'a> {
     args: &'a Args,
     meter: CpuMeter,
@@ -316,11 +316,11 @@ impl<'a> Watch<'a> {
             self.damage = self.damage.take().or(written.err());
         }
         if let Some(fact) = self.splitter.missing() {
-            say(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
+            report_line(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
         }
         for process in &total.processes {
             if let Some(told) = tell::ended(process).filter(|_| !self.args.all) {
-                say(told);
+                report_line(told);
             }
         }
         match self.damage {

@@ -1,4 +1,5 @@
-//! User and system apart, by the boundaries of system calls where programs can be loaded: else the ticks stand.
+//! Divides CPU time into user and system time: by eBPF programs at the boundaries of system calls if they can be
+//! loaded, otherwise by the kernel's ticks.
 
 use clap::ValueEnum;
 use host::process::Wanted;
@@ -7,12 +8,12 @@ use record::observation::cpu::CpuLine;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SplitBy {
-    /// `ebpf` for processes that are named by their ids, where it can be loaded; else `ticks`.
+    /// `ebpf` for processes given by ID, if eBPF programs can be loaded; otherwise `ticks`.
     Auto,
-    /// By the mode that the kernel sees at its ticks: needs no privilege, and may be all wrong.
+    /// By the mode that the kernel finds at its timer ticks. Needs no privileges; can be completely wrong.
     Ticks,
-    /// By programs at the boundaries of system calls and interrupts. While it runs, every system call of this host
-    /// takes somewhat longer.
+    /// By eBPF programs at the boundaries of system calls and interrupts. While it runs, every system call on this host
+    /// takes slightly longer.
     Ebpf,
 }
 
@@ -28,10 +29,10 @@ mod boundaries {
 
     use super::*;
 
-    /// Reads the clocks along with the meter.
+    /// Reads the threads' clocks whenever the meter is read.
     #[derive(Default)]
     pub struct Splitter {
-        /// Absent where ticks are to do.
+        /// `None` if user and system time come from ticks.
         clocks: Option<ThreadClocks>,
         why_not: Option<String>,
         begin: Option<Seen>,
@@ -61,7 +62,7 @@ mod boundaries {
             match ThreadClocks::start(&watched) {
                 Ok(clocks) => Ok(Splitter { clocks: Some(clocks), ..Splitter::default() }),
                 Err(error) if by == SplitBy::Ebpf => {
-                    Err(anyhow::Error::new(error).context("--split ebpf: write --split ticks to do without"))
+                    Err(anyhow::Error::new(error).context("--split ebpf failed; use --split ticks instead"))
                 }
                 Err(error) => Ok(Splitter { why_not: Some(error.to_string()), ..Splitter::default() }),
             }
@@ -106,7 +107,7 @@ mod boundaries {
             }
         }
 
-        /// Why it is by ticks, where that was not asked for.
+        /// Why ticks are used although they were not requested.
         pub fn missing(&self) -> Option<MissingFact> {
             self.why_not.clone().map(|why| MissingFact { what: "split_by_ebpf".to_owned(), why })
         }
@@ -160,7 +161,7 @@ impl Splitter {
     pub fn start(by: SplitBy, _: &Wanted) -> anyhow::Result<Splitter> {
         anyhow::ensure!(
             by != SplitBy::Ebpf,
-            "--split ebpf: this program was built without eBPF; write --split ticks"
+            "--split ebpf: this parallax was built without eBPF; use --split ticks"
         );
         Ok(Splitter)
     }

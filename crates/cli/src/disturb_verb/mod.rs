@@ -1,4 +1,4 @@
-//! `parallax disturb`: options to a plan, the plan under a guard, and what really was.
+//! `parallax disturb`: makes a plan from the options, carries it out under a guard, and reports what really happened.
 
 mod args;
 mod keep;
@@ -18,13 +18,13 @@ use self::args::Means;
 use self::keep::Keeper;
 use self::plan::{Plan, Prepared};
 use crate::exit::Exit;
-use crate::{observing, printed, say, signals};
+use crate::{observing, printed, report_line, signals};
 
 /// Runs the verb.
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing was disturbed then, or nothing is any more.
+/// Wrong usage or a problem of this host, in one line; nothing was disturbed then, or it was undone.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     match &args.means {
         Means::Guard => {
@@ -54,7 +54,7 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     match done {
         Ok((Over::Stopped, false)) if !endless => Ok(Exit::Interrupted),
         Ok((_, false)) => Ok(Exit::Done),
-        // What went wrong has been said.
+        // The error has been printed already.
         Ok((_, true)) => Ok(Exit::Refused),
         Err(error) => {
             claim.release();
@@ -63,7 +63,7 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
-/// What the command line says besides the plan.
+/// The options that are not part of the plan.
 struct Asked<'a> {
     means: &'a Means,
     matches: &'a ArgMatches,
@@ -71,7 +71,7 @@ struct Asked<'a> {
     json: bool,
 }
 
-/// Why it was over, and whether something was wrong.
+/// Why it ended, and whether an error occurred.
 fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
     let stop = signals::stop_flag()?;
     let program = Program {
@@ -86,7 +86,7 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
         Ok(opened) => opened,
         Err(error) => {
             if let Err(left) = guard.finish() {
-                say(&left);
+                report_line(&left);
             }
             return Err(error);
         }
@@ -105,7 +105,7 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
         Err(error) => (Over::Stopped, Some(error)),
     };
     let wrong: Vec<String> = broken.iter().chain(&undone.err()).map(ToString::to_string).collect();
-    wrong.iter().for_each(say);
+    wrong.iter().for_each(report_line);
     let is_wrong = !wrong.is_empty();
     let document = keeper.finish(over, wrong)?;
     if asked.json {
@@ -184,7 +184,7 @@ fn planned(episode: &Episode) -> String {
 }
 
 fn show_whole(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}; seed {}; nothing is done", plan.what, plan.seed)?;
+    writeln!(out, "{}; seed {}; dry run, nothing is disturbed", plan.what, plan.seed)?;
     let most = if plan.episodes.is_endless() { SHOWN_DRY } else { usize::MAX };
     for episode in (0..).map_while(|n| plan.episodes.nth(n)).take(most) {
         writeln!(out, "{:>4}  {}", episode.n + 1, planned(&episode))?;
@@ -209,12 +209,12 @@ fn line(told: &EpisodeReport, zero: Nanos, out: &mut dyn Write) -> io::Result<()
     match &told.done {
         Some(done) => {
             let real = Seconds(done.begin.saturating_sub(zero));
-            write!(out, "at {real} for {}", keep::for_people(keep::length(done)))?;
+            write!(out, "at {real} for {}", keep::length_text(keep::length(done)))?;
             for fact in done.facts.iter().filter(|fact| fact.value > 0) {
-                write!(out, "  {}", keep::said(fact))?;
+                write!(out, "  {}", keep::fact_text(fact))?;
             }
         }
-        None => write!(out, "not done: it was due {}", planned(&told.episode))?,
+        None => write!(out, "not done; due {}", planned(&told.episode))?,
     }
     match &told.note {
         Some(note) => writeln!(out, "  ({note})"),
@@ -230,9 +230,9 @@ fn conclude(
     let record::observation::ObservationBody::Disturb(results) = body else { return Ok(()) };
     let why = match results.over {
         Some(WireOver::Schedule) => "done",
-        Some(WireOver::Stopped) => "ended by hand",
+        Some(WireOver::Stopped) => "stopped with Ctrl-C",
         Some(WireOver::VictimGone) => "the process has ended",
-        Some(WireOver::Broken) | None => "broken off",
+        Some(WireOver::Broken) | None => "ended by an error",
     };
     let skipped = match results.skipped {
         0 => String::new(),
@@ -241,5 +241,5 @@ fn conclude(
     let total = Nanos(results.disturbed_ns);
     let plural = if results.episodes == 1 { "disturbance" } else { "disturbances" };
     let undone = if all_undone { "; everything is undone" } else { "" };
-    writeln!(out, "{why}: {} {plural}{skipped}, {total} in all{undone}", results.episodes)
+    writeln!(out, "{why}: {} {plural}{skipped}, {total} in total{undone}", results.episodes)
 }
