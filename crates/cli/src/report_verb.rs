@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     report_notes(&document);
     if let Some(first) = differences.first() {
         report_line(format_args!(
-            "run.json says otherwise than its histograms in {} places, first at {first}; \
+            "run.json differs from its histograms in {} places, first at {first}; \
              what is printed comes from the histograms",
             differences.len()
         ));

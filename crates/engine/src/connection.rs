@@ -154,7 +154,7 @@ impl<S: Session> Connection<S> {
         is_opening || self.has_output() || self.exchanges.front().is_some_and(|oldest| oldest.began)
     }
 
-    /// Forgets the connection; `session` is the next one's. What was outstanding is the caller's to book.
+    /// Forgets the connection; `session` is the next one's. The caller counts what was outstanding.
     pub(crate) fn reset(&mut self, session: S) {
         self.state = State::Closed;
         self.session = session;

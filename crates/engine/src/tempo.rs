@@ -81,7 +81,7 @@ impl ScheduleClock {
         piece.schedule.saturating_add(Nanos(u64::try_from(passed).unwrap_or(u64::MAX)))
     }
 
-    /// When a caller may go who is free at `run`: at once, or when the pause ends; `None` while its end is not known.
+    /// When a virtual user that is free at `run` can send: at once, or when the pause ends; `None` while its end is unknown.
     #[inline]
     pub(crate) fn released_at(&self, run: Nanos) -> Option<Nanos> {
         if self.pieces.is_empty() {

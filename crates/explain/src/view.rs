@@ -158,7 +158,7 @@ fn joined(explanation: &Explanation) -> Option<Block> {
     let parts = [
         (join.by_ends, "by their connection"),
         (join.by_time, "by time alone"),
-        (join.unanswered, "not answered"),
+        (join.unanswered, "without a response"),
         (join.no_connection, "without a TCP connection that is known"),
         (join.connection_not_seen, "on connections that no observer saw"),
         (join.request_not_seen, "not seen on their connection"),

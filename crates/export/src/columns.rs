@@ -33,9 +33,9 @@ const LARGEST_COLUMN: i64 = 64 * LONGEST_GROUP;
 /// Why a file of rows cannot be read. One line each: what, and what to do; the caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum RowsError {
-    #[error("is not a readable Parquet file: {0}; copy it again from where it was made")]
+    #[error("is not a readable Parquet file: {0}; copy it again from the machine that produced it")]
     Parquet(#[from] ParquetError),
-    #[error("{what}; copy it again from where it was made")]
+    #[error("{what}; copy it again from the machine that produced it")]
     Damaged { what: String },
 }
 

@@ -48,7 +48,7 @@ units::named_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ImportError {
     #[error(
-        "the tool that produced this was not recognised; name it with --from: wrk2, wrk, hey, oha, k6 or vegeta"
+        "the tool that produced this was not recognized; give it with --from: wrk2, wrk, hey, oha, k6 or vegeta"
     )]
     Unknown,
     #[error("it is not UTF-8 text from byte {at} on; import the tool's own output")]

@@ -1,7 +1,7 @@
-//! A condition on the figures of a run, such as `response.p99 > 50ms`: read from text, judged on results.
+//! A condition on the figures of a run, such as `response.p99 > 50ms`: parsed from text, evaluated on results.
 //!
-//! One grammar for thresholds (`--fail-if`, where the run fails if the condition holds) and for objectives (which
-//! have to hold). METRIC OP VALUE: names are in `metric`, text to values in `parse`, figures in `reading`.
+//! One grammar for thresholds (`--fail-if`: the run fails if the condition is true) and for objectives (which must be
+//! true). METRIC OP VALUE: names are in `metric`, text to values in `parse`, figures in `reading`.
 //! A condition that the sample cannot decide is neither true nor false, and says why.
 
 mod metric;
@@ -22,9 +22,9 @@ pub use parse::ConditionError;
 pub struct Condition {
     pub metric: Metric,
     pub operator: Operator,
-    /// In a unit that the metric has.
+    /// The value, in the unit of the metric.
     pub limit: Quantity,
-    /// As it was typed, with single spaces.
+    /// The condition as given, with single spaces.
     text: String,
 }
 
@@ -36,20 +36,20 @@ pub enum Operator {
     AtMost,
 }
 
-/// What a condition is judged on: a run, or a part of one.
+/// What a condition is evaluated on: a run, or a part of one.
 #[derive(Debug, Clone, Copy)]
 pub struct Figures<'a> {
     pub total: &'a Interval,
-    /// Worked out from `total`.
+    /// The results of `total`.
     pub results: &'a Results,
-    /// What rates are divided by.
+    /// The time by which counts are divided to get rates.
     pub window: Nanos,
 }
 
-/// What became of a condition.
+/// The result of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Absent where there is no figure at all.
+    /// The figure; `None` if there is none.
     pub reading: Option<Reading>,
     pub answer: Answer,
 }
@@ -58,12 +58,12 @@ pub struct Judgement {
 pub enum Answer {
     Holds,
     DoesNotHold,
-    /// The sample cannot tell, for this reason.
+    /// The sample cannot decide it, for this reason.
     CannotTell(String),
 }
 
 impl Condition {
-    /// Judges the figure itself. Its interval is not asked: it stands in the report.
+    /// Evaluates the condition on the figure itself, not on its confidence interval.
     pub fn judge(&self, figures: &Figures<'_>) -> Judgement {
         let reading = match reading::of(self.metric, self.limit, figures) {
             Ok(reading) => reading,
@@ -85,14 +85,14 @@ impl Condition {
                 Answer::DoesNotHold
             }
             (Reading::Above(bound), _) => Answer::CannotTell(format!(
-                "it falls among requests that were never answered, so it is only known to be over {}",
+                "it is among requests that got no response, so it is only known to be over {}",
                 quantity_text(bound)
             )),
         };
         Judgement { reading: Some(reading), answer }
     }
 
-    /// The condition as a threshold: missed if it holds, and missed too if nobody can tell.
+    /// The condition as a threshold: missed if it is true, and also if it is undecided.
     pub fn threshold(&self, figures: &Figures<'_>) -> Threshold {
         self.to_threshold(self.judge(figures))
     }
@@ -109,7 +109,7 @@ impl Condition {
 }
 
 impl Condition {
-    /// As it was typed.
+    /// The condition as given.
     pub(crate) fn metric_name(&self) -> &str {
         self.text.split(' ').next().unwrap_or(&self.text)
     }
@@ -148,7 +148,7 @@ impl From<bool> for Answer {
     }
 }
 
-/// Two quantities of one unit: the parser lets no other pair come together.
+/// Compares two quantities of one unit; the parser guarantees that the units agree.
 fn order(figure: Quantity, limit: Quantity) -> std::cmp::Ordering {
     match (figure, limit) {
         (Quantity::Ns(a), Quantity::Ns(b)) | (Quantity::Count(a), Quantity::Count(b)) => a.cmp(&b),
@@ -157,7 +157,7 @@ fn order(figure: Quantity, limit: Quantity) -> std::cmp::Ordering {
     }
 }
 
-/// A figure with its unit. A share keeps enough digits to tell it from a limit that it exceeds by a hair.
+/// A figure with its unit. A share keeps enough digits to differ visibly from a limit that it barely exceeds.
 pub fn quantity_text(quantity: Quantity) -> String {
     match quantity {
         Quantity::Ns(ns) => Nanos(ns).to_string(),

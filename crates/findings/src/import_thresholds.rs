@@ -5,7 +5,7 @@ use record::import::{ImportedResults, ImportedTime};
 
 use crate::condition::{Answer, Condition, Judgement, Metric, Of, Statistic};
 
-/// Judges an import by what its tool stated; what it did not state cannot be decided.
+/// Evaluates conditions on an import; a figure that the tool did not report makes a condition undecided.
 pub fn import_thresholds(conditions: &[Condition], results: &ImportedResults) -> Vec<Threshold> {
     let judged = conditions.iter().map(|condition| {
         let judgement = match reading(condition, results) {

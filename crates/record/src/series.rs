@@ -267,7 +267,7 @@ impl Second {
         }
         for entry in &self.text_codes {
             let code = Code::new(entry.code.as_bytes()).filter(|code| code.as_str() == entry.code);
-            let unknown = || Damage::UnknownName { what: "a code", name: entry.code.clone() };
+            let unknown = || Damage::UnknownName { what: "code", name: entry.code.clone() };
             interval.add_codes(code.ok_or_else(unknown)?, entry.count);
         }
         interval.add_other_codes(self.other_codes);
@@ -365,7 +365,7 @@ impl Second {
         }
         for name in self.sums_ns.keys().chain(self.out_of_range.keys()) {
             if Series::from_name(name).is_none() {
-                return Err(Damage::UnknownName { what: "a histogram", name: name.clone() });
+                return Err(Damage::UnknownName { what: "histogram", name: name.clone() });
             }
         }
         if let Some(name) = self.out_of_range.keys().find(|name| !self.sums_ns.contains_key(*name)) {
@@ -458,8 +458,8 @@ fn failure_of(entry: &OutcomeCount) -> Result<Failure, Damage> {
     Ok(Failure {
         outcome: Outcome::from_name(&entry.outcome)
             .filter(|&outcome| outcome != Outcome::Ok)
-            .ok_or_else(|| unknown("a failure's outcome", &entry.outcome))?,
-        phase: Phase::from_name(phase).ok_or_else(|| unknown("a phase", phase))?,
-        blame: Blame::from_name(blame).ok_or_else(|| unknown("a blame", blame))?,
+            .ok_or_else(|| unknown("failure's outcome", &entry.outcome))?,
+        phase: Phase::from_name(phase).ok_or_else(|| unknown("phase", phase))?,
+        blame: Blame::from_name(blame).ok_or_else(|| unknown("blame", blame))?,
     })
 }

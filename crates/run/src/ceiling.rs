@@ -31,7 +31,7 @@ pub fn shape(plan: &Plan, pipeline: u64, host: &Host) -> String {
         known(&host.cpu_model),
         format!("CPUs {}", cpus()),
         "http/1.1".to_owned(),
-        format!("{} connections, {pipeline} requests each, {} workers", plan.pool.connections, plan.workers),
+        format!("{} connections with {pipeline} requests each, {} workers", plan.pool.connections, plan.workers),
         format!("pace {}", plan.pace.name()),
         // As many as this client has workers: with fewer, the target would be the ceiling.
         format!("a target of {} threads", plan.workers),
@@ -52,9 +52,9 @@ fn cpus() -> String {
 ///
 /// When there is no place for it, or it cannot be made.
 pub fn make_cache(folder: Option<&Path>) -> anyhow::Result<&Path> {
-    let folder = folder.context("no folder for caches: set XDG_CACHE_HOME or HOME")?;
+    let folder = folder.context("no cache directory: set XDG_CACHE_HOME or HOME")?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(|| {
-        format!("cannot make the folder `{}`; set XDG_CACHE_HOME to another", folder.display())
+        format!("cannot create the directory `{}`; set XDG_CACHE_HOME to another one", folder.display())
     })?;
     Ok(folder)
 }
@@ -91,7 +91,7 @@ pub fn keep(folder: &Path, shape: &str, ceiling: &Ceiling) -> anyhow::Result<Pat
     if written.is_err() {
         let _ = fs::remove_file(&draft);
     }
-    written.with_context(|| format!("cannot keep the ceiling in `{}`", path.display()))?;
+    written.with_context(|| format!("cannot store the result in `{}`", path.display()))?;
     Ok(path)
 }
 
@@ -125,7 +125,7 @@ fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
     check_owner(&file)?;
     let mut text = String::new();
     file.take(LONGEST + 1).read_to_string(&mut text)?;
-    ensure!(text.len() as u64 <= LONGEST, "it is over {LONGEST} bytes");
+    ensure!(text.len() as u64 <= LONGEST, "it is longer than {LONGEST} bytes");
     let kept: Value = serde_json::from_str(&text)?;
     // Two shapes may have one name.
     if kept["shape"].as_str() != Some(shape) {
@@ -135,7 +135,7 @@ fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
     let measured: jiff::Timestamp = kept["measured"].as_str().unwrap_or_default().parse()?;
     Ok(Some(Ceiling {
         throughput_per_s: plausible(&kept["throughput_per_s"])
-            .context("its throughput is no number of ours")?,
+            .context("its throughput is not a valid number")?,
         rate_per_s: plausible(&kept["rate_per_s"]),
         measured: measured.to_string(),
     }))
@@ -143,9 +143,9 @@ fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
 
 fn check_owner(file: &File) -> anyhow::Result<()> {
     let facts = file.metadata()?;
-    ensure!(facts.is_file(), "it is no file");
+    ensure!(facts.is_file(), "it is not a regular file");
     ensure!(facts.uid() == rustix::process::geteuid().as_raw(), "it belongs to another user");
-    ensure!(facts.mode() & 0o022 == 0, "others may write to it");
+    ensure!(facts.mode() & 0o022 == 0, "other users can write to it");
     Ok(())
 }
 

@@ -39,7 +39,7 @@ impl FromStr for WatchSubject {
     type Err = String;
 
     fn from_str(text: &str) -> Result<WatchSubject, String> {
-        let form = "is a process id, or ssh:HOST:PID";
+        let form = "is a process ID, or ssh:HOST:PID";
         let (host, pid) = match text.strip_prefix("ssh:") {
             None => (None, text),
             Some(rest) => {
@@ -171,14 +171,14 @@ impl CompanionObserver {
         let _ = self.child.kill();
         let _ = self.child.wait();
         let said = self.stderr_text.take().and_then(|said| said.join().ok()).unwrap_or_default();
-        let said = if said.is_empty() { "the observer says nothing".to_owned() } else { said };
+        let said = if said.is_empty() { "the observer does not respond".to_owned() } else { said };
         match (&self.control, ended) {
             (ObserverControl::Local(_), _) => anyhow!("{said}"),
             (ObserverControl::Remote { host, .. }, Some(ended)) => {
                 anyhow!("{}", remote::failure(host, ended.code(), &said))
             }
             (ObserverControl::Remote { host, .. }, None) => {
-                anyhow!("on {host}: the observer does not begin; {said}")
+                anyhow!("on {host}: the observer did not start: {said}")
             }
         }
     }
@@ -219,7 +219,7 @@ impl Drop for CompanionObserver {
 
 fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> anyhow::Result<Command> {
     let mut command =
-        Command::new(program.context("cannot find this program, which observers are started with")?);
+        Command::new(program.context("cannot find the parallax binary, which is needed to start observers")?);
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
     command.args(verb).args(["--controlled", "-p", &pids.join(","), "-o"]).arg(folder);
     Ok(command)

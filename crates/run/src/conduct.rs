@@ -176,7 +176,7 @@ pub fn opening_document(
             arrivals: load::arrival_facts(&plan.load),
             think: load::think_facts(&plan.load),
             pace: load::pace_facts(plan),
-            callers: plan.pool.callers,
+            callers: plan.pool.users,
             connections: plan.pool.connections.saturating_mul(plan.peers.len() as u64),
             pipeline: prepared.depth,
             workers: plan.workers,
@@ -408,7 +408,7 @@ impl Keeper<'_> {
             (Ok(kept), Some(results)) => {
                 if kept.lost > 0 {
                     self.warnings.push(format!(
-                        "--requests: {} requests came faster than they could be written; keep a sample",
+                        "--requests: {} requests arrived faster than they could be written; keep a sample",
                         kept.lost
                     ));
                 }
@@ -436,13 +436,13 @@ impl Keeper<'_> {
             };
             self.document.load.changes.push(LoadChange { at_ns: change.at.0, change: order, rate_per_s });
             let (kind, text) = match (order, rate_per_s) {
-                (LoadOrder::Paused, _) => ("paused", "paused by a key".to_owned()),
-                (LoadOrder::Resumed, _) => ("resumed", "resumed by a key".to_owned()),
+                (LoadOrder::Paused, _) => ("paused", "paused with a key".to_owned()),
+                (LoadOrder::Resumed, _) => ("resumed", "resumed with a key".to_owned()),
                 (LoadOrder::Rate, Some(per_s)) => {
-                    ("rate", format!("the rate is {} by a key", units::rate(per_s)))
+                    ("rate", format!("the rate was changed to {} with a key", units::rate(per_s)))
                 }
-                (LoadOrder::Rate, None) => ("rate", "the pace was changed by a key".to_owned()),
-                (LoadOrder::Ended, _) => ("ended", "ended by a key; last answers are waited for".to_owned()),
+                (LoadOrder::Rate, None) => ("rate", "the pace was changed with a key".to_owned()),
+                (LoadOrder::Ended, _) => ("ended", "ended with a key; waiting for the last responses".to_owned()),
             };
             let event = Event::new(change.at.0, kind, text);
             if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
@@ -519,7 +519,7 @@ impl Keeper<'_> {
         };
         let rows = limit.rows;
         (begun >= limit.arrivals).then(|| {
-            format!("data `{}` is used up after its {rows} rows: the schedule ended there", limit.data)
+            format!("data `{}` was used up after {rows} rows, so the schedule ended there", limit.data)
         })
     }
 

@@ -35,7 +35,7 @@ impl HostMonitor {
         let meter = HiccupMeter::start(HiccupMeter::TICK);
         let no_meter = meter.as_ref().err().map(|error| MissingFact {
             what: "hiccup".to_owned(),
-            why: format!("no thread for it: {error}"),
+            why: format!("its thread could not be started: {error}"),
         });
         HostMonitor {
             counters: Counters::start(),

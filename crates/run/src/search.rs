@@ -76,7 +76,7 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
     let claim = ClaimedFolder::make(&folder)?;
     ensure!(
         !record::search::is_search(&folder),
-        "`{}` already holds a search; choose another folder with -o, or remove it",
+        "`{}` already contains a search; choose another directory with -o, or remove it",
         folder.display()
     );
     // With random arrivals, one seed for the whole search, so that one number repeats it.
@@ -186,7 +186,7 @@ impl Running<'_> {
         };
         let completed = conduct(&prepared, with)?;
         match completed.write_error {
-            Some(error) => Err(error).context("the record of a probe is incomplete, so it cannot be judged"),
+            Some(error) => Err(error).context("the record of a probe is incomplete, so the probe cannot be judged"),
             None => Ok(completed),
         }
     }

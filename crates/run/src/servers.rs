@@ -40,13 +40,13 @@ impl Servers {
         let is_secure = self.plans.iter().any(|plan| plan.url.scheme() == Scheme::Https);
         ensure!(
             is_secure || !asks_for_tls(&spec.tls),
-            "options of TLS say nothing without https://; leave them out"
+            "TLS options need an https:// URL; leave them out"
         );
         let streams = or_default::<Count>(&spec.connection.streams, "streams").0;
         let has_streams = self.plans.iter().any(|plan| plan.speaks != Speaks::Http1);
         ensure!(
             has_streams || streams == 1,
-            "--streams is for HTTP/2, and every server is spoken to in HTTP/1.1; write --pipeline {0}, or --http h2c \
+            "--streams is for HTTP/2, and all servers use HTTP/1.1; write --pipeline {0}, or --http h2c \
              (over https:// --http 2) with it",
             streams
         );
@@ -78,7 +78,7 @@ pub fn refuse_strange(urls: &[Url], spec: &RunSpec) -> anyhow::Result<()> {
     for resolve in &spec.connection.resolve {
         ensure!(
             urls.iter().any(|url| resolve.value.is_for(url)),
-            "--resolve names a host and port that no request goes to; give those of a URL"
+            "--resolve has a host and port that no URL has; use those of a URL"
         );
     }
     Ok(())
@@ -102,9 +102,9 @@ fn origin(url: Url, spec: &RunSpec, config: Option<&TlsConfig>) -> anyhow::Resul
         (HttpChoice::Auto | HttpChoice::Http1, _) => Speaks::Http1,
         (HttpChoice::Http2, Scheme::Https) | (HttpChoice::H2c, Scheme::Http) => Speaks::Http2,
         (HttpChoice::Http2, Scheme::Http) => {
-            bail!("--http 2 is agreed on over https://; for HTTP/2 in the clear write --http h2c")
+            bail!("--http 2 needs https://; for HTTP/2 without TLS write --http h2c")
         }
-        (HttpChoice::H2c, Scheme::Https) => bail!("--http h2c is in the clear; over https:// write --http 2"),
+        (HttpChoice::H2c, Scheme::Https) => bail!("--http h2c is without TLS; over https:// write --http 2"),
     };
     let tls = match (url.scheme(), config) {
         (Scheme::Https, Some(config)) => {
@@ -129,7 +129,7 @@ fn peer(url: &Url, connection: &Connection) -> anyhow::Result<Peer> {
         let fits = |source: &IpAddr| source.is_ipv4() == address.is_ipv4();
         ensure!(
             sources.is_empty() || sources.iter().any(fits),
-            "--source has no address of the same family as {address}; give one that can reach it"
+            "--source has no address of the same family as {address}; add one that can reach it"
         );
     }
     Ok(Peer { place, sources })

@@ -49,7 +49,7 @@ impl SinkPlan {
         if let [one, other] = rows.as_slice() {
             ensure!(
                 one.path != other.path,
-                "--jsonl and --csv both write to {}; name two files",
+                "--jsonl and --csv both write to {}; use two files",
                 one.path.display()
             );
         }
@@ -300,7 +300,7 @@ impl Sinks {
                 Err(RecvTimeoutError::Disconnected) => {}
                 Err(RecvTimeoutError::Timeout) => {
                     warnings.push(format!(
-                        "{}: it did not end in time; its last lines may be missing",
+                        "{}: did not end in time; its last lines may be missing",
                         thread.name
                     ));
                 }

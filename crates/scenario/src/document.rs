@@ -32,7 +32,7 @@ fn slip(error: &toml::de::Error) -> Slip {
         match message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `")) {
             Some(rest) => unknown(rest),
             None if message == "invalid type: map, expected a sequence" => {
-                "a list of these begins with two brackets, as [[request]]".to_owned()
+                "an entry of a list is written with two brackets, as [[request]]".to_owned()
             }
             // The reader speaks of its own types.
             None => ["u32", "u64", "usize"].iter().fold(message.to_owned(), |text, number| {
@@ -47,8 +47,8 @@ fn unknown(rest: &str) -> String {
     let (given, expected) = rest.split_once('`').unwrap_or((rest, ""));
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     match nearest(given, known.iter().copied()) {
-        Some(name) => format!("`{given}` is not known here; did you mean `{name}`?"),
-        None => format!("`{given}` is not known here; known are {}", known.join(", ")),
+        Some(name) => format!("unknown key `{given}`; did you mean `{name}`?"),
+        None => format!("unknown key `{given}`; valid keys are {}", known.join(", ")),
     }
 }
 

@@ -97,7 +97,7 @@ impl Visitor<'_> for ScalarVisitor {
     type Value = Scalar;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a number")
+        f.write_str("a string or a number")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for ScalarsVisitor {
     type Value = Scalars;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, a number, or a list of them")
+        f.write_str("a string, a number, or a list of them")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Scalars, E> {
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for MatcherVisitor {
         let number = serde_json::Number::from_f64(number);
         number
             .map(|number| Matcher::Equals(number.into()))
-            .ok_or_else(|| E::custom("no JSON holds this number"))
+            .ok_or_else(|| E::custom("this number cannot be written in JSON"))
     }
 
     fn visit_bool<E>(self, truth: bool) -> Result<Matcher, E> {

@@ -36,9 +36,9 @@ impl KeyControls {
 
     fn pause(&mut self, controls: &Controls) {
         let (order, said) = if self.paused {
-            (Order::Resume, "goes on: what was due in the pause is due from now on")
+            (Order::Resume, "resumed: what was due during the pause becomes due from now on")
         } else {
-            (Order::Pause, "paused: nothing becomes due, the end stays where it is; p goes on")
+            (Order::Pause, "paused: nothing becomes due, the end of the run does not move; p resumes")
         };
         if controls.order(order).is_some() {
             self.paused = !self.paused;
@@ -48,7 +48,7 @@ impl KeyControls {
 
     fn tempo(&mut self, steps: i32, model: LoadModel, controls: &Controls) {
         if model == LoadModel::Closed {
-            self.said = Some("a closed loop has no rate to change: its callers wait for answers".to_owned());
+            self.said = Some("a closed loop has no rate to change: virtual users wait for responses".to_owned());
             return;
         }
         let wanted = (self.steps + steps).clamp(-50, 50);
@@ -62,7 +62,7 @@ impl KeyControls {
             controls.stop();
         } else if controls.order(Order::End).is_some() {
             self.ended = true;
-            self.said = Some("ending: waits for what is under way; q again stops at once".to_owned());
+            self.said = Some("ending: waits for outstanding requests; q again stops immediately".to_owned());
         }
     }
 }

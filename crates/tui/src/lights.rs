@@ -114,7 +114,7 @@ fn stamps(model: &Model) -> CheckStatus {
         ArrivalStamps::Read
             if model.stamps.reason.as_deref() == Some(record::document::Stamps::SWITCHED_OFF) =>
         {
-            (CheckLight::Off, "read, as asked".to_owned())
+            (CheckLight::Off, "read, as requested".to_owned())
         }
         ArrivalStamps::Read => (CheckLight::Amber, "read".to_owned()),
         ArrivalStamps::Kernel if over(totals.unstamped) => {

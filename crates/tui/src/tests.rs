@@ -265,7 +265,7 @@ fn help_lies_over_the_view() {
     let foot = Footer { said: None, help: true };
     let text = text(&run(model(load()), 3, 0), (80, 24), foot, ASCII);
     assert!(text.contains("+ keys ---"), "{text}");
-    assert!(text.contains("q, s          end well: wait for what is under way"), "{text}");
+    assert!(text.contains("q, s          end gracefully: wait for outstanding requests"), "{text}");
     assert!(text.contains("up to 5.00 s"), "{text}");
 }
 
@@ -280,7 +280,7 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
         ..load()
     };
     let text = text(&run(model(load), 12, 0), (80, 24), Footer::default(), COLOURED);
-    assert!(text.contains("closed loop, 20 callers over 20 connections, 1 worker"), "{text}");
+    assert!(text.contains("closed loop, 20 virtual users over 20 connections, 1 worker"), "{text}");
     assert!(text.contains("12 s, 7600 of 10 000 requests left"), "{text}");
     assert!(text.contains("– schedule none"), "{text}");
     assert!(!text.contains("rate by 10 %"), "{text}");

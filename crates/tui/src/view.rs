@@ -109,8 +109,8 @@ fn keys(model: &Model, foot: Footer<'_>, width: usize, look: TerminalStyle) -> L
     if let Some(said) = foot.said {
         return Line::from(look.key(shortened(&format!(" {said}"), width, look)));
     }
-    let pause = if model.steering.paused { "go on" } else { "pause" };
-    let end = if model.steering.ended || model.is_draining() { "stop at once" } else { "end well" };
+    let pause = if model.steering.paused { "resume" } else { "pause" };
+    let end = if model.steering.ended || model.is_draining() { "stop immediately" } else { "end gracefully" };
     let mut keys = vec![("p", pause), ("q", end), ("?", "help")];
     if model.load.model == LoadModel::Open {
         keys.insert(1, ("+ -", "rate by 10 %"));
@@ -123,13 +123,13 @@ fn keys(model: &Model, foot: Footer<'_>, width: usize, look: TerminalStyle) -> L
 }
 
 const HELP: [(&str, &str); 7] = [
-    ("p, space", "pause: nothing becomes due; again: go on"),
-    ("+ -, up down", "the rate by 10 % of itself; 0: as planned"),
-    ("q, s", "end well: wait for what is under way"),
-    ("q q", "stop at once"),
-    ("Ctrl-C", "stop at once, exit code 130; twice: for good"),
+    ("p, space", "pause: nothing becomes due; again: resume"),
+    ("+ -, up down", "change the rate by 10 %; 0: back to the plan"),
+    ("q, s", "end gracefully: wait for outstanding requests"),
+    ("q q", "stop immediately"),
+    ("Ctrl-C", "stop immediately, exit code 130; twice: kill"),
     ("?", "this help"),
-    ("", "all of it is noted in the record"),
+    ("", "all changes are recorded"),
 ];
 
 fn help(frame: &mut Frame<'_>, model: &Model, look: TerminalStyle) {
@@ -143,8 +143,8 @@ fn help(frame: &mut Frame<'_>, model: &Model, look: TerminalStyle) {
         .collect();
     lines.push(Line::default());
     let drain = model.drain.map_or("until their timeouts".to_owned(), |drain| format!("up to {drain}"));
-    lines.push(Line::from(look.faint(format!(" last answers are waited for {drain}; figures"))));
-    lines.push(Line::from(look.faint(" come once a second; percentiles count the unanswered")));
+    lines.push(Line::from(look.faint(format!("waits for the last responses {drain}; figures"))));
+    lines.push(Line::from(look.faint(" update every second; percentiles include unanswered")));
     let border = if look.unicode {
         ratatui::symbols::border::PLAIN
     } else {

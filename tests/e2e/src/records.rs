@@ -47,7 +47,7 @@ fn options_say_where_their_values_come_from() {
         ("timeout", "7s", "given"),
         ("connections", "2", "given"),
         ("connect-timeout", "5s", "default"),
-        ("callers", "2", "derived"),
+        ("users", "2", "derived"),
         ("workers", "1", "derived"),
         ("method", "GET", "derived"),
         ("rate", "none: closed loop", "derived"),

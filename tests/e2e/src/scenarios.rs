@@ -175,5 +175,5 @@ fn the_mix_is_driven_by_weight_with_its_checks() {
     let of = |place: &str| number(&run.json, &format!("/results/targets/{place}/ok"));
     assert_eq!([of("0"), of("1"), of("2")], [600, 300, 100]);
     assert_eq!(run.json["subject"]["targets"], serde_json::json!(["plaintext", "json", "slow"]));
-    assert_eq!(run.json["options"]["callers"]["source"], "file");
+    assert_eq!(run.json["options"]["users"]["source"], "file");
 }

@@ -96,7 +96,7 @@ pub fn pid(text: &str) -> Result<u32, String> {
     // The kernel's own ids are below 2^22.
     match text.parse() {
         Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
-        _ => Err(format!("`{text}` is no process id; `pgrep NAME` finds the ids of a name, --all takes all")),
+        _ => Err(format!("`{text}` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all")),
     }
 }
 

@@ -172,8 +172,8 @@ mod tests {
             ("0 --all", "`0` is out of range; SECONDS is from 10.0 ms to 168 hours"),
             ("five --all", "`five` is not a time; SECONDS is for example 5, 0.5 or 500ms"),
             ("5 2.5 --all", "`2.5` is not a count; COUNT is a whole number of intervals, or 0: until Ctrl-C"),
-            ("5 0x10", "`0x10` is no process id; `pgrep NAME` finds the ids of a name, --all takes all"),
-            ("5 0", "`0` is no process id; `pgrep NAME` finds the ids of a name, --all takes all"),
+            ("5 0x10", "`0x10` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
+            ("5 0", "`0` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
         ] {
             assert_eq!(read(line).unwrap_err().to_string(), told, "{line}");
         }

@@ -68,7 +68,7 @@ fn write_file(
 pub fn read(path: &Path) -> anyhow::Result<Stacks> {
     let shown = path.display();
     let length = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
-    ensure!(length <= LONGEST, "{shown} is over {} MiB; compare shorter profiles", LONGEST >> 20);
+    ensure!(length <= LONGEST, "{shown} is larger than {} MiB; compare shorter profiles", LONGEST >> 20);
     let bytes = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
     Stacks::parse(&String::from_utf8_lossy(&bytes))
         .map_err(|(line, why)| anyhow!("line {line} of {shown} is not a collapsed stack: {why}"))

@@ -179,7 +179,7 @@ impl Http1Session {
             self.answer.interim_count += 1;
             if self.answer.interim_count > limits.interim_count {
                 let limit = u64::from(limits.interim_count);
-                return Err(DecodeError::TooLong { what: "interim answers", limit });
+                return Err(DecodeError::TooLong { what: "interim responses", limit });
             }
             return Ok(false);
         }

@@ -64,7 +64,7 @@ impl FrameWatch {
         self.settled |= kind == SETTINGS;
         self.leaving |= kind == GOAWAY;
         if self.idle_frames.max(self.window_updates) > IDLE_FRAMES_MAX {
-            return Err(DecodeError::TooLong { what: "frames without an answer", limit: IDLE_FRAMES_MAX });
+            return Err(DecodeError::TooLong { what: "frames without a response", limit: IDLE_FRAMES_MAX });
         }
         Ok(())
     }

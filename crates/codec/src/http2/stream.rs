@@ -149,7 +149,7 @@ impl Stream {
             self.interim_count += 1;
             if self.interim_count > facts.limits.interim_count {
                 let limit = u64::from(facts.limits.interim_count);
-                return Err(DecodeError::TooLong { what: "interim answers", limit });
+                return Err(DecodeError::TooLong { what: "interim responses", limit });
             }
         }
         match Pin::new(head).poll(context) {

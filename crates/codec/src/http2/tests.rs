@@ -316,7 +316,7 @@ fn what_no_peer_should_send_ends_the_connection() {
 
 #[test]
 fn floods_are_bounded() {
-    let calm = "frames without an answer over the limit of 10000";
+    let calm = "frames without a response over the limit of 10000";
     check_broken(&frames(&"ping ".repeat(10_001)), calm);
     check_broken(&frames(&"settings9 ".repeat(10_001)), calm);
     check_broken(&frames(&"window0:1 ".repeat(10_001)), calm);

@@ -299,7 +299,7 @@ fn bytes_that_were_altered_end_the_connection() {
     line.server.write_tls(&mut bytes).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     let error = line.deliver(&bytes).unwrap_err();
-    assert_eq!(error, DecodeError::Malformed { what: "a message does not decrypt" });
+    assert_eq!(error, DecodeError::Malformed { what: "a message could not be decrypted" });
 }
 
 /// If this fails, an answer that came whole is booked as the server's failure, for what came behind it.
@@ -316,7 +316,7 @@ fn an_answer_before_a_bad_record_is_told() {
     }
     *bytes.last_mut().unwrap() ^= 1;
     let error = line.deliver(&bytes).unwrap_err();
-    assert_eq!(error, DecodeError::Malformed { what: "a message does not decrypt" });
+    assert_eq!(error, DecodeError::Malformed { what: "a message could not be decrypted" });
     assert_eq!(finished(&line.told()[1..]), [(0, 200, 2)]);
 }
 

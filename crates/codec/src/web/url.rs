@@ -51,20 +51,20 @@ pub enum UrlError {
     UnknownScheme { text: String, scheme: String },
     #[error("`{text}` lacks the colon of http://; write it with one")]
     NoColon { text: String },
-    #[error("`{text}` names no socket; write unix:/path/of.sock:/path")]
+    #[error("`{text}` has no socket; write unix:/path/of.sock:/path")]
     NoSocket { text: String },
     #[error("`{text}` has no host; write for example http://127.0.0.1:8080/")]
     NoHost { text: String },
     #[error(
-        "`{host}` in `{text}` is not a host name or an address; an IPv6 address stands in brackets: [::1]"
+        "`{host}` in `{text}` is not a host name or an address; an IPv6 address needs brackets: [::1]"
     )]
     BadHost { text: String, host: String },
     #[error("`{port}` in `{text}` is not a port; write a number from 1 to 65535")]
     BadPort { text: String, port: String },
     /// The text of the URL is left out of the message: it holds a password.
-    #[error("a name and password in a URL are not sent; use -H 'Authorization: Basic ...'")]
+    #[error("user name and password in a URL are not sent; use -H 'Authorization: Basic ...'")]
     Credentials,
-    #[error("a URL must not hold control characters; write %0A for a line feed")]
+    #[error("a URL must not contain control characters; write %0A for a line feed")]
     ControlCharacter,
 }
 

@@ -122,12 +122,12 @@ fn plan() -> impl Strategy<Value = Plan> {
     let sizes = (1u64..4, 1u64..9, 1u64..21, 1u64..400);
     let ends = (50u64..400, prop_oneof![Just(0u64), 1u64..200], any::<bool>());
     (rate, sizes, (limit(), limit(), limit()), ends).prop_map(|(rate, sizes, limits, ends)| {
-        let (workers, connections, callers, count) = sizes;
+        let (workers, connections, users, count) = sizes;
         let (window, drain, by_name) = ends;
         let mut plan = rate.map_or(closed(1, 1, count), |rate| open(rate, count));
         plan = if by_name { named(&plan) } else { plan };
-        plan.workers = workers.min(connections).min(callers);
-        (plan.pool.connections, plan.pool.callers) = (connections, callers);
+        plan.workers = workers.min(connections).min(users);
+        (plan.pool.connections, plan.pool.users) = (connections, users);
         (plan.pool.checkout_timeout, plan.pool.connect_timeout, plan.pool.request_timeout) = limits;
         (plan.window, plan.drain, plan.interval) = (Some(ms(window)), Some(ms(drain)), ms(150));
         plan
@@ -161,7 +161,7 @@ fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>
     assert!(elapsed <= latest, "the run ended after {elapsed}, not by {latest}");
     assert!(intervals.windows(2).all(|pair| pair[0].index < pair[1].index), "intervals out of order");
     for interval in &intervals {
-        assert!(interval.counts.outstanding <= plan.pool.callers, "more under way than callers");
+        assert!(interval.counts.outstanding <= plan.pool.users, "more under way than users");
     }
     if script.stalls.is_empty() {
         check_limits(plan, &total);
@@ -209,13 +209,13 @@ proptest! {
     fn the_servers_time_is_the_servers_whatever_the_client_does(
         afters in vec((0u64..50_000).prop_map(us), 1..9),
         there in short(), back in short(), connect in short(), stalls in spans(),
-        (connections, callers, count) in (1u64..9, 1u64..21, 1u64..300)
+        (connections, users, count) in (1u64..9, 1u64..21, 1u64..300)
     ) {
         let way = Way { there, back, ..Way::default() };
         let services = afters.iter().map(|&after| Service::answer(after, "ok")).collect();
         let script = Script { stalls, ..Script::serving(Turns::cycle(services)) }
             .dialing(Turns::always(Dial::Stands { after: connect, way }));
-        let run = simulate(&closed(connections, callers, count), &script);
+        let run = simulate(&closed(connections, users, count), &script);
         prop_assert_eq!(run.total.counts.ok, count);
         let served: u64 = afters.iter().cycle().take(count as usize).map(|after| after.0).sum();
         let sum_of = |phase| run.total.phase(phase).map_or(0, sum);

@@ -52,14 +52,14 @@ fn a_request_that_was_never_offered_gets_another_connection() {
     check(&closed(1, 1, 20), &closing, "20 ok");
     check(&closed(3, 7, 50), &closing, "50 ok");
     assert_eq!(simulate(&closed(1, 1, 20), &closing).dials, 20);
-    // Without a caller waiting, the close is noticed before the next request is due.
+    // If no virtual user waits, the close is noticed before the next request is due.
     check(&open("100/s", 10), &closing, "10 ok");
 }
 
 #[test]
 fn what_waits_in_vain_for_the_pool() {
     let mut plan = open("100/s", 6);
-    plan.pool.callers = 3;
+    plan.pool.users = 3;
     plan.window = Some(ms(100));
     let hung = always(never());
     check(&plan, &hung, "1 in_flight/wait/undecided; 2 not_sent/pool_wait/pool; 3 queue_full/pool_wait/pool");
@@ -73,11 +73,11 @@ fn what_waits_in_vain_for_the_pool() {
     );
 }
 
-/// If this fails, `--callers` does not hold back an open loop whose connections outnumber them.
+/// If this fails, `--max-in-flight` does not hold back an open loop whose connections outnumber them.
 #[test]
 fn no_more_requests_are_under_way_than_callers() {
     let mut plan = open("100/s", 6);
-    (plan.pool.callers, plan.pool.connections) = (2, 8);
+    (plan.pool.users, plan.pool.connections) = (2, 8);
     check(&plan, &always(never()), "2 in_flight/wait/undecided; 4 queue_full/pool_wait/pool");
 }
 
@@ -223,7 +223,7 @@ fn an_answer_that_ends_with_the_connection() {
 fn a_connection_closed_behind_its_answer_carries_no_request() {
     let script = always(Service::answer(ms(1), "ok").then(Then::Close));
     let mut plan = open("100/s", 5);
-    plan.pool.callers = 5;
+    plan.pool.users = 5;
     let run = simulate(&plan, &script);
     assert_eq!(endings(&run.total), "5 ok");
     assert_eq!((run.total.counts.idle_closes, run.dials), (5, 5));
@@ -251,7 +251,7 @@ fn a_request_that_meets_a_close_on_the_way() {
 #[test]
 fn a_client_that_sleeps_through_the_end_has_not_sent() {
     let mut plan = open("100/s", 100);
-    (plan.window, plan.drain, plan.pool.callers) = (Some(ms(100)), Some(ms(50)), 20);
+    (plan.window, plan.drain, plan.pool.users) = (Some(ms(100)), Some(ms(50)), 20);
     let script = Script {
         stalls: vec![Span { from: ms(55), until: Nanos::from_secs(3) }],
         ..Script::answering_after(ms(1))
@@ -259,7 +259,7 @@ fn a_client_that_sleeps_through_the_end_has_not_sent() {
     check(&plan, &script, "6 ok; 4 not_sent/schedule_lag/client");
 }
 
-/// If this fails, a pool is blamed for what its callers missed while this client did not run.
+/// If this fails, a pool is blamed for what its users missed while this client did not run.
 #[test]
 fn what_ran_out_while_the_client_slept_is_the_clients() {
     let mut plan = closed(1, 3, 6);
@@ -277,7 +277,7 @@ fn what_ran_out_while_the_client_slept_is_the_clients() {
 #[test]
 fn what_found_the_queue_full_after_a_sleep_is_the_clients() {
     let mut plan = open("100/s", 100);
-    plan.pool.callers = 3;
+    plan.pool.users = 3;
     let script =
         Script { stalls: vec![Span { from: ms(205), until: ms(755) }], ..Script::answering_after(ms(1)) };
     // Of the 55 due in its sleep, three are taken up.
@@ -285,7 +285,7 @@ fn what_found_the_queue_full_after_a_sleep_is_the_clients() {
     // Those due before it found no room by the pool's fault.
     let hung = Script { stalls: vec![Span { from: ms(45), until: ms(795) }], ..always(never()) };
     let mut plan = Plan { window: Some(ms(900)), drain: Some(ms(1)), ..plan };
-    plan.pool.callers = 2;
+    plan.pool.users = 2;
     check(
         &plan,
         &hung,
@@ -328,7 +328,7 @@ fn a_limit_beyond_all_time_is_no_limit() {
 fn a_request_does_not_queue_beside_a_connection_with_room() {
     let failing = Dial::FailsAtOnce { errno: Errno::MFILE.raw_os_error() };
     let mut plan = open("1000000000/s", 20);
-    plan.pool.callers = 100;
+    plan.pool.users = 100;
     plan.pace = Pace::Precise;
     let script = dialing(failing);
     let run = simulate_lines(&plan, &script, LineProtocol::new(1));

@@ -48,7 +48,7 @@ fn a_connection_that_breaks_takes_each_request_with_it_once() {
         (Service::answer(ms(1), "bye").then(Then::Close), "7 ok; 3 closed_before_response/wait/server"),
     ] {
         let mut plan = open("1000000000/s", 10);
-        plan.pool.callers = 10;
+        plan.pool.users = 10;
         // Four leave together, and the fifth when the first is answered; the second goes wrong.
         check(&plan, vec![ok(ms(1)), service], ending);
     }
@@ -82,7 +82,7 @@ fn a_request_is_sent_when_its_first_byte_is_accepted() {
     // Each request is two bytes. The kernel takes two of them, then nothing until the run has ended.
     let script = choked(vec![Choke { after_bytes: 4, lasts: Nanos::MAX }]);
     let mut plan = open("1000/s", 4);
-    (plan.pool.callers, plan.window) = (4, Some(ms(10)));
+    (plan.pool.users, plan.window) = (4, Some(ms(10)));
     let total = simulate_lines(&plan, &script, FOUR).total;
     assert_eq!(endings(&total), "2 ok; 2 not_sent/send/undecided");
     assert_eq!(total.counts.sent, 2);

@@ -104,7 +104,7 @@ fn a_worker_that_breaks_ends_the_run() {
     plan.peers = vec![Peer::at(Place::Address(server.address()))];
     plan.load = Load::Open(Arrivals::Constant("100/s".parse().unwrap()));
     plan.window = Some(Nanos::from_secs(60));
-    (plan.workers, plan.pool.connections, plan.pool.callers) = (2, 2, 2);
+    (plan.workers, plan.pool.connections, plan.pool.users) = (2, 2, 2);
     let controls = Controls::new(Arc::default());
     let before = clock::now();
     let ended = run(&plan, &Broken(LineProtocol::new(1)), &controls, &mut Sum(Interval::default()));

@@ -272,7 +272,7 @@ fn the_end_of_the_run_cuts_transactions_wherever_they_are() {
                 (plan.window, plan.drain) = (Some(ms(window)), Some(ms(drain)));
                 run(&plan, &script(server), &transactions);
                 let mut plan = open("100/s", 1_000);
-                (plan.pool.connections, plan.pool.callers) = (connections, users);
+                (plan.pool.connections, plan.pool.users) = (connections, users);
                 (plan.window, plan.drain) = (Some(ms(window)), Some(ms(drain)));
                 run(&plan, &script(server), &transactions);
             }
@@ -285,7 +285,7 @@ fn the_end_of_the_run_cuts_transactions_wherever_they_are() {
 fn a_transaction_that_pauses_keeps_its_place() {
     let transactions = Transactions { think: ms(40), ..Transactions::default() };
     let mut plan = open("100/s", 30);
-    (plan.pool.connections, plan.pool.callers) = (1, 1);
+    (plan.pool.connections, plan.pool.users) = (1, 1);
     plan.window = None;
     let run = run(&plan, &script(server), &transactions);
     let journey = journey(&run.total);

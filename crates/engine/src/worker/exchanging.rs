@@ -36,7 +36,7 @@ struct Arrival {
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     #[inline]
     pub(super) fn flush_dirty(&mut self) {
-        // By index: a write that fails may free callers, whose requests come behind.
+        // By index: a write that fails may free users, whose requests come behind.
         let mut next = 0;
         while let Some(&slot) = self.dirty.get(next) {
             self.connections[slot.0 as usize].dirty = false;
@@ -327,7 +327,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.record_failure(failure, request());
     }
 
-    /// Puts waiting requests and free callers on the connection that has just become free, so that a closed loop
+    /// Puts waiting requests and free users on the connection that has just become free, so that a closed loop
     /// needs no turn of the event loop between an answer and the next request.
     #[inline]
     fn refill(&mut self, now: Nanos) {
@@ -335,7 +335,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             return;
         }
         self.serve_queues();
-        while (self.pools.any_room() && self.occupied() < self.callers) || self.journeys.is_held_due(now) {
+        while (self.pools.any_room() && self.occupied() < self.users) || self.journeys.is_held_due(now) {
             let Some(due) = self.next_due(now) else { return };
             self.take_up(due);
         }

@@ -100,7 +100,7 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     timers: Timers,
     recorder: Recorder,
     /// Requests under way or queueing at once, at most.
-    callers: u64,
+    users: u64,
     /// Requests assigned to a connection and not ended.
     under_way: u64,
     /// Connections with bytes to hand to the kernel.
@@ -172,7 +172,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             connections,
             timers: Timers::new(slots),
             recorder,
-            callers: share.callers,
+            users: share.users,
             under_way: 0,
             dirty: Vec::with_capacity(slots as usize),
             unread: VecDeque::with_capacity(slots as usize),
@@ -216,8 +216,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             if self.demand.is_over(now) && self.outstanding() == 0 && self.journeys.is_empty() {
                 break Ok(());
             }
-            debug_assert!(self.pools.is_matched_up(), "a request waits beside room for it");
-            debug_assert!(self.occupied() <= self.callers, "more requests than users");
+            debug_assert!(self.pools.is_matched_up(), "a request waits although there is room for it");
+            debug_assert!(self.occupied() <= self.users, "more requests than users");
             let rest = self.plan_rest(now);
             self.woke_by = rest.until;
             if let Err(error) = self.rest(rest, &mut ready) {
@@ -364,7 +364,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         if due.is_first {
             self.note_journey_begun(route.journey);
         }
-        if self.occupied() >= self.callers {
+        if self.occupied() >= self.users {
             let now = self.reactor.now();
             let mut failure = Failure::new(Outcome::QueueFull, Phase::PoolWait);
             if self.stalled_from.is_some_and(|from| due.intended >= from) {

@@ -40,7 +40,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
     /// The lookup under way has ended.
     pub(super) fn resolved(&mut self, result: io::Result<Vec<SocketAddr>>, at: Nanos) {
-        let origin = self.lookups.pop_front().expect("one lookup is under way, and it has ended once");
+        let origin = self.lookups.pop_front().expect("one lookup is in progress, and it ends once");
         if let Some(&next) = self.lookups.front() {
             self.look_up(next);
         }

@@ -91,7 +91,7 @@ impl Pause {
                 Some(woken.min(end)),
                 Some("the guard ended it: this process did not run when it was due to end it"),
             ),
-            (None, _) if self.victim.has_ended() => (Some(end), Some("it ended meanwhile")),
+            (None, _) if self.victim.has_ended() => (Some(end), Some("it ended in the meantime")),
             (None, false) => {
                 (None, Some("it was not stopped at the end: something else woke it, at an unknown time"))
             }

@@ -171,7 +171,7 @@ fn check_frame(frame: &LineFrame, last: Option<&LineFrame>) -> Result<(), Damage
     }
     for (name, log) in &frame.logs {
         if !is_log_name(name) {
-            return Err(Damage::UnknownName { what: "a histogram", name: name.clone() });
+            return Err(Damage::UnknownName { what: "histogram", name: name.clone() });
         }
         if log.count == 0 {
             return Err(Damage::sum(format!("{name} is there without a value")));

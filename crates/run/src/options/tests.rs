@@ -126,7 +126,7 @@ fn what_was_not_given_has_its_effective_value() {
         ("method", "GET"),
         ("expect-status", "below 400"),
         ("count", "no limit"),
-        ("requests", "none: as sums alone"),
+        ("requests", "none: only sums are kept"),
         ("duration", "10s"),
         ("drain", "5s"),
         ("rate", "none: closed loop"),
@@ -169,7 +169,7 @@ fn a_fresh_seed_is_an_effective_value_and_stages_are_kept_as_given() {
     assert!(random["seed"].value.parse::<u64>().is_ok(), "{}", random["seed"].value);
     let staged = options(&["--stage", "pause 1s", "--stage", "constant 3/s 1500ms", "http://127.0.0.1:1/"]);
     check_option(&staged, "stage", r#"["pause 1s","constant 3/s 1500ms"]"#, OptionSource::Given);
-    check_option(&staged, "rate", "none: the schedule says it", OptionSource::Derived);
+    check_option(&staged, "rate", "none: the schedule sets it", OptionSource::Derived);
     check_option(&staged, "duration", "2500ms", OptionSource::Derived);
     check_option(&staged, "max-in-flight", "100000", OptionSource::Derived);
 }

@@ -27,10 +27,10 @@ pub fn answer(search: &Search, probes: &[ProbeResult], allowed: usize) -> Search
         _ if answer.given_up => disturbance(probes),
         (Some(fails), Some(why)) => format!("at {fails}/s {why}"),
         (None, _) if answer.holds.is_none() && probes.len() < allowed => {
-            "too few requests succeeded to begin with".to_owned()
+            "too few requests succeeded at the first rate".to_owned()
         }
-        _ if limit == Limit::Range => "it held at the highest rate that --search-to allows".to_owned(),
-        _ => "more probes are needed to say more (--probes)".to_owned(),
+        _ if limit == Limit::Range => "it passed at the highest rate that --search-to allows".to_owned(),
+        _ => "more probes are needed for a better result (--probes)".to_owned(),
     };
     SearchAnswer {
         holds_per_s: answer.holds,
@@ -44,5 +44,5 @@ pub fn answer(search: &Search, probes: &[ProbeResult], allowed: usize) -> Search
 /// Why the search was given up: what the last probe met.
 fn disturbance(probes: &[ProbeResult]) -> String {
     let why = probes.last().map_or("", |probe| probe.why.as_str());
-    format!("given up: this host is too busy at any rate ({why}); stop other work on it, or use another host")
+    format!("stopped: this host is too busy at any rate ({why}); stop other workloads, or use another host")
 }

@@ -43,12 +43,12 @@ impl Objective {
             };
             ensure!(
                 matches!(condition.operator, Operator::Below | Operator::AtMost),
-                "--search '{text}' cannot be used: an objective says what must stay low; write it with < or <=, \
+                "--search '{text}' cannot be used: an objective is an upper limit; write it with < or <=, \
                  as in 'p99 < 20ms'"
             );
             ensure!(
                 matches!(condition.limit, Quantity::Ns(_) | Quantity::Share(_)) && !is_rate(condition.metric),
-                "--search '{text}' cannot be used: `{condition}` grows with the length of a probe; name a time or \
+                "--search '{text}' cannot be used: `{condition}` grows with the length of a probe; use a time or \
                  a share, as in 'p99 < 20ms and error_share < 1%'"
             );
             conditions.push((condition, false));

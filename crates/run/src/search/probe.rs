@@ -186,7 +186,7 @@ fn because(blemish: &Blemish) -> String {
 
 fn unsettled(measured: &ProbeMeasurement, held: bool) -> String {
     let [first, second] = measured.mean_s.map(|seconds| Nanos((seconds * 1e9) as u64));
-    let what = if held { "response still grew" } else { "it was still warming up" };
+    let what = if held { "response time was still growing" } else { "it was still warming up" };
     format!("{what}: mean {first} in the first half, {second} in the second; again for twice as long")
 }
 

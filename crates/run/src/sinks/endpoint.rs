@@ -36,7 +36,7 @@ const NAP: Duration = Duration::from_millis(50);
 ///
 /// When the address is taken, or not this host's.
 pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let open = || format!("cannot listen on {address}; give --prometheus another address");
+    let open = || format!("cannot listen on {address}; use another address for --prometheus");
     let listener = TcpListener::bind(address).with_context(open)?;
     listener.set_nonblocking(true).with_context(open)?;
     Ok(listener)
@@ -91,10 +91,10 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
 
 fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
     if request.uri().path() != "/metrics" {
-        return plain(StatusCode::NOT_FOUND, "the run is at /metrics\n");
+        return plain(StatusCode::NOT_FOUND, "the metrics are at /metrics\n");
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "ask with GET\n");
+        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
         refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return refused;
     }
@@ -102,7 +102,7 @@ fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
     let form = Form::accepted(accept);
     match state.snapshot(|snapshot| prometheus::render(snapshot, form)) {
         Some(text) => typed(StatusCode::OK, form.content_type(), text),
-        None => plain(StatusCode::SERVICE_UNAVAILABLE, "the run has not begun\n"),
+        None => plain(StatusCode::SERVICE_UNAVAILABLE, "the run has not started\n"),
     }
 }
 

@@ -21,10 +21,10 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     };
     ensure!(
         matches!(scheme, "http" | "https"),
-        "--otlp speaks HTTP, not `{scheme}`; write for example http://127.0.0.1:4318"
+        "--otlp uses HTTP, not `{scheme}`; write for example http://127.0.0.1:4318"
     );
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-    ensure!(!authority.is_empty(), "--otlp `{text}` names no host; write for example http://127.0.0.1:4318");
+    ensure!(!authority.is_empty(), "--otlp `{text}` has no host; write for example http://127.0.0.1:4318");
     let url = if rest.trim_end_matches('/') == authority {
         format!("{scheme}://{authority}/v1/metrics")
     } else {
@@ -52,7 +52,7 @@ pub(super) fn keep_pushing(url: &str, every: Duration, state: &Arc<State>) -> Re
     pushes.push(&agent, url, state);
     match pushes.first_error {
         Some(error) => {
-            Err(format!("{} of {} pushes failed, the first so: {error}", pushes.failed, pushes.made))
+            Err(format!("{} of {} pushes failed; the first error: {error}", pushes.failed, pushes.made))
         }
         None => Ok(()),
     }
@@ -71,7 +71,7 @@ impl Pushes {
         self.made += 1;
         let error = match agent.post(url).send_json(&body) {
             Ok(answer) if answer.status().is_success() => return,
-            Ok(answer) => format!("{url} answered {}", answer.status()),
+            Ok(answer) => format!("{url} responded {}", answer.status()),
             Err(error) => format!("{url}: {error}"),
         };
         self.failed += 1;

@@ -85,7 +85,7 @@ fn values_that_are_not_of_their_form() {
     );
     check(
         "[[request]]\npath = \"/\"\nheaders = { A = \"b\\r\\nC: d\" }",
-        &expect!["s.toml:5:17: the value of a header cannot hold a line end or another control character"],
+        &expect!["s.toml:5:17: the value of a header cannot contain a line break or another control character"],
     );
     check(
         "[[request]]\npath = \"/\"\nexpect.status = \"20x\"",
@@ -110,7 +110,7 @@ fn values_that_are_not_of_their_form() {
     check(
         "[[request]]\npath = \"/\"\njson = \"{\"",
         &expect![[
-            r#"s.toml:5:8: no JSON: EOF while parsing an object at line 1 column 1; values in it stand in quotes: "{{name}}""#
+            r#"s.toml:5:8: no JSON: EOF while parsing an object at line 1 column 1; values in it need quotes: "{{name}}""#
         ]],
     );
     check("[[request]]\npath = \"/\nx", &expect!["s.toml:5:2: key with no value, expected `=`"]);
@@ -157,7 +157,7 @@ fn parts_that_are_missing_or_too_many() {
     check(
         "[[request]]\npath = \"/\"\ncapture = { id = \"/id\" }",
         &expect![
-            "s.toml:5:18: a request that stands alone has no next step to use a captured value; make it a [[journey.step]]"
+            "s.toml:5:18: a stand-alone request has no next step that could use a captured value; make it a [[journey.step]]"
         ],
     );
     check(
@@ -170,7 +170,7 @@ fn parts_that_are_missing_or_too_many() {
 #[test]
 fn a_url_from_the_environment_that_is_none() {
     let text = "[targets.api]\nurl = \"{{env.TOKEN}}://h\"\n[[request]]\npath = \"/\"";
-    expect!["s.toml:2:7: with what the environment holds this is no URL; see its variables"]
+    expect!["s.toml:2:7: with these environment variables this is not a URL; check their values"]
         .assert_eq(&compile(text, &[], &[]).unwrap_err().to_string());
 }
 
@@ -203,7 +203,7 @@ fn names_that_texts_do_not_know() {
     check(
         "[[request]]\npath = \"/{{nonsense}}\"",
         &expect![
-            "s.toml:4:12: `{{nonsense}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
+            "s.toml:4:12: `{{nonsense}}` is not known here; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(
@@ -225,7 +225,7 @@ fn names_that_texts_do_not_know() {
     check(
         "[[request]]\npath = \"/\"\njson = { a = { b = \"{{nonsuch}}\" } }",
         &expect![
-            "s.toml:5:23: `{{nonsuch}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
+            "s.toml:5:23: `{{nonsuch}}` is not known here; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(

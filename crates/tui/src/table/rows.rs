@@ -38,7 +38,7 @@ fn subject(table: &LiveTable) -> String {
         [port] => format!("port {port}"),
         ports => format!("ports {}", ports.join(", ")),
     };
-    let Some(seen) = &table.seen else { return format!("{place}, no figures as yet") };
+    let Some(seen) = &table.seen else { return format!("{place}, no figures yet") };
     let protocols: Vec<&str> = seen.protocols.iter().map(|one| one.protocol.name()).collect();
     let spoken =
         if protocols.is_empty() { String::new() } else { format!("{} on ", protocols.join(" and ")) };
@@ -49,7 +49,7 @@ fn subject(table: &LiveTable) -> String {
 fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'static> {
     let now = seconds(table.now);
     let Some(length) = table.length else {
-        return widgets::progress(&format!("{now}, without an end"), None, width, look);
+        return widgets::progress(&format!("{now}, no end set"), None, width, look);
     };
     // Rounded up: what is left of a second is left.
     let left = length.saturating_sub(table.now).saturating_add(Nanos::from_millis(999));
@@ -126,7 +126,7 @@ pub fn parts(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyl
     let mut lines = vec![title, stacked(&bar, width.saturating_sub(2).min(100), look)];
     for (index, &part) in largest.iter().enumerate() {
         let mean = Nanos(sums[part as usize].0 / seen.lately.requests.max(1));
-        let text = format!(" {:<17}{:>8}  {mean} a request", part_words(part), percent(share(part)));
+        let text = format!(" {:<17}{:>8}  {mean} per request", part_words(part), percent(share(part)));
         let text = shortened(&text, width.saturating_sub(4), look);
         let sign = look.paint(look.part(index), colour_of(part));
         lines.push(Line::from(vec![Span::raw("   "), sign, Span::raw(text)]));
@@ -190,7 +190,7 @@ pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'
         (lost.ring_full, "ring full"),
         (lost.map_full, "no memory"),
         (lost.recursion, "skipped"),
-        (lost.mid_connection, "under way before"),
+        (lost.mid_connection, "in progress at the start"),
         (lost.unparsed, "not understood"),
     ]);
     if words.is_empty() {

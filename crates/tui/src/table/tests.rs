@@ -205,7 +205,7 @@ fn before_the_first_interval_it_says_who_is_watched() {
         COLOURED,
         &expect![[r#"
         | parallax  mariadbd (-p 4711)                                          watching
-        | port 3306, no figures as yet
+        | port 3306, no figures yet
         | 12 s, without an end
         |
         |

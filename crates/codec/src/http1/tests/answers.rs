@@ -55,7 +55,7 @@ fn interim_answers_are_passed_over() {
     check(interim, &[INCOMPLETE]);
     let switch = Ending::Failed(DecodeError::Unsupported { what: "switch of protocols (101)" });
     check("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", &[switch]);
-    check(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), &[too_long("interim answers", 16)]);
+    check(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), &[too_long("interim responses", 16)]);
 }
 
 #[test]
