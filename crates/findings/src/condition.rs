@@ -51,15 +51,15 @@ pub struct Figures<'a> {
 pub struct Judgement {
     /// The figure; `None` if there is none.
     pub reading: Option<Reading>,
-    pub answer: Answer,
+    pub decision: Decision,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum Decision {
     Holds,
     DoesNotHold,
     /// The sample cannot decide it, for this reason.
-    CannotTell(String),
+    Undecided(String),
 }
 
 impl Condition {
@@ -67,29 +67,29 @@ impl Condition {
     pub fn judge(&self, figures: &Figures<'_>) -> Judgement {
         let reading = match reading::of(self.metric, self.limit, figures) {
             Ok(reading) => reading,
-            Err(reason) => return Judgement { reading: None, answer: Answer::CannotTell(reason) },
+            Err(reason) => return Judgement { reading: None, decision: Decision::Undecided(reason) },
         };
         self.judge_reading(reading)
     }
 
     pub(crate) fn judge_reading(&self, reading: Reading) -> Judgement {
-        let answer = match (reading, self.operator) {
-            (Reading::Known(figure), operator) => Answer::from(operator.holds(figure, self.limit)),
+        let decision = match (reading, self.operator) {
+            (Reading::Known(figure), operator) => Decision::from(operator.holds(figure, self.limit)),
             // The true figure lies at or above the bound, with no upper end.
-            (Reading::Above(bound), Operator::Above) if order(bound, self.limit).is_ge() => Answer::Holds,
-            (Reading::Above(bound), Operator::AtLeast) if order(bound, self.limit).is_ge() => Answer::Holds,
+            (Reading::Above(bound), Operator::Above) if order(bound, self.limit).is_ge() => Decision::Holds,
+            (Reading::Above(bound), Operator::AtLeast) if order(bound, self.limit).is_ge() => Decision::Holds,
             (Reading::Above(bound), Operator::Below) if order(bound, self.limit).is_ge() => {
-                Answer::DoesNotHold
+                Decision::DoesNotHold
             }
             (Reading::Above(bound), Operator::AtMost) if order(bound, self.limit).is_gt() => {
-                Answer::DoesNotHold
+                Decision::DoesNotHold
             }
-            (Reading::Above(bound), _) => Answer::CannotTell(format!(
+            (Reading::Above(bound), _) => Decision::Undecided(format!(
                 "it is among requests that got no response, so it is only known to be over {}",
                 quantity_text(bound)
             )),
         };
-        Judgement { reading: Some(reading), answer }
+        Judgement { reading: Some(reading), decision }
     }
 
     /// The condition as a threshold: missed if it is true, and also if it is undecided.
@@ -98,11 +98,11 @@ impl Condition {
     }
 
     pub(crate) fn to_threshold(&self, judgement: Judgement) -> Threshold {
-        let Judgement { reading, answer } = judgement;
-        let (result, reason) = match answer {
-            Answer::Holds => (ThresholdResult::Missed, None),
-            Answer::DoesNotHold => (ThresholdResult::Met, None),
-            Answer::CannotTell(reason) => (ThresholdResult::Undecided, Some(reason)),
+        let Judgement { reading, decision } = judgement;
+        let (result, reason) = match decision {
+            Decision::Holds => (ThresholdResult::Missed, None),
+            Decision::DoesNotHold => (ThresholdResult::Met, None),
+            Decision::Undecided(reason) => (ThresholdResult::Undecided, Some(reason)),
         };
         Threshold { fail_if: self.text.clone(), measured: reading, limit: self.limit, result, reason }
     }
@@ -142,9 +142,9 @@ impl Operator {
     }
 }
 
-impl From<bool> for Answer {
-    fn from(holds: bool) -> Answer {
-        if holds { Answer::Holds } else { Answer::DoesNotHold }
+impl From<bool> for Decision {
+    fn from(holds: bool) -> Decision {
+        if holds { Decision::Holds } else { Decision::DoesNotHold }
     }
 }
 

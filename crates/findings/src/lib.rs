@@ -32,7 +32,7 @@ mod words;
 
 pub use advice::advice;
 pub use condition::{
-    Answer, Condition, ConditionError, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
+    Decision, Condition, ConditionError, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
     reading_text,
 };
 pub use cpu_view::{CpuTable, CpuUnit, cpu_notes, cpu_table, cpu_view};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use record::document::{QuantileValue, State};
-use record::search::{Limit, ProbeResult, Says, SearchAnswer, SearchDocument};
+use record::search::{Limit, ProbeResult, ProbeOutcome, SearchResult, SearchDocument};
 use units::Nanos;
 
 use crate::run_view::{host_facts, record_line};
@@ -69,7 +69,7 @@ fn used(document: &SearchDocument) -> Phrase {
 }
 
 /// `passes at 1985/s; fails at 2020/s: the server is the limit`.
-fn headline(answer: &SearchAnswer) -> Phrase {
+fn headline(answer: &SearchResult) -> Phrase {
     let limit = match answer.limit {
         Limit::Server => "the server is the limit",
         Limit::Client => "above that, the load generator was the limit; the server may reach more",
@@ -133,7 +133,7 @@ fn probes(document: &SearchDocument) -> Block {
             quantile_cell(probe.p99),
             Value::Share(probe.error_share).into(),
             Cell::maybe(probe.client_cpu_share.map(Value::Share)),
-            says(probe.says).into(),
+            outcome_words(probe.outcome_words).into(),
         ];
         let note = (!probe.why.is_empty()).then(|| Phrase::text(probe.why.as_str()));
         Row { note, ..Row::new(cells) }
@@ -173,7 +173,7 @@ fn curve(document: &SearchDocument) -> Option<Section> {
             Value::PerSecond(per_s).into(),
             Value::Share(height).into(),
             quantile_cell(probe.p99),
-            says(probe.says).into(),
+            outcome_words(probe.outcome_words).into(),
         ])
     });
     let columns = [
@@ -188,14 +188,14 @@ fn curve(document: &SearchDocument) -> Option<Section> {
 }
 
 /// The result of a probe in words.
-pub(crate) fn says(says: Says) -> &'static str {
-    match says {
-        Says::Estimate => "estimate",
-        Says::Holds => "passes",
-        Says::Fails => "fails",
-        Says::Unsettled => "not settled",
-        Says::Client => "client is the limit",
-        Says::Interrupted => "cut short",
+pub(crate) fn outcome_words(outcome_words: ProbeOutcome) -> &'static str {
+    match outcome_words {
+        ProbeOutcome::Estimate => "estimate",
+        ProbeOutcome::Holds => "passes",
+        ProbeOutcome::Fails => "fails",
+        ProbeOutcome::Unsettled => "not settled",
+        ProbeOutcome::Client => "client is the limit",
+        ProbeOutcome::Interrupted => "cut short",
     }
 }
 

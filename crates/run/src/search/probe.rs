@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use findings::{Answer, Figures, RunFacts, reading_text};
+use findings::{Decision, Figures, RunFacts, reading_text};
 use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
-use record::search::{ProbeFigure, ProbeResult, Says};
+use record::search::{ProbeFigure, ProbeResult, ProbeOutcome};
 use record::{Check, Concern, Interval, Second};
 use stats::search::{Finding, Fitness, Halves, finding};
 use units::Nanos;
@@ -136,13 +136,13 @@ impl ProbeJudge<'_> {
         let mut why = None;
         for (condition, _) in &self.objective.conditions {
             let judgement = condition.judge(&on);
-            let (held, reason) = match (&judgement.answer, judgement.reading) {
-                (Answer::Holds, _) => (Some(true), None),
-                (Answer::DoesNotHold, Some(reading)) => {
+            let (held, reason) = match (&judgement.decision, judgement.reading) {
+                (Decision::Holds, _) => (Some(true), None),
+                (Decision::DoesNotHold, Some(reading)) => {
                     (Some(false), Some(format!("{condition} was {}", reading_text(reading))))
                 }
-                (Answer::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
-                (Answer::CannotTell(reason), _) => (None, Some(format!("{condition}: {reason}"))),
+                (Decision::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
+                (Decision::Undecided(reason), _) => (None, Some(format!("{condition}: {reason}"))),
             };
             why = why.or(reason);
             figures.push(ProbeFigure { measured: judgement.reading, held });
@@ -190,12 +190,12 @@ fn unsettled(measured: &ProbeMeasurement, held: bool) -> String {
     format!("{what}: mean {first} in the first half, {second} in the second; again for twice as long")
 }
 
-fn says(found: Finding) -> Says {
+fn says(found: Finding) -> ProbeOutcome {
     match found {
-        Finding::Holds => Says::Holds,
-        Finding::Fails => Says::Fails,
-        Finding::Unsettled => Says::Unsettled,
-        Finding::Doubtful | Finding::Disturbed => Says::Client,
+        Finding::Holds => ProbeOutcome::Holds,
+        Finding::Fails => ProbeOutcome::Fails,
+        Finding::Unsettled => ProbeOutcome::Unsettled,
+        Finding::Doubtful | Finding::Disturbed => ProbeOutcome::Client,
     }
 }
 
