@@ -21,8 +21,8 @@ pub fn follow(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     let answer = move || {
         let mut input = io::stdin().lock();
         while let Ok(Some(_)) = line(&mut input) {
-            let told = writeln!(io::stdout(), "{}", clock::now().0).and_then(|()| io::stdout().flush());
-            if told.is_err() {
+            let reported = writeln!(io::stdout(), "{}", clock::now().0).and_then(|()| io::stdout().flush());
+            if reported.is_err() {
                 break;
             }
         }

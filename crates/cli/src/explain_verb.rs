@@ -154,7 +154,7 @@ fn read_server(folder: &Path, name: String) -> anyhow::Result<Server> {
     Ok(Server { observed, served, clocks: TwoClocks::read(folder)?, name })
 }
 
-/// `None` where there is none. A folder from somewhere else may have a link or a pipe in its place.
+/// `None` if there is none. A folder from somewhere else may have a link or a pipe in its place.
 fn open(path: &Path) -> anyhow::Result<Option<File>> {
     let context = || format!("cannot read {}", path.display());
     match path.symlink_metadata() {

@@ -27,12 +27,12 @@ use tui::screen;
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let signals = if ignores_hangup() { &[SIGINT, SIGTERM][..] } else { &[SIGINT, SIGTERM, SIGHUP] };
-    let told = Arc::clone(&stop);
+    let stopped = Arc::clone(&stop);
     let context = "cannot handle signals, so Ctrl-C would lose the run";
     let mut signals = Signals::new(signals).context(context)?;
     let take = move || {
         for _ in signals.forever() {
-            if told.swap(true, Ordering::Relaxed) {
+            if stopped.swap(true, Ordering::Relaxed) {
                 screen::leave();
                 low_level::exit(130);
             }

@@ -55,13 +55,13 @@ impl Load {
 pub struct PoolPlan {
     /// To each peer.
     pub connections: u64,
-    /// How many requests may be under way or queueing.
+    /// How many requests may be in progress or queueing.
     pub users: u64,
     /// Taken up → a connection is its own.
     pub checkout_timeout: Option<Nanos>,
     /// Lookup done → connected, handshakes and logins included.
     pub connect_timeout: Option<Nanos>,
-    /// First byte handed to the kernel → whole answer read.
+    /// First byte handed to the kernel → complete response read.
     pub request_timeout: Option<Nanos>,
 }
 

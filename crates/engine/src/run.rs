@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::recorder::{Boundaries, Part, Recorder};
 use crate::worker::{Ended, Job, Worker};
 
-/// How long after the workers are told does the run begin, so that all are there.
+/// How long after the workers are reported does the run begin, so that all are there.
 const START_DELAY: Nanos = Nanos::from_millis(5);
 
 /// Why a run could not be made, or broke.

@@ -15,7 +15,7 @@ use units::Nanos;
 use crate::chain::chain;
 use crate::clocks::{Clocks, Known};
 use crate::evidence::Evidence;
-use crate::groups::{Band, Explained, SLOWEST, Scope, bands, by_name};
+use crate::groups::{Group, Explained, SLOWEST, Scope, groups, by_name};
 use crate::host::{HostRecord, Planted, Surroundings};
 use crate::inputs::{Client, Server};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
@@ -37,7 +37,7 @@ pub struct Explanation {
     pub blame: Blame,
     /// The place with the most time first.
     pub sentences: Vec<Sentence>,
-    pub bands: Vec<Band>,
+    pub groups: Vec<Group>,
     pub slowest: Vec<Slow>,
     /// How many requests were found at a server, and why others were not.
     pub join: JoinCounts,
@@ -105,14 +105,14 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
     let (mut blame, mut sentences) = judge(&scope.over, &scope.sums, count, &facts);
     evidence.name_digest(&scope, &mut blame, &mut sentences);
     let shown = if explained.is_empty() {
-        let mut band = Band::of("all", "all ok requests, by their sums".to_owned(), &[]);
-        (band.rows, band.sum_ns, band.segments_ns) = (count, scope.sums.sum(), by_name(&scope.sums));
-        band.sums = scope.sums;
-        vec![band]
+        let mut group = Group::of("all", "all ok requests, by their sums".to_owned(), &[]);
+        (group.rows, group.sum_ns, group.segments_ns) = (count, scope.sums.sum(), by_name(&scope.sums));
+        group.sums = scope.sums;
+        vec![group]
     } else if is_whole_run {
-        bands(&explained)
+        groups(&explained)
     } else {
-        bands(&explained).into_iter().filter(|band| matches!(band.name, "all" | "slowest")).collect()
+        groups(&explained).into_iter().filter(|group| matches!(group.name, "all" | "slowest")).collect()
     };
     Explanation {
         schema_version: SCHEMA_VERSION,
@@ -121,7 +121,7 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
         notes: evidence.notes(&scope, &clocks, by_averages),
         blame,
         sentences,
-        bands: shown,
+        groups: shown,
         slowest: evidence.slowest(&explained),
         join,
         seconds: seconds(client, servers, &clocks, &surroundings),
@@ -165,7 +165,7 @@ fn after_lag(rows: &[Row]) -> Vec<u64> {
         let lag = rows[row].phase(Phase::ScheduleLag).filter(|&lag| lag >= LATE);
         lag.map_or(0, |lag| lag.0)
     };
-    // Of those taken up at once the latest first.
+    // Of those picked up at once the latest first.
     order.sort_by_key(|&row| (taken_up(row), std::cmp::Reverse(lag(row))));
     let mut shares = vec![0; rows.len()];
     let (mut late_at, mut late_for) = (0u64, 0u64);
@@ -354,8 +354,7 @@ impl Evidence<'_> {
         note(lost > 0, format!("{} requests arrived too fast to be kept by the client.", units::count(lost)));
         note(
             by_averages,
-            "Requests could not be found at the server, so its averages over the run are used."
-                .to_owned(),
+            "Requests could not be found at the server, so its averages over the run are used.".to_owned(),
         );
         note(
             self.join.by_time > 0,
@@ -394,7 +393,10 @@ impl Evidence<'_> {
         );
         for planted in self.surroundings.planted.iter().filter(|planted| self.concerns(planted)) {
             let length = Nanos(planted.in_effect_ns);
-            note(true, format!("A deliberate disturbance was active for {length} of the run: {}.", planted.what));
+            note(
+                true,
+                format!("A deliberate disturbance was active for {length} of the run: {}.", planted.what),
+            );
         }
         for name in &self.surroundings.ignored {
             note(true, format!("{name} was made on another host or boot, so it is not used."));
@@ -415,7 +417,10 @@ fn of_server(server: &Server, known: Known) -> Vec<String> {
     if let ObservationBody::Watch(results) = &server.observed.document.body {
         let lost = results.losses.of_events();
         if lost > 0 {
-            notes.push(format!("{name} lost {} events or requests, so some are not found.", units::count(lost)));
+            notes.push(format!(
+                "{name} lost {} events or requests, so some are not found.",
+                units::count(lost)
+            ));
         }
     }
     notes
@@ -429,7 +434,9 @@ fn of_clocks(name: &str, known: Known) -> String {
             Nanos(error.0.saturating_mul(TOLD_APART))
         ),
         Known::ByWallClock => {
-            format!("{name} was made on another host or boot: the two directions of the network are not separated.")
+            format!(
+                "{name} was made on another host or boot: the two directions of the network are not separated."
+            )
         }
         Known::Contradicted => format!(
             "{name} was made on another host, whose clock stopped or jumped during the run: the two directions of the \

@@ -13,7 +13,7 @@ use crate::place::{Place, Segment};
 /// Requests with similar response times, and where their time went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Band {
+pub struct Group {
     /// `all`, `p50`, `p95`, `p99` or `slowest`.
     pub name: &'static str,
     /// Which requests these are, in words.
@@ -51,15 +51,15 @@ const HALF_BAND: f64 = 0.025;
 /// The number of requests that are shown individually.
 pub(crate) const SLOWEST: usize = 10;
 
-impl Band {
-    pub(crate) fn of(name: &'static str, means: String, rows: &[Explained]) -> Band {
+impl Group {
+    pub(crate) fn of(name: &'static str, means: String, rows: &[Explained]) -> Group {
         let mut sums = Ledger::default();
         for explained in rows {
             for segment in Segment::ALL {
                 sums.put(segment, explained.ledger.get(segment));
             }
         }
-        Band {
+        Group {
             name,
             means,
             rows: rows.len() as u64,
@@ -94,8 +94,8 @@ fn most(sums: &Ledger) -> Option<Place> {
 }
 
 /// The groups of `sorted`, which is ordered by response time.
-pub(crate) fn bands(sorted: &[Explained]) -> Vec<Band> {
-    let mut bands = vec![Band::of("all", "all requests with a response".to_owned(), sorted)];
+pub(crate) fn groups(sorted: &[Explained]) -> Vec<Group> {
+    let mut groups = vec![Group::of("all", "all requests with a response".to_owned(), sorted)];
     for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
         // So few carry no such percentile.
         if (sorted.len() as u64) < needed_samples(q) {
@@ -105,12 +105,12 @@ pub(crate) fn bands(sorted: &[Explained]) -> Vec<Band> {
         let rows = near(sorted, q, half);
         let percent = |q: f64| (q * 1e4).round() / 1e2;
         let means = format!("ranked {} % to {} %", percent(q - half), percent(q + half));
-        bands.push(Band::of(name, means, rows));
+        groups.push(Group::of(name, means, rows));
     }
     let slowest = &sorted[sorted.len().saturating_sub(SLOWEST)..];
-    bands.push(Band::of("slowest", format!("the slowest {}", slowest.len()), slowest));
-    bands.retain(|band| band.rows > 0);
-    bands
+    groups.push(Group::of("slowest", format!("the slowest {}", slowest.len()), slowest));
+    groups.retain(|group| group.rows > 0);
+    groups
 }
 
 fn near(sorted: &[Explained], q: f64, half: f64) -> &[Explained] {
@@ -153,14 +153,14 @@ impl Scope {
         }
         let over = if is_whole_run { "all requests with a response" } else { "the requests that were kept" };
         let rows = sorted.to_vec();
-        let sums = Band::of("all", String::new(), &rows).sums;
+        let sums = Group::of("all", String::new(), &rows).sums;
         Scope { over: over.to_owned(), rows, sums, chained: Ledger::default(), is_excess: false }
     }
 
     /// The time by which `tail` exceeds usual requests.
     fn excess(over: String, tail: &[Explained], ordinary: &Usual) -> Scope {
         let rows = tail.to_vec();
-        let mut sums = Band::of("tail", String::new(), &rows).sums;
+        let mut sums = Group::of("tail", String::new(), &rows).sums;
         for segment in Segment::ALL {
             let usual = rows.iter().map(|one| ordinary.mean(one, segment).0).fold(0, u64::saturating_add);
             let sum = &mut sums.0[segment as usize];
@@ -185,9 +185,9 @@ impl Scope {
 /// that was not found has in one segment what others have in many.
 #[derive(Debug)]
 pub(crate) struct Usual {
-    found: Band,
+    found: Group,
     /// The usual time of all of them, as if none had been found.
-    undivided: Band,
+    undivided: Group,
 }
 
 impl Usual {
@@ -196,8 +196,8 @@ impl Usual {
         let undivided = |one: &Explained| Explained { ledger: one.ledger.undivided(), ..*one };
         let undivided: Vec<_> = rows.iter().map(undivided).collect();
         Usual {
-            found: Band::of("found", String::new(), if found.is_empty() { rows } else { &found }),
-            undivided: Band::of("undivided", String::new(), &undivided),
+            found: Group::of("found", String::new(), if found.is_empty() { rows } else { &found }),
+            undivided: Group::of("undivided", String::new(), &undivided),
         }
     }
 
@@ -228,11 +228,11 @@ mod tests {
 
     #[test]
     fn bands_are_the_requests_near_a_percentile() {
-        let bands = bands(&rows(1_001..=2_000));
-        let told: Vec<_> =
-            bands.iter().map(|band| (band.name, band.rows, band.from_ns, band.to_ns)).collect();
+        let groups = groups(&rows(1_001..=2_000));
+        let reported: Vec<_> =
+            groups.iter().map(|group| (group.name, group.rows, group.from_ns, group.to_ns)).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("all", 1_000, 1_001, 2_000),
                 ("p50", 51, 1_475, 1_525),
@@ -241,16 +241,16 @@ mod tests {
                 ("slowest", 10, 1_991, 2_000),
             ]
         );
-        for band in &bands {
-            assert_eq!(band.segments_ns.values().sum::<u64>(), band.sum_ns);
+        for group in &groups {
+            assert_eq!(group.segments_ns.values().sum::<u64>(), group.sum_ns);
         }
-        let few = |count: u64| super::bands(&rows(1_001..=1_000 + count)).len();
+        let few = |count: u64| super::groups(&rows(1_001..=1_000 + count)).len();
         // `all` and `slowest`, and what so many carry.
         assert_eq!([2, 5, 6, 71, 72, 367, 368].map(few), [2, 2, 3, 3, 4, 4, 5]);
-        assert!(super::bands(&[]).is_empty());
+        assert!(super::groups(&[]).is_empty());
     }
 
-    /// If this fails, requests of which the server's side is not known are left out of what is said of all.
+    /// If this fails, requests of which the server's side is not known are left out of what is stated of all.
     #[test]
     fn requests_that_were_not_found_are_explained_with_the_others() {
         let mut tail = rows((0..900).map(|_| 1_000).chain((0..100).map(|_| 9_000)));

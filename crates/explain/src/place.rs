@@ -28,7 +28,7 @@ pub enum Place {
     Platform,
     /// The server's runtime did not let it run: a pause of its JVM.
     Runtime,
-    /// The records do not tell.
+    /// The records do not report.
     Undecided,
 }
 
@@ -58,7 +58,7 @@ impl Place {
 pub enum Segment {
     ScheduleLag,
     PoolWait,
-    /// Waits for a connection in the burst that a late client makes of what became due meanwhile.
+    /// Waits for a connection in the burst that a late client makes of what became due in the meantime.
     PoolAfterLag,
     Resolve,
     Connect,
@@ -69,7 +69,7 @@ pub enum Segment {
     ToServer,
     /// Client sent → read by the server, where the arrival there has no stamp.
     ToServerAndQueue,
-    /// In the server's kernel → read, while nobody stood in the way.
+    /// In the server's kernel → read, while nobody was in the way.
     SocketQueue,
     /// Likewise, while the thread that read it was ready and waited for a CPU.
     QueueRunQueue,
@@ -144,7 +144,7 @@ impl Segment {
         Segment::ClientLag,
     ];
 
-    /// The name in JSON, and what people read beside it.
+    /// The name in JSON, and what people read next to it.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Segment::ScheduleLag => ("schedule_lag", "client late to take it up"),

@@ -455,7 +455,10 @@ fn held_up(chained: u64, ns: u64, rows: u64) -> Option<Phrase> {
         return None;
     }
     let mean = Nanos(chained.min(ns).checked_div(rows).unwrap_or(0));
-    Some(phrase("{held_up} of that is waiting for connections that were occupied because of it.", [("held_up", mean.into())]))
+    Some(phrase(
+        "{held_up} of that is waiting for connections that were occupied because of it.",
+        [("held_up", mean.into())],
+    ))
 }
 
 /// `words` with the `figures` for which it has placeholders.

@@ -53,7 +53,7 @@ fn blame(explanation: &Explanation) -> Vec<Block> {
 
 /// The mean of each group of requests, segment by segment.
 fn groups(explanation: &Explanation) -> Vec<Block> {
-    let bands = &explanation.bands;
+    let groups = &explanation.groups;
     let column = |id: &str, title: &str, unit: &str, meaning: &str| Column {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -61,21 +61,21 @@ fn groups(explanation: &Explanation) -> Vec<Block> {
         meaning: meaning.to_owned(),
     };
     let mut columns = vec![column("segment", "mean per request", "text", "a part of the request")];
-    columns.extend(bands.iter().map(|band| column(band.name, band.name, "ns", &band.means)));
+    columns.extend(groups.iter().map(|group| column(group.name, group.name, "ns", &group.means)));
     columns.push(column("meaning", "", "text", "the segment in other words"));
     let row = |name: &str, means: Vec<u64>, meaning: &str| {
         let means = means.into_iter().map(|ns| Cell::from(Value::Ns(ns)));
         Row::new([Cell::from(name)].into_iter().chain(means).chain([meaning.into()]).collect())
     };
-    let response = bands.iter().map(|band| band.sum_ns.checked_div(band.rows).unwrap_or(0));
+    let response = groups.iter().map(|group| group.sum_ns.checked_div(group.rows).unwrap_or(0));
     let mut rows = vec![Row { key: true, ..row("response", response.collect(), "") }];
-    let mut rest = vec![0u64; bands.len()];
+    let mut rest = vec![0u64; groups.len()];
     for segment in Segment::ALL {
-        if bands.iter().all(|band| (band.sums.get(segment) as f64) < band.sum_ns as f64 * WORTH_A_ROW) {
-            let means = bands.iter().map(|band| band.mean(segment).0);
+        if groups.iter().all(|group| (group.sums.get(segment) as f64) < group.sum_ns as f64 * WORTH_A_ROW) {
+            let means = groups.iter().map(|group| group.mean(segment).0);
             rest.iter_mut().zip(means).for_each(|(rest, mean)| *rest = rest.saturating_add(mean));
         } else {
-            let means = bands.iter().map(|band| band.mean(segment).0);
+            let means = groups.iter().map(|group| group.mean(segment).0);
             rows.push(row(segment.name(), means.collect(), segment.meaning()));
         }
     }
@@ -83,20 +83,20 @@ fn groups(explanation: &Explanation) -> Vec<Block> {
         rows.push(row("rest", rest, "less than 0.1 % each"));
     }
     let mut blocks = vec![Block::Table(Table { id: "groups".to_owned(), columns, rows })];
-    for band in bands {
+    for group in groups {
         let mut text = phrase(
             "{means}: {rows} requests",
-            [("means", band.means.as_str().into()), ("rows", Value::Count(band.rows).into())],
+            [("means", group.means.as_str().into()), ("rows", Value::Count(group.rows).into())],
         );
-        if band.to_ns > 0 {
-            let range = [("from", Nanos(band.from_ns).into()), ("to", Nanos(band.to_ns).into())];
+        if group.to_ns > 0 {
+            let range = [("from", Nanos(group.from_ns).into()), ("to", Nanos(group.to_ns).into())];
             text = text.then(", ", phrase("{from} to {to}", range));
         }
-        if band.joined > 0 {
-            let found = [("found", Value::Count(band.joined).into())];
+        if group.joined > 0 {
+            let found = [("found", Value::Count(group.joined).into())];
             text = text.then(", ", phrase("{found} found at the server", found));
         }
-        blocks.push(Block::labelled(Role::Note, band.name, text));
+        blocks.push(Block::labelled(Role::Note, group.name, text));
     }
     blocks
 }

@@ -220,7 +220,9 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     };
     // Only if more connections would help is the pool to blame alone.
     let what = match sizing {
-        Sizing::Asks { .. } if view.service_growth().is_none() => "The pool, not the server: requests waited ",
+        Sizing::Asks { .. } if view.service_growth().is_none() => {
+            "The pool, not the server: requests waited "
+        }
         _ => "Requests waited ",
     };
     let finding = Phrase::new(what).then("", waited).then(
@@ -275,15 +277,16 @@ fn connections_for_users(load: &Load) -> Sizing {
     }
     // With think time, some virtual users have no request outstanding.
     let at_most = if load.think.is_some() { "at most " } else { "" };
-    let law = phrase!("Little's law: {users} have ", users = Value::items(load.callers, "virtual user")).then(
-        at_most,
-        phrase!(
-            "{outstanding} outstanding, but {connections} carry only {slots} at a time",
-            outstanding = Value::items(load.callers, "request"),
-            connections = Value::items(load.connections, "connection"),
-            slots = Value::Count(load.slots())
-        ),
-    );
+    let law = phrase!("Little's law: {users} have ", users = Value::items(load.callers, "virtual user"))
+        .then(
+            at_most,
+            phrase!(
+                "{outstanding} outstanding, but {connections} carry only {slots} at a time",
+                outstanding = Value::items(load.callers, "request"),
+                connections = Value::items(load.connections, "connection"),
+                slots = Value::Count(load.slots())
+            ),
+        );
     Sizing::Asks { law, needed, effect: Phrase::new("none would wait") }
 }
 

@@ -75,7 +75,7 @@ impl Condition {
     pub(crate) fn judge_reading(&self, reading: Reading) -> Judgement {
         let decision = match (reading, self.operator) {
             (Reading::Known(figure), operator) => Decision::from(operator.holds(figure, self.limit)),
-            // The true figure lies at or above the bound, with no upper end.
+            // The true figure is at or above the bound, with no upper end.
             (Reading::Above(bound), Operator::Above) if order(bound, self.limit).is_ge() => Decision::Holds,
             (Reading::Above(bound), Operator::AtLeast) if order(bound, self.limit).is_ge() => Decision::Holds,
             (Reading::Above(bound), Operator::Below) if order(bound, self.limit).is_ge() => {

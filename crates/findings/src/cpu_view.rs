@@ -97,9 +97,7 @@ pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
         notes.push("? : unreliable split, its error is more than a quarter of the whole".to_owned());
     }
     if table.processes.iter().any(|process| !process.counts_all) {
-        notes.push(
-            "> : at least; waits and switches of threads that ended are incomplete".to_owned(),
-        );
+        notes.push("> : at least; waits and switches of threads that ended are incomplete".to_owned());
     }
     if table.idle > 0 {
         notes.push(format!("{} more used no CPU time", count(table.idle)));
@@ -355,7 +353,7 @@ mod tests {
 
     #[test]
     fn time_that_is_in_no_clock_of_the_process_is_told() {
-        let told = |run_ms: u64| {
+        let reported = |run_ms: u64| {
             let boundary = CpuBoundary {
                 wall_ns: 10_200_000_000,
                 interrupt_ns: 0,
@@ -376,7 +374,7 @@ mod tests {
             };
             outlasts_its_account(&used(run_ms, Some(split)))
         };
-        // The scheduler booked 10 s.
-        assert_eq!([9_950, 9_995, 10_000, 10_010].map(told), [true, false, false, false]);
+        // The scheduler counted 10 s.
+        assert_eq!([9_950, 9_995, 10_000, 10_010].map(reported), [true, false, false, false]);
     }
 }

@@ -76,7 +76,8 @@ pub fn demo_view(run: &RunRecord<'_>) -> View {
 fn numbers(trap: &Trap, results: &Results, load: &Load) -> Block {
     let wait = format!("waiting for one of {}", Value::items(load.connections, "connection"));
     let row = |value: Nanos, what: &str| Row::key(vec![Cell::from(value), what.into()]);
-    let basis = if trap.is_median { "medians" } else { "medians if there are enough samples, otherwise means" };
+    let basis =
+        if trap.is_median { "medians" } else { "medians if there are enough samples, otherwise means" };
     let note = phrase!(
         " of {ok}; the timer starts when a request is picked up, {lag} after its intended start",
         ok = Value::items(results.totals.ok, "ok request"),

@@ -1,7 +1,7 @@
 //! The view of a host's hiccups: how late ticks were, which meter saw it, and why.
 
 use record::Durations;
-use record::observation::hiccup::{Beside, CausesNs, HiccupResults, Hiccups};
+use record::observation::hiccup::{CommandRun, CausesNs, HiccupResults, Hiccups};
 use units::Nanos;
 
 use crate::histogram::histogram;
@@ -80,17 +80,14 @@ fn why(results: &HiccupResults) -> Vec<Block> {
         ("stolen time", results.all.causes_ns.stolen),
     ] {
         if known.is_none() {
-            let text = phrase!(
-                "the kernel does not report {cause}: any of it is in unknown",
-                cause = name
-            );
+            let text = phrase!("the kernel does not report {cause}: any of it is in unknown", cause = name);
             blocks.push(Block::line(Role::Text, text));
         }
     }
     blocks
 }
 
-fn compare(beside: &Beside, with: &Hiccups) -> Section {
+fn compare(beside: &CommandRun, with: &Hiccups) -> Section {
     let rows = vec![row("idle".to_owned(), &beside.idle), row("with it".to_owned(), with)];
     let mut text = phrase!("`{command}` ran", command = beside.command.join(" "));
     if let Some(until) = beside.until_ns {

@@ -3,7 +3,7 @@
 use record::document::{Quantity, Reading, Threshold};
 use record::import::{ImportedResults, ImportedTime};
 
-use crate::condition::{Decision, Condition, Judgement, Metric, Of, Statistic};
+use crate::condition::{Condition, Decision, Judgement, Metric, Of, Statistic};
 
 /// Evaluates conditions on an import; a figure that the tool did not report makes a condition undecided.
 pub fn import_thresholds(conditions: &[Condition], results: &ImportedResults) -> Vec<Threshold> {

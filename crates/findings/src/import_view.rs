@@ -81,7 +81,7 @@ fn figures(results: &ImportedResults) -> Block {
 
 fn times(results: &ImportedResults) -> Vec<Block> {
     let rows = results.times.iter().map(|time| {
-        let name = if time.name == "other" { &time.said } else { &time.name };
+        let name = if time.name == "other" { &time.original } else { &time.name };
         let column = |q| time.quantiles.iter().find(|quantile| quantile.q == q).map(|quantile| quantile.ns);
         let cells = COLUMNS.map(column).into_iter().chain([time.max_ns, time.mean_ns]).map(Cell::ns);
         Row::new([Cell::from(name.as_str())].into_iter().chain(cells).collect())
@@ -100,7 +100,7 @@ fn times(results: &ImportedResults) -> Vec<Block> {
         let text = phrase!(
             "{name} ({of_tool}): {meaning}",
             name = time.name.as_str(),
-            of_tool = time.said.as_str(),
+            of_tool = time.original.as_str(),
             meaning = time.meaning.as_str()
         );
         Block::line(Role::Note, text)
@@ -122,7 +122,7 @@ fn ends(results: &ImportedResults) -> Vec<Block> {
             Some(count) => phrase!("{count}", count = Value::Count(count)),
             None => Phrase::new("some"),
         };
-        let text = times.then(" × ", phrase!("{error}", error = error.said.as_str()));
+        let text = times.then(" × ", phrase!("{error}", error = error.original.as_str()));
         blocks.push(Block::labelled(Role::Text, "error", text));
     }
     if results.errors.len() > ERRORS {

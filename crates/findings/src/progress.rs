@@ -93,9 +93,9 @@ pub fn hiccup_line(end: Nanos, line: &HiccupLine, most: usize) -> String {
     for stall in line.stalls.iter().take(most) {
         text.push_str(&format!("{:>10}   {}\n", "", stall_text(stall)));
     }
-    let told = line.stalls.len().min(most) as u64;
-    if line.saw.stalls > told {
-        text.push_str(&format!("{:>10}   and {} more, shorter\n", "", count(line.saw.stalls - told)));
+    let reported = line.stalls.len().min(most) as u64;
+    if line.saw.stalls > reported {
+        text.push_str(&format!("{:>10}   and {} more, shorter\n", "", count(line.saw.stalls - reported)));
     }
     text
 }

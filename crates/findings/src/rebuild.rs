@@ -48,7 +48,7 @@ fn work_out(recording: Recording) -> Rebuilt {
     let window = Nanos(document.time.window_ns.unwrap_or(end));
     let facts = RunFacts { subject: &document.subject, stamps: &document.stamps, window, seconds: &seconds };
     let mut results = summarize(&total, &facts);
-    // What lies in a file beside the histograms is not theirs to tell.
+    // What is in a file next to the histograms is not theirs to tell.
     results.kept = document.results.as_ref().and_then(|stored| stored.kept.clone());
     let verdict = audit(&Evidence { window, ..Evidence::of(&document, &total, &seconds) });
     let mut differences = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use record::document::{QuantileValue, State};
-use record::search::{Limit, ProbeResult, ProbeOutcome, SearchResult, SearchDocument};
+use record::search::{Limit, ProbeOutcome, ProbeResult, SearchDocument, SearchResult};
 use units::Nanos;
 
 use crate::run_view::{host_facts, record_line};

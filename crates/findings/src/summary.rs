@@ -47,7 +47,7 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
 
 /// How many of the `ok` requests ended within the window.
 ///
-/// An interval that passes the window's end counts by the part of it that lies within, which is nothing to
+/// An interval that passes the window's end counts by the part of it that is within, which is nothing to
 /// speak of where requests were scheduled for whole seconds: then an interval ends with the window.
 fn ok_within(window: Nanos, seconds: &[Second]) -> f64 {
     let part = |second: &Second| {

@@ -95,7 +95,9 @@ fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
     if results.requests == 0 {
         let ports: Vec<String> = subject.ports.iter().map(u16::to_string).collect();
         let text = match ports.as_slice() {
-            [] => Phrase::new("the server listens on no TCP port; requests on Unix domain sockets are seen only when they are read"),
+            [] => Phrase::new(
+                "the server listens on no TCP port; requests on Unix domain sockets are seen only when they are read",
+            ),
             ports => phrase!("watched port {ports}", ports = ports.join(", ")),
         };
         blocks.push(Block::labelled(Role::Text, "no requests:", text));

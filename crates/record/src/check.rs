@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub enum Concern {
     /// The load generator: its program, its clock, its limits, and what its user did to it during the run.
     Client,
-    /// The host of the load generator: others took its CPU, or the whole host stood still.
+    /// The host of the load generator: others took its CPU, or the whole host was stalled.
     Host,
     /// The server, or the network to it.
     Server,
@@ -83,13 +83,13 @@ checks! {
     ScheduleLag = "schedule_lag": Client,
     /// Responses were read soon after they arrived.
     ClientLag = "client_lag": Client,
-    /// No worker stood still while it had work.
+    /// No worker was stalled while it had work.
     ClientStall = "client_stall": Client,
     /// No single request waited long for this client.
     ClientLate = "client_late": Client,
     /// No worker was much later than the others.
     SlowWorker = "slow_worker": Client,
-    /// The host did not stand still.
+    /// The host did not are stalled.
     HostStall = "host_stall": Host,
     /// Sleeping threads of this host woke up on time.
     Hiccups = "hiccups": Host,
@@ -142,7 +142,7 @@ impl Check {
         matches!(self.concern(), Concern::Client | Concern::Host)
     }
 
-    /// Whether a finding says that an open loop's schedule was missed, whoever is to blame: what a calibration looks
+    /// Whether a finding says that an open loop's schedule was missed, anyone who is to blame: what a calibration looks
     /// for.
     pub fn is_schedule_missed(&self) -> bool {
         matches!(
@@ -151,7 +151,7 @@ impl Check {
         )
     }
 
-    /// Whether a finding says that client or host stood still for a while, or lost its CPUs: what was measured then
+    /// Whether a finding says that client or host was stalled for a while, or lost its CPUs: what was measured then
     /// is no property of the client, and a calibration keeps nothing of it.
     pub fn is_standstill(&self) -> bool {
         matches!(self, Check::Steal | Check::CpuQuota | Check::HostStall | Check::ClientStall)

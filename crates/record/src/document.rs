@@ -1,7 +1,7 @@
 //! `run.json`: the one document that describes a run, written at its start and replaced at its end.
 //!
 //! The types here are the wire format, in the order in which people read it, and the source of the JSON Schema
-//! in `formats/`. Times end in `_ns`. A value that is not known is left out, with a reason beside it where one
+//! in `formats/`. Times end in `_ns`. A value that is not known is left out, with a reason next to it where one
 //! is known: absent is never zero.
 
 use std::collections::BTreeMap;
@@ -122,7 +122,7 @@ impl Load {
         self.connections.saturating_mul(self.pipeline.max(1))
     }
 
-    /// By how much a request, or an answer, may be late by choice.
+    /// By how much a request, or a response, may be late by choice.
     pub fn batch(&self) -> Nanos {
         Nanos(self.pace.as_ref().map_or(0, |pace| pace.batch_ns))
     }
@@ -204,7 +204,7 @@ impl Stamps {
 pub enum ArrivalStamps {
     /// The kernel's software receive stamps.
     Kernel,
-    /// The moment the client read: `client_lag` is absent and lies within `wait` and `receive`.
+    /// The moment the client read: `client_lag` is absent and is within `wait` and `receive`.
     Read,
 }
 
@@ -222,7 +222,7 @@ pub struct Results {
     /// The server's other codes, by count: an SQLSTATE with its number, the word of a RESP error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text_codes: Vec<TextCodeCount>,
-    /// Responses with a code that found no room among those told apart.
+    /// Responses with a code that found no room among those distinguished.
     #[serde(default, skip_serializing_if = "crate::series::is_zero")]
     pub other_codes: u64,
     /// The figures of each target, in the order of `subject.targets`.
@@ -240,7 +240,7 @@ pub struct Results {
     /// Age at the end of the requests that failed, by outcome.
     pub failed: BTreeMap<String, Distribution>,
     pub cpu: Cpu,
-    /// What `requests.parquet` holds, where there is one.
+    /// What `requests.parquet` holds, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
 }

@@ -39,7 +39,7 @@ impl Durations {
         Durations { histogram, sum_ns: 0, out_of_range: 0 }
     }
 
-    /// A histogram read back from a file, with the exact sum that was kept beside it.
+    /// A histogram read back from a file, with the exact sum that was kept next to it.
     pub fn from_parts(histogram: Histogram<u64>, sum_ns: u128, out_of_range: u64) -> Durations {
         Durations { histogram, sum_ns, out_of_range }
     }

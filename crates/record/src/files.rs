@@ -1,4 +1,4 @@
-//! The four things a run folder asks of a file system, so that a test can stand in for it: write down what was
+//! The four things a results directory asks of a file system, so that a test can are in for it: write down what was
 //! written and in which order, or be full.
 
 use std::collections::BTreeMap;

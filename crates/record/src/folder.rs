@@ -1,4 +1,4 @@
-//! Writes a run folder while the run goes on, so that a crash at any byte loses at most the last interval.
+//! Writes a results directory while the run goes on, so that a crash at any byte loses at most the last interval.
 //!
 //! What an interval is made of stands here, how it is committed in `commit`. Driven by the engine's collector,
 //! once a second, from one thread.
@@ -17,7 +17,7 @@ use crate::observation::disturb::Episode;
 use crate::observation::jvm::{Hiccup, Pause};
 use crate::series::Second;
 
-/// One line of `events.ndjson`: something to draw beside the curves.
+/// One line of `events.ndjson`: something to draw next to the curves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Offset from the run's zero.
@@ -44,7 +44,7 @@ impl Event {
     }
 }
 
-/// A run folder under way.
+/// A results directory in progress.
 pub struct FolderWriter {
     commits: Commits,
 }

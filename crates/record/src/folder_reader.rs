@@ -1,4 +1,4 @@
-//! Reads a run folder back: finished, still running, or cut off at any byte.
+//! Reads a results directory back: finished, still running, or cut off at any byte.
 //!
 //! The folder is taken as a stranger's. Every size is bounded before memory is taken, no link is followed, only
 //! names of ours are opened, texts are escaped, and numbers that do not add up are an error rather than a result.
@@ -104,7 +104,7 @@ pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, In
 }
 
 impl Recording {
-    /// The document was never finished: the run is under way, or its process is gone. The folder alone cannot
+    /// The document was never finished: the run is in progress, or its process is gone. The folder alone cannot
     /// tell which.
     pub fn is_cut_off(&self) -> bool {
         self.document.state == State::Running

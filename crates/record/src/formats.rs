@@ -1,6 +1,6 @@
 //! Holds `formats/` to the code: schemas are generated from the types, and the golden run is read back.
 //!
-//! `UPDATE_FORMATS=1 cargo test -p record formats` writes the files anew.
+//! `UPDATE_FORMATS=1 cargo test -p record formats` writes the files again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -142,7 +142,7 @@ fn the_golden_run_reads_as_ever() {
     check_format("golden/expected.json", &pretty(&expected(&intervals)));
     assert_eq!(recording.document.notes, [""; 0]);
 
-    // By hand, so that a slip in the fixture shows: 260 answers, 1 to 10 ms but for three of 250 ms.
+    // By hand, so that a slip in the fixture shows: 260 responses, 1 to 10 ms but for three of 250 ms.
     let response = recording.total.response().unwrap();
     assert_eq!((response.count(), recording.total.ended()), (260, 264));
     let p50 = response.at_rank(130).unwrap();

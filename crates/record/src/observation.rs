@@ -117,7 +117,7 @@ impl ObservationBody {
     }
 }
 
-/// What frames a line of an observation's series: the verb's own fields stand beside these.
+/// What frames a line of an observation's series: the verb's own fields stand next to these.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LineFrame {
     /// Offset of its begin from the record's zero.
@@ -157,7 +157,7 @@ pub fn is_log_name(name: &str) -> bool {
         && !name.ends_with(".hlog")
 }
 
-/// An observation's folder under way. A crash at any moment loses at most the last interval.
+/// An observation's folder in progress. A crash at any moment loses at most the last interval.
 pub struct ObservationWriter {
     commits: Commits,
     kind: ObservationKind,

@@ -13,7 +13,7 @@ units::named_enum! {
         AppError = "app_error",
         /// Answered, but not with what was expected.
         CheckFailed = "check_failed",
-        /// Due while as many requests as allowed were already under way or queueing.
+        /// Due while as many requests as allowed were already in progress or queueing.
         QueueFull = "queue_full",
         /// No connection became free within the checkout timeout.
         CheckoutTimeout = "checkout_timeout",
@@ -31,13 +31,13 @@ units::named_enum! {
         AuthFailed = "auth_failed",
         /// Sent, and not answered in full within the request timeout.
         RequestTimeout = "request_timeout",
-        /// The peer closed the connection before the first byte of the answer.
+        /// The peer closed the connection before the first byte of the response.
         ClosedBeforeResponse = "closed_before_response",
-        /// The peer closed the connection within the answer.
+        /// The peer closed the connection within the response.
         IncompleteResponse = "incomplete_response",
         /// The connection was reset.
         Reset = "reset",
-        /// The answer was not in the protocol's form, or over a limit.
+        /// The response was not in the protocol's form, or over a limit.
         ProtocolError = "protocol_error",
         /// Due, but the run ended before it was sent.
         NotSent = "not_sent",
@@ -49,7 +49,7 @@ units::named_enum! {
 }
 
 impl Outcome {
-    /// The caller was left without a whole answer, so the time on record is a lower bound of what it would have
+    /// The caller was left without a complete response, so the time on record is a lower bound of what it would have
     /// waited for one. Percentiles of the response that fall among these print as "> T": a server that drops
     /// what it cannot answer in time does not look fast by it.
     pub const fn is_unanswered(self) -> bool {

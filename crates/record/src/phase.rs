@@ -19,7 +19,7 @@ units::named_enum! {
         Auth = "auth",
         /// First byte handed to the kernel → last byte accepted by it.
         Send = "send",
-        /// Sent → first byte of the answer has arrived in this host's kernel.
+        /// Sent → first byte of the response has arrived in this host's kernel.
         Wait = "wait",
         /// First byte arrived → last byte arrived in the kernel.
         Receive = "receive",
@@ -47,7 +47,7 @@ impl Phase {
     }
 }
 
-/// An instant of a request's life. The phase number *i* lies between edges *i* and *i + 1*.
+/// An instant of a request's life. The phase number *i* is between edges *i* and *i + 1*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Edge {
@@ -67,11 +67,11 @@ pub enum Edge {
     Ready,
     /// The kernel has accepted its last byte.
     Sent,
-    /// The answer's first byte is in this host's kernel.
+    /// The response's first byte is in this host's kernel.
     FirstArrived,
-    /// The answer's last byte is in this host's kernel.
+    /// The response's last byte is in this host's kernel.
     LastArrived,
-    /// The client has read the whole answer.
+    /// The client has read the complete response.
     Read,
 }
 

@@ -1,7 +1,7 @@
-//! `search.json`: what a search for the highest rate tried and found. It lies in a folder above those of its
-//! probes, each of which is an ordinary run folder.
+//! `search.json`: what a search for the highest rate tried and found. It is in a folder above those of its
+//! probes, each of which is an ordinary results directory.
 //!
-//! Written anew after each probe, so that a search that is cut off leaves what it knew.
+//! Written again after each probe, so that a search that is cut off leaves what it knew.
 
 use std::fs;
 use std::io::Write;
@@ -31,7 +31,7 @@ pub struct SearchDocument {
     pub subject: Subject,
     /// All of them have to hold.
     pub objective: Vec<Demanded>,
-    /// How near the two ends of the answer were to come: 0.02 is 2 %.
+    /// How near the two ends of the response were to come: 0.02 is 2 %.
     pub tolerance: f64,
     pub probes_allowed: u64,
     /// In the order in which they were carried out.
@@ -51,7 +51,7 @@ pub struct Demanded {
 /// One probe, over the time that was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeResult {
-    /// Its run folder, within that of the search.
+    /// Its results directory, within that of the search.
     pub folder: String,
     /// What was asked for; absent of the estimate, which is a closed loop.
     pub rate_per_s: Option<f64>,

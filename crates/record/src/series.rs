@@ -32,11 +32,11 @@ pub struct Second {
     pub ok: u64,
     /// Requests that ended otherwise in it: the sum of `failures`.
     pub failed: u64,
-    /// Requests under way or queueing at its end.
+    /// Requests in progress or queueing at its end.
     pub outstanding: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Bytes of answers' bodies.
+    /// Bytes of responses' bodies.
     pub body_bytes: u64,
     pub connections_opened: u64,
     /// Connections that the peer closed while no request was on them.
@@ -57,10 +57,10 @@ pub struct Second {
     /// Codes that are no three-digit statuses, such as an SQLSTATE with its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text_codes: Vec<TextCodeCount>,
-    /// Responses with a code that found no room among those told apart.
+    /// Responses with a code that found no room among those distinguished.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_codes: u64,
-    /// The requests of each target that ended, where they are told apart.
+    /// The requests of each target that ended, where they are distinguished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetSecond>,
     /// The units of each journey that ended, in the order of `subject.journeys`.
@@ -93,7 +93,7 @@ pub struct Second {
     /// by its length, their mean number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding_ns: Option<u64>,
-    /// The latest that a thread of this client was that only sleeps; all of them lie in `hiccup.hlog`.
+    /// The latest that a thread of this client was that only sleeps; all of them are in `hiccup.hlog`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hiccup_max_ns: Option<u64>,
     /// Each worker by itself.
@@ -216,7 +216,7 @@ impl Second {
         }
     }
 
-    /// Makes `interval` what this line was made of, but for its histograms, which lie in the histogram logs.
+    /// Makes `interval` what this line was made of, but for its histograms, which are in the histogram logs.
     ///
     /// # Errors
     ///
@@ -290,7 +290,7 @@ impl Second {
             Series::Hiccup => (1, u64::MAX),
             // Of those that came so far.
             Series::FailedLag(_) => (1, self.failed),
-            // A failure may be booked without its age.
+            // A failure may be counted without its age.
             Series::Failed(outcome) => {
                 let of_it = self.failures.iter().filter(|entry| entry.outcome == outcome.name());
                 (1, of_it.map(|entry| entry.count).sum())

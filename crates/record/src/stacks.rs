@@ -19,7 +19,7 @@ pub struct Stacks {
     weights: BTreeMap<String, u64>,
 }
 
-/// How much of all weight lies in a frame.
+/// How much of all weight is in a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameWeight {
     pub frame: String,
@@ -256,7 +256,7 @@ mod tests {
         assert!((changes.last().unwrap().own_change() + 0.25).abs() < 1e-9);
     }
 
-    /// If this fails, what was made slower is told by the helper that everybody calls.
+    /// If this fails, what was made slower is reported by the helper that everybody calls.
     #[test]
     fn who_calls_a_helper_more_is_named_before_the_helper() {
         let before = stacks("t;main;f;copy 30\nt;main;g;copy 70");

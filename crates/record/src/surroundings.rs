@@ -1,4 +1,4 @@
-//! What the client and its host went through in one interval, beside the requests: the evidence of the audit that
+//! What the client and its host went through in one interval, next to the requests: the evidence of the audit that
 //! no histogram holds.
 //!
 //! These are wire types of `series.ndjson`. What could not be read is absent; `run.json` says why.
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// A request is late when this client took it up, or read its answer, over this much after it could have.
+/// A request is late when this client took it up, or read its response, over this much after it could have.
 pub const LATE: Nanos = Nanos::from_millis(1);
 
 /// One worker in one interval: what tells a slow worker from its fellows.
@@ -16,7 +16,7 @@ pub struct WorkerSecond {
     /// Its number, from 0; its thread is named `worker-NUMBER`.
     pub worker: u64,
     pub cpu_ns: u64,
-    /// How long it could run and waited for a CPU; absent where the kernel does not tell.
+    /// How long it could run and waited for a CPU; absent where the kernel does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_queue_ns: Option<u64>,
     /// The longest time for which it should have run and did not.
@@ -47,7 +47,7 @@ pub struct HostSecond {
     /// Periods in which a CPU quota of a control group around this process was used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,
-    /// How long CPUs stood still for that, summed over CPUs.
+    /// How long CPUs was stalled for that, summed over CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_ns: Option<u64>,
     /// Time that the hypervisor gave to others, summed over the CPUs this process may run on.
@@ -82,7 +82,7 @@ impl HostSecond {
         *self == HostSecond::default()
     }
 
-    /// Adds another time: what happened is summed, what stood at the end is the higher one.
+    /// Adds another time: what happened is summed, what was at the end is the higher one.
     pub(crate) fn merge(&mut self, other: &HostSecond) {
         self.throttled = sum(self.throttled, other.throttled);
         self.throttled_ns = sum(self.throttled_ns, other.throttled_ns);

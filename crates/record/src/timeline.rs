@@ -30,7 +30,7 @@ impl Timeline {
     /// Stamps the end of `phase`. Phases between the last stamp and this one are marked absent.
     ///
     /// A stamp that lies before its predecessor is moved up to it: the kernel's stamps come from another
-    /// clock, paired to within nanoseconds, and an answer may arrive before the call that sent its last
+    /// clock, paired to within nanoseconds, and a response may arrive before the call that sent its last
     /// byte has returned. Returns by how much it was moved.
     ///
     /// # Panics
@@ -65,7 +65,7 @@ impl Timeline {
 
     /// Moves the end of `phase` back to `at` where it lies later, down to the edge before it at most.
     ///
-    /// For the one case where a later fact corrects an earlier stamp: the answer's first byte has arrived,
+    /// For the one case where a later fact corrects an earlier stamp: the response's first byte has arrived,
     /// so the request's last byte cannot have been accepted after that.
     ///
     /// # Panics
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(timeline.current(), Some(Phase::Wait));
     }
 
-    /// On loopback the answer can be here before the write that sent the request returns.
+    /// On loopback the response can be here before the write that sent the request returns.
     #[test]
     fn an_answer_that_overtakes_the_send_ends_it() {
         let mut timeline = Timeline::due(Nanos(0));

@@ -66,7 +66,7 @@ fn a_small_pool_in_an_open_loop_is_sized_by_littles_law() {
     );
 }
 
-/// A closed loop of 8 connections whose server freezes in second 3 and answers what it held in the next.
+/// A closed loop of 8 connections whose server freezes in second 3 and responses what it held in the next.
 fn frozen(held: u64, stalled: u64) -> Vec<String> {
     let mut run = Run::closed(8, 8, 0);
     for at in 0..6 {
@@ -88,7 +88,7 @@ fn frozen(held: u64, stalled: u64) -> Vec<String> {
     advice.into_iter().map(|advice| format!("{} {}", advice.finding, advice.reason)).collect()
 }
 
-/// If this fails, a server that stood still for a second reads as one with a few slow requests.
+/// If this fails, a server that was stalled for a second reads as one with a few slow requests.
 #[test]
 fn a_server_that_stood_still_is_named() {
     says(
@@ -103,7 +103,7 @@ fn a_server_that_stood_still_is_named() {
     assert_eq!(frozen(8, 900 * MS), [""; 0]);
 }
 
-/// If this fails, every server that takes two seconds is said to stand still.
+/// If this fails, every server that takes two seconds is stated to are stalled.
 #[test]
 fn callers_who_keep_step_make_no_freeze() {
     let mut run = Run::closed(50, 50, 0);

@@ -6,7 +6,7 @@ mod rendered;
 use expect_test::{Expect, expect};
 use findings::{hiccup_head, hiccup_line};
 use record::Durations;
-use record::observation::hiccup::{Beside, CausesNs, HiccupLine, HiccupResults, Hiccups, Stall};
+use record::observation::hiccup::{CommandRun, CausesNs, HiccupLine, HiccupResults, Hiccups, Stall};
 use rendered::rendered;
 use report::Style;
 use units::Nanos;
@@ -62,7 +62,7 @@ fn the_end_names_the_causes_and_what_a_command_changed() {
     let (idle, _) = saw(&[50; 1_000]);
     let (mut all, ticks) = saw(&[&[60; 990][..], &[42_100; 10]].concat());
     (all.stalls, all.over_1ms, all.over_10ms, all.causes_ns) = (1, 1, 1, stall().causes_ns);
-    let beside = Beside {
+    let beside = CommandRun {
         command: vec!["make".to_owned(), "all".to_owned()],
         exit_code: Some(0),
         from_ns: 2_000_000_000,

@@ -22,7 +22,7 @@ fn what_was_not_checked_is_in_the_first_line() {
     assert_eq!(first(&run), Some(format!("degraded: one check did not hold; {not_made}")));
 }
 
-/// If this fails, the reasons fill the screen before anything is said.
+/// If this fails, the reasons fill the screen before anything is stated.
 #[test]
 fn reasons_that_have_no_room_stand_in_the_record_alone() {
     let mut run = Run::open(100.0, 8, 3);

@@ -83,7 +83,8 @@ fn start_target(workers: u64) -> anyhow::Result<Server> {
 }
 
 fn target_options(workers: u64) -> anyhow::Result<Options> {
-    let threads = usize::try_from(workers).with_context(|| format!("--workers {workers} needs too much memory; use fewer"))?;
+    let threads = usize::try_from(workers)
+        .with_context(|| format!("--workers {workers} needs too much memory; use fewer"))?;
     Ok(Options { threads, ..Options::default() })
 }
 
@@ -106,7 +107,10 @@ impl Bench<'_> {
             bail!("this host is too busy to measure the maximum: {}; nothing was stored", finding.measured);
         }
         if let Some(finding) = finding(&closed.1, |check| *check == Check::RunQueue) {
-            (self.environment.notice)(&format!("the measured maximum is too low because of this: {}", finding.measured));
+            (self.environment.notice)(&format!(
+                "the measured maximum is too low because of this: {}",
+                finding.measured
+            ));
         }
         let throughput = throughput(&closed.1) as u64;
         ensure!(

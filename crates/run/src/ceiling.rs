@@ -31,7 +31,10 @@ pub fn shape(plan: &Plan, pipeline: u64, host: &Host) -> String {
         known(&host.cpu_model),
         format!("CPUs {}", cpus()),
         "http/1.1".to_owned(),
-        format!("{} connections with {pipeline} requests each, {} workers", plan.pool.connections, plan.workers),
+        format!(
+            "{} connections with {pipeline} requests each, {} workers",
+            plan.pool.connections, plan.workers
+        ),
         format!("pace {}", plan.pace.name()),
         // As many as this client has workers: with fewer, the target would be the ceiling.
         format!("a target of {} threads", plan.workers),
@@ -106,7 +109,7 @@ pub fn as_json(shape: &str, ceiling: &Ceiling) -> Value {
 }
 
 fn path_in(folder: &Path, shape: &str) -> PathBuf {
-    // FNV-1a: any function does that is the same tomorrow. The shape stands in the file and is compared.
+    // FNV-1a: any function does that is the same tomorrow. The shape is in the file and is compared.
     let hash = shape.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -174,7 +177,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// If this fails, whoever may write to the cache decides what is said of a run.
+    /// If this fails, anyone who may write to the cache decides what is stated of a run.
     #[test]
     fn what_is_not_ours_counts_for_nothing() {
         let folder = tempfile::tempdir().unwrap();

@@ -67,7 +67,7 @@ pub struct CompletedRun {
 pub struct Conduct<'a> {
     /// The results directory.
     pub folder: &'a Path,
-    /// Options that are not the run's own: those of whoever conducts it. They win over the run's.
+    /// Options that are not the run's own: those of anyone who conducts it. They win over the run's.
     pub options: EffectiveOptions,
     pub environment: &'a Environment<'a>,
     pub progress: &'a mut dyn Progress,
@@ -79,7 +79,7 @@ pub struct Conduct<'a> {
 ///
 /// # Errors
 ///
-/// When an observer cannot be attached, the record's folder not be made or the engine not be started: nothing has
+/// When an observer cannot be attached, the results directory not be made or the engine not be started: nothing has
 /// been sent then.
 pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
     let companions = Companions::start(&prepared.spec.observers, with.folder, with.environment.program)?;
@@ -260,7 +260,7 @@ struct Keeper<'a> {
     controls: &'a Controls,
     /// Where requests are kept one by one.
     requests: Option<RequestsFile>,
-    /// What did not come about beside the record, a line each.
+    /// What did not come about next to the record, a line each.
     warnings: Vec<String>,
 }
 
@@ -332,7 +332,7 @@ impl Listener for Keeper<'_> {
 
     fn interval(&mut self, interval: &mut Interval) {
         if self.writer.is_none() {
-            // There is no run without its record: nothing was sent, and nothing is to be told of it.
+            // There is no run without its record: nothing was sent, and nothing is to be reported of it.
             return;
         }
         let now = host::process_cpu();
@@ -377,7 +377,7 @@ impl Keeper<'_> {
         let seconds = self.read_back();
         self.judge(&seconds);
         self.finish_requests(finished.as_ref());
-        // The document first: on a full disk it is worth more than what is noted beside it.
+        // The document first: on a full disk it is worth more than what is noted next to it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
         }
@@ -442,7 +442,9 @@ impl Keeper<'_> {
                     ("rate", format!("the rate was changed to {} with a key", units::rate(per_s)))
                 }
                 (LoadOrder::Rate, None) => ("rate", "the pace was changed with a key".to_owned()),
-                (LoadOrder::Ended, _) => ("ended", "ended with a key; waiting for the last responses".to_owned()),
+                (LoadOrder::Ended, _) => {
+                    ("ended", "ended with a key; waiting for the last responses".to_owned())
+                }
             };
             let event = Event::new(change.at.0, kind, text);
             if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
@@ -466,8 +468,8 @@ impl Keeper<'_> {
         let time = &mut self.document.time;
         time.elapsed_ns = Some(elapsed.0);
         time.window_ns = Some(window.0);
-        if let Some(spoken) = self.prepared.protocol.spoken() {
-            self.document.subject.protocol = spoken;
+        if let Some(used_protocols) = self.prepared.protocol.used_protocols() {
+            self.document.subject.protocol = used_protocols;
         }
         if let Some(finished) = finished {
             self.document.subject.address = finished.address.as_ref().map(ToString::to_string);
@@ -478,7 +480,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// What to draw beside the curves, in the order of time.
+    /// What to draw next to the curves, in the order of time.
     fn events(&self, broken: Option<&RunError>) -> Vec<Event> {
         let end = self.document.time.elapsed_ns.unwrap_or(0);
         let event = Event::new;

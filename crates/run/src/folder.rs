@@ -32,7 +32,10 @@ impl ClaimedFolder {
         let claim = ClaimedFolder { made: missing.map(Path::to_owned).collect() };
         fs::create_dir_all(folder).with_context(make)?;
         let occupied = folder.join("run.json").try_exists().with_context(make)?;
-        ensure!(!occupied, "`{shown}` already contains a record; choose another directory with -o, or remove it");
+        ensure!(
+            !occupied,
+            "`{shown}` already contains a record; choose another directory with -o, or remove it"
+        );
         Ok(claim)
     }
 

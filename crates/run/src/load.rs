@@ -16,7 +16,7 @@ use crate::prepare::{value, window};
 use crate::spec::{Model, RunSpec, Schedule};
 use crate::values::Spacing;
 
-/// A load, and its length where it has one of its own.
+/// A load, and its length if it has one of its own.
 #[derive(Debug)]
 pub struct LoadSpec {
     pub load: Load,
@@ -163,7 +163,7 @@ fn peak_per_s(stages: &Stages) -> f64 {
     stages.iter().map(|(stage, ..)| stage.peak_per_s()).fold(0.0, f64::max)
 }
 
-/// More than this many stages are told as their number.
+/// More than this many stages are reported as their number.
 const FEW_STAGES: usize = 3;
 
 fn words(arrivals: &Arrivals, stages: &Stages) -> String {

@@ -190,7 +190,7 @@ pub fn check(name: &str, text: &str) -> Result<(), String> {
     named(name).map_or(Ok(()), |option| (option.check)(text))
 }
 
-/// The default of the option `name`; a program error where it has none.
+/// The default of the option `name`; a program error if it has none.
 pub fn default(name: &str) -> &'static str {
     let known = named(name).and_then(|option| option.default);
     known.expect("only an option with a constant default is asked for it")

@@ -376,7 +376,7 @@ fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
     let base = path.parent().unwrap_or(Path::new(""));
     let form = targets::detect(&text);
     targets::parse(&text, form, |body| {
-        // As vegeta does: from the working directory; failing that, from beside the target file.
+        // As vegeta does: from the working directory; failing that, from next to the target file.
         fs::read(body).or_else(|error| fs::read(base.join(body)).map_err(|_| error))
     })
     .with_context(|| format!("cannot use the targets `{shown}`"))

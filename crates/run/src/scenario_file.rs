@@ -78,7 +78,10 @@ fn gives_way(option: &str, is_given: impl Fn(&str) -> bool) -> bool {
 const DISPLACED: [(&str, &[&str]); 5] = [
     ("rate", &["stage", "replay", "speed", "replay-column", "think", "users"]),
     // Stages have their own lengths and arrivals.
-    ("stage", &["rate", "replay", "speed", "replay-column", "think", "users", "arrivals", "jitter", "duration"]),
+    (
+        "stage",
+        &["rate", "replay", "speed", "replay-column", "think", "users", "arrivals", "jitter", "duration"],
+    ),
     ("replay", &["rate", "stage", "think", "users", "arrivals", "jitter"]),
     ("arrivals", &["jitter"]),
     ("jitter", &["arrivals"]),
@@ -106,14 +109,14 @@ impl Merged {
     ///
     /// One line for the first thing that cannot be done as it is written, with its place.
     pub fn compile(&self, seed: u64, environment: &Environment<'_>) -> anyhow::Result<Scenario> {
-        let read = |file: &Path| fs::read(self.beside(file));
+        let read = |file: &Path| fs::read(self.relative_to_file(file));
         let now = i64::try_from(clock::wall().0 / 1_000_000_000).unwrap_or(i64::MAX);
         let around = Surroundings { seed, read: &read, environment: environment.variable, now };
         Ok(self.draft.compile(&around)?)
     }
 
     /// Where a file is that the scenario names.
-    fn beside(&self, file: &Path) -> PathBuf {
+    fn relative_to_file(&self, file: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(file)
     }
 
@@ -173,7 +176,7 @@ pub fn protocol(
 fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
     let mut own = merged.spec.clone();
     own.connection.resolve.retain(|resolve| resolve.value.is_for(&server.url));
-    let file = |file: &Path| Some(merged.beside(file).to_string_lossy().into_owned());
+    let file = |file: &Path| Some(merged.relative_to_file(file).to_string_lossy().into_owned());
     let tls = &server.tls;
     if tls.insecure || tls.ca.is_some() {
         own.tls.insecure = tls.insecure;

@@ -1,5 +1,5 @@
 //! A search for the highest rate that holds an objective: probes at rates that `stats::search` chooses, each an
-//! ordinary run with its own record, and the answer that they give together.
+//! ordinary run with its own record, and the response that they give together.
 
 mod objective;
 mod opening;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, ensure};
 use engine::Controls;
 use record::document::{Document, OptionSource, State};
-use record::search::{ProbeResult, ProbeOutcome, SearchDocument, write_search};
+use record::search::{ProbeOutcome, ProbeResult, SearchDocument, write_search};
 use stats::search::{Length, Probed, Search, Step};
 use units::Nanos;
 
@@ -186,7 +186,9 @@ impl Running<'_> {
         };
         let completed = conduct(&prepared, with)?;
         match completed.write_error {
-            Some(error) => Err(error).context("the record of a probe is incomplete, so the probe cannot be judged"),
+            Some(error) => {
+                Err(error).context("the record of a probe is incomplete, so the probe cannot be judged")
+            }
             None => Ok(completed),
         }
     }

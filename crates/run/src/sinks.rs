@@ -299,10 +299,8 @@ impl Sinks {
                 Ok(words) => warnings.push(format!("{}: {words}", thread.name)),
                 Err(RecvTimeoutError::Disconnected) => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    warnings.push(format!(
-                        "{}: did not end in time; its last lines may be missing",
-                        thread.name
-                    ));
+                    warnings
+                        .push(format!("{}: did not end in time; its last lines may be missing", thread.name));
                 }
             }
         }

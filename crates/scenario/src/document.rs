@@ -105,7 +105,7 @@ fn place<'a>(
     let (first, rest) = path.split_first().expect("a key has at least one part");
     let key = Spanned::new(span.clone(), Cow::Owned(first.clone()));
     if rest.is_empty() {
-        // The place of a key that stands in the file already is that of the set from now on.
+        // The place of a key that is in the file already is that of the set from now on.
         table.remove(first.as_str());
         table.insert(key, value);
         return Ok(());
@@ -145,7 +145,7 @@ fn value<'a>(text: &'a str, span: &Span) -> Spanned<DeValue<'a>> {
     Spanned::new(span.clone(), value)
 }
 
-/// Gives all that lies within a value the place of its set.
+/// Gives all that is within a value the place of its set.
 fn respan<'a>(value: DeValue<'a>, span: &Span) -> DeValue<'a> {
     let again = |value: Spanned<DeValue<'a>>| Spanned::new(span.clone(), respan(value.into_inner(), span));
     match value {

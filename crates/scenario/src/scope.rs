@@ -61,7 +61,7 @@ pub(crate) struct Captured {
 /// What a value must be, to stand where it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Needs {
-    /// No control characters: it stands in a header.
+    /// No control characters: it is in a header.
     pub header: bool,
     pub number: bool,
 }

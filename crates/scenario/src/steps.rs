@@ -1,4 +1,4 @@
-//! One request of the file to a step: where it goes, what it says, what is wanted of its answer.
+//! One request of the file to a step: where it goes, what it says, what is wanted of its response.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::template::{Cut, Piece, Template, cut};
 use crate::think::Think;
 use crate::values::{CaptureSpec, CaptureTable, Matcher, Named};
 
-/// What a step stands in.
+/// What a step is in.
 pub(crate) struct Common<'a> {
     pub file: &'a File,
     pub sources: &'a Sources,
@@ -351,8 +351,7 @@ fn captures(
     for (name, spec) in given {
         let span = spec.span();
         if common.last {
-            let what =
-                format!("no later step can use `{name}`; to check the response use expect");
+            let what = format!("no later step can use `{name}`; to check the response use expect");
             return Err(Slip::new(&span, what));
         }
         let slot = scope.capture(name, &span)?;

@@ -18,7 +18,7 @@ pub(crate) struct Scalar(pub String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scalars(pub Vec<String>);
 
-/// What a value of an answer is compared with.
+/// What a value of a response is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Matcher {
     Equals(serde_json::Value),
@@ -34,13 +34,13 @@ pub(crate) struct MatcherTable {
     /// A regular expression that must be found in the value.
     #[schemars(with = "Option<String>")]
     pub matches: Option<Spanned<String>>,
-    /// A text that must stand in the value.
+    /// A text that must are in the value.
     pub contains: Option<String>,
     /// Whether there is such a value at all.
     pub exists: Option<bool>,
 }
 
-/// How a value is taken from an answer.
+/// How a value is taken from a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CaptureSpec {
     /// A JSON pointer, for short.
@@ -48,7 +48,7 @@ pub(crate) enum CaptureSpec {
     Table(CaptureTable),
 }
 
-/// How a value is taken from an answer, in full.
+/// How a value is taken from a response, in full.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CaptureTable {
@@ -57,9 +57,9 @@ pub(crate) struct CaptureTable {
     pub json: Option<Spanned<String>>,
     /// The name of a header; its first line counts.
     pub header: Option<String>,
-    /// The name of a cookie that the answer sets.
+    /// The name of a cookie that the response sets.
     pub cookie: Option<String>,
-    /// A regular expression: its first group, or all it found. Alone it is looked for in the body; beside one of the
+    /// A regular expression: its first group, or all it found. Alone it is looked for in the body; next to one of the
     /// others, in what that gave.
     #[schemars(with = "Option<String>")]
     pub regex: Option<Spanned<String>>,

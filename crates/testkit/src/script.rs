@@ -32,7 +32,7 @@ pub struct Script {
 impl Script {
     /// Connections stand at once, and every request is answered well after `after`.
     pub fn answering_after(after: Nanos) -> Script {
-        Script::serving(Turns::always(Service::answer(after, "ok")))
+        Script::serving(Turns::always(Service::response(after, "ok")))
     }
 
     /// Connections stand at once; requests go as told.
@@ -170,7 +170,7 @@ pub enum Acks {
     #[default]
     Prompt,
     Never,
-    /// The kernel does not tell.
+    /// The kernel does not report.
     Unknown,
 }
 
@@ -196,7 +196,7 @@ pub struct Service {
 
 impl Service {
     /// One line of the test protocol: `word`, and the request's number.
-    pub fn answer(after: Nanos, word: &'static str) -> Service {
+    pub fn response(after: Nanos, word: &'static str) -> Service {
         let text = vec![Text::of(word), Text::of(" "), Text::Number, Text::of("\n")];
         Service::pieces(after, vec![Piece { after: Nanos::ZERO, text }])
     }

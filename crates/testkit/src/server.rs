@@ -139,7 +139,7 @@ fn sleep(length: Nanos, stop: &AtomicBool) {
     }
 }
 
-/// Short beside the patience of whoever waits for a test.
+/// Short next to the patience of anyone who waits for a test.
 const SLEEP_PART: Nanos = Nanos::from_millis(20);
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub const LEAVES: &str = "\u{1b}[?1049l";
 /// Longer than any step takes, also on a busy machine.
 const LONGEST: Nanos = Nanos::from_secs(30);
 
-/// Where it stands, beside what the binary makes there.
+/// Where it stands, next to what the binary makes there.
 const TYPESCRIPT: &str = "typescript";
 
 /// Killed when dropped.
@@ -112,13 +112,13 @@ impl<'a> Terminal<'a> {
         // What `stty` says stands behind it.
         let _ = self.script.wait();
         let shown = self.shown();
-        let (said, ended) = shown.rsplit_once("EXIT=").expect("EXIT= has just been seen");
+        let (output, ended) = shown.rsplit_once("EXIT=").expect("EXIT= has just been seen");
         let (code, modes) = ended.split_once(char::is_whitespace).expect("stty speaks after EXIT=");
         for mode in ["icanon", "echo", "isig", "ixon"] {
             assert!(modes.split_whitespace().any(|word| word == mode), "{mode}: {modes}");
         }
         assert!(modes.contains("susp = ^Z"), "{modes}");
-        let (view, after) = said.rsplit_once(LEAVES).unwrap_or(("", said));
+        let (view, after) = output.rsplit_once(LEAVES).unwrap_or(("", output));
         Ended {
             view: view.to_owned(),
             after: after.to_owned(),

@@ -39,7 +39,7 @@ fn model(load: Load) -> Model {
     Model::new("http://127.0.0.1:8080/delay/2ms", load, stamps, Some(Nanos::from_secs(5)))
 }
 
-/// An answer whose phases take a fixed share of about `wait_us`.
+/// A response whose phases take a fixed share of about `wait_us`.
 fn answer(wait_us: u64) -> Timeline {
     let mut timeline = Timeline::due(Nanos::ZERO);
     let mut at = Nanos::ZERO;
@@ -57,7 +57,7 @@ fn answer(wait_us: u64) -> Timeline {
     timeline
 }
 
-/// Seconds of 200 answers each, a tenth of them slow; every `failing`-th second has four timeouts.
+/// Seconds of 200 responses each, a tenth of them slow; every `failing`-th second has four timeouts.
 fn run(mut model: Model, seconds: u64, failing: u64) -> Model {
     for index in 0..seconds {
         let mut interval = Interval::default();
@@ -252,7 +252,7 @@ fn a_steered_run_says_so() {
     let mut model = run(model(load()), 12, 0);
     model.steer(Change { at: Nanos::from_secs(4), order: Order::Tempo(Tempo::of_steps(2)) });
     model.steer(Change { at: Nanos::from_secs(5), order: Order::Pause });
-    let foot = Footer { said: Some("paused: nothing becomes due"), help: false };
+    let foot = Footer { message: Some("paused: nothing becomes due"), help: false };
     let text = text(&model, (80, 24), foot, COLOURED);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].ends_with("paused"), "{}", lines[0]);
@@ -262,7 +262,7 @@ fn a_steered_run_says_so() {
 
 #[test]
 fn help_lies_over_the_view() {
-    let foot = Footer { said: None, help: true };
+    let foot = Footer { message: None, help: true };
     let text = text(&run(model(load()), 3, 0), (80, 24), foot, ASCII);
     assert!(text.contains("+ keys ---"), "{text}");
     assert!(text.contains("q, s          end gracefully: wait for outstanding requests"), "{text}");
@@ -300,7 +300,7 @@ fn no_size_breaks_it() {
     for width in (0..=40).chain([59, 60, 79, 80, 81, 100, 131, 132, 133, 200, 400]) {
         for height in (0..=30).chain([50, 100]) {
             for help in [false, true] {
-                terminal(&model, (width, height), Footer { said: None, help }, COLOURED);
+                terminal(&model, (width, height), Footer { message: None, help }, COLOURED);
             }
         }
     }
@@ -341,17 +341,17 @@ fn lights_turn_with_what_was_measured() {
     model.add(&interval, &second);
     let text = text(&model, (120, 40), Footer::default(), ASCII);
     let audit = text.split(" audit ").nth(1).unwrap();
-    for said in
+    for message in
         ["! schedule p99 5.00 ms", "X client lag p99 40.0 ms", "X worker CPU 99 %", "! stalls 300 ms at 12 s"]
     {
-        assert!(audit.contains(said), "{said}: {audit}");
+        assert!(audit.contains(message), "{message}: {audit}");
     }
 
     // What the pace chose is no lateness.
     model.load.pace = Some(Pace { name: "efficient".to_owned(), batch_ns: 5_000_000 });
     let shown = self::text(&model, (120, 40), Footer::default(), ASCII);
     let audit = shown.split(" audit ").nth(1).unwrap();
-    for said in ["ok schedule p99 5.00 ms", "! client lag p99 40.0 ms"] {
-        assert!(audit.contains(said), "{said}: {audit}");
+    for message in ["ok schedule p99 5.00 ms", "! client lag p99 40.0 ms"] {
+        assert!(audit.contains(message), "{message}: {audit}");
     }
 }

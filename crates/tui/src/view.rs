@@ -14,11 +14,11 @@ use super::widgets::{Lines, rect, shortened, spread};
 /// What the hand on the keys adds to the picture.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Footer<'a> {
-    pub said: Option<&'a str>,
+    pub message: Option<&'a str>,
     pub help: bool,
 }
 
-/// From here on phases and outcomes stand beside rates and response.
+/// From here on phases and outcomes stand next to rates and response.
 const TWO_COLUMNS: usize = 132;
 
 /// Title, bar, and the two largest.
@@ -106,8 +106,8 @@ fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), l
 }
 
 fn keys(model: &Model, foot: Footer<'_>, width: usize, look: TerminalStyle) -> Line<'static> {
-    if let Some(said) = foot.said {
-        return Line::from(look.key(shortened(&format!(" {said}"), width, look)));
+    if let Some(message) = foot.message {
+        return Line::from(look.key(shortened(&format!(" {message}"), width, look)));
     }
     let pause = if model.steering.paused { "resume" } else { "pause" };
     let end = if model.steering.ended || model.is_draining() { "stop immediately" } else { "end gracefully" };

@@ -252,7 +252,7 @@ fn children_are_profiled_too() {
     let _alone = ONE_AT_A_TIME.lock();
     let folder = tempfile::tempdir().unwrap();
     let binary = compiled(folder.path(), &WITH_FRAMES);
-    // One that exists before, and one that is forked meanwhile.
+    // One that exists before, and one that is forked in the meantime.
     let script =
         format!("{0} 30000 10000 & sleep 1; timeout 2 {0} 30000 10000 & wait $!; kill %1", binary.display());
     let shell = Planted::start(Command::new("bash").args(["-c", &script]));

@@ -35,7 +35,7 @@ fn a_stop_has_its_length_its_ticks_and_its_cause() {
     }
 }
 
-/// If this fails, a host that is too busy cannot be told from one that does not run.
+/// If this fails, a host that is too busy cannot be reported from one that does not run.
 #[test]
 fn a_hog_of_higher_priority_shows_as_run_queue_latency() {
     let _alone = quiet::alone();

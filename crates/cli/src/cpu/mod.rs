@@ -2,7 +2,7 @@
 
 mod order;
 mod split;
-mod tell;
+mod lines;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -96,7 +96,9 @@ pub fn pid(text: &str) -> Result<u32, String> {
     // The kernel's own ids are below 2^22.
     match text.parse() {
         Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
-        _ => Err(format!("`{text}` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all")),
+        _ => Err(format!(
+            "`{text}` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"
+        )),
     }
 }
 
@@ -197,7 +199,7 @@ impl<'a> Watch<'a> {
             self.observe_until(end, stop);
             let span = self.meter.take();
             self.spans += 1;
-            self.tell(&span, order)?;
+            self.report_span(&span, order)?;
             self.splitter.close();
             match &mut self.total {
                 Some(total) => total.join(span),
@@ -226,13 +228,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn tell(&mut self, span: &CpuSpan, order: &Order) -> anyhow::Result<()> {
+    fn report_span(&mut self, span: &CpuSpan, order: &Order) -> anyhow::Result<()> {
         let mut line = self.line_of(span);
         self.splitter.split_span(&mut line);
         if let Some((writer, _)) = &mut self.folder {
             let zero = Nanos(self.document.time.started_monotonic_ns);
             let start = span.begin.middle().saturating_sub(zero);
-            let written = writer.append(&line, start, tell::length(span), &[]);
+            let written = writer.append(&line, start, lines::length(span), &[]);
             self.damage = self.damage.take().or(written.err());
         }
         for process in &span.processes {
@@ -242,14 +244,14 @@ impl<'a> Watch<'a> {
         }
         let several = order.count != Some(1);
         let head =
-            several.then(|| format!("interval {}: {:.3} s", self.spans, tell::length(span).as_secs_f64()));
+            several.then(|| format!("interval {}: {:.3} s", self.spans, lines::length(span).as_secs_f64()));
         if self.args.json { Ok(()) } else { self.print(head, &line, Notes::Later) }
     }
 
     fn line_of(&self, span: &CpuSpan) -> CpuLine {
-        let mut line = tell::line(span, self.meter.tick());
+        let mut line = lines::line(span, self.meter.tick());
         if self.args.all {
-            tell::set_idle_apart(&mut line);
+            lines::set_idle_apart(&mut line);
         }
         line
     }
@@ -290,7 +292,7 @@ impl<'a> Watch<'a> {
         self.splitter.split_all(&mut line);
         self.document.missing.extend(self.splitter.lost());
         self.document.state = if stopped { State::Interrupted } else { State::Finished };
-        self.document.time.elapsed_ns = Some(tell::length(&total).0);
+        self.document.time.elapsed_ns = Some(lines::length(&total).0);
         if !line.processes.iter().any(|process| process.used.voluntary.is_some()) {
             let why = "/proc/PID/task/TID/status has no counts of them".to_owned();
             self.document.missing.push(MissingFact { what: "switches".to_owned(), why });
@@ -305,7 +307,7 @@ impl<'a> Watch<'a> {
         if self.args.json {
             printed(report::json(&self.document, &mut io::stdout()))?;
         } else if self.spans > 1 {
-            let seconds = tell::length(&total).as_secs_f64();
+            let seconds = lines::length(&total).as_secs_f64();
             let head = format!("all {} intervals: {seconds:.3} s", self.spans);
             self.print(Some(head), &line, Notes::Below)?;
         } else {
@@ -319,8 +321,8 @@ impl<'a> Watch<'a> {
             report_line(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
         }
         for process in &total.processes {
-            if let Some(told) = tell::ended(process).filter(|_| !self.args.all) {
-                report_line(told);
+            if let Some(reported) = lines::ended(process).filter(|_| !self.args.all) {
+                report_line(reported);
             }
         }
         match self.damage {

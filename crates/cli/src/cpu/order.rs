@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_told_in_one_line() {
-        for (line, told) in [
+        for (line, reported) in [
             ("", "which processes? Give PID…, --comm NAME or --all"),
             ("5s", "which processes? Use `parallax cpu 5s PID…`, or --all"),
             ("--all -p 7141", "select processes in one way only: PID…, -p PID, --comm NAME or --all"),
@@ -175,7 +175,7 @@ mod tests {
             ("5 0x10", "`0x10` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
             ("5 0", "`0` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
         ] {
-            assert_eq!(read(line).unwrap_err().to_string(), told, "{line}");
+            assert_eq!(read(line).unwrap_err().to_string(), reported, "{line}");
         }
     }
 }

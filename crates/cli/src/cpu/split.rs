@@ -72,7 +72,7 @@ mod boundaries {
             let Some(clocks) = &mut self.clocks else { return };
             let reading = clocks.read();
             self.now.processes = reading.processes;
-            // A thread that ended is told of once, and its last word stands.
+            // A thread that ended is reported of once, and its last word stands.
             let threads = reading.threads.into_iter().map(|thread| ((thread.pid, thread.tid), thread.time));
             self.now.threads.extend(threads);
         }
@@ -83,7 +83,7 @@ mod boundaries {
             self.begin.get_or_insert_with(|| self.now.clone());
         }
 
-        /// Puts in what was seen in the span under way.
+        /// Puts in what was seen in the span in progress.
         pub fn split_span(&self, line: &mut CpuLine) {
             self.split(line, &self.before);
         }

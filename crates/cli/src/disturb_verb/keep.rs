@@ -50,27 +50,27 @@ impl Keeper {
         Ok(Keeper { writer, document, results, zero, damage: None, _under_way: under_way })
     }
 
-    pub fn keep(&mut self, told: &EpisodeReport, zero: Nanos) {
+    pub fn keep(&mut self, report: &EpisodeReport, zero: Nanos) {
         let offset = |at: Nanos| at.saturating_sub(zero).0;
-        let real = told
+        let real = report
             .done
             .as_ref()
             .map(|done| Span { begin_ns: offset(done.begin), end_ns: done.end.map(offset) });
-        let facts = told.done.iter().flat_map(|done| &done.facts);
+        let facts = report.done.iter().flat_map(|done| &done.facts);
         let episode = Episode {
-            n: told.episode.n,
-            intended: Span { begin_ns: told.episode.begin.0, end_ns: told.episode.end.map(|end| end.0) },
+            n: report.episode.n,
+            intended: Span { begin_ns: report.episode.begin.0, end_ns: report.episode.end.map(|end| end.0) },
             real,
             facts: facts.map(|fact| (fact.name.clone(), fact.value)).collect(),
-            note: told.note.clone(),
+            note: report.note.clone(),
         };
-        let length = told.done.as_ref().and_then(length);
+        let length = report.done.as_ref().and_then(length);
         self.results.episodes += 1;
         self.results.skipped += u64::from(real.is_none());
         self.results.disturbed_ns = self.results.disturbed_ns.saturating_add(length.unwrap_or_default().0);
         let text = match real {
             Some(_) => format!("{} for {}", self.results.means, length_text(length)),
-            None => format!("{} not done: {}", self.results.means, told.note.as_deref().unwrap_or("unknown")),
+            None => format!("{} not done: {}", self.results.means, report.note.as_deref().unwrap_or("unknown")),
         };
         let at_ns = real.unwrap_or(episode.intended).begin_ns;
         self.event(&Event { disturbance: Some(episode), ..Event::new(at_ns, EVENT, text) });

@@ -82,7 +82,7 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
     };
     let mut guard = Guard::start(&program)?;
     let episodes = plan.episodes;
-    let Opened { mut deed, zero, mut keeper, mut out } = match open(asked, plan, &program, &mut guard) {
+    let Opened { mut disturbance, zero, mut keeper, mut out } = match open(asked, plan, &program, &mut guard) {
         Ok(opened) => opened,
         Err(error) => {
             if let Err(left) = guard.finish() {
@@ -91,13 +91,13 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
             return Err(error);
         }
     };
-    let over = conduct(&episodes, zero, (&mut *deed, &mut guard), &stop, &mut |told| {
+    let over = conduct(&episodes, zero, (&mut *disturbance, &mut guard), &stop, &mut |report| {
         // Who listens no longer does not end the disturbance of others.
-        let _ = line(&told, zero, &mut out).and_then(|()| out.flush());
-        keeper.keep(&told, zero);
+        let _ = line(&report, zero, &mut out).and_then(|()| out.flush());
+        keeper.keep(&report, zero);
     });
     // All is undone before anything else is done.
-    drop(deed);
+    drop(disturbance);
     let undone = guard.finish();
     let all_undone = undone.is_ok();
     let (over, broken) = match over {
@@ -119,7 +119,7 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
 
 /// All that is there before the first episode.
 struct Opened {
-    deed: Box<dyn Disturbance>,
+    disturbance: Box<dyn Disturbance>,
     zero: Nanos,
     keeper: Keeper,
     /// For people: nowhere with `--json`.
@@ -130,7 +130,7 @@ struct Opened {
 fn open(asked: &Asked<'_>, plan: Plan, program: &Program, guard: &mut Guard) -> anyhow::Result<Opened> {
     let (episodes, seed) = (plan.episodes, plan.seed);
     let mut results = keep::opening(&plan);
-    let Prepared { deed, detail, relay } = plan.ready.prepare(program, guard, seed)?;
+    let Prepared { disturbance, detail, relay } = plan.ready.prepare(program, guard, seed)?;
     if let Some(detail) = detail {
         results.what = format!("{}, {detail}", results.what);
     }
@@ -143,7 +143,7 @@ fn open(asked: &Asked<'_>, plan: Plan, program: &Program, guard: &mut Guard) -> 
         .and_then(|()| out.flush());
     printed(announced)?;
     let keeper = Keeper::open(asked.folder, results, options(asked.means, asked.matches, seed), zero)?;
-    Ok(Opened { deed, zero, keeper, out })
+    Ok(Opened { disturbance, zero, keeper, out })
 }
 
 fn options(
@@ -204,9 +204,9 @@ impl std::fmt::Display for Seconds {
     }
 }
 
-fn line(told: &EpisodeReport, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{:>4}  ", told.episode.n + 1)?;
-    match &told.done {
+fn line(report: &EpisodeReport, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{:>4}  ", report.episode.n + 1)?;
+    match &report.done {
         Some(done) => {
             let real = Seconds(done.begin.saturating_sub(zero));
             write!(out, "at {real} for {}", keep::length_text(keep::length(done)))?;
@@ -214,9 +214,9 @@ fn line(told: &EpisodeReport, zero: Nanos, out: &mut dyn Write) -> io::Result<()
                 write!(out, "  {}", keep::fact_text(fact))?;
             }
         }
-        None => write!(out, "not done; due {}", planned(&told.episode))?,
+        None => write!(out, "not done; due {}", planned(&report.episode))?,
     }
-    match &told.note {
+    match &report.note {
         Some(note) => writeln!(out, "  ({note})"),
         None => writeln!(out),
     }

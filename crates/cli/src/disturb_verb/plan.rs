@@ -235,8 +235,8 @@ impl Ready {
     pub fn prepare(self, program: &Program, guard: &mut Guard, seed: u64) -> anyhow::Result<Prepared> {
         Ok(match self {
             Ready::Pause(victim, how) => {
-                let deed = Box::new(Pause::prepare(victim, how, guard)?);
-                Prepared { deed, detail: None, relay: None }
+                let disturbance = Box::new(Pause::prepare(victim, how, guard)?);
+                Prepared { disturbance, detail: None, relay: None }
             }
             Ready::Work(works, victim) => {
                 let workers = Workers::start(program, &works, victim.as_ref(), guard)?;
@@ -252,7 +252,7 @@ impl Ready {
                 let addresses =
                     RelayAddresses { listen: relay.address().to_string(), target: plan.target.to_string() };
                 let detail = format!("relaying {} to {}", addresses.listen, addresses.target);
-                Prepared { deed: Box::new(relay), detail: Some(detail), relay: Some(addresses) }
+                Prepared { disturbance: Box::new(relay), detail: Some(detail), relay: Some(addresses) }
             }
         })
     }
@@ -260,7 +260,7 @@ impl Ready {
 
 /// A disturbance that is ready to begin and end at given times.
 pub struct Prepared {
-    pub deed: Box<dyn Disturbance>,
+    pub disturbance: Box<dyn Disturbance>,
     /// Details that are known only once it is prepared, such as process IDs, for people.
     pub detail: Option<String>,
     /// The addresses of a relay; `None` for other disturbances.
@@ -271,7 +271,7 @@ impl Prepared {
     fn work(workers: Workers) -> Prepared {
         let pids: Vec<String> = workers.pids().iter().map(ToString::to_string).collect();
         let detail = Some(format!("by pid {}", pids.join(", ")));
-        Prepared { deed: Box::new(workers), detail, relay: None }
+        Prepared { disturbance: Box::new(workers), detail, relay: None }
     }
 }
 

@@ -158,9 +158,9 @@ mod tests {
             let line = std::iter::once(&"hiccup").chain(line);
             <Line as clap::Parser>::parse_from(line).args.meters().err().map(|error| error.to_string())
         };
-        let told = "-d must be at least 1ms, the time to the first tick";
-        assert_eq!(refused(&["-d", "1us"]).as_deref(), Some(told));
-        assert_eq!(refused(&["-d", "0s"]).as_deref(), Some(told));
+        let reported = "-d must be at least 1ms, the time to the first tick";
+        assert_eq!(refused(&["-d", "1us"]).as_deref(), Some(reported));
+        assert_eq!(refused(&["-d", "0s"]).as_deref(), Some(reported));
         assert_eq!(refused(&["-d", "1ms"]), None);
         assert!(refused(&["-d", "1ms", "--resolution", "10ms"]).is_some());
     }

@@ -1,7 +1,7 @@
 //! `parallax hiccup`: starts meters as the options say, prints each interval and the totals at the end.
 
 mod args;
-mod beside;
+mod command;
 mod meters;
 
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use anyhow::Context;
 use clap::ArgMatches;
 use record::RecordError;
 use record::document::State;
-use record::observation::hiccup::{Beside, HiccupResults, Hiccups, Meter};
+use record::observation::hiccup::{CommandRun, HiccupResults, Hiccups, Meter};
 use record::observation::{Observation, ObservationBody, ObservationWriter};
 use report::Style;
 use units::Nanos;
 
 pub use self::args::Args;
 use self::args::written;
-use self::beside::Running;
+use self::command::Running;
 use self::meters::{Continued, Meters, Tally};
 use crate::exit::Exit;
 use crate::{observing, printed, signals, terminal};
@@ -33,7 +33,7 @@ use run::record_lock::RecordLock;
 /// Wrong usage or a problem of this host, in one line; nothing was measured then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let cpus = args.meters()?;
-    beside::check(&args.command)?;
+    command::check(&args.command)?;
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(run::folder::new_folder);
     let claim = run::folder::ClaimedFolder::make(&folder)?;
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
         self.start = from;
         let command = command.iter().map(|text| text.to_string_lossy().into_owned()).collect();
         self.results.beside =
-            Some(Beside { command, exit_code: None, from_ns: from.0, until_ns: None, cpu_ns: None, idle });
+            Some(CommandRun { command, exit_code: None, from_ns: from.0, until_ns: None, cpu_ns: None, idle });
         let _ = writeln!(self.out, "{:>10} command started", from.to_string());
         let mut until = None;
         self.measure(None, &mut |stop| {

@@ -35,10 +35,10 @@ pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow
         fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
         let graph = FlameGraph { picture, subtitle: &subtitle };
         drawn.push(pictures::write_difference(folder, graph, &before, &after)?);
-        let told = |stacks: &Stacks| {
+        let reported = |stacks: &Stacks| {
             if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() }
         };
-        let changes = changes(&told(&before), &told(&after));
+        let changes = changes(&reported(&before), &reported(&after));
         let change = ProfileChange { picture, changes: &changes };
         printed(
             report::text(&findings::profile_change_view(&change), &mut out, style)

@@ -111,7 +111,7 @@ enum ProtocolArg {
 pub struct Plan {
     pub named: Named,
     /// The value of `--class` as given.
-    pub told: String,
+    pub selection: String,
     pub settings: CaptureSettings,
     pub hint: Option<dissect::Protocol>,
 }
@@ -135,7 +135,7 @@ impl Args {
             "--ring {} is not a power of two up to 1024 (MiB)",
             self.ring
         );
-        let (named, told) = match (self.port, &self.comm) {
+        let (named, selection) = match (self.port, &self.comm) {
             (Some(port), _) => (Named::Port(port), format!("--port {port}")),
             (None, Some(comm)) => (Named::Comm(comm.clone()), format!("--comm {comm}")),
             (None, None) => {
@@ -145,7 +145,7 @@ impl Args {
         };
         let class = self.class.as_ref().map(|class| class.probe(&named)).transpose()?;
         let settings = CaptureSettings { capture: self.capture, ring_bytes: self.ring << 20, class };
-        Ok(Plan { named, told, settings, hint: self.protocol.map(ProtocolArg::hint) })
+        Ok(Plan { named, selection, settings, hint: self.protocol.map(ProtocolArg::hint) })
     }
 }
 

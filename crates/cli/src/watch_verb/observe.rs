@@ -107,7 +107,7 @@ impl<'a> Observing<'a> {
     /// Watches until it is stopped, its time is over, or the server has ended.
     pub fn run(mut self, plan: &Plan, stop: &Arc<AtomicBool>) -> Watched {
         let subject = &self.results.subject;
-        let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.told);
+        let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.selection);
         if !self.args.json {
             report_line(format_args!("watching {who}; Ctrl-C ends it"));
         }
@@ -303,7 +303,7 @@ impl Watched {
 fn subject(plan: &Plan, session: &Session) -> WatchSubject {
     let found = session.found();
     WatchSubject {
-        named: plan.told.clone(),
+        named: plan.selection.clone(),
         pids: found.processes.iter().copied().take(1_000).collect(),
         ports: found.ports.clone(),
         comm: found.comm.clone(),

@@ -17,7 +17,9 @@ pub(super) fn of(error: &Error) -> &'static str {
             | PeerIncompatible::Tls13RequiredForQuic,
         ) => "protocol version: none in common",
         Error::PeerIncompatible(_) => "nothing in common with the server's TLS",
-        Error::PeerMisbehaved(_) | Error::InappropriateMessage { .. } => "the server violated the TLS protocol",
+        Error::PeerMisbehaved(_) | Error::InappropriateMessage { .. } => {
+            "the server violated the TLS protocol"
+        }
         Error::InappropriateHandshakeMessage { .. } => "the server violated the TLS protocol",
         Error::NoCertificatesPresented => "the server sent no certificate",
         Error::DecryptError => "a message could not be decrypted",

@@ -130,7 +130,7 @@ impl PreparedChecks {
     }
 }
 
-/// The checks of one body, used anew for each answer of a connection.
+/// The checks of one body, used again for each response of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct BodyChecks {
     search: Option<Search>,

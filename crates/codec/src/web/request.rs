@@ -102,12 +102,12 @@ impl Request {
         }
     }
 
-    /// Whether the answer has no body whatever its head says.
+    /// Whether the response has no body whatever its head says.
     pub(super) fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 
-    /// Whether it asks for the connection to be closed after the answer.
+    /// Whether it asks for the connection to be closed after the response.
     pub(super) fn asks_close(&self) -> bool {
         let mut tokens = self.headers_named("connection").flat_map(|value| value.split(','));
         tokens.any(|token| token.trim().eq_ignore_ascii_case("close"))

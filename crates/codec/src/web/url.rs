@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Where a request goes: scheme, host, port, and the path with its query as it stands in the request line.
+/// Where a request goes: scheme, host, port, and the path with its query as it is in the request line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     scheme: Scheme,
@@ -55,9 +55,7 @@ pub enum UrlError {
     NoSocket { text: String },
     #[error("`{text}` has no host; write for example http://127.0.0.1:8080/")]
     NoHost { text: String },
-    #[error(
-        "`{host}` in `{text}` is not a host name or an address; an IPv6 address needs brackets: [::1]"
-    )]
+    #[error("`{host}` in `{text}` is not a host name or an address; an IPv6 address needs brackets: [::1]")]
     BadHost { text: String, host: String },
     #[error("`{port}` in `{text}` is not a port; write a number from 1 to 65535")]
     BadPort { text: String, port: String },

@@ -25,12 +25,12 @@ fn then() -> impl Strategy<Value = Then> {
 }
 
 fn text() -> impl Strategy<Value = Vec<Text>> {
-    let answer = |word: &'static str| vec![Text::of(word), Text::Number, Text::of("\n")];
+    let response = |word: &'static str| vec![Text::of(word), Text::Number, Text::of("\n")];
     prop_oneof![
-        12 => Just(answer("ok ")),
-        1 => Just(answer("bye ")),
-        1 => Just(answer("err ")),
-        1 => Just(answer("rest ")),
+        12 => Just(response("ok ")),
+        1 => Just(response("bye ")),
+        1 => Just(response("err ")),
+        1 => Just(response("rest ")),
         1 => Just(vec![Text::of("ok ")]),
         1 => Just(vec![Text::Number, Text::of("\n")]),
         1 => Just(vec![Text::of("ok 0\nok 1\n")]),
@@ -42,7 +42,7 @@ fn text() -> impl Strategy<Value = Vec<Text>> {
 fn service() -> impl Strategy<Value = Service> {
     let piece = (short(), text()).prop_map(|(after, text)| Piece { after, text });
     let early = prop_oneof![4 => Just(None), 1 => (1usize..40).prop_map(Some)];
-    let well = short().prop_map(|after| Service::answer(after, "ok"));
+    let well = short().prop_map(|after| Service::response(after, "ok"));
     let any = (early, short(), vec(piece, 0..3), then())
         .prop_map(|(early_bytes, after, pieces, then)| Service { early_bytes, after, pieces, then });
     prop_oneof![2 => well, 1 => any]
@@ -149,13 +149,13 @@ fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>
         let due = arrivals.count_before(plan.window.unwrap()).min(plan.request_limit.unwrap());
         assert_eq!(total.counts.scheduled, due, "an open loop does not depend on the server");
     }
-    // One that was put on a connection that had ended is encoded anew for another; it is sent at most once.
+    // One that was put on a connection that had ended is encoded again for another; it is sent at most once.
     encoded.sort_unstable();
     encoded.dedup();
     assert!(encoded.last().is_none_or(|&last| last < plan.request_limit.unwrap()));
     assert!(encoded.len() as u64 <= total.counts.scheduled);
     assert!(total.counts.sent <= encoded.len() as u64);
-    // A stall may be under way at the end of the drain, and some steps of the clock follow.
+    // A stall may be in progress at the end of the drain, and some steps of the clock follow.
     let asleep = script.stalls.last().map_or(Nanos::ZERO, |stall| stall.until);
     let latest = asleep.max(plan.window.unwrap() + plan.drain.unwrap()) + ms(20);
     assert!(elapsed <= latest, "the run ended after {elapsed}, not by {latest}");
@@ -212,7 +212,7 @@ proptest! {
         (connections, users, count) in (1u64..9, 1u64..21, 1u64..300)
     ) {
         let way = Way { there, back, ..Way::default() };
-        let services = afters.iter().map(|&after| Service::answer(after, "ok")).collect();
+        let services = afters.iter().map(|&after| Service::response(after, "ok")).collect();
         let script = Script { stalls, ..Script::serving(Turns::cycle(services)) }
             .dialing(Turns::always(Dial::Stands { after: connect, way }));
         let run = simulate(&closed(connections, users, count), &script);

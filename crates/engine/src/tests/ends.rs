@@ -14,7 +14,7 @@ fn a_closed_loop_asks_for_nothing_after_its_window() {
     let run = simulate(&plan, &Script::answering_after(ms(10)));
     assert_eq!(endings(&run.total), "10 ok");
     assert_eq!(run.elapsed, ms(100));
-    // What was drained is told apart: the window's end is a boundary.
+    // What was drained is distinguished: the window's end is a boundary.
     let ends: Vec<_> = run.intervals.iter().map(|interval| (interval.start, interval.counts.ok)).collect();
     assert_eq!(ends, [(ms(0), 9), (ms(95), 1)]);
 }
@@ -46,7 +46,7 @@ fn a_run_that_is_told_to_stop_keeps_what_it_has() {
     (plan.pool.users, plan.pool.connections) = (100, 100);
     let watched = Watched::stopping_at(LineProtocol::new(1), Some(50));
     let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
-    // Told while the request due at 50 ms was put into words: its connection stood, so it went out.
+    // Told while the request due at 50 ms was put into words: its connection was, so it went out.
     assert_eq!(endings(&run.total), "31 ok; 20 in_flight/wait/undecided");
     assert_eq!(run.elapsed, ms(50));
 }
@@ -78,7 +78,7 @@ fn a_paused_run_sends_its_whole_schedule_later() {
     assert!(lag.max().unwrap() <= ms(1), "what was not due did not wait");
 }
 
-/// If this fails, whoever ends a run with a key loses what was under way, as by a signal.
+/// If this fails, anyone who ends a run with a key loses what was in progress, as by a signal.
 #[test]
 fn a_run_that_is_ended_well_waits_for_what_is_under_way() {
     let plan = Plan { window: Some(ms(1_000)), ..open("1000/s", 1_000_000) };

@@ -127,7 +127,7 @@ fn what_a_stall_excuses_of_the_server_each_of_its_places_gives_by_its_time() {
     assert_eq!(shares, expected.into());
 }
 
-/// If this fails, a pause of the server's JVM is taken for the network's time, or for that of a host that stood still.
+/// If this fails, a pause of the server's JVM is taken for the network's time, or for that of a host that was stalled.
 #[test]
 fn a_pause_takes_what_is_left_after_the_hosts_stalls_and_nothing_of_the_network() {
     let mut sums = Ledger::default();

@@ -139,7 +139,7 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
     );
 }
 
-/// If this fails, a client that is late all the time is said to stand still for one long stall of another second, or for
+/// If this fails, a client that is late all the time is stated to are stalled for one long stall of another second, or for
 /// a stall that is shorter than what it was late.
 #[test]
 fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long() {
@@ -157,7 +157,7 @@ fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long()
     assert_eq!(rule(40 * MS, |_| true), "client-late-to-send");
 }
 
-/// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
+/// What became due while the client was stalled comes all at once: that it then waits for connections is no fault of
 /// the pool.
 #[test]
 fn a_burst_after_a_stall_is_the_client_s() {
@@ -175,7 +175,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
     let mut read = world.write();
     let found = explain(&read.client, read.servers.clone(), &read.hosts);
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
-    // That of another host does not, and it is said.
+    // That of another host does not, and it is stated.
     read.hosts[0].observed.document.host.boot_id = Some("other".to_owned());
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 0), "{found:#?}");
@@ -191,7 +191,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
     assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 1), "{found:#?}");
 }
 
-/// If this fails, a stall of the client's host is told of a server that was on another one.
+/// If this fails, a stall of the client's host is reported of a server that was on another one.
 #[test]
 fn a_host_that_does_not_run_excuses_no_server_of_another_host() {
     for (is_far, place) in [(false, Place::Platform), (true, Place::Network)] {
@@ -340,7 +340,7 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     assert!(!found.notes.iter().any(|note| note.contains("on purpose")), "{:?}", found.notes);
 }
 
-/// If this fails, a pause of the collector is told as a lock of the server's own.
+/// If this fails, a pause of the collector is reported as a lock of the server's own.
 #[test]
 fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     let mut world = World::of(1_000, Plant::Part(Part::Lock));
@@ -362,7 +362,7 @@ fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     // Without a record of `watch` it is still the JVM's.
     let found = explain(&read.client, Vec::new(), &read.hosts);
     assert_eq!(found.blame.place, Place::Runtime, "{:?}", found.blame);
-    // One that served none of them, and one that stood still when nothing was asked.
+    // One that served none of them, and one that was stalled when nothing was asked.
     read.hosts = vec![world.write_jvm(pid + 1, &held)];
     assert_eq!(explain(&read.client, read.servers.clone(), &read.hosts).blame.place, Place::HandlerBlocked);
     let fast: Vec<_> = world.served.iter().skip(2).step_by(5).collect();
@@ -413,7 +413,7 @@ fn on_another_host_whose_clock_is_known_the_two_ways_are_told_apart() {
         assert!(error <= 200 * 201 * US, "{} is off by {error} ns", segment.name());
         assert!(found.notes.iter().any(|note| note.contains("known within 200 us")), "{:?}", found.notes);
     }
-    // Ways of 50 ms cannot be told apart by a clock that is off by up to 10 ms.
+    // Ways of 50 ms cannot be distinguished by a clock that is off by up to 10 ms.
     let read = World::of(200, Plant::Back).on_another_host(20 * MS).write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
@@ -436,7 +436,7 @@ fn a_clock_that_cannot_be_believed_is_not_used() {
     assert!(found.notes.iter().any(|note| note.contains("stood still or jumped")), "{:?}", found.notes);
 }
 
-/// If this fails, what a server did for others after the run stands in the run's last second.
+/// If this fails, what a server did for others after the run is in the run's last second.
 #[test]
 fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
     let mut world = World::of(200, Plant::Queue);
@@ -445,8 +445,8 @@ fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
     world.served.push(late);
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
-    let told = found.seconds.iter().filter_map(|second| second.servers[0]).map(|sums| sums.requests);
-    assert_eq!((told.sum::<u64>(), found.join.others_at_servers), (200, 1));
+    let reported = found.seconds.iter().filter_map(|second| second.servers[0]).map(|sums| sums.requests);
+    assert_eq!((reported.sum::<u64>(), found.join.others_at_servers), (200, 1));
 }
 
 /// Rows and requests as long as the format can tell: no sum of them may overflow.

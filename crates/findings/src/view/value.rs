@@ -1,4 +1,4 @@
-//! Figures with their units, and the words that they stand in.
+//! Figures with their units, and the words that they are in.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -107,15 +107,12 @@ fn explained<'a>(
     second: &Second,
     around: impl Iterator<Item = &'a Second> + Clone,
 ) -> (String, String, &'static str) {
-    const ELSEWHERE: &str = "find out what stopped this host: other load, a CPU quota, a paused virtual machine";
+    const ELSEWHERE: &str =
+        "find out what stopped this host: other load, a CPU quota, a paused virtual machine";
     let throttled = known_sum(around.clone(), |second| second.host.throttled_ns);
     if let Some(throttled) = throttled.filter(|&ns| ns >= stall.0 / 2) {
         let why = format!(": its CPU quota throttled it for {}", Nanos(throttled));
-        return (
-            "the load generator".to_owned(),
-            why,
-            "give its control group more CPU, or lower the load",
-        );
+        return ("the load generator".to_owned(), why, "give its control group more CPU, or lower the load");
     }
     let Some(late) = around.filter_map(|second| second.hiccup_max_ns).max() else {
         return ("the load generator or its host".to_owned(), String::new(), ELSEWHERE);
@@ -127,7 +124,11 @@ fn explained<'a>(
     let slowest = second.workers.iter().max_by_key(|worker| worker.stall_max_ns);
     let who = slowest.map_or("a worker".to_owned(), |worker| format!("worker {}", worker.worker));
     let why = format!("; the host was running: a sleeping thread woke up at most {} late", Nanos(late));
-    (who, why, "find out what else runs on that worker's CPU, or pin the load generator to free CPUs (taskset)")
+    (
+        who,
+        why,
+        "find out what else runs on that worker's CPU, or pin the load generator to free CPUs (taskset)",
+    )
 }
 
 /// A single long wait for a load generator that was running: it had too much to do at once. If a stall explains the

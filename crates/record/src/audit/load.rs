@@ -18,7 +18,10 @@ pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     over.then(|| Finding {
         check: Check::OfferedLoad,
         makes: VerdictWord::Degraded,
-        measured: format!("{} of the {scheduled} scheduled requests were never sent", percent(unsent, scheduled)),
+        measured: format!(
+            "{} of the {scheduled} scheduled requests were never sent",
+            percent(unsent, scheduled)
+        ),
         limit: "0.1 %".to_owned(),
         advice: "the requested load was not offered: lower the rate, or allow more connections".to_owned(),
     })

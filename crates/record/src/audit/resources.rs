@@ -15,7 +15,9 @@ pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Finding> {
         let limit = evidence.host.limits.open_files;
         degraded(
             Check::Descriptors,
-            format!("{refused} connections could not be opened: the process was out of file descriptors{open}"),
+            format!(
+                "{refused} connections could not be opened: the process was out of file descriptors{open}"
+            ),
             limit.map_or("0".to_owned(), |limit| format!("0; the process can open {limit}")),
             "raise the limit of open files (ulimit -n), or use fewer connections",
         )

@@ -23,10 +23,7 @@ pub(super) fn nothing_measured(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.total.counts.ok == 0 && evidence.state != State::Running).then(|| Finding {
         check: Check::NothingMeasured,
         makes: VerdictWord::Invalid,
-        measured: format!(
-            "no request succeeded{}",
-            most_frequent_outcome(evidence)
-        ),
+        measured: format!("no request succeeded{}", most_frequent_outcome(evidence)),
         limit: "at least one ok".to_owned(),
         advice: "see the outcomes below, and fix their cause first".to_owned(),
     })
@@ -51,7 +48,9 @@ pub(super) fn broken_off(evidence: &Evidence<'_>) -> Option<Finding> {
         measured: "the run ended early because of an error in Parallax or in the host's event facility"
             .to_owned(),
         limit: "a run ends as planned, or is ended by the user".to_owned(),
-        advice: "run it again; if it happens again, report the error message and attach the results directory".to_owned(),
+        advice:
+            "run it again; if it happens again, report the error message and attach the results directory"
+                .to_owned(),
     })
 }
 

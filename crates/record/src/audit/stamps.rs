@@ -11,11 +11,15 @@ pub(super) fn read_stamps(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.stamps.arrival == ArrivalStamps::Read && !chosen).then(|| Finding {
         check: Check::ReadStamps,
         makes: VerdictWord::Degraded,
-        measured: format!("there are no kernel timestamps of arrivals: {}", reason.unwrap_or("reason unknown")),
+        measured: format!(
+            "there are no kernel timestamps of arrivals: {}",
+            reason.unwrap_or("reason unknown")
+        ),
         limit: "kernel timestamps, unless switched off with --stamps read".to_owned(),
-        advice: "wait, receive and service include client_lag, so trust only response; if that is intended, add \
+        advice:
+            "wait, receive and service include client_lag, so trust only response; if that is intended, add \
                  --stamps read"
-            .to_owned(),
+                .to_owned(),
     })
 }
 
@@ -28,7 +32,10 @@ pub(super) fn unstamped(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.stamps.arrival == ArrivalStamps::Kernel && over).then(|| Finding {
         check: Check::Unstamped,
         makes: VerdictWord::Degraded,
-        measured: format!("{} of the ok responses have no kernel timestamp", percent(counts.unstamped, counts.ok)),
+        measured: format!(
+            "{} of the ok responses have no kernel timestamp",
+            percent(counts.unstamped, counts.ok)
+        ),
         limit: "1 %".to_owned(),
         advice: "their wait and receive include client_lag: trust response, not the phases".to_owned(),
     })

@@ -91,7 +91,9 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let measured = match drift.stopped() {
         Some(half) => {
-            format!("the {half} half of the run had no ok response in most of its seconds, the other half had some")
+            format!(
+                "the {half} half of the run had no ok response in most of its seconds, the other half had some"
+            )
         }
         None => format!(
             "{what} of the second half of the run differed by {:+.1} % from the first half, with a steady trend",
@@ -108,7 +110,8 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
 
 pub(super) fn no_drift(evidence: &Evidence<'_>) -> Option<String> {
     let seconds: Vec<&Second> = within_window(evidence).collect();
-    let changes = || is_load_meant_to_change(evidence, &seconds).then(|| "the load was meant to change".to_owned());
+    let changes =
+        || is_load_meant_to_change(evidence, &seconds).then(|| "the load was meant to change".to_owned());
     too_few(seconds.len(), "full seconds").or_else(changes)
 }
 
@@ -216,10 +219,8 @@ const NEEDED: [(&str, u64); 5] =
 pub(super) fn independence(evidence: &Evidence<'_>) -> Option<Finding> {
     let effective = effective_size(evidence)?;
     let n = evidence.total.counts.ok;
-    let starved: Vec<(&str, u64)> = NEEDED
-        .into_iter()
-        .filter(|(_, needed)| (*needed <= n) && (*needed as f64) > effective)
-        .collect();
+    let starved: Vec<(&str, u64)> =
+        NEEDED.into_iter().filter(|(_, needed)| (*needed <= n) && (*needed as f64) > effective).collect();
     if starved.is_empty() {
         return None;
     }

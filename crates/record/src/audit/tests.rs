@@ -72,7 +72,7 @@ fn evidence(total: &Interval) -> Evidence<'_> {
     }
 }
 
-/// Of two CPUs, with nothing known beside.
+/// Of two CPUs, with nothing known next to.
 static HOST: std::sync::LazyLock<Host> =
     std::sync::LazyLock::new(|| Host { cpus: Some(2), ..Host::default() });
 
@@ -89,7 +89,7 @@ fn check(evidence: &Evidence<'_>, expected: &[(&str, VerdictWord)]) {
     assert_eq!(names(evidence), expected);
 }
 
-/// If this fails, the mean of two rates is taken for the answer to one.
+/// If this fails, the mean of two rates is taken for the response to one.
 #[test]
 fn a_load_that_was_changed_by_hand_is_no_one_load() {
     let total = healthy();
@@ -220,8 +220,8 @@ fn a_request_that_failed_was_late_all_the_same() {
         check(&evidence(&total), &[]);
         (0..100).for_each(|_| total.record_failed_lags(&timeline));
         check(&evidence(&total), &[(name, Invalid)]);
-        let told = audit(&evidence(&total)).findings[0].measured.clone();
-        assert!(told.starts_with("100 of 1100 (9.1 %)"), "{told}");
+        let reported = audit(&evidence(&total)).findings[0].measured.clone();
+        assert!(reported.starts_with("100 of 1100 (9.1 %)"), "{reported}");
     }
     // One wait that is too long by itself.
     let mut total = healthy();
@@ -265,7 +265,7 @@ fn three_late_requests_are_no_finding_in_a_sample_of_any_size() {
 
 #[test]
 fn a_lag_is_told_by_the_share_over_its_limit() {
-    let told = |of: u64, late: u64, lag: u64| {
+    let reported = |of: u64, late: u64, lag: u64| {
         let mut total = Interval::default();
         add(&mut total, of - late, &ok(0, 60 * MS, 0));
         add(&mut total, late, &ok(0, 60 * MS, lag));
@@ -274,9 +274,9 @@ fn a_lag_is_told_by_the_share_over_its_limit() {
     };
     let limit = "1 % of them, or 3, over 6.00 ms (6.00 ms is 10 % of the median service)".to_owned();
     let of_few = "5 of 20 (25.0 %) answers lay in the kernel, unread, for over 6.00 ms";
-    assert_eq!(told(20, 5, 7 * MS), (of_few.to_owned(), limit.clone()));
+    assert_eq!(reported(20, 5, 7 * MS), (of_few.to_owned(), limit.clone()));
     let of_many = "20 of 1000 (2.0 %) answers lay in the kernel, unread, for over 6.00 ms, p99 7.00 ms";
-    assert_eq!(told(1_000, 20, 7 * MS), (of_many.to_owned(), limit));
+    assert_eq!(reported(1_000, 20, 7 * MS), (of_many.to_owned(), limit));
 }
 
 /// 15 a second to a server of 10 a second.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Host, SchemaVersion, Verdict};
 
-/// The fields that all kinds of records share. In the file they are beside the fields of the kind, not in an object of
+/// The fields that all kinds of records share. In the file they are next to the fields of the kind, not in an object of
 /// their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {

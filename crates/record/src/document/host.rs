@@ -31,7 +31,7 @@ pub struct Host {
     /// What this client may take from its host, as far as the audit needs it.
     #[serde(default)]
     pub limits: HostLimits,
-    /// What this host does not tell, and why: checks that rest on it were not made.
+    /// What this host does not report, and why: checks that rest on it were not made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingFact>,
 }

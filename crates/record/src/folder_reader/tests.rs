@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-/// If this fails, a run folder from somewhere else can write to the reader's terminal.
+/// If this fails, a results directory from somewhere else can write to the reader's terminal.
 #[test]
 fn texts_are_read_without_what_a_terminal_obeys() {
     let folder = run();

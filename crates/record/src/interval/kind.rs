@@ -1,4 +1,4 @@
-//! The figures of one kind of requests, in a run that tells several apart.
+//! The figures of one kind of requests, in a run that distinguishes several.
 
 use units::Nanos;
 

@@ -27,7 +27,7 @@ pub enum Series {
 pub enum Lag {
     /// Behind the schedule.
     Schedule,
-    /// Behind the answers.
+    /// Behind the responses.
     Client,
 }
 

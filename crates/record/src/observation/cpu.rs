@@ -21,7 +21,7 @@ pub struct CpuResults {
     pub processes: Vec<CpuProcess>,
 }
 
-/// What `cpu` says of one interval, beside the frame of the line.
+/// What `cpu` says of one interval, next to the frame of the line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CpuLine {
     pub readings: u64,
@@ -44,7 +44,7 @@ pub struct CpuProcess {
     pub uid: u32,
     /// The user's name; absent where /etc/passwd has none.
     pub user: Option<String>,
-    /// It began meanwhile.
+    /// It began in the meantime.
     pub began: bool,
     pub end: CpuEnd,
     pub used: CpuUse,
@@ -102,9 +102,9 @@ pub struct CpuUse {
     pub wait_ns: u64,
     /// How often it was put on a CPU.
     pub slices: u64,
-    /// Off the CPU of itself, to wait for something. Absent where the kernel does not tell.
+    /// Off the CPU of itself, to wait for something. Absent where the kernel does not report.
     pub voluntary: Option<u64>,
-    /// Off the CPU against its will, or by `sched_yield`. Absent where the kernel does not tell.
+    /// Off the CPU against its will, or by `sched_yield`. Absent where the kernel does not report.
     pub involuntary: Option<u64>,
     /// User and system. Absent where nothing is known of it: no tick was counted, or it was not asked for.
     pub split: Option<CpuSplit>,
@@ -132,7 +132,7 @@ pub struct CpuSplit {
     pub boundary: Option<CpuBoundary>,
 }
 
-/// How user and system were told apart.
+/// How user and system were distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitMethod {
@@ -149,8 +149,8 @@ pub struct CpuBoundary {
     pub wall_ns: u64,
     /// Of which: in interrupts that came in user mode. Those that came in a system call are in `system_ns`.
     pub interrupt_ns: u64,
-    /// `wall_ns` less what the scheduler booked for the same time: what the hypervisor took, and interrupts where
-    /// the kernel accounts for them. Below zero by the little that lies between the two clocks.
+    /// `wall_ns` less what the scheduler counted for the same time: what the hypervisor took, and interrupts where
+    /// the kernel accounts for them. Below zero by the little that is between the two clocks.
     pub stolen_ns: i64,
     pub system_calls: u64,
     /// Page faults from user space. What they and system calls took before they could be seen is moved from user to

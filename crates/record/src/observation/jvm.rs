@@ -43,7 +43,7 @@ pub struct Hiccup {
     pub causes_ns: BTreeMap<String, u64>,
 }
 
-/// What a JVM says of one interval, beside the frame of the line.
+/// What a JVM says of one interval, next to the frame of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct JvmLine {
     /// How often what was recorded was no duration, by the log's name: below zero, or above 2^50 ns.

@@ -30,7 +30,7 @@ pub struct ObservedLine {
     /// Offset from the record's zero.
     pub start: Nanos,
     pub length: Nanos,
-    /// As it stands in the file: a tree of it would take many times its memory.
+    /// As it is in the file: a tree of it would take many times its memory.
     text: Box<[u8]>,
 }
 
@@ -50,7 +50,7 @@ impl ObservedLine {
 }
 
 impl Observed {
-    /// The document was never finished: it is under way, or its process is gone. The folder alone cannot tell
+    /// The document was never finished: it is in progress, or its process is gone. The folder alone cannot tell
     /// which.
     pub fn is_cut_off(&self) -> bool {
         self.document.state == State::Running
@@ -111,7 +111,7 @@ fn read_document(path: &Path, ignored: &mut Ignored) -> Result<Observation, Reco
 }
 
 /// What was ignored in the first line that has a field which this program does not know. A line that is not one of
-/// `kind` is an error to whoever asks for its fields, not here.
+/// `kind` is an error to anyone who asks for its fields, not here.
 fn ignored_in_lines(kind: ObservationKind, lines: &[ObservedLine]) -> Ignored {
     fn compare<T: Serialize + DeserializeOwned>(line: &ObservedLine, ignored: &mut Ignored) {
         let both = line.fields::<Value>().ok().zip(line.fields::<T>().ok());

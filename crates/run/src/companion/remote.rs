@@ -48,18 +48,20 @@ pub fn command(host: &str, pid: u32) -> Command {
     command
 }
 
-/// What ended the far side, by how ssh ended and what was said last.
-pub fn failure(host: &str, code: Option<i32>, said: &str) -> String {
-    let said = said.trim_start_matches("ssh: ");
+/// What ended the far side, by how ssh ended and what was stated last.
+pub fn failure(host: &str, code: Option<i32>, message: &str) -> String {
+    let message = message.trim_start_matches("ssh: ");
     match code {
-        Some(255) => format!("ssh {host}: {said}; `ssh {host} true` must work without a prompt"),
+        Some(255) => format!("ssh {host}: {message}; `ssh {host} true` must work without a prompt"),
         Some(127) => {
-            format!("{host} has no `parallax` in the PATH of ssh; install it there, for example in /usr/local/bin")
+            format!(
+                "{host} has no `parallax` in the PATH of ssh; install it there, for example in /usr/local/bin"
+            )
         }
-        _ if said.contains("--controlled") => {
+        _ if message.contains("--controlled") => {
             format!("{host} has another version of parallax; install this version there")
         }
-        _ => format!("on {host}: {said}"),
+        _ => format!("on {host}: {message}"),
     }
 }
 
@@ -130,16 +132,17 @@ impl Leading {
         for _ in 0..times {
             let begun = clock::now();
             let asked = self.input.as_mut().is_some_and(|input| input.write_all(b"?\n").is_ok());
-            let told = wire::line(&mut self.output)?;
+            let reported = wire::line(&mut self.output)?;
             let ended = clock::now();
-            let told = told
-                .with_context(|| format!("the connection was lost; the record is on the other host, at {}", self.there))?;
-            if told == wire::CLOSED {
+            let reported = reported.with_context(|| {
+                format!("the connection was lost; the record is on the other host, at {}", self.there)
+            })?;
+            if reported == wire::CLOSED {
                 return Ok(false);
             }
-            let told = told.parse().ok().filter(|_| asked).map(Nanos);
-            let told = told.with_context(|| format!("{} did not send its clock reading", self.there))?;
-            let reading = ClockReading::of(begun, told, ended);
+            let reported = reported.parse().ok().filter(|_| asked).map(Nanos);
+            let reported = reported.with_context(|| format!("{} did not send its clock reading", self.there))?;
+            let reading = ClockReading::of(begun, reported, ended);
             best = [best, reading].into_iter().flatten().min_by_key(ClockReading::error);
         }
         let is_later = |best: &ClockReading| self.readings.last().is_none_or(|last| last.at_ns < best.at_ns);
@@ -151,10 +154,11 @@ impl Leading {
         drop(self.input.take());
         let mut is_open = is_open;
         while is_open {
-            let told = wire::line(&mut self.output)?;
-            let told = told
-                .with_context(|| format!("the connection was lost; the record is on the other host, at {}", self.there))?;
-            is_open = told != wire::CLOSED;
+            let reported = wire::line(&mut self.output)?;
+            let reported = reported.with_context(|| {
+                format!("the connection was lost; the record is on the other host, at {}", self.there)
+            })?;
+            is_open = reported != wire::CLOSED;
         }
         Ok(())
     }
@@ -178,7 +182,11 @@ impl Leading {
         let drained = io::copy(&mut self.output, &mut io::sink());
         let unpacked = tar.wait().context("cannot wait for tar")?.success();
         let is_here = unpacked && drained.is_ok();
-        ensure!(is_here, "the observer's record was not transferred completely; it is on the other host, at {}", self.there);
+        ensure!(
+            is_here,
+            "the observer's record was not transferred completely; it is on the other host, at {}",
+            self.there
+        );
         let clocks = TwoClocks::new(host::Facts::read().boot_id, std::mem::take(&mut self.readings));
         Ok(clocks.write(into)?)
     }

@@ -61,7 +61,7 @@ impl Objective {
         Ok(Objective { conditions })
     }
 
-    /// How long a probe at any rate is measured, when nothing is said.
+    /// How long a probe at any rate is measured, when nothing is stated.
     ///
     /// At the share ε over its capacity a queue makes its clients wait ε·t after t seconds. The share of a probe of
     /// T seconds that waits longer than L is 1 − L/(ε·T), so the quantile q breaks the limit L once ε·T > L/q. For

@@ -54,7 +54,8 @@ impl SearchPlan {
                 format!("--search-from {from}")
             })
         );
-        let probes = usize::try_from(request.probes.0).context("--probes needs too much memory; use fewer")?;
+        let probes =
+            usize::try_from(request.probes.0).context("--probes needs too much memory; use fewer")?;
         ensure!(probes >= 3, "--probes {probes} is too few to bracket a rate; use at least 3");
         Ok(SearchPlan { objective, aim: Aim { from, to, probes, tolerance }, usual })
     }

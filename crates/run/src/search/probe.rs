@@ -4,7 +4,7 @@ use std::path::Path;
 
 use findings::{Decision, Figures, RunFacts, reading_text};
 use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
-use record::search::{ProbeFigure, ProbeResult, ProbeOutcome};
+use record::search::{ProbeFigure, ProbeOutcome, ProbeResult};
 use record::{Check, Concern, Interval, Second};
 use stats::search::{Finding, Fitness, Halves, finding};
 use units::Nanos;

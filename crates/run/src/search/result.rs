@@ -1,6 +1,6 @@
 //! The result of a search, from its probes. Pure.
 
-use record::search::{Limit, ProbeResult, ProbeOutcome, SearchResult};
+use record::search::{Limit, ProbeOutcome, ProbeResult, SearchResult};
 use stats::search::{Above, Search};
 
 /// The result of `probes` together; at most `allowed` of them may be made.
@@ -13,8 +13,11 @@ pub fn result(search: &Search, probes: &[ProbeResult], allowed: usize) -> Search
         Above::Untried => Limit::Unknown,
     };
     // The probes at that rate that decided the result.
-    let says: &[ProbeOutcome] =
-        if limit == Limit::Server { &[ProbeOutcome::Fails, ProbeOutcome::Unsettled] } else { &[ProbeOutcome::Client] };
+    let says: &[ProbeOutcome] = if limit == Limit::Server {
+        &[ProbeOutcome::Fails, ProbeOutcome::Unsettled]
+    } else {
+        &[ProbeOutcome::Client]
+    };
     let at = |rate: f64| {
         let probes = probes.iter().filter(move |probe| probe.rate_per_s == Some(rate));
         probes.filter(|probe| says.contains(&probe.says)).map(|probe| probe.why.as_str()).next_back()

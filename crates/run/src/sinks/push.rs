@@ -10,7 +10,7 @@ use super::State;
 /// A collector that takes longer gets the next push.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The URL to push to: OTLP's own path is added where there is none.
+/// The URL to push to: OTLP's own path is added if there is none.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     Ok(url)
 }
 
-/// Pushes every so often, and once more when the run has ended.
+/// Pushes every this often, and once more when the run has ended.
 pub(super) fn keep_pushing(url: &str, every: Duration, state: &Arc<State>) -> Result<(), String> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PUSH_TIMEOUT))
@@ -70,8 +70,8 @@ impl Pushes {
         let Some(body) = state.snapshot(export::otlp::request) else { return };
         self.made += 1;
         let error = match agent.post(url).send_json(&body) {
-            Ok(answer) if answer.status().is_success() => return,
-            Ok(answer) => format!("{url} responded {}", answer.status()),
+            Ok(respond) if respond.status().is_success() => return,
+            Ok(respond) => format!("{url} responded {}", respond.status()),
             Err(error) => format!("{url}: {error}"),
         };
         self.failed += 1;

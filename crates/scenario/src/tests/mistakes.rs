@@ -85,7 +85,9 @@ fn values_that_are_not_of_their_form() {
     );
     check(
         "[[request]]\npath = \"/\"\nheaders = { A = \"b\\r\\nC: d\" }",
-        &expect!["s.toml:5:17: the value of a header cannot contain a line break or another control character"],
+        &expect![
+            "s.toml:5:17: the value of a header cannot contain a line break or another control character"
+        ],
     );
     check(
         "[[request]]\npath = \"/\"\nexpect.status = \"20x\"",
@@ -174,7 +176,7 @@ fn a_url_from_the_environment_that_is_none() {
         .assert_eq(&compile(text, &[], &[]).unwrap_err().to_string());
 }
 
-/// If this fails, a run goes without the identity that was asked for, or trusts what it was told not to.
+/// If this fails, a run goes without the identity that was asked for, or trusts what it was reported not to.
 #[test]
 fn tls_that_cannot_be_meant() {
     let check = |tls: &str, wanted: &Expect| {

@@ -182,11 +182,11 @@ pub fn preemptors(seen: &TableSnapshot, width: usize, rows: usize, look: Termina
 /// What was lost, each by its cause; and what is inexact.
 pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'static> {
     let (lost, inexact) = (seen.losses, seen.inexact);
-    let told = |counts: &[(u64, &str)]| -> Vec<String> {
+    let reported = |counts: &[(u64, &str)]| -> Vec<String> {
         let happened = counts.iter().filter(|(n, _)| *n > 0);
         happened.map(|(n, what)| format!("{} {what}", count(*n))).collect()
     };
-    let mut words = told(&[
+    let mut words = reported(&[
         (lost.ring_full, "ring full"),
         (lost.map_full, "no memory"),
         (lost.recursion, "skipped"),
@@ -196,7 +196,7 @@ pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'
     if words.is_empty() {
         words.push("nothing".to_owned());
     }
-    let doubts = told(&[
+    let doubts = reported(&[
         (inexact.forgotten_slices, "slices"),
         (inexact.joined_arrivals, "arrivals"),
         (inexact.missed_switches, "switches"),

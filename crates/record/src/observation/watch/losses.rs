@@ -12,21 +12,21 @@ pub struct Losses {
     pub map_full: u64,
     /// Events that the kernel left out because one of the programs ran already on that CPU.
     pub recursion: u64,
-    /// Requests that were under way when watching began, and so have no begin.
+    /// Requests that were in progress when watching began, and so have no begin.
     pub mid_connection: u64,
     /// Requests whose bytes were not understood; they are timed as turns where that is possible.
     pub unparsed: u64,
 }
 
-/// What was seen and cannot be told exactly, each a count. No request is missing for it, and no time.
+/// What was seen and cannot be reported exactly, each a count. No request is missing for it, and no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Inexact {
-    /// Waits for a CPU in which more others ran than are remembered: who ran first is not among the pre-emptors.
+    /// Waits for a CPU in which more others ran than are remembered: who ran first is not among the preemptors.
     pub forgotten_slices: u64,
     /// Lots of arrived bytes that were joined with later ones and have their stamp: the socket queue of their
     /// requests is too short.
     pub joined_arrivals: u64,
-    /// Switches and wake-ups of a thread that no program was told of: its time is the scheduler's, and who ran instead is not
+    /// Switches and wake-ups of a thread that no program was reported of: its time is the scheduler's, and who ran instead is not
     /// known.
     pub missed_switches: u64,
 }

@@ -14,7 +14,7 @@ pub fn length(span: &CpuSpan) -> Nanos {
 
 /// All processes of a time span.
 pub fn line(span: &CpuSpan, tick: Nanos) -> CpuLine {
-    let processes = span.processes.iter().map(|process| told(process, tick)).collect();
+    let processes = span.processes.iter().map(|process| reported(process, tick)).collect();
     CpuLine { readings: span.readings, processes, idle: 0 }
 }
 
@@ -41,7 +41,7 @@ pub fn ended(process: &ProcessUse) -> Option<String> {
     }
 }
 
-fn told(process: &ProcessUse, tick: Nanos) -> CpuProcess {
+fn reported(process: &ProcessUse, tick: Nanos) -> CpuProcess {
     let all = || process.threads.iter().map(|(&tid, thread)| (tid, thread));
     let all = || all().chain(process.replaced.iter().map(|(tid, thread)| (*tid, thread)));
     let count = |is: fn(&ThreadUse) -> bool| all().filter(|(_, thread)| is(thread)).count() as u64;

@@ -41,7 +41,7 @@ pub struct Running {
     status: Option<ExitStatus>,
     /// When the stop was requested.
     asked: Option<Nanos>,
-    told: bool,
+    signaled: bool,
 }
 
 impl Running {
@@ -53,7 +53,7 @@ impl Running {
         let child = Command::new(program).args(arguments).spawn();
         let shown = program.to_string_lossy();
         let child = child.with_context(|| format!("cannot run `{shown}`; is it installed and in PATH?"))?;
-        Ok(Running { child, status: None, asked: None, told: false })
+        Ok(Running { child, status: None, asked: None, signaled: false })
     }
 
     /// Whether it has ended.
@@ -69,8 +69,8 @@ impl Running {
         let now = clock::now();
         let since = *self.asked.get_or_insert(now);
         let grace = if io::stdin().is_terminal() { GRACE } else { Nanos::ZERO };
-        if !self.told && now >= since + grace && !self.has_ended() {
-            self.told = true;
+        if !self.signaled && now >= since + grace && !self.has_ended() {
+            self.signaled = true;
             if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
                 let _ = kill_process(pid, Signal::TERM);
             }
