@@ -135,7 +135,7 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// Whether another request may be assigned, of anyone who comes.
+    /// Whether another request of any journey can be assigned.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.lease.is_none() && self.exchanges.len() < self.session.capacity()

@@ -1,6 +1,6 @@
 //! Which CPUs the threads of a run keep to.
 //!
-//! A worker that stays awake for its schedule shares its CPU badly: anyone who else runs there, such as the thread that
+//! A worker that stays awake for its schedule shares its CPU badly: anything else that runs there, such as the thread that
 //! collects the intervals each second, holds it up for milliseconds, and what was due in the meantime leaves at once.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

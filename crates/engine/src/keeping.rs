@@ -1,6 +1,6 @@
 //! Requests kept one by one: all of them, a sample, or the slowest, handed over in batches.
 //!
-//! A worker never waits for anyone who writes them: what finds no room is counted and dropped.
+//! A worker never waits for the thread that writes them: what finds no room is counted and dropped.
 
 use std::ops::Deref;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};

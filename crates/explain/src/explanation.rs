@@ -15,7 +15,7 @@ use units::Nanos;
 use crate::chain::chain;
 use crate::clocks::{Clocks, Known};
 use crate::evidence::Evidence;
-use crate::groups::{Group, Explained, SLOWEST, Scope, groups, by_name};
+use crate::groups::{Explained, Group, SLOWEST, Scope, by_name, groups};
 use crate::host::{HostRecord, Planted, Surroundings};
 use crate::inputs::{Client, Server};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};

@@ -126,7 +126,9 @@ impl Surroundings {
 
     /// The longest stall by nobody's doing on the host that is within `from..to` in part.
     pub(crate) fn longest(&self, from: u64, to: u64) -> Option<Nanos> {
-        stalls::within(&self.stall_spans.by_platform, from, to).map(|stall| Nanos(stall.to - stall.from)).max()
+        stalls::within(&self.stall_spans.by_platform, from, to)
+            .map(|stall| Nanos(stall.to - stall.from))
+            .max()
     }
 
     /// How much of `from..to` the host was stalled, whatever the cause.
@@ -134,7 +136,7 @@ impl Surroundings {
         stalls::overlap(&self.stall_spans.all, from, to)
     }
 
-    /// How much of `from..to` it was stalled by nobody's doing on it: that excuses anyone who wanted to run.
+    /// How much of `from..to` it was stalled by something outside of it, which excuses every thread that was ready to run.
     pub(crate) fn excused(&self, from: u64, to: u64) -> u64 {
         stalls::overlap(&self.stall_spans.by_platform, from, to)
     }

@@ -132,7 +132,7 @@ fn detect(text: &str) -> Option<Tool> {
     }
 }
 
-/// A percentile is kept only if the sample can carry it, anyone who computed it.
+/// A percentile is kept only if the sample is large enough, whoever computed it.
 fn keep_what_the_sample_carries(time: &mut ImportedTime) {
     let count = time.count;
     time.quantiles.retain(|quantile| {
@@ -143,7 +143,8 @@ fn keep_what_the_sample_carries(time: &mut ImportedTime) {
 
 /// Quantiles never fall, and a mean is never outside its values: inconsistent figures are not a measurement.
 fn check(time: &ImportedTime) -> Result<(), ImportError> {
-    let wrong = |what: &str| ImportError::Whole { what: format!("{what} of `{}` do not agree", time.original) };
+    let wrong =
+        |what: &str| ImportError::Whole { what: format!("{what} of `{}` do not agree", time.original) };
     let rising = |pair: &[ImportedQuantile]| pair[0].q <= pair[1].q && pair[0].ns <= pair[1].ns;
     if !time.quantiles.windows(2).all(rising) {
         return Err(wrong("the percentiles"));

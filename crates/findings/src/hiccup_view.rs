@@ -1,7 +1,7 @@
 //! The view of a host's hiccups: how late ticks were, which meter saw it, and why.
 
 use record::Durations;
-use record::observation::hiccup::{CommandRun, CausesNs, HiccupResults, Hiccups};
+use record::observation::hiccup::{CausesNs, CommandRun, HiccupResults, Hiccups};
 use units::Nanos;
 
 use crate::histogram::histogram;

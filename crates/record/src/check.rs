@@ -142,7 +142,7 @@ impl Check {
         matches!(self.concern(), Concern::Client | Concern::Host)
     }
 
-    /// Whether a finding says that an open loop's schedule was missed, anyone who is to blame: what a calibration looks
+    /// Whether a finding says that an open loop's schedule was missed, no matter who is to blame: what a calibration looks
     /// for.
     pub fn is_schedule_missed(&self) -> bool {
         matches!(

@@ -103,7 +103,7 @@ fn a_server_that_stood_still_is_named() {
     assert_eq!(frozen(8, 900 * MS), [""; 0]);
 }
 
-/// If this fails, every server that takes two seconds is stated to are stalled.
+/// If this fails, every server that takes two seconds counts as stalled.
 #[test]
 fn callers_who_keep_step_make_no_freeze() {
     let mut run = Run::closed(50, 50, 0);

@@ -6,7 +6,7 @@ mod rendered;
 use expect_test::{Expect, expect};
 use findings::{hiccup_head, hiccup_line};
 use record::Durations;
-use record::observation::hiccup::{CommandRun, CausesNs, HiccupLine, HiccupResults, Hiccups, Stall};
+use record::observation::hiccup::{CausesNs, CommandRun, HiccupLine, HiccupResults, Hiccups, Stall};
 use rendered::rendered;
 use report::Style;
 use units::Nanos;

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// If this fails, anyone who may write to the cache decides what is stated of a run.
+    /// If this fails, any user who can write to the cache influences the verdict of a run.
     #[test]
     fn what_is_not_ours_counts_for_nothing() {
         let folder = tempfile::tempdir().unwrap();

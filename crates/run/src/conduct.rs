@@ -67,7 +67,7 @@ pub struct CompletedRun {
 pub struct Conduct<'a> {
     /// The results directory.
     pub folder: &'a Path,
-    /// Options that are not the run's own: those of anyone who conducts it. They win over the run's.
+    /// Options that are not the run's own: those of its caller. They override those of the run.
     pub options: EffectiveOptions,
     pub environment: &'a Environment<'a>,
     pub progress: &'a mut dyn Progress,
@@ -332,7 +332,7 @@ impl Listener for Keeper<'_> {
 
     fn interval(&mut self, interval: &mut Interval) {
         if self.writer.is_none() {
-            // There is no run without its record: nothing was sent, and nothing is to be reported of it.
+            // There is no run without its record: nothing was sent, and there is nothing to report.
             return;
         }
         let now = host::process_cpu();

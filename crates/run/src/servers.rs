@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use codec::tls::{Identity, TlsConfig, TlsOptions, Trust};
-use codec::web::{OriginPlan, Scheme, HttpVersion, Url};
+use codec::web::{HttpVersion, OriginPlan, Scheme, Url};
 use engine::{Peer, Place};
 
 use crate::prepare::or_default;

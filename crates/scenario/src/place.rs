@@ -100,7 +100,7 @@ pub(crate) fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a 
     nearest(given, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
 
-/// Names that differ only in case, dashes and underscores are one name to anyone who slips.
+/// Names that differ only in case, dashes and underscores count as equal when guessing a typo.
 fn fold(name: &str) -> Vec<char> {
     name.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()
 }

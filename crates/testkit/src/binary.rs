@@ -18,7 +18,7 @@ pub fn parallax() -> &'static Path {
     })
 }
 
-/// Puts a copy there, for anyone who may not reach the build. A process of its own writes it: one that another test forks
+/// Puts a copy there, for users that cannot read the build directory. A process of its own writes it: one that another test forks
 /// in the meantime would hold it open for writing, and nobody can run such a file.
 ///
 /// # Panics

@@ -139,7 +139,7 @@ fn sleep(length: Nanos, stop: &AtomicBool) {
     }
 }
 
-/// Short next to the patience of anyone who waits for a test.
+/// Short compared with the duration of a test.
 const SLEEP_PART: Nanos = Nanos::from_millis(20);
 
 #[cfg(test)]

@@ -330,7 +330,7 @@ impl Guard {
     }
 }
 
-/// A client is reported of its run before the run begins.
+/// The client learns of its run before the run begins.
 const LEAD: Nanos = Nanos::from_millis(1);
 
 /// A wait that neither waits nor tells anything is allowed now and then. This many in a row burn a core.

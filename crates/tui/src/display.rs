@@ -149,7 +149,7 @@ impl<P: LiveView> Viewer<P> {
         self.drawn = Some(now);
         let mut picture = lock(&self.shared.picture);
         self.screen.draw(|frame| picture.draw(frame, now, self.look))?;
-        // A terminal may take its time; anyone who changes the picture must not wait for it.
+        // A terminal can be slow; a change of the picture must not wait for it.
         drop(picture);
         self.screen.show()
     }

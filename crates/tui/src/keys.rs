@@ -63,7 +63,8 @@ impl KeyControls {
             controls.stop();
         } else if controls.order(Order::End).is_some() {
             self.ended = true;
-            self.message = Some("ending: waits for outstanding requests; q again stops immediately".to_owned());
+            self.message =
+                Some("ending: waits for outstanding requests; q again stops immediately".to_owned());
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The terminal while the live view has it, and giving it back: at the end, on an error, a panic, or a signal.
 //!
 //! Keys come one by one and unseen, but Ctrl-C stays the signal it always was, so that it works even should the
-//! view hang. What was there before is put back exactly once, by anyone who comes first.
+//! view hang. What was there before is restored exactly once, by the first caller.
 
 use std::io::{self, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, Once, TryLockError};

@@ -46,7 +46,8 @@ fn the_demo_prints_the_three_numbers() {
     for (message, planted_ms) in
         [("said by the interceptor", 400), ("the request itself", 200), ("waiting for one of", 200)]
     {
-        let line = text.lines().find(|line| line.contains(message)).unwrap_or_else(|| panic!("{message}:\n{text}"));
+        let line =
+            text.lines().find(|line| line.contains(message)).unwrap_or_else(|| panic!("{message}:\n{text}"));
         let number = line.split(message).next().unwrap().trim().replace(' ', "");
         let seen: Nanos = number.parse().unwrap_or_else(|_| panic!("{line}"));
         let planted = Nanos::from_millis(planted_ms);

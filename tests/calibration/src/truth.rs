@@ -72,7 +72,11 @@ fn check_order(run: &Run, truth: &serve::Truth) {
     for per_mille in [500, 900, 990] {
         let (message, handed) = (quantile(run.service(), per_mille), truth.handed.at(per_mille));
         let least = handed - handed / 500 - 2 * pairing;
-        assert!(message.0 >= least, "{}: {per_mille} per mille: service {message}, handed {handed} ns", run.line);
+        assert!(
+            message.0 >= least,
+            "{}: {per_mille} per mille: service {message}, handed {handed} ns",
+            run.line
+        );
     }
 }
 

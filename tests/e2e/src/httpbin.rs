@@ -61,7 +61,11 @@ fn the_kinds_of_responses_of_an_application_are_understood() {
         ("/status/204", "ok - 20", "204 20", Some(0)),
     ] {
         let run = drive(&["-c", "2", "-n", "20", &httpbin.url(path)]);
-        assert_eq!((run.reported(), run.codes()), (vec![reported.to_owned()], vec![code.to_owned()]), "{path}");
+        assert_eq!(
+            (run.reported(), run.codes()),
+            (vec![reported.to_owned()], vec![code.to_owned()]),
+            "{path}"
+        );
         if let Some(body_bytes) = body_bytes {
             assert_eq!(run.total("body_bytes"), body_bytes, "{path}");
         }

@@ -82,10 +82,12 @@ impl Drop for Cramped {
 /// The totals are there, and the damage is one line.
 #[track_caller]
 fn check_told(output: &Output, requests: &str) {
-    let (reported, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (reported, message) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(reported.contains(requests), "no totals: {reported}\n{message}");
     assert!(reported.contains("where the time at the server went"), "{reported}");
-    let damage: Vec<&str> = message.lines().filter(|line| line.contains("the record is incomplete")).collect();
+    let damage: Vec<&str> =
+        message.lines().filter(|line| line.contains("the record is incomplete")).collect();
     assert_eq!(damage.len(), 1, "{message}");
     assert!(damage[0].contains("No space left on device"), "{message}");
     assert_eq!(output.status.code(), Some(1), "{message}");

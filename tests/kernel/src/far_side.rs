@@ -153,8 +153,8 @@ fn a_server_that_ends_meanwhile_leaves_what_was_seen() {
     run.wait_for_begin();
     drop(server);
     let ended = run.end();
-    let observed =
-        record::read_observation(&ended.server()).unwrap_or_else(|error| panic!("{error}: {}", ended.message));
+    let observed = record::read_observation(&ended.server())
+        .unwrap_or_else(|error| panic!("{error}: {}", ended.message));
     assert_eq!(observed.document.state, State::Finished, "{}", ended.message);
     assert!(observed.events.iter().any(|event| event.kind == "server_ended"), "{:?}", observed.events);
     check_clocks(&ended.server());

@@ -1,8 +1,8 @@
 //! `parallax cpu`: the CPU time of processes between two instants.
 
+mod lines;
 mod order;
 mod split;
-mod lines;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

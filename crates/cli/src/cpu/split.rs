@@ -72,7 +72,7 @@ mod boundaries {
             let Some(clocks) = &mut self.clocks else { return };
             let reading = clocks.read();
             self.now.processes = reading.processes;
-            // A thread that ended is reported of once, and its last word stands.
+            // A thread that ended is reported once, and its last values stay.
             let threads = reading.threads.into_iter().map(|thread| ((thread.pid, thread.tid), thread.time));
             self.now.threads.extend(threads);
         }

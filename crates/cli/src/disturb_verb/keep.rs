@@ -70,7 +70,9 @@ impl Keeper {
         self.results.disturbed_ns = self.results.disturbed_ns.saturating_add(length.unwrap_or_default().0);
         let text = match real {
             Some(_) => format!("{} for {}", self.results.means, length_text(length)),
-            None => format!("{} not done: {}", self.results.means, report.note.as_deref().unwrap_or("unknown")),
+            None => {
+                format!("{} not done: {}", self.results.means, report.note.as_deref().unwrap_or("unknown"))
+            }
         };
         let at_ns = real.unwrap_or(episode.intended).begin_ns;
         self.event(&Event { disturbance: Some(episode), ..Event::new(at_ns, EVENT, text) });

@@ -82,7 +82,8 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
     };
     let mut guard = Guard::start(&program)?;
     let episodes = plan.episodes;
-    let Opened { mut disturbance, zero, mut keeper, mut out } = match open(asked, plan, &program, &mut guard) {
+    let Opened { mut disturbance, zero, mut keeper, mut out } = match open(asked, plan, &program, &mut guard)
+    {
         Ok(opened) => opened,
         Err(error) => {
             if let Err(left) = guard.finish() {

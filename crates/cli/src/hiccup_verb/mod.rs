@@ -219,8 +219,14 @@ impl<'a> Session<'a> {
         self.meters.skip_to(self.meters.zero() + from);
         self.start = from;
         let command = command.iter().map(|text| text.to_string_lossy().into_owned()).collect();
-        self.results.beside =
-            Some(CommandRun { command, exit_code: None, from_ns: from.0, until_ns: None, cpu_ns: None, idle });
+        self.results.beside = Some(CommandRun {
+            command,
+            exit_code: None,
+            from_ns: from.0,
+            until_ns: None,
+            cpu_ns: None,
+            idle,
+        });
         let _ = writeln!(self.out, "{:>10} command started", from.to_string());
         let mut until = None;
         self.measure(None, &mut |stop| {

@@ -100,7 +100,7 @@ impl Http1Session {
             return Err(DecodeError::Unsolicited);
         }
         let result = self.advance(input);
-        // What follows a response that could not be read is not read as answers, anyone who gives it.
+        // Bytes after a response that could not be read are not read as responses.
         self.ended |= result.is_err();
         result
     }

@@ -245,7 +245,7 @@ impl Http2Session {
                 }
             };
             self.events.push_back(ended);
-            // Their order is that of the requests: the oldest is reported of when the connection ends.
+            // Their order is that of the requests: the oldest is reported when the connection ends.
             self.streams.remove(index);
         }
     }

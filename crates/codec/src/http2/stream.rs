@@ -212,7 +212,7 @@ impl Stream {
     fn end(&mut self, error: &h2::Error, facts: &Facts) -> Looked {
         let reason = error.reason();
         if error.is_remote() && error.is_go_away() {
-            // Only streams beyond the last that the peer has looked at are reported of its going.
+            // Only streams beyond the last that the peer has looked at are ended by it.
             return Looked::Failed(StreamEnd::Unprocessed);
         }
         if error.is_remote() && error.is_reset() {

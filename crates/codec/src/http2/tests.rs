@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::web::{Checks, Limits, OriginPlan, Request, Settings, HttpVersion, Turns, Url, Web, WebSession};
+use crate::web::{Checks, HttpVersion, Limits, OriginPlan, Request, Settings, Turns, Url, Web, WebSession};
 use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Session, StreamEnd};
 
 /// What became of one request, or of the connection.
@@ -113,7 +113,7 @@ fn endings<'a>(session: &mut WebSession<Turns>, pieces: impl Iterator<Item = &'a
 }
 
 /// Whole and byte by byte must agree; gives what they agree on, in the order of the bytes. Answers that end in one
-/// input are reported of in the order of their requests.
+/// input are reported in the order of their requests.
 #[track_caller]
 fn read(limits: Limits, count: u64, input: &[u8]) -> Vec<Ending> {
     let mut whole = endings(&mut session(limits, count), std::iter::once(input));
@@ -220,7 +220,7 @@ fn streams_are_as_many_as_the_peer_takes() {
     }
 }
 
-/// If this fails, a large body is stated to be sent while the peer has no room for it.
+/// If this fails, a large body counts as sent while the peer has no room for it.
 #[test]
 fn a_body_waits_for_room() {
     let mut session = web(Limits::default(), 100_000).session(Origin(0));
@@ -286,7 +286,7 @@ fn a_peer_that_goes_away_takes_no_more() {
     let mut session = session(Limits::default(), 2);
     assert_eq!(endings(&mut session, std::iter::once(frames("away3").as_slice())), []);
     assert_eq!(session.capacity(), 0);
-    // Who asks all the same is reported so without any more input.
+    // A later request gets the same result without more input.
     let mut out = Vec::new();
     assert_eq!(session.request(&0, Key(7), &mut out), Encoded::Whole);
     assert!(out.is_empty());

@@ -183,7 +183,7 @@ fn alpn(name: &str) -> Result<Vec<u8>, TlsError> {
 static ONLY_12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
 static ONLY_13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
 
-/// The time of day, from anyone who may read it.
+/// The time of day; the caller reads the clock.
 struct WallClock(fn() -> Nanos);
 
 impl fmt::Debug for WallClock {

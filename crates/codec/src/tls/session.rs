@@ -11,7 +11,7 @@ use rustls::{ClientConnection, ProtocolVersion};
 
 use super::config::TlsPlan;
 use super::messages;
-use crate::web::{Expect, Facts, Kept, Outgoing, Plain, HttpVersion, UsedProtocol};
+use crate::web::{Expect, Facts, HttpVersion, Kept, Outgoing, Plain, UsedProtocol};
 use crate::{CloseEvent, DecodeError, Encoded, Event, Key, Step};
 
 /// The client's side of one connection over TLS.
@@ -134,7 +134,7 @@ impl TlsSession {
         self.inner.as_ref().is_some_and(Plain::survives_early_answer)
     }
 
-    /// Opens every record of `input`, and responses what TLS itself asks.
+    /// Opens every record of `input`, and responds to TLS messages that need it.
     fn decrypt(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         if !self.spoken_to && input.first().is_some_and(|kind| !RECORD_KINDS.contains(kind)) {
             return Err(DecodeError::Handshake { what: messages::NOT_TLS });

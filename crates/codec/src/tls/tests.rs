@@ -10,7 +10,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use units::Nanos;
 
 use super::*;
-use crate::web::{Checks, OriginPlan, Request, Settings, HttpVersion, Turns, Url, Web, WebSession};
+use crate::web::{Checks, HttpVersion, OriginPlan, Request, Settings, Turns, Url, Web, WebSession};
 use crate::{CloseEvent, DecodeError, Event, Key, Opening, Origin, Protocol, Session};
 
 /// An authority, and a server's certificate from it.
@@ -235,7 +235,7 @@ fn check_refused(case: &Case, words: &str) {
     }
 }
 
-/// If this fails, a user whose certificate has expired is reported that TLS failed, and has to guess.
+/// If this fails, a user whose certificate has expired sees only that TLS failed, and has to guess.
 #[test]
 fn every_refusal_says_why() {
     check_refused(&Case { years: (2020, 2024), ..Case::default() }, "certificate expired");
@@ -271,7 +271,7 @@ fn a_server_without_tls_is_named() {
     assert!(error.to_string().contains("does not speak TLS"), "{error}");
 }
 
-/// If this fails, anyone who cuts a connection decides where a body ends.
+/// If this fails, somebody who cuts a connection decides where a body ends.
 #[test]
 fn a_body_that_the_close_ends_needs_a_close_of_tls() {
     for (says_goodbye, complete) in [(true, true), (false, false)] {
@@ -320,7 +320,7 @@ fn an_answer_before_a_bad_record_is_told() {
     assert_eq!(finished(&line.reported()[1..]), [(0, 200, 2)]);
 }
 
-/// If this fails, a server that breaks off in the middle of its work is stated to have refused the handshake.
+/// If this fails, a server that breaks off in the middle of its work counts as having refused the handshake.
 #[test]
 fn an_alert_after_an_answer_is_no_matter_of_the_handshake() {
     for piece in [usize::MAX, 1] {

@@ -38,5 +38,5 @@ pub use script::{Ask, Asked, Script, Turns};
 pub use session::WebSession;
 pub use url::{Scheme, Url, UrlError};
 pub(crate) use used_protocols::UsedProtocol;
-pub(crate) use wire::Plain;
 pub use wire::HttpVersion;
+pub(crate) use wire::Plain;

@@ -78,7 +78,7 @@ fn a_paused_run_sends_its_whole_schedule_later() {
     assert!(lag.max().unwrap() <= ms(1), "what was not due did not wait");
 }
 
-/// If this fails, anyone who ends a run with a key loses what was in progress, as by a signal.
+/// If this fails, a user who ends a run with a key loses the requests in progress, as with a signal.
 #[test]
 fn a_run_that_is_ended_well_waits_for_what_is_under_way() {
     let plan = Plan { window: Some(ms(1_000)), ..open("1000/s", 1_000_000) };

@@ -139,7 +139,7 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
     );
 }
 
-/// If this fails, a client that is late all the time is stated to are stalled for one long stall of another second, or for
+/// If this fails, a client that is late all the time counts as stalled because of one long stall in another second, or because of
 /// a stall that is shorter than what it was late.
 #[test]
 fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long() {
@@ -191,7 +191,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
     assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 1), "{found:#?}");
 }
 
-/// If this fails, a stall of the client's host is reported of a server that was on another one.
+/// If this fails, a stall of the client's host is attributed to a server on another host.
 #[test]
 fn a_host_that_does_not_run_excuses_no_server_of_another_host() {
     for (is_far, place) in [(false, Place::Platform), (true, Place::Network)] {

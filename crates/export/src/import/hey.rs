@@ -194,7 +194,8 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
     let rows = rows(text)?;
     let answered: u64 = rows.codes.values().sum();
     let named = COLUMNS.iter().zip(rows.columns);
-    let named = named.map(|((original, name, meaning), values)| (values.time(name, original, meaning), values));
+    let named =
+        named.map(|((original, name, meaning), values)| (values.time(name, original, meaning), values));
     // A phase that no request passed is absent.
     let (times, values): (Vec<_>, Vec<_>) = named.filter(|(_, values)| !values.is_empty()).unzip();
     let names: Vec<String> = times.iter().map(|time: &ImportedTime| time.name.clone()).collect();

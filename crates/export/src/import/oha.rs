@@ -146,9 +146,10 @@ fn of_text(text: &str) -> Result<ImportedResults, ImportError> {
             }
             "Error distribution:" => {
                 let (count, original) = bracketed(line)?;
-                results
-                    .errors
-                    .push(ErrorCount { original: original.trim().to_owned(), count: Some(line.count(count)?) });
+                results.errors.push(ErrorCount {
+                    original: original.trim().to_owned(),
+                    count: Some(line.count(count)?),
+                });
             }
             _ => {}
         }

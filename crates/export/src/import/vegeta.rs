@@ -165,7 +165,8 @@ impl Hits {
         }
         let requests = self.hits.len() as u64;
         let span_s = (last - first) as f64 / 1e9;
-        let errors = self.errors.into_iter().map(|(original, count)| ErrorCount { original, count: Some(count) });
+        let errors =
+            self.errors.into_iter().map(|(original, count)| ErrorCount { original, count: Some(count) });
         let results = ImportedResults {
             url,
             started: record::import::timestamp(Nanos(first)),

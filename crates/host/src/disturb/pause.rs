@@ -64,7 +64,7 @@ impl Pause {
         self.freezer.as_ref().map_or(Undo::Continue(who), Freezer::undo)
     }
 
-    /// Whether it is stopped or about to be, anyone who did it.
+    /// Whether it is stopped or about to be, by any process.
     fn is_held(&self) -> bool {
         self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::is_frozen)
     }

@@ -164,7 +164,7 @@ pub struct ProfileLosses {
     pub threads: u64,
     /// Children that were not followed.
     pub processes: u64,
-    /// Switches and wake-ups of threads that no program was reported of: their time is the scheduler's, and is in the
+    /// Switches and wake-ups of threads that no eBPF program saw: their time is the scheduler's, and is in the
     /// pictures.
     pub switches: u64,
 }

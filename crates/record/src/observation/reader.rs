@@ -111,7 +111,7 @@ fn read_document(path: &Path, ignored: &mut Ignored) -> Result<Observation, Reco
 }
 
 /// What was ignored in the first line that has a field which this program does not know. A line that is not one of
-/// `kind` is an error to anyone who asks for its fields, not here.
+/// `kind` is an error only for a caller that needs its fields.
 fn ignored_in_lines(kind: ObservationKind, lines: &[ObservedLine]) -> Ignored {
     fn compare<T: Serialize + DeserializeOwned>(line: &ObservedLine, ignored: &mut Ignored) {
         let both = line.fields::<Value>().ok().zip(line.fields::<T>().ok());

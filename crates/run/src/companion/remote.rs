@@ -141,7 +141,8 @@ impl Leading {
                 return Ok(false);
             }
             let reported = reported.parse().ok().filter(|_| asked).map(Nanos);
-            let reported = reported.with_context(|| format!("{} did not send its clock reading", self.there))?;
+            let reported =
+                reported.with_context(|| format!("{} did not send its clock reading", self.there))?;
             let reading = ClockReading::of(begun, reported, ended);
             best = [best, reading].into_iter().flatten().min_by_key(ClockReading::error);
         }

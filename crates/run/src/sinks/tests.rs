@@ -192,7 +192,7 @@ fn a_full_disk_is_told_at_the_end() {
     assert!(warnings[0].starts_with("--jsonl: 5 rows were not written: No space left"), "{warnings:?}");
 }
 
-/// If this fails, a run waits for anyone who reads its rows.
+/// If this fails, a run waits for the reader of its rows.
 #[test]
 fn a_reader_that_sleeps_loses_rows_and_holds_nobody_up() {
     let (_taken_by_nobody, queue) = {

@@ -26,7 +26,7 @@ pub struct Inexact {
     /// Lots of arrived bytes that were joined with later ones and have their stamp: the socket queue of their
     /// requests is too short.
     pub joined_arrivals: u64,
-    /// Switches and wake-ups of a thread that no program was reported of: its time is the scheduler's, and who ran instead is not
+    /// Switches and wake-ups of a thread that no eBPF program saw: its time is the scheduler's, and who ran instead is not
     /// known.
     pub missed_switches: u64,
 }
