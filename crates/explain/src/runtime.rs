@@ -119,7 +119,7 @@ fn stretch(pause: &Pause, zero: u64) -> Stall {
 }
 
 fn cause(pause: &Pause) -> String {
-    pause.cause.clone().unwrap_or_else(|| "what it did not name".to_owned())
+    pause.cause.clone().unwrap_or_else(|| "an unnamed cause".to_owned())
 }
 
 /// How much of `from..to` is covered by pauses that are in it in part.

@@ -122,7 +122,7 @@ fn waterfall(slow: &Slow) -> Waterfall {
         ("at", Nanos(slow.intended_ns).into()),
         ("response", Nanos(slow.response_ns).into()),
     ];
-    let mut head = phrase("request {n} {target} due at {at}: {response}", figures);
+    let mut head = phrase("request {n} {target}, due at {at}: {response}", figures);
     if slow.outcome != "ok" {
         head = head.then(", ", phrase("{outcome}", [("outcome", slow.outcome.into())]));
     }
@@ -159,9 +159,9 @@ fn joined(explanation: &Explanation) -> Option<Block> {
         (join.by_ends, "by their connection"),
         (join.by_time, "by time alone"),
         (join.unanswered, "without a response"),
-        (join.no_connection, "without a TCP connection that is known"),
-        (join.connection_not_seen, "on connections that no observer saw"),
-        (join.request_not_seen, "not seen on their connection"),
+        (join.no_connection, "without a known TCP connection"),
+        (join.connection_not_seen, "on connections that were not observed"),
+        (join.request_not_seen, "not found on their connection"),
     ];
     let parts = parts.iter().filter(|(rows, _)| *rows > 0);
     let parts = parts.map(|&(rows, what)| {
@@ -173,7 +173,7 @@ fn joined(explanation: &Explanation) -> Option<Block> {
         .then(".", Phrase::default());
     if join.others_at_servers > 0 {
         let others = [("others", Value::Count(join.others_at_servers).into())];
-        text = text.then(" ", phrase("{others} requests at the server are of others.", others));
+        text = text.then(" ", phrase("{others} requests at the server came from other clients.", others));
     }
     Some(Block::labelled(Role::Text, "join", text))
 }
@@ -187,11 +187,11 @@ fn surroundings(explanation: &Explanation) -> Option<Block> {
             ("stalls", Value::Count(around.stalls).into()),
             ("longest", Nanos(around.longest_stall_ns).into()),
         ];
-        facts.push(phrase("the host stalled {stalls} times, for up to {longest}", figures));
+        facts.push(phrase("the host was stalled {stalls} times, for up to {longest}", figures));
     }
     for planted in &around.planted {
         let mut text =
-            phrase("planted, for {length} of the run", [("length", Nanos(planted.in_effect_ns).into())]);
+            phrase("deliberate disturbance for {length} of the run", [("length", Nanos(planted.in_effect_ns).into())]);
         if planted.times != 1 {
             text =
                 text.then("", phrase(" in {times} times", [("times", Value::Count(planted.times).into())]));

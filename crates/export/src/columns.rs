@@ -228,7 +228,7 @@ impl Group<'_> {
             || column.max_def_level() > 1
         {
             let found: Type = column.physical_type();
-            return Err(damaged(format!("{name} is a column of {found}, unlike those of this program")));
+            return Err(damaged(format!("{name} is a column of {found}, which Parallax does not write")));
         }
         let is_optional = column.max_def_level() == 1;
         let (values, there) = contained(|| self.decode::<D>(index, name, is_optional))?;

@@ -119,7 +119,7 @@ fn nothing_ok(view: &Run<'_>) -> Option<Advice> {
         Some(Outcome::AppError | Outcome::CheckFailed) => {
             "The server responds, but not as expected. Look at a single response first, with `curl -v URL`."
         }
-        _ => "Nothing answered, so there are no latencies to report. Try `curl -v URL` first.",
+        _ => "There were no responses, so there are no latencies to report. Try `curl -v URL` first.",
     };
     let finding = phrase!(
         "No request succeeded: {count} of {scheduled} ended in {outcome} ({meaning}).",

@@ -58,11 +58,11 @@ fn the_schemas_are_those_of_the_types() {
     check_format("clock.schema.json", &pretty(&clocks));
     let lines = [
         ("frame", schema_of::<LineFrame>("what every line of an observation's series.ndjson has")),
-        ("watch", schema_of::<WatchLine>("what a line of watch has besides")),
-        ("cpu", schema_of::<CpuLine>("what a line of cpu has besides")),
-        ("hiccup", schema_of::<HiccupLine>("what a line of hiccup has besides")),
-        ("profile", schema_of::<ProfileLine>("what a line of profile has besides")),
-        ("jvm", schema_of::<JvmLine>("what a line of a JVM's record has besides")),
+        ("watch", schema_of::<WatchLine>("additional fields of a line of watch")),
+        ("cpu", schema_of::<CpuLine>("additional fields of a line of cpu")),
+        ("hiccup", schema_of::<HiccupLine>("additional fields of a line of hiccup")),
+        ("profile", schema_of::<ProfileLine>("additional fields of a line of profile")),
+        ("jvm", schema_of::<JvmLine>("additional fields of a line of a JVM's record")),
     ];
     for (name, schema) in lines {
         check_format(&format!("observation-{name}.schema.json"), &pretty(&schema));

@@ -361,7 +361,7 @@ impl Second {
         }
         let has_twice = |i: usize| self.workers[..i].iter().any(|one| one.worker == self.workers[i].worker);
         if (0..self.workers.len()).any(has_twice) {
-            return Err(Damage::sum("a worker stands twice in it"));
+            return Err(Damage::sum("it has a worker twice"));
         }
         for name in self.sums_ns.keys().chain(self.out_of_range.keys()) {
             if Series::from_name(name).is_none() {

@@ -137,7 +137,7 @@ impl Stacks {
                 return Err((number + 1, "it is over 1 MiB long"));
             }
             let parts = line.trim_end().rsplit_once(' ');
-            let (frames, weight) = parts.ok_or((number + 1, "no weight stands after the frames"))?;
+            let (frames, weight) = parts.ok_or((number + 1, "there is no weight after the frames"))?;
             let weight = weight.parse().map_err(|_| (number + 1, "its weight is no whole number"))?;
             let frames: Vec<_> = frames.split(';').map(clean_frame).collect();
             stacks.add(frames.iter().map(String::as_str), weight);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_line_without_a_weight_is_named() {
-        assert_eq!(Stacks::parse("a;b 1\n\na;b"), Err((3, "no weight stands after the frames")));
+        assert_eq!(Stacks::parse("a;b 1\n\na;b"), Err((3, "there is no weight after the frames")));
         assert_eq!(Stacks::parse("a;b x"), Err((1, "its weight is no whole number")));
         assert_eq!(Stacks::parse("a;b -1"), Err((1, "its weight is no whole number")));
         assert_eq!(Stacks::parse(&format!("{} 1", "a;".repeat(1 << 20))), Err((1, "it is over 1 MiB long")));

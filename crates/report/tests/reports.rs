@@ -502,7 +502,7 @@ fn a_run_that_reached_nobody() {
               too few requests: p90 needs 36, p95 needs 72, p99 needs 368, p99.9 needs 3688, p99.99 needs 36 887
 
               No request succeeded: 20 of 20 ended in connect_refused (nothing listens on the port).
-                Nothing answered, so there are no latencies to report. Try `curl -v URL` first.
+                There were no responses, so there are no latencies to report. Try `curl -v URL` first.
 
                requests    share  outcome                blame     in phase
                      20    100 %  connect_refused        server    connect      nothing listens on the port

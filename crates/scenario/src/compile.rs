@@ -302,7 +302,7 @@ impl Compiler<'_> {
             *count += 1;
             if *count > 1 && named.given {
                 let what = format!(
-                    "`{}` is the name of another request already; give it one of its own",
+                    "`{}` is already the name of another request; use another name",
                     named.step.name
                 );
                 return Err(Slip::new(&named.span, what));

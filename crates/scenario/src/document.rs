@@ -131,7 +131,7 @@ fn place<'a>(
                 _ => Err(Slip::new(span, format!("`{first}` has no entry of the name or number `{wanted}`"))),
             }
         }
-        _ => Err(Slip::new(span, format!("`{first}` holds no keys"))),
+        _ => Err(Slip::new(span, format!("`{first}` has no keys"))),
     }
 }
 

@@ -104,7 +104,7 @@ fn read_document(path: &Path, ignored: &mut Ignored) -> Result<Observation, Reco
     check_zero(path, &document)?;
     if document.kind != document.body.kind().into() {
         let (kind, body) = (document.kind.name(), document.body.kind().name());
-        let damage = Damage::sum(format!("kind is {kind}, and it holds what {body} saw"));
+        let damage = Damage::sum(format!("kind is {kind}, but the content is that of {body}"));
         return Err(RecordError::Damaged { path: path.join(RUN), line: 1, damage });
     }
     Ok(document)

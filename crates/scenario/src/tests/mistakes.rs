@@ -154,7 +154,7 @@ fn parts_that_are_missing_or_too_many() {
     );
     check(
         "[[request]]\nname = \"a\"\npath = \"/\"\n[[request]]\nname = \"a\"\npath = \"/b\"",
-        &expect!["s.toml:7:8: `a` is the name of another request already; give it one of its own"],
+        &expect!["s.toml:7:8: `a` is already the name of another request; use another name"],
     );
     check(
         "[[request]]\npath = \"/\"\ncapture = { id = \"/id\" }",

@@ -376,7 +376,7 @@ fn doubt_of_samples(samples: u64, rate: u32, on_cpu_ns: u64) -> Option<MissingFa
     // Four standard deviations of the count if samples came at random; they come more evenly.
     let chance = 4.0 / (samples.max(1) as f64).sqrt();
     let why = format!(
-        "samples stand for {} on a CPU where the scheduler counted {}: this host took CPUs away, or samples were lost",
+        "samples represent {} on a CPU, but the scheduler counted {}: this host lost CPU time, or samples were lost",
         Nanos(by_samples).written(),
         Nanos(on_cpu_ns).written()
     );

@@ -85,7 +85,7 @@ public final class RecordFolder implements Closeable {
     private void removeClaim() {
         try {
             files.close();
-            // The claim last: whoever claims the folder next finds no document in it.
+            // The claim last: anyone who claims the folder next finds no document in it.
             for (String name : List.of(UNFINISHED, RUN, SERIES)) {
                 Files.deleteIfExists(path.resolve(name));
             }
