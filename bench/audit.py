@@ -232,7 +232,7 @@ FAULTS = {
     "cpu_quota": (cpu_quota, "cpu_quota", "quota"),
     "descriptors": (descriptors, "descriptors", "out of descriptors"),
     "ports": (ports, "ports", "no local port was left"),
-    "stop": (stop, "client_stall", "whole client or its host"),
+    "stop": (stop, "client_stall", "whole load generator or its host"),
     "slow_worker": (slow_worker, "slow_worker", "worker 1 was"),
 }
 

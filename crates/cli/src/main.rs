@@ -146,7 +146,7 @@ mod tests {
         let error = anyhow::Error::new(write).context("the record is incomplete");
         assert_eq!(
             one_line(&error),
-            "the record is incomplete: cannot write run/series.ndjson: no space left; free space there, or name \
+            "the record is incomplete: cannot write run/series.ndjson: no space left; free some space, or use \
              another folder"
         );
     }

@@ -8,7 +8,7 @@ use record::search::ProbeResult;
 use units::{Nanos, count, percent, rate};
 
 use crate::hiccup_view::causes;
-use crate::search_view::says;
+use crate::search_view::outcome_words;
 use crate::words::quantile_cell;
 
 /// `   3s  ok     998/s of 1000/s   p50 1.02 ms  p99 1.31 ms  failed 0  open 2`.
@@ -76,7 +76,7 @@ pub fn probe_line(number: usize, probe: &ProbeResult) -> String {
         "probe {number:>2}  {asked:>11}  {:>9} done  p99 {:>9}  {}{why}",
         rate(probe.ok_per_s),
         quantile_cell(probe.p99).to_string(),
-        says(probe.says),
+        outcome_words(probe.says),
     )
 }
 

@@ -133,7 +133,7 @@ fn probes(document: &SearchDocument) -> Block {
             quantile_cell(probe.p99),
             Value::Share(probe.error_share).into(),
             Cell::maybe(probe.client_cpu_share.map(Value::Share)),
-            outcome_words(probe.outcome_words).into(),
+            outcome_words(probe.says).into(),
         ];
         let note = (!probe.why.is_empty()).then(|| Phrase::text(probe.why.as_str()));
         Row { note, ..Row::new(cells) }
@@ -173,7 +173,7 @@ fn curve(document: &SearchDocument) -> Option<Section> {
             Value::PerSecond(per_s).into(),
             Value::Share(height).into(),
             quantile_cell(probe.p99),
-            outcome_words(probe.outcome_words).into(),
+            outcome_words(probe.says).into(),
         ])
     });
     let columns = [

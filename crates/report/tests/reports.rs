@@ -23,7 +23,7 @@ fn a_good_run() {
     check(
         &good().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check held, with 1 note
+            valid: all checks passed, with 1 note
               independence (note): seconds differ so much that 30000 requests say as much as 28 independent
               ones: too few for the interval of p95 to p99.9; limit: 6 for p50, 72 for p95, 368 for p99, 3688
               for p99.9, 36887 for p99.99
@@ -75,7 +75,7 @@ fn ascii_and_eighty_columns_lose_no_number() {
     check(
         &good().text(Style { unicode: false, width: 80, colour: false }),
         &expect![[r#"
-            valid: every check held, with 1 note
+            valid: all checks passed, with 1 note
               independence (note): seconds differ so much that 30000 requests say as much as
               28 independent ones: too few for the interval of p95 to p99.9; limit: 6 for
               p50, 72 for p95, 368 for p99, 3688 for p99.9, 36887 for p99.99
@@ -165,7 +165,7 @@ fn the_pool_trap() {
     check(
         &pool().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check made held; not made: independence (5 of 8 seconds with answers)
+            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
 
               http://127.0.0.1:9091/delay/2  http/1.1, at 127.0.0.1:9091
               closed loop, 4 virtual users over 2 connections, 1 worker, 10 requests in 10.0 s
@@ -217,7 +217,7 @@ fn the_demonstration() {
     check(
         &pool().demo(Style::PLAIN),
         &expect![[r#"
-            valid: every check made held; not made: independence (5 of 8 seconds with answers)
+            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
 
               4 callers share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -246,7 +246,7 @@ fn the_demonstration_in_ascii() {
     check(
         &pool().demo(Style { unicode: false, ..Style::PLAIN }),
         &expect![[r#"
-            valid: every check made held; not made: independence (5 of 8 seconds with answers)
+            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
 
               4 callers share 2 connections to http://127.0.0.1:9091/delay/2
 
@@ -275,7 +275,7 @@ fn a_run_with_failures_and_censored_percentiles() {
     check(
         &failing().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check held
+            valid: all checks passed
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
               open loop, 500/s asked over 32 connections, 2 workers, for 20.0 s
@@ -302,7 +302,7 @@ fn a_run_with_failures_and_censored_percentiles() {
               p95   6.93 ms [6.91, 6.93]   p99   > 1.00 s               p99.9 > 1.00 s
               too few requests: p99.99 needs 36 887
 
-              171 requests (1.7 %) never got a whole answer: above p98.2 the response is only known to be longer
+              171 requests (1.7 %) never got a complete response: above p98.2 the response is only known to be longer
               than printed.
                 A caller who gave up did not wait a short time. A longer --timeout would show how long it takes.
 
@@ -344,7 +344,7 @@ fn an_invalid_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: 3 checks did not hold; not made: drift, independence (4 of 8 full seconds)
+            invalid: 3 checks failed; not made: drift, independence (4 of 8 full seconds)
               schedule_lag: 9890 of 10000 (98.9 %) requests were taken up over 10.0 ms after they were due, p99
               1.39 s; limit: 1 % of them, or 3, over 10.0 ms
                 the client was late, not the server: give it more CPU, or lower the load
@@ -411,7 +411,7 @@ fn an_interrupted_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            valid: every check made held; not made: drift, independence (3 of 8 full seconds)
+            valid: all checks that were made passed; not made: drift, independence (3 of 8 full seconds)
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
               open loop, 100/s asked over 4 connections, 2 workers, interrupted after 4.00 s (60.0 s asked)
@@ -472,7 +472,7 @@ fn a_run_that_reached_nobody() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold; not made: drift, independence (1 of 8 full seconds)
+            invalid: one check failed; not made: drift, independence (1 of 8 full seconds)
               nothing_measured: none of 20 requests was answered well: 20 ended in connect_refused; limit: at
               least one ok
                 see the outcomes for what happened instead, and mend that first
@@ -527,7 +527,7 @@ fn an_empty_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold; not made: worker_cpu, process_cpu, run_queue, ports, drift,
+            invalid: one check failed; not made: worker_cpu, process_cpu, run_queue, ports, drift,
                      independence
               nothing_measured: none of 0 requests was answered well; limit: at least one ok
                 see the outcomes for what happened instead, and mend that first
@@ -563,7 +563,7 @@ fn an_empty_run() {
     check(
         &run.demo(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold; not made: worker_cpu, process_cpu, run_queue, ports, drift,
+            invalid: one check failed; not made: worker_cpu, process_cpu, run_queue, ports, drift,
                      independence
               nothing_measured: none of 0 requests was answered well; limit: at least one ok
                 see the outcomes for what happened instead, and mend that first

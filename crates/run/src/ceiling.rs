@@ -183,7 +183,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = keep(folder.path(), "one", &ceiling()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
-        assert!(read(&path, "one").unwrap_err().to_string().contains("others may write"));
+        assert!(read(&path, "one").unwrap_err().to_string().contains("other users can write"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let link = folder.path().join("link");
         symlink(&path, &link).unwrap();

@@ -263,7 +263,7 @@ mod tests {
         let replay = |more: &[&str]| prepared(&[&["--replay", path.to_str().unwrap()], more].concat());
         let plan = replay(&["--speed", "2x"]).unwrap();
         assert_eq!(plan.window, Some(Nanos(2_666_666_666)));
-        assert_eq!(arrival_facts(&plan.load).unwrap().words, "replay of 4 instants over 2.67 s");
+        assert_eq!(arrival_facts(&plan.load).unwrap().words, "replay of 4 times over 2.67 s");
         assert_eq!(replay(&["-d", "1s"]).unwrap().window, Some(Nanos::from_secs(1)));
         assert!(
             replay(&["--replay-column", "when"]).unwrap_err().root_cause().to_string().starts_with("line 1")
@@ -295,7 +295,7 @@ mod tests {
         refused(&["-d", "5s", "--stage", "pause 1s", "--stage", "pause weight 1"], "stage 2 has a weight");
         refused(&["--replay", "x", "--rate", "3/s"], "cannot be used with");
         refused(&["--jitter", "5ms"], "needs --rate or --search");
-        refused(&["--stage", "constant 3/s 1s", "--arrivals", "poisson"], "a stage says its own");
+        refused(&["--stage", "constant 3/s 1s", "--arrivals", "poisson"], "add it to the stage");
         refused(&["-r", "5", "--arrivals", "poisson", "--jitter", "1%"], "leave one out");
         refused(&["-r", "5", "--think", "1s"], "--think is for virtual users");
         refused(&["--speed", "2x"], "needs --replay");

@@ -231,7 +231,7 @@ mod tests {
             (&["http://h/", "--tls-resumption", "off"], "leave them out"),
             (&["http://h/", "--streams", "4"], "--pipeline 4"),
             (&["https://h/", "-k", "--http", "1.1", "--streams", "4"], "--http 2"),
-            (&["http://h/", "--resolve", "g:80:127.0.0.1"], "give those of a URL"),
+            (&["http://h/", "--resolve", "g:80:127.0.0.1"], "use those of a URL"),
             (&["http://127.0.0.1/", "--source", "::1"], "same family"),
             (&["https://h/", "--cacert", "/nowhere"], "cannot read `/nowhere`"),
             (&["https://h/", "--cacert", "/dev/null"], "cannot use `/dev/null`"),

@@ -44,7 +44,7 @@ fn the_demo_prints_the_three_numbers() {
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
     for (message, planted_ms) in
-        [("said by the interceptor", 400), ("the request itself", 200), ("waiting for one of", 200)]
+        [("reported by an interceptor", 400), ("the request itself", 200), ("waiting for one of", 200)]
     {
         let line =
             text.lines().find(|line| line.contains(message)).unwrap_or_else(|| panic!("{message}:\n{text}"));

@@ -134,7 +134,7 @@ fn data_that_is_used_once_ends_the_run() {
     let run = drive(&[&scenario, "--set", &set, "--set", "data.users.order=once", "-c", "2"]);
     assert_eq!(journeys(&run), ["browse 3 3 0", "order 1 1 0"]);
     let events = fs::read_to_string(run.record().join("events.ndjson")).unwrap();
-    assert!(events.contains("data `users` is used up after its 4 rows"), "{events}");
+    assert!(events.contains("data `users` was used up after 4 rows"), "{events}");
     assert_eq!(run.json["options"]["count"]["value"], "4");
 }
 

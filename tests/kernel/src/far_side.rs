@@ -107,7 +107,7 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     // Few requests make a run that is not to be believed, and yet one that can be explained.
     assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.message);
     assert!(ended.message.contains("500 by their connection"), "{}", ended.message);
-    assert!(ended.message.contains("of another host, whose clock is known within"), "{}", ended.message);
+    assert!(ended.message.contains("was made on another host, whose clock is known within"), "{}", ended.message);
     // Before, after, and each second between.
     assert!(check_clocks(&ended.server()) >= 6);
     let explained = ended.explained();
@@ -117,7 +117,7 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     );
     let accounts = server.accounts();
     let served: u64 = accounts.iter().map(|account| account.written_ns - account.read_ns).sum();
-    let all = &explained["bands"][0]["segments_ns"];
+    let all = &explained["groups"][0]["segments_ns"];
     let at_server: u64 = ["on_cpu", "other_blocked", "run_queue", "stolen"]
         .iter()
         .filter_map(|segment| all[*segment].as_u64())
@@ -172,8 +172,8 @@ fn a_host_that_is_cut_off_costs_its_record_and_not_the_run_s() {
     far.cut_off();
     let ended = run.end();
     assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.message);
-    assert!(ended.message.contains("--watch: the connection is lost; "), "{}", ended.message);
-    assert!(ended.message.contains("lies at far-root:/tmp/parallax-"), "{}", ended.message);
+    assert!(ended.message.contains("--watch: the connection was lost; "), "{}", ended.message);
+    assert!(ended.message.contains("on the other host, at far-root:/tmp/parallax-"), "{}", ended.message);
     assert!(record::read(&ended.record).is_ok());
     assert_eq!(far.leftovers().len(), 1, "it lies there");
 }
@@ -185,8 +185,8 @@ fn what_cannot_be_watched_on_the_other_host_is_reported_in_one_line() {
     let server = Plan::of("threads").start_on(&far);
     for (login, pid, reported) in [
         (Login::Root, 4_194_305, "on far-root: there is no process 4194305"),
-        (Login::Bare, server.pid(), "far-bare has no `parallax` where ssh looks for it"),
-        (Login::Nobody, server.pid(), "on far-nobody: this needs the right"),
+        (Login::Bare, server.pid(), "far-bare has no `parallax` in the PATH of ssh"),
+        (Login::Nobody, server.pid(), "on far-nobody: loading eBPF programs is not permitted"),
         (Login::Stranger, server.pid(), "Permission denied (publickey)"),
         (Login::Nowhere, server.pid(), "Connection refused; `ssh far-nowhere true` must work"),
     ] {

@@ -8,7 +8,7 @@ use super::*;
 fn first(times: &[(Segment, u64)], facts: &Facts) -> (&'static str, Place, String) {
     let mut sums = Ledger::default();
     times.iter().for_each(|&(segment, ms)| sums.put(segment, ms * 1_000_000));
-    let (blame, sentences) = judge("all answered requests", &sums, 1, facts);
+    let (blame, sentences) = judge("all requests with a response", &sums, 1, facts);
     assert!(!sentences[0].text.contains(['{', '}']), "{}", sentences[0].text);
     (sentences[0].rule, blame.place, blame.sentence)
 }
@@ -100,7 +100,7 @@ fn where_no_place_has_clearly_most_nobody_is_blamed() {
     ] {
         let (_, place, sentence) = first(&times, &none);
         assert_eq!(place, Place::Undecided);
-        assert!(sentence.starts_with("No one place is to blame"), "{sentence}");
+        assert!(sentence.starts_with("No single place is to blame"), "{sentence}");
     }
     let (blame, sentences) = judge("nothing", &Ledger::default(), 0, &none);
     assert_eq!((blame.place, sentences.len()), (Place::Undecided, 0));

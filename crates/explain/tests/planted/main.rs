@@ -19,10 +19,10 @@ fn check(plant: Plant, place: Place, segment: Segment) {
     assert!(found.blame.share > 0.9, "{:?}", found.blame);
     assert_eq!(found.join.by_ends, 200);
     // All of it is in the one segment, to the nanosecond.
-    let all = &found.bands[0];
+    let all = &found.groups[0];
     assert_eq!(all.segments_ns[segment.name()], 200 * (50 * MS + World::usual(segment)), "{all:?}");
-    for band in &found.bands {
-        assert_eq!(band.segments_ns.values().sum::<u64>(), band.sum_ns);
+    for group in &found.groups {
+        assert_eq!(group.segments_ns.values().sum::<u64>(), group.sum_ns);
     }
     let responses: u64 = world.requests.iter().map(|request| request.age().0).sum();
     assert_eq!(all.sum_ns, responses);
@@ -130,10 +130,10 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
         "{:#?}",
         found.blame
     );
-    assert!(found.bands.iter().any(|band| band.most == Some(Place::Pool)), "{:#?}", found.bands);
+    assert!(found.groups.iter().any(|group| group.most == Some(Place::Pool)), "{:#?}", found.groups);
     // In the table these are waits for a connection: the sentence says how much.
     assert!(
-        found.blame.sentence.contains("of that are waits for connections that it held up."),
+        found.blame.sentence.contains("of that is waiting for connections that were occupied because of it."),
         "{:?}",
         found.blame
     );
@@ -164,8 +164,8 @@ fn a_burst_after_a_stall_is_the_client_s() {
     let read = World::burst(20, 50 * MS, 3 * MS).write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!(found.blame.place, Place::Client, "{found:#?}");
-    assert!(found.bands[0].segments_ns["pool_after_lag"] > 400 * MS, "{found:#?}");
-    assert!(found.bands[0].segments_ns["pool_wait"] < 100 * MS, "{found:#?}");
+    assert!(found.groups[0].segments_ns["pool_after_lag"] > 400 * MS, "{found:#?}");
+    assert!(found.groups[0].segments_ns["pool_wait"] < 100 * MS, "{found:#?}");
 }
 
 #[test]
@@ -276,13 +276,13 @@ fn requests_that_were_not_found_stay_in_what_is_explained() {
         *wait = wait.map(|wait| wait + Nanos(20 * MS));
     }
     let found = explain(&read.client, read.servers, &read.hosts);
-    assert_eq!((found.blame.rows, found.blame.over.as_str()), (300, "all answered requests"), "{found:#?}");
-    assert_eq!(found.blame.explained_ns, found.bands[0].sum_ns);
+    assert_eq!((found.blame.rows, found.blame.over.as_str()), (300, "all requests with a response"), "{found:#?}");
+    assert_eq!(found.blame.explained_ns, found.groups[0].sum_ns);
     assert!(
         found
             .notes
             .iter()
-            .any(|note| note.starts_with("150 of the 300 requests that are explained were not")),
+            .any(|note| note.starts_with("150 of the 300 explained requests were not")),
         "{:?}",
         found.notes
     );
@@ -306,7 +306,7 @@ fn connections_turned_away_count_while_connects_hang() {
     };
     let (place, sentence) = first(1_200 * MS, 1);
     assert_eq!(place, Place::SocketQueue, "{sentence}");
-    assert!(sentence.contains("a listener of this host turned 3 away"), "{sentence}");
+    assert!(sentence.contains("3 connections were dropped by a full listen queue on this host"), "{sentence}");
     // They hung from 0 s to 1.7 s, and the last is in second 4; a connect that took half a second was not turned away.
     assert_eq!(first(1_200 * MS, 4).0, Place::Network);
     assert_eq!(first(500 * MS, 0).0, Place::Network);
@@ -329,7 +329,7 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
         "For 3.00 s of the run this was disturbed on purpose: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
     assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
     let text = rendered(&found);
-    assert!(text.contains("planted, for 3.00 s of the run in 2 times: relaying"), "{text}");
+    assert!(text.contains("deliberate disturbance for 3.00 s of the run in 2 times: relaying"), "{text}");
     // One that ended before the run began, and one of other addresses.
     read.client.document.subject.url = "http://127.0.0.1:400/".to_owned();
     read.hosts = vec![world.write_disturb(&[Some((0, 400))])];
@@ -385,7 +385,7 @@ fn without_requests_one_by_one_the_sums_are_explained() {
         read.servers[0].served.clear();
         let found = explain(&read.client, read.servers, &[]);
         assert_eq!(found.blame.place, place, "{found:#?}");
-        assert_eq!(found.bands[0].segments_ns.values().sum::<u64>(), found.bands[0].sum_ns);
+        assert_eq!(found.groups[0].segments_ns.values().sum::<u64>(), found.groups[0].sum_ns);
     }
 }
 
@@ -396,7 +396,7 @@ fn on_another_host_the_network_is_one_sum() {
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network));
-    assert!(found.bands[0].segments_ns.contains_key("network"));
+    assert!(found.groups[0].segments_ns.contains_key("network"));
 }
 
 /// If this fails, a clock of another host puts a slow way to the server on the way back, or the reverse.
@@ -406,7 +406,7 @@ fn on_another_host_whose_clock_is_known_the_two_ways_are_told_apart() {
         let read = World::of(200, plant).on_another_host(400 * US).write();
         let found = explain(&read.client, read.servers, &read.hosts);
         assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
-        let all = &found.bands[0];
+        let all = &found.groups[0];
         assert_eq!(all.segments_ns.values().sum::<u64>(), all.sum_ns);
         // The exchanges bound the error by half their length.
         let error = all.segments_ns[segment.name()].abs_diff(200 * (50 * MS + World::usual(segment)));
@@ -417,8 +417,8 @@ fn on_another_host_whose_clock_is_known_the_two_ways_are_told_apart() {
     let read = World::of(200, Plant::Back).on_another_host(20 * MS).write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
-    assert!(found.bands[0].segments_ns.contains_key("network"));
-    assert!(!found.bands[0].segments_ns.contains_key("to_client"));
+    assert!(found.groups[0].segments_ns.contains_key("network"));
+    assert!(!found.groups[0].segments_ns.contains_key("to_client"));
 }
 
 /// The far host was suspended for a second: what its clock said before says nothing of after.
@@ -432,8 +432,8 @@ fn a_clock_that_cannot_be_believed_is_not_used() {
     }
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
-    assert!(found.bands[0].segments_ns.contains_key("network"), "{found:#?}");
-    assert!(found.notes.iter().any(|note| note.contains("stood still or jumped")), "{:?}", found.notes);
+    assert!(found.groups[0].segments_ns.contains_key("network"), "{found:#?}");
+    assert!(found.notes.iter().any(|note| note.contains("stopped or jumped")), "{:?}", found.notes);
 }
 
 /// If this fails, what a server did for others after the run is in the run's last second.
@@ -483,7 +483,7 @@ fn an_explanation_can_be_read_by_people_and_programs() {
     assert!(text.lines().all(|line| line.chars().count() < 400), "{text}");
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(json["blame"]["place"], "handler_blocked");
-    assert_eq!(json["bands"][0]["segments_ns"]["disk"], 200 * 50 * MS);
+    assert_eq!(json["groups"][0]["segments_ns"]["disk"], 200 * 50 * MS);
     // One each 25 ms, done 50.25 ms after it was due: those up to number 37 within the first second.
     assert_eq!(json["seconds"][0]["servers"][0]["requests"], 38);
     assert_eq!(World::usual(Segment::OnCpu), 200 * US);

@@ -242,8 +242,8 @@ fn k6_summaries_of_both_shapes_say_the_same() {
 #[test]
 fn an_error_is_one_line_and_names_its_own() {
     for (text, tool, error) in [
-        ("nothing of the kind", None, "the tool that produced this was not recognised"),
-        ("{}", None, "the tool that produced this was not recognised"),
+        ("nothing of the kind", None, "the tool that produced this was not recognized"),
+        ("{}", None, "the tool that produced this was not recognized"),
         ("{\"metrics\": 3}", Some(Tool::K6), "there is no object `metrics`"),
         ("{\n\"metrics\": {,}}", Some(Tool::K6), "line 2: not JSON: key must be a string"),
         ("Thread Stats\n  Latency  1.0ms 1.0ms -3ms 9%", None, "line 2: `-3ms` is not a time"),

@@ -49,7 +49,7 @@ fn an_error_names_the_wrong_part_and_what_was_meant() {
         ("reset > 1%", "`reset` is no metric; did you mean `outcome.reset`?"),
         (
             "latency.p99 > 1ms",
-            "`latency` is no metric; say which: response (from when it was due) or service (from when it was sent)",
+            "`latency` is no metric; which one: response (from the intended start) or service (from the first byte sent)?",
         ),
         ("response.p999 > 50ms", "`p999` is no statistic; did you mean `p99.9`?"),
         ("p999 > 50ms", "`p999` is no statistic; did you mean `p99.9`?"),
@@ -180,7 +180,7 @@ fn a_bound_beyond_the_limit_decides_and_one_below_it_does_not() {
     use ThresholdResult::{Met, Missed, Undecided};
     // 5 % were given up after 2 s.
     let total = run(950, Outcome::RequestTimeout, 50);
-    let lost = "it falls among requests that were never answered, so it is only known to be over 2.00 s";
+    let lost = "it is among requests that got no response, so it is only known to be over 2.00 s";
     check("response.p99 > 50ms", &total, Missed, "> 2.00 s");
     check("response.p99 >= 1999ms", &total, Missed, "> 2.00 s");
     check("response.p99 > 3s", &total, Undecided, &format!("> 2.00 s: {lost}"));

@@ -123,7 +123,7 @@ fn another_major_version_is_refused() {
     });
     assert_eq!(
         error,
-        "run.json has schema version 7.0, and this program reads 1.x; read it with a parallax of that version"
+        "run.json has schema version 7.0, but this parallax reads 1.x; use a parallax of that version"
     );
 }
 

@@ -199,7 +199,7 @@ fn a_record_of_another_kind_is_named() {
     let folder = record();
     let place = folder.path().display().to_string();
     let error = crate::read(folder.path()).unwrap_err().to_string();
-    let expected = "is a record of `watch`, and this needs one of `drive`; name the folder of such a run";
+    let expected = "is a record of `watch`, but a record of `drive` is needed";
     assert_eq!(error, format!("{place} {expected}"));
     assert_eq!(crate::kind_of(folder.path()).unwrap(), "watch");
 

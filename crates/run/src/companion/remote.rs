@@ -202,7 +202,7 @@ mod tests {
         let refused = failure("db1", Some(255), "ssh: connect to host db1 port 22: Connection refused");
         assert_eq!(
             refused,
-            "ssh db1: connect to host db1 port 22: Connection refused; `ssh db1 true` must work without a question"
+            "ssh db1: connect to host db1 port 22: Connection refused; `ssh db1 true` must work without a prompt"
         );
         assert!(failure("db1", Some(127), "sh: 1: parallax: not found").contains("/usr/local/bin"));
         assert_eq!(failure("db1", Some(1), "there is no process 7"), "on db1: there is no process 7");

@@ -76,8 +76,8 @@ fn callers_are_users_or_requests_in_flight() {
     assert!(of(&["http://h/", "--callers", "4"]).has("users"));
     assert!(of(&["http://h/", "-r", "5", "--callers", "4"]).has("max-in-flight"));
     let refused = |line: &[&str]| given(line).spec().unwrap_err().to_string();
-    assert!(refused(&["http://h/", "-r", "5", "--users", "4"]).contains("write --max-in-flight"));
-    assert!(refused(&["http://h/", "--max-in-flight", "4"]).contains("write --users"));
+    assert!(refused(&["http://h/", "-r", "5", "--users", "4"]).contains("use --max-in-flight"));
+    assert!(refused(&["http://h/", "--max-in-flight", "4"]).contains("use --users"));
     assert!(refused(&["http://h/", "--callers", "4", "--users", "4"]).contains("cannot be used with"));
 }
 

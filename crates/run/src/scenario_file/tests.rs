@@ -104,10 +104,10 @@ fn options_say_where_the_targets_are_or_are_refused() {
     assert_eq!(places(&two, &resolve).unwrap()[0], "Address(127.0.0.9:80)");
     assert_eq!(places(&one, &unix).unwrap(), [r#"Unix("/x.sock")"#]);
     for (text, options, what) in [
-        (&one, ["--resolve", "shop:81:127.0.0.9"], "--resolve names a host and port that no request goes to"),
-        (&two, ["--resolve", "shp:80:127.0.0.9"], "--resolve names a host and port that no request goes to"),
-        (&two, unix, "--unix is one socket, and the scenario has 2 targets"),
-        (&two, ["--sni", "shop"], "options of TLS say nothing without https://"),
+        (&one, ["--resolve", "shop:81:127.0.0.9"], "--resolve has a host and port that no URL has"),
+        (&two, ["--resolve", "shp:80:127.0.0.9"], "--resolve has a host and port that no URL has"),
+        (&two, unix, "--unix is one socket, but the scenario has 2 targets"),
+        (&two, ["--sni", "shop"], "TLS options need an https:// URL"),
     ] {
         let error = format!("{:#}", places(text, &options).unwrap_err());
         assert!(error.contains(what) && error.lines().count() == 1, "{error}");

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_a_higher_rate_does_not_break_is_no_objective() {
         for (text, says) in [
-            ("p99 > 20ms", "what must stay low"),
+            ("p99 > 20ms", "an upper limit"),
             ("throughput < 20/s", "grows with"),
             ("failed < 20", "grows with"),
             ("p99 < 20", "--search 'p99 < 20' cannot be used"),

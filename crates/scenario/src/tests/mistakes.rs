@@ -77,7 +77,7 @@ fn values_that_are_not_of_their_form() {
     );
     check(
         "[[request]]\npath = \"/\"\nmethod = \"get\"",
-        &expect!["s.toml:5:10: methods are told apart by case; write GET"],
+        &expect!["s.toml:5:10: methods are case-sensitive; write GET"],
     );
     check(
         "[[request]]\npath = \"/\"\nheaders = { \"a b\" = \"c\" }",
@@ -122,7 +122,7 @@ fn values_that_are_not_of_their_form() {
 fn parts_that_are_missing_or_too_many() {
     check(
         "[[request]]\npath = \"/\"\nheaders = { Host = \"a\", host = \"{{n}}\" }",
-        &expect!["s.toml:3:1: header `Host` is given twice; give it once"],
+        &expect!["s.toml:3:1: header `Host` is given twice; remove one"],
     );
     check(
         "",
@@ -222,7 +222,7 @@ fn names_that_texts_do_not_know() {
     );
     check(
         "[[request]]\npath = \"/{{n|upper}}\"",
-        &expect!["s.toml:4:12: `upper` is not a filter; there are path, json, url and number"],
+        &expect!["s.toml:4:12: `upper` is not a filter; filters are path, json, url and number"],
     );
     check(
         "[[request]]\npath = \"/\"\njson = { a = { b = \"{{nonsuch}}\" } }",
@@ -288,7 +288,7 @@ fn data_that_is_not_there() {
     );
     check(
         "[data.users]\nfile = \"users.csv\"\n[[request]]\npath = \"/\"\njson = { a = \"{{users.name|number}}\" }",
-        &expect!["s.toml:4:8: users.csv line 2: `name` is used as a number, and `ann` is none"],
+        &expect!["s.toml:4:8: users.csv line 2: `name` is used as a number, but `ann` is none"],
     );
 }
 

@@ -52,7 +52,7 @@ fn a_worker_that_waits_for_a_cpu_is_named() {
         let run = Evidence { seconds: &seconds, ..evidence(&total) };
         check_found(&run, "run_queue", expected);
         if expected {
-            assert!(found(&run, "run_queue").unwrap().starts_with("worker 1 could run"));
+            assert!(found(&run, "run_queue").unwrap().starts_with("worker 1 was ready to run"));
         }
     }
     let unknown =
@@ -150,10 +150,10 @@ fn a_stall_says_who_stood_still() {
         });
         found(&Evidence { seconds: &seconds, ..evidence(&total) }, "client_stall").unwrap()
     };
-    assert!(reported(Some(290), None).starts_with("this whole client or its host did not run for 300 ms"));
+    assert!(reported(Some(290), None).starts_with("the whole load generator or its host did not run for 300 ms"));
     assert!(reported(Some(2), None).starts_with("worker 1 did not run"));
-    assert!(reported(Some(290), Some(250)).contains("its CPU quota had stopped it"));
-    assert!(reported(None, None).starts_with("this client or its host"));
+    assert!(reported(Some(290), Some(250)).contains("its CPU quota throttled it"));
+    assert!(reported(None, None).starts_with("the load generator or its host"));
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
     );
     assert_eq!(
         reported(&Evidence { model: Model::Open, ..run }),
-        ["ceiling: not calibrated for a run of this shape"]
+        ["ceiling: no calibration for a run of this shape"]
     );
     let mut other = whole(9);
     for second in &mut other {
@@ -271,9 +271,9 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
     assert_eq!(
         reported(&Evidence { seconds: &other, ..run }),
         [
-            "run_queue: this kernel keeps no account of it",
-            "ports: several servers, or a host that does not count them",
-            "independence: 0 of 8 seconds with answers",
+            "run_queue: not reported by this kernel",
+            "ports: several servers, or not reported by this host",
+            "independence: 0 of 8 seconds with responses",
         ]
     );
     // A socket of the file system takes no port.
@@ -282,7 +282,7 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
     let mut ramp = whole(9);
     ramp.iter_mut().for_each(|second| second.scheduled += second.index * 50);
     let ramp = Evidence { seconds: &ramp, model: Model::Open, ..run };
-    assert!(reported(&ramp).contains(&"drift: the load was to change".to_owned()));
+    assert!(reported(&ramp).contains(&"drift: the load was meant to change".to_owned()));
     assert!(reported(&Evidence { seconds: &[], ..run }).contains(&"worker_cpu: no full second".to_owned()));
 }
 

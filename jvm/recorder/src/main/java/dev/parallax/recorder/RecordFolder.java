@@ -69,7 +69,7 @@ public final class RecordFolder implements Closeable {
         this.eventsBytesMax = eventsBytesMax;
         Files.createDirectories(path);
         if (Files.exists(path.resolve(RUN))) {
-            throw new FileAlreadyExistsException(path + " already holds a record; choose another folder");
+            throw new FileAlreadyExistsException(path + " already contains a record; use another directory");
         }
         files = new AtomicFiles(path);
         files.claim(SERIES);
