@@ -69,6 +69,7 @@ impl Controls {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the run was told to end immediately.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -22,6 +22,7 @@ pub enum Pace {
 impl Pace {
     pub const ALL: [Pace; 3] = [Pace::Precise, Pace::Balanced, Pace::Efficient];
 
+    /// The name as on the command line and in the record.
     pub fn name(self) -> &'static str {
         match self {
             Pace::Precise => "precise",

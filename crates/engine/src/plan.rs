@@ -45,6 +45,7 @@ pub enum Load {
 }
 
 impl Load {
+    /// Whether requests are due on a schedule, not when a virtual user becomes free.
     pub fn is_open(&self) -> bool {
         matches!(self, Load::Open(_))
     }
@@ -87,6 +88,7 @@ pub enum Place {
 }
 
 impl Peer {
+    /// A peer without local addresses: the kernel chooses them.
     pub fn at(place: Place) -> Peer {
         Peer { place, sources: Vec::new() }
     }

@@ -182,10 +182,12 @@ impl Segment {
         }
     }
 
+    /// The name used in JSON.
     pub const fn name(self) -> &'static str {
         self.words().0
     }
 
+    /// The meaning in a few words, for the table of a report.
     pub const fn meaning(self) -> &'static str {
         self.words().1
     }

@@ -190,8 +190,10 @@ fn surroundings(explanation: &Explanation) -> Option<Block> {
         facts.push(phrase("the host was stalled {stalls} times, for up to {longest}", figures));
     }
     for planted in &around.planted {
-        let mut text =
-            phrase("deliberate disturbance for {length} of the run", [("length", Nanos(planted.in_effect_ns).into())]);
+        let mut text = phrase(
+            "deliberate disturbance for {length} of the run",
+            [("length", Nanos(planted.in_effect_ns).into())],
+        );
         if planted.times != 1 {
             text =
                 text.then("", phrase(" in {times} times", [("times", Value::Count(planted.times).into())]));

@@ -122,6 +122,7 @@ impl fmt::Display for Condition {
 }
 
 impl Operator {
+    /// The operator as written in a condition.
     pub fn sign(self) -> &'static str {
         match self {
             Operator::Above => ">",

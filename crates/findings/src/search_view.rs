@@ -140,7 +140,7 @@ fn probes(document: &SearchDocument) -> Block {
     };
     let columns = [
         ("probe", "probe", "id", "in the order in which they were made"),
-        ("asked", "requested", "per_second", "the requested rate"),
+        ("asked", "rate", "per_second", "the requested rate"),
         ("sent", "sent", "per_second", "requests sent"),
         ("done", "done", "per_second", "requests that ended ok"),
         ("p50", "p50", "ns", "median response time"),

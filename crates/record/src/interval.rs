@@ -265,10 +265,12 @@ impl Interval {
         self.response.get()
     }
 
+    /// Service time of the `ok` requests, or `None` if there were none.
     pub fn service(&self) -> Option<&Durations> {
         self.service.get()
     }
 
+    /// One phase of the `ok` requests that passed through it, or `None` if there were none.
     pub fn phase(&self, phase: Phase) -> Option<&Durations> {
         self.phases[phase as usize].get()
     }

@@ -105,6 +105,7 @@ pub enum ObservationBody {
 }
 
 impl ObservationBody {
+    /// The verb or source that made the record.
     pub fn kind(&self) -> ObservationKind {
         match self {
             ObservationBody::Watch(_) => ObservationKind::Watch,

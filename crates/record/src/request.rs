@@ -48,6 +48,7 @@ impl Request {
         self.ended.saturating_sub(self.timeline.due_at())
     }
 
+    /// How the request ended.
     pub fn outcome(&self) -> Outcome {
         self.failure.map_or(Outcome::Ok, |failure| failure.outcome)
     }

@@ -123,6 +123,7 @@ impl Served {
         self.arrived.map(|arrived| self.read.saturating_sub(arrived))
     }
 
+    /// The time of one part; the ten parts add up to the time at the server.
     #[inline]
     pub fn part(&self, part: Part) -> Nanos {
         self.parts[part as usize]

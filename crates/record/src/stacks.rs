@@ -92,6 +92,7 @@ impl Stacks {
         outside
     }
 
+    /// Whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }

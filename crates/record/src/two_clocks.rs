@@ -64,6 +64,7 @@ impl ClockReading {
         Nanos((self.most_ns.abs_diff(self.least_ns)).div_ceil(2))
     }
 
+    /// The estimate of how far the other clock is ahead, in nanoseconds: the middle of the bounds.
     pub fn ahead(&self) -> i128 {
         (i128::from(self.least_ns) + i128::from(self.most_ns)).div_euclid(2)
     }

@@ -211,10 +211,7 @@ fn a_pool_before_a_server_that_slows_down_is_no_cure() {
         let advice = advised(run, requests.clone(), &[]);
         says(
             &advice,
-            &[
-                "Requests waited 40.0 ms for one of",
-                "as an experiment (service time is already 3.0 times",
-            ],
+            &["Requests waited 40.0 ms for one of", "as an experiment (service time is already 3.0 times"],
         );
         assert!(!advice[0].contains("none would wait") && !advice[0].contains("headroom"), "{advice:?}");
     }

@@ -29,5 +29,8 @@ fn reasons_that_have_no_room_stand_in_the_record_alone() {
     run.second(|interval| (0..100).for_each(|_| book_ok(interval, &kept(US, US, MS))));
     run.finish(State::Finished);
     let text = run.text(Style { width: 80, ..Style::PLAIN });
-    assert_eq!(text.lines().next(), Some("valid: all checks that were made passed; not made: drift, independence"));
+    assert_eq!(
+        text.lines().next(),
+        Some("valid: all checks that were made passed; not made: drift, independence")
+    );
 }

@@ -208,6 +208,7 @@ pub fn pace_facts(plan: &Plan) -> Option<Pace> {
     }
 }
 
+/// The think time for the record; `None` without one. Its seed is kept only if it is random.
 pub fn think_facts(load: &Load) -> Option<ThinkFacts> {
     let Load::Thinking { think, seed } = load else { return None };
     Some(ThinkFacts { words: think.to_string(), seed: Think::is_random(think).then_some(*seed) })

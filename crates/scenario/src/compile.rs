@@ -301,10 +301,8 @@ impl Compiler<'_> {
             let count = seen.entry(named.step.name.clone()).or_insert(0);
             *count += 1;
             if *count > 1 && named.given {
-                let what = format!(
-                    "`{}` is already the name of another request; use another name",
-                    named.step.name
-                );
+                let what =
+                    format!("`{}` is already the name of another request; use another name", named.step.name);
                 return Err(Slip::new(&named.span, what));
             }
             if *count > 1 {

@@ -27,6 +27,7 @@ pub struct LineProtocol {
 }
 
 impl LineProtocol {
+    /// The test protocol with up to `pipeline` requests in flight per connection.
     pub fn new(pipeline: usize) -> LineProtocol {
         LineProtocol { pipeline, padding: 0 }
     }

@@ -77,6 +77,7 @@ enum Around {
 }
 
 impl<T> Turns<T> {
+    /// The same turn for every request.
     pub fn always(turn: T) -> Turns<T> {
         Turns { turns: vec![turn], around: Around::LastAgain }
     }
@@ -201,6 +202,7 @@ impl Service {
         Service::pieces(after, vec![Piece { after: Nanos::ZERO, text }])
     }
 
+    /// Starts to respond `after` the request has arrived, with these pieces, and keeps the connection.
     pub fn pieces(after: Nanos, pieces: Vec<Piece>) -> Service {
         Service { early_bytes: None, after, pieces, then: Then::Keep }
     }
@@ -216,6 +218,7 @@ impl Service {
         Service { early_bytes: None, after, pieces, then }
     }
 
+    /// The same service with another end of the connection.
     #[must_use]
     pub fn then(self, then: Then) -> Service {
         Service { then, ..self }
@@ -239,6 +242,7 @@ pub enum Text {
 }
 
 impl Text {
+    /// Fixed text.
     pub fn of(text: &'static str) -> Text {
         Text::Bytes(Cow::Borrowed(text.as_bytes()))
     }

@@ -55,6 +55,7 @@ impl ScriptedServer {
         ScriptedServer { address, shared, acceptor: Some(acceptor) }
     }
 
+    /// The address to connect to, on loopback.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -17,6 +17,7 @@ pub struct KeyControls {
 }
 
 impl KeyControls {
+    /// Handles one key: gives the order to the run, and sets the message to show.
     pub fn press(&mut self, key: KeyEvent, model: LoadModel, controls: &Controls) {
         self.message = None;
         let shut = std::mem::take(&mut self.help);

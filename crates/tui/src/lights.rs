@@ -24,6 +24,7 @@ pub struct CheckStatus {
     pub figure: String,
 }
 
+/// The five checks of the audit that are shown during a run, in display order.
 pub fn lights(model: &Model) -> [CheckStatus; 5] {
     [schedule(model), client_lag(model), worker_cpu(model), stalls(model), stamps(model)]
 }

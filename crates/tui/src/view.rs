@@ -27,6 +27,7 @@ const FEWEST_PHASES: usize = 4;
 /// More rows for the strip would only thin it out.
 const TALLEST_STRIP: usize = 14;
 
+/// Draws the live view into a frame of any size.
 pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Footer<'_>, look: TerminalStyle) {
     let area = frame.area();
     let (width, height) = (usize::from(area.width), usize::from(area.height));

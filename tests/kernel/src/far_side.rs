@@ -107,7 +107,11 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     // Few requests make a run that is not to be believed, and yet one that can be explained.
     assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.message);
     assert!(ended.message.contains("500 by their connection"), "{}", ended.message);
-    assert!(ended.message.contains("was made on another host, whose clock is known within"), "{}", ended.message);
+    assert!(
+        ended.message.contains("was made on another host, whose clock is known within"),
+        "{}",
+        ended.message
+    );
     // Before, after, and each second between.
     assert!(check_clocks(&ended.server()) >= 6);
     let explained = ended.explained();

@@ -92,6 +92,7 @@ enum Unit {
     Seconds,
 }
 
+/// Parses a process ID: a whole number from 1.
 pub fn pid(text: &str) -> Result<u32, String> {
     // The kernel's own ids are below 2^22.
     match text.parse() {

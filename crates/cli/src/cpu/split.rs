@@ -68,6 +68,7 @@ mod boundaries {
             }
         }
 
+        /// Reads the clocks of all threads; does nothing if the split comes from ticks.
         pub fn read(&mut self) {
             let Some(clocks) = &mut self.clocks else { return };
             let reading = clocks.read();
@@ -158,6 +159,11 @@ pub struct Splitter;
 
 #[cfg(not(feature = "ebpf"))]
 impl Splitter {
+    /// Without eBPF, only ticks are available.
+    ///
+    /// # Errors
+    ///
+    /// When `--split ebpf` was given.
     pub fn start(by: SplitBy, _: &Wanted) -> anyhow::Result<Splitter> {
         anyhow::ensure!(
             by != SplitBy::Ebpf,
@@ -166,14 +172,19 @@ impl Splitter {
         Ok(Splitter)
     }
 
+    /// Does nothing without eBPF.
     pub fn read(&mut self) {}
 
+    /// Does nothing without eBPF.
     pub fn close(&mut self) {}
 
+    /// Does nothing without eBPF: the split by ticks stays.
     pub fn split_span(&self, _: &mut CpuLine) {}
 
+    /// Does nothing without eBPF: the split by ticks stays.
     pub fn split_all(&self, _: &mut CpuLine) {}
 
+    /// What the record lacks because there is no eBPF.
     pub fn missing(&self) -> Option<MissingFact> {
         Some(MissingFact {
             what: "split_by_ebpf".to_owned(),
@@ -181,6 +192,7 @@ impl Splitter {
         })
     }
 
+    /// Nothing is lost without eBPF.
     pub fn lost(&self) -> Option<MissingFact> {
         None
     }

@@ -38,6 +38,11 @@ pub fn opening(plan: &Plan) -> DisturbResults {
 }
 
 impl Keeper {
+    /// Creates the record in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// When the record cannot be created.
     pub fn open(
         folder: &Path,
         results: DisturbResults,
@@ -50,6 +55,7 @@ impl Keeper {
         Ok(Keeper { writer, document, results, zero, damage: None, _under_way: under_way })
     }
 
+    /// Adds an episode that has ended. `zero` is the record's zero on the monotonic clock.
     pub fn keep(&mut self, report: &EpisodeReport, zero: Nanos) {
         let offset = |at: Nanos| at.saturating_sub(zero).0;
         let real = report
@@ -114,6 +120,7 @@ pub fn length(done: &Done) -> Option<Nanos> {
     Some(done.end?.saturating_sub(done.begin))
 }
 
+/// A length for people; `an unknown time` if it is not known.
 pub fn length_text(length: Option<Nanos>) -> String {
     length.map_or("an unknown time".to_owned(), |length| length.to_string())
 }

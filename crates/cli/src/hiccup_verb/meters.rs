@@ -73,6 +73,7 @@ impl Meters {
         facts.map(|missing| MissingFact { what: missing.what.to_owned(), why: missing.why.clone() }).collect()
     }
 
+    /// The CPU of each meter; `None` for a meter that is not pinned.
     pub fn cpus(&self) -> impl Iterator<Item = Option<usize>> {
         self.each.iter().map(|(cpu, _)| *cpu)
     }
@@ -115,6 +116,7 @@ const STALLS_KEPT: usize = 100;
 const OVER: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(10), Nanos::from_millis(100)];
 
 impl Tally {
+    /// A tally without ticks or stalls.
     pub fn new() -> Tally {
         Tally { ticks: Durations::new(), over: [0; 3], stalls: 0, causes: CausesNs::default() }
     }
@@ -146,6 +148,7 @@ impl Tally {
         })
     }
 
+    /// Adds the counts of `other` to this tally.
     pub fn merge(&mut self, other: &Tally) {
         self.ticks.merge(&other.ticks);
         for (count, more) in self.over.iter_mut().zip(other.over) {
@@ -155,6 +158,7 @@ impl Tally {
         self.causes.add(&other.causes);
     }
 
+    /// The figures for the record: percentiles, counts and causes.
     pub fn hiccups(&self) -> Hiccups {
         let [over_1ms, over_10ms, over_100ms] = self.over;
         Hiccups {
@@ -169,6 +173,7 @@ impl Tally {
 }
 
 impl Seen {
+    /// The line of this interval in the record's series.
     pub fn line(&self) -> HiccupLine {
         HiccupLine {
             saw: self.all.hiccups(),

@@ -20,6 +20,7 @@ pub enum Progress {
 }
 
 impl Progress {
+    /// Starts the display that the options and the terminal allow. Its keys set `stop`.
     pub fn begin(args: &Args, subject: &TableSubject<'_>, stop: &Arc<AtomicBool>) -> Progress {
         if args.json || args.controlled {
             return Progress::Quiet;

@@ -62,6 +62,7 @@ impl Recording {
         }
     }
 
+    /// Writes an event; after a failed write, does nothing.
     pub fn event(&mut self, event: &Event) {
         if let Err(error) = self.writer.event(event) {
             self.note_damage(error, Nanos(event.at_ns));

@@ -46,6 +46,7 @@ pub struct StatusSet {
 }
 
 impl StatusSet {
+    /// Whether this status counts as success.
     pub fn contains(&self, status: u16) -> bool {
         self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&status))
     }

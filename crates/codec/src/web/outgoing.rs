@@ -100,6 +100,7 @@ impl Rendered {
         Ok(Rendered { origin, form: ResponseForm::of(&request), request })
     }
 
+    /// The index of the server to which the request goes.
     pub fn origin(&self) -> Origin {
         self.origin
     }

@@ -90,6 +90,7 @@ impl<S: Script> Web<S> {
         Ok(Web { run: Arc::new(run) })
     }
 
+    /// The script that decides what is sent.
     pub fn script(&self) -> &S {
         &self.run.script
     }

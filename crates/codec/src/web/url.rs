@@ -29,6 +29,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
+    /// The name as in a URL, without `://`.
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -126,6 +127,7 @@ impl Url {
         Url { path_and_query: encode_path(path_and_query), ..self.clone() }
     }
 
+    /// The scheme, which decides about TLS.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -140,6 +142,7 @@ impl Url {
         &self.host
     }
 
+    /// The port, or the default port of the scheme.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -276,13 +276,14 @@ fn requests_that_were_not_found_stay_in_what_is_explained() {
         *wait = wait.map(|wait| wait + Nanos(20 * MS));
     }
     let found = explain(&read.client, read.servers, &read.hosts);
-    assert_eq!((found.blame.rows, found.blame.over.as_str()), (300, "all requests with a response"), "{found:#?}");
+    assert_eq!(
+        (found.blame.rows, found.blame.over.as_str()),
+        (300, "all requests with a response"),
+        "{found:#?}"
+    );
     assert_eq!(found.blame.explained_ns, found.groups[0].sum_ns);
     assert!(
-        found
-            .notes
-            .iter()
-            .any(|note| note.starts_with("150 of the 300 explained requests were not")),
+        found.notes.iter().any(|note| note.starts_with("150 of the 300 explained requests were not")),
         "{:?}",
         found.notes
     );
@@ -306,7 +307,10 @@ fn connections_turned_away_count_while_connects_hang() {
     };
     let (place, sentence) = first(1_200 * MS, 1);
     assert_eq!(place, Place::SocketQueue, "{sentence}");
-    assert!(sentence.contains("3 connections were dropped by a full listen queue on this host"), "{sentence}");
+    assert!(
+        sentence.contains("3 connections were dropped by a full listen queue on this host"),
+        "{sentence}"
+    );
     // They hung from 0 s to 1.7 s, and the last is in second 4; a connect that took half a second was not turned away.
     assert_eq!(first(1_200 * MS, 4).0, Place::Network);
     assert_eq!(first(500 * MS, 0).0, Place::Network);

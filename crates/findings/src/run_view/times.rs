@@ -34,9 +34,8 @@ pub(super) fn phases(results: &Results) -> Vec<Block> {
     let unanswered = unanswered(results);
     if unanswered > 0 {
         let text = phrase!(
-            "response counts the unanswered ({unanswered}) at their ages; the rows below it are of the ok requests \
-             alone",
-            unanswered = Value::Count(unanswered)
+            "response includes {unanswered} without a response, by age; the other rows are for ok requests only",
+            unanswered = Value::items(unanswered, "request")
         );
         blocks.push(Block::line(Role::Note, text));
     }

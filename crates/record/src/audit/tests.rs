@@ -207,7 +207,10 @@ fn a_stall_is_named_in_either_loop_and_in_place_of_the_wait_it_made() {
         }
     }
     let finding = audit(&Evidence { seconds: &stalled(150), ..evidence(&total) }).findings.remove(0);
-    assert_eq!(finding.measured, "the load generator or its host did not run for 150 ms, in the second that began at 3 s");
+    assert_eq!(
+        finding.measured,
+        "the load generator or its host did not run for 150 ms, in the second that began at 3 s"
+    );
 }
 
 /// If this fails, an open loop that sent its requests in late bursts has kept its schedule, as long as the server

@@ -111,6 +111,7 @@ pub struct CpuUse {
 }
 
 impl CpuUse {
+    /// The time between the two readings, in nanoseconds.
     pub fn elapsed_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns)
     }

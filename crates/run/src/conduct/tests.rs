@@ -12,7 +12,7 @@ use crate::sinks::SinkPlan;
 fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
     let pool = PoolPlan {
         connections: 1,
-        callers: 1,
+        users: 1,
         checkout_timeout: None,
         connect_timeout: None,
         request_timeout: None,

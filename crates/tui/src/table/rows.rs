@@ -58,6 +58,7 @@ fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'stati
     widgets::progress(&text, Some(share), width, look)
 }
 
+/// Throughput of the last interval, with a sparkline of the earlier ones.
 pub fn throughput(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'static> {
     let cells = width.saturating_sub(12 + 10 + 2).min(120);
     let shown = || table.per_s.iter().rev().take(cells).rev().copied();
@@ -207,6 +208,7 @@ pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'
     Line::from(vec![look.title(" lost"), if is_bad { look.bad(text) } else { Span::raw(text) }])
 }
 
+/// The line that lists the keys.
 pub fn keys(look: TerminalStyle) -> Line<'static> {
     let key = |key: &'static str, does: &'static str| {
         [Span::raw(" "), look.key(key), look.faint(format!(" {does} "))]

@@ -150,7 +150,9 @@ fn a_stall_says_who_stood_still() {
         });
         found(&Evidence { seconds: &seconds, ..evidence(&total) }, "client_stall").unwrap()
     };
-    assert!(reported(Some(290), None).starts_with("the whole load generator or its host did not run for 300 ms"));
+    assert!(
+        reported(Some(290), None).starts_with("the whole load generator or its host did not run for 300 ms")
+    );
     assert!(reported(Some(2), None).starts_with("worker 1 did not run"));
     assert!(reported(Some(290), Some(250)).contains("its CPU quota throttled it"));
     assert!(reported(None, None).starts_with("the load generator or its host"));

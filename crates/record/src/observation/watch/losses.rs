@@ -32,6 +32,7 @@ pub struct Inexact {
 }
 
 impl Losses {
+    /// Adds the losses of another interval.
     pub fn add(&mut self, other: &Losses) {
         *self = self.with(other, u64::saturating_add);
     }
@@ -41,6 +42,7 @@ impl Losses {
         self.with(before, u64::saturating_sub)
     }
 
+    /// Whether nothing was lost.
     pub fn is_empty(&self) -> bool {
         *self == Losses::default()
     }
@@ -62,6 +64,7 @@ impl Losses {
 }
 
 impl Inexact {
+    /// Adds the counts of another interval.
     pub fn add(&mut self, other: &Inexact) {
         *self = self.with(other, u64::saturating_add);
     }
@@ -71,6 +74,7 @@ impl Inexact {
         self.with(before, u64::saturating_sub)
     }
 
+    /// Whether everything was exact.
     pub fn is_empty(&self) -> bool {
         *self == Inexact::default()
     }
