@@ -24,7 +24,7 @@ pub struct Event {
     pub at_ns: u64,
     /// A short name that a program can select by, such as `warning`.
     pub kind: String,
-    /// For people; one line.
+    /// A description in one line.
     pub text: String,
     /// What was done, where it is a disturbance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,19 +38,19 @@ pub struct Event {
 }
 
 impl Event {
-    /// One that is for people alone.
+    /// An event that has only a description.
     pub fn new(at_ns: u64, kind: &str, text: String) -> Event {
         Event { at_ns, kind: kind.to_owned(), text, disturbance: None, pause: None, hiccup: None }
     }
 }
 
-/// A results directory in progress.
+/// A results directory that is being written.
 pub struct FolderWriter {
     commits: Commits,
 }
 
 impl FolderWriter {
-    /// Makes the folder, with its parents, and writes `run.json`.
+    /// Creates the directory, with its parents, and writes `run.json`.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl FolderWriter {
         Ok(writer)
     }
 
-    /// Where the run lies.
+    /// The path of the results directory.
     pub fn path(&self) -> &Path {
         self.commits.path()
     }
@@ -98,11 +98,11 @@ impl FolderWriter {
         self.commits.line(EVENTS, event)
     }
 
-    /// Puts `document` in the place of `run.json`, at once.
+    /// Replaces `run.json` with `document`, atomically.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Write`]; the old document stands then.
+    /// [`RecordError::Write`]; the old document is then kept.
     pub fn finish(&mut self, document: &Document) -> Result<(), RecordError> {
         self.commits.replace_document(document)
     }

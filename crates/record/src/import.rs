@@ -72,7 +72,7 @@ pub struct ImportedResults {
     pub times: Vec<ImportedTime>,
 }
 
-/// Failures in the tool's own words.
+/// Failures, with the tool's own text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
     #[serde(rename = "said")]
@@ -86,7 +86,7 @@ pub struct ErrorCount {
 pub struct ImportedTime {
     /// `response`, `service` or a phase where it means the same as in a run, else `request`.
     pub name: String,
-    /// The tool's own name.
+    /// The name that the tool uses.
     #[serde(rename = "said")]
     pub original: String,
     /// From when to when, and of which requests.
