@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             one_line(&error),
             "the record is incomplete: cannot write run/series.ndjson: no space left; free some space, or use \
-             another folder"
+             another directory"
         );
     }
 

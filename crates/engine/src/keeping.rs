@@ -32,7 +32,7 @@ const BATCH: usize = 4_096;
 /// How many batches a worker has, in its hands and on the way: what bounds its memory.
 const BATCHES: usize = 32;
 
-/// Some requests that have ended, of one worker. Its memory goes back to the worker when this is dropped.
+/// A batch of requests of one worker that have ended. Its memory goes back to the worker when this is dropped.
 #[derive(Debug)]
 pub struct Batch {
     requests: Vec<Request>,

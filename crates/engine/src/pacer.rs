@@ -31,7 +31,7 @@ impl Pace {
         }
     }
 
-    /// What becomes due within this is sent together: by so much may a request be late without any fault.
+    /// Requests that become due within this time are sent together, so a request can be late by this much on purpose.
     pub fn batch(self) -> Nanos {
         match self {
             Pace::Precise => Nanos::ZERO,

@@ -66,7 +66,7 @@ impl<J> Pools<J> {
         self.pools.len() as u16
     }
 
-    /// A connection with room, which is by this taken off the list.
+    /// Takes a connection with room off the list.
     #[inline]
     pub(crate) fn check_out(&mut self, origin: Origin) -> Option<Slot> {
         self.of(origin).ready.pop_front()

@@ -281,7 +281,7 @@ fn connections_for_users(load: &Load) -> Sizing {
         .then(
             at_most,
             phrase!(
-                "{outstanding} outstanding, but {connections} carry only {slots} at a time",
+                "{outstanding} outstanding, but {connections} can carry only {slots} at a time",
                 outstanding = Value::items(load.callers, "request"),
                 connections = Value::items(load.connections, "connection"),
                 slots = Value::Count(load.slots())

@@ -47,7 +47,7 @@ fn a_small_pool_in_a_closed_loop_is_named() {
             "The pool, not the server",
             "waited 2.00 s for one of 2 connections",
             "took 2.00 s",
-            "; 4 connections would",
+            "; with 4 connections none would wait",
         ],
     );
 }
@@ -66,7 +66,7 @@ fn a_small_pool_in_an_open_loop_is_sized_by_littles_law() {
     );
 }
 
-/// A closed loop of 8 connections whose server freezes in second 3 and responses what it held in the next.
+/// A closed loop of 8 connections whose server freezes in second 3 and responds in the next.
 fn frozen(held: u64, stalled: u64) -> Vec<String> {
     let mut run = Run::closed(8, 8, 0);
     for at in 0..6 {
@@ -137,7 +137,7 @@ fn pipelines_share_connections() {
     let mut run = Run::closed(8, 1, 100);
     run.document.load.pipeline = 4;
     let advice = advised(run, vec![kept(0, 9 * MS, MS); 100], &[]);
-    says(&advice, &["1 connection carry 4 at a time; 2 connections would"]);
+    says(&advice, &["1 connection can carry only 4 at a time; with 2 connections"]);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn the_reason_follows_what_became_of_most_of_the_unanswered() {
     for (outcomes, part) in [
         ([RequestTimeout, RequestTimeout, Reset], "a longer one would show"),
         ([Reset, RequestTimeout, Reset], "Check the server's listen queue"),
-        ([QueueFull, QueueFull, Reset], "not help: allow more connections"),
+        ([QueueFull, QueueFull, Reset], "not help: use more connections"),
         ([InFlight, NotSent, InFlight], "longer -d or --drain"),
     ] {
         let failures = outcomes.map(|outcome| (outcome, Phase::Wait));

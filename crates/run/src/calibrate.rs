@@ -202,7 +202,7 @@ mod tests {
             let plan = prepare(&spec, &Environment::none()).unwrap().plan;
             ceiling::shape(&plan, 1, &record::document::Host::default())
         };
-        assert!(shape(&["-w", "2"]).contains("64 connections, 1 requests each, 2 workers; "));
+        assert!(shape(&["-w", "2"]).contains("64 connections with 1 requests each, 2 workers; "));
         assert!(shape(&["-w", "2"]).contains("; a target of 2 threads; "));
         assert!(shape(&["--pace", "precise"]).contains("; pace precise; "));
         assert_eq!(target_options(2).unwrap().threads, 2);

@@ -298,7 +298,7 @@ mod tests {
         refused(&["--jitter", "5ms"], "needs --rate or --search");
         refused(&["--stage", "constant 3/s 1s", "--arrivals", "poisson"], "add it to the stage");
         refused(&["-r", "5", "--arrivals", "poisson", "--jitter", "1%"], "leave one out");
-        refused(&["-r", "5", "--think", "1s"], "--think is for virtual users");
+        refused(&["-r", "5", "--think", "1s"], "--think is for the virtual users");
         refused(&["--speed", "2x"], "needs --replay");
         refused(&["--stage", "ramp 1/s..x 3s"], "at `1/s..x`, word 2");
         refused(&["--stage", "pause 3s"], "no request is due");

@@ -39,7 +39,7 @@ pub(crate) fn write(value: &str, escape: Escape, out: &mut String) {
     }
 }
 
-/// Whether `value` may are in a header as it is.
+/// Whether `value` can be put into a header as it is.
 pub(crate) fn fits_header(value: &str) -> bool {
     value.chars().all(is_of_header)
 }

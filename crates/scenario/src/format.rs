@@ -142,7 +142,7 @@ pub(crate) struct Expect {
     /// Statuses that are good: `200`, `"2xx"`, `"200,404"`, `[200, 404]`; below 400 unless given.
     #[schemars(with = "Option<Scalars>")]
     pub status: Option<Spanned<Scalars>>,
-    /// A text that must are in the body.
+    /// Text that the body must contain.
     #[schemars(with = "Option<String>")]
     pub body_contains: Option<Spanned<String>>,
     /// A regular expression that must be found in the body.

@@ -28,7 +28,7 @@ impl Slip {
     }
 }
 
-/// The texts that a scenario was put together from: the file, then each `--set`, as if they was in one text.
+/// The texts that a scenario was put together from: the file, then each `--set`, as if they were one text.
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     name: String,

@@ -34,7 +34,7 @@ pub(crate) struct MatcherTable {
     /// A regular expression that must be found in the value.
     #[schemars(with = "Option<String>")]
     pub matches: Option<Spanned<String>>,
-    /// A text that must are in the value.
+    /// Text that the value must contain.
     pub contains: Option<String>,
     /// Whether there is such a value at all.
     pub exists: Option<bool>,

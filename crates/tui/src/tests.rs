@@ -134,7 +134,7 @@ fn a_usual_terminal_shows_everything() {
             |   2.00 ms                                                 ████████████
             | audit  ✓ schedule p99 30.0 us  ✓ client lag p99 40.0 us  ✓ worker CPU 12 %
             |        ✓ stalls none  ✓ stamps kernel
-            | p pause  + - rate by 10 %  q end well  ? help
+            | p pause  + - rate by 10 %  q end gracefully  ? help
         "#]],
     );
 }
@@ -169,7 +169,7 @@ fn plain_characters_say_the_same() {
             |   2.00 ms                                                 ############
             | audit  ok schedule p99 30.0 us  ok client lag p99 40.0 us  ok worker CPU 12 %
             |        ok stalls none  ok stamps kernel
-            | p pause  + - rate by 10 %  q end well  ? help
+            | p pause  + - rate by 10 %  q end gracefully  ? help
         "#]],
     );
 }
@@ -195,7 +195,7 @@ fn a_small_window_keeps_what_nobody_can_do_without() {
             |   whole run    2.47 ms    8.90 ms    9.19 ms   > 1.00 s
             | audit  ✓ schedule p99 30.0 us  ✓ client lag p99 40.0 us
             |        ✓ worker CPU 12 %  ✓ stalls none  ✓ stamps kernel
-            | p pause  + - rate by 10 %  q end well  ? help
+            | p pause  + - rate by 10 %  q end gracefully  ? help
         "#]],
     );
 }
@@ -209,7 +209,7 @@ fn a_large_window_has_two_columns_and_a_tall_strip() {
         &expect![[r#"
             | parallax  http://127.0.0.1:8080/delay/2ms                                                                                         draining
             | open loop 200/s over 20 connections, 1 worker
-            | ████████████████████████████████████████████████████████████ 70 s, waiting for the last answers (3 were under way)
+            | ████████████████████████████████████████████████████████████ 70 s, waiting for the last responses (3 outstanding)
             |
             | due         200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14 032    phases  of the ok requests of the last 10 s
             | sent        200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14 032    █▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓░░░░░░█
@@ -242,7 +242,7 @@ fn a_large_window_has_two_columns_and_a_tall_strip() {
             |
             |
             |
-            | p pause  + - rate by 10 %  q stop at once  ? help
+            | p pause  + - rate by 10 %  q stop immediately  ? help
         "#]],
     );
 }
@@ -290,7 +290,7 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
 fn before_the_first_second_there_is_nothing_to_show_and_nothing_breaks() {
     let text = text(&model(load()), (80, 24), Footer::default(), COLOURED);
     assert!(text.contains("0 s of 30 s"), "{text}");
-    assert!(text.contains("none as yet"), "{text}");
+    assert!(text.contains("none yet"), "{text}");
 }
 
 /// If this fails, somebody who shrinks the window ends the run with a panic.

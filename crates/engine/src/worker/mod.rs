@@ -384,7 +384,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// Puts a request on a connection, which is by this off the pool's list unless it has room for more.
+    /// Puts a request on a connection, and takes the connection off the pool's list unless it has room for more.
     #[inline]
     fn assign(&mut self, slot: Slot, mut exchange: Exchange<P::Journey>) {
         let connection = &mut self.connections[slot.0 as usize];

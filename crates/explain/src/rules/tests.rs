@@ -86,8 +86,8 @@ fn a_sentence_names_the_culprit_with_the_figure_that_proves_it() {
     let (_, _, sentence) = first(&[(S::RunQueue, 48), (S::OnCpu, 12)], &facts);
     assert_eq!(
         sentence,
-        "The server waits for a CPU: 48.0 ms per request, 80.0 % of the time of all answered requests, ready to run \
-         while others ran, most of all hog (pid 77), 41 ms in all."
+        "The server waits for a CPU: 48.0 ms per request, 80.0 % of the time of all requests with a response, ready to \
+         run while other processes ran, most of all hog (pid 77), 41 ms in all."
     );
 }
 
@@ -151,7 +151,9 @@ fn what_a_stall_excuses_is_no_longer_told_of_the_client() {
     let (_, sentences) = judge("these", &sums, 1, &facts);
     let client = sentences.iter().find(|sentence| sentence.place == Place::Client).unwrap();
     assert!(
-        client.text.contains("20.0 ms per request, 40.0 % of the time of these, of which client_lag 20.0 ms"),
+        client
+            .text
+            .contains("20.0 ms per request, 40.0 % of the time of these, of which 20.0 ms is client_lag"),
         "{client:?}"
     );
 }

@@ -180,7 +180,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 0), "{found:#?}");
     assert!(
-        found.notes.iter().any(|note| note.starts_with("hiccup is of another host")),
+        found.notes.iter().any(|note| note.starts_with("hiccup was made on another host")),
         "{:?}",
         found.notes
     );
@@ -329,8 +329,7 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     assert_eq!(found.surroundings.disturbances, 2);
     let planted = &found.surroundings.planted[0];
     assert_eq!((planted.times, planted.in_effect_ns), (2, 3_000 * MS));
-    let note =
-        "For 3.00 s of the run this was disturbed on purpose: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
+    let note = "A deliberate disturbance was active for 3.00 s of the run: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
     assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
     let text = rendered(&found);
     assert!(text.contains("deliberate disturbance for 3.00 s of the run in 2 times: relaying"), "{text}");
@@ -356,7 +355,7 @@ fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     let found = explain(&read.client, read.servers.clone(), &read.hosts);
     assert_eq!(found.blame.place, Place::Runtime, "{:?}", found.blame);
     assert!(found.blame.share > 0.95, "{:?}", found.blame);
-    let pauses = "lies within 50 of its pauses, of up to 50.0 ms, most by G1 Evacuation Pause.";
+    let pauses = "is within 50 of its pauses, of up to 50.0 ms, most by G1 Evacuation Pause.";
     assert!(found.blame.sentence.ends_with(pauses), "{:?}", found.blame);
     let runtime = &found.surroundings.runtimes[0];
     assert_eq!((runtime.pauses, runtime.paused_ns), (200, 200 * 50 * MS));

@@ -105,7 +105,7 @@ fn a_load_that_was_changed_by_hand_is_no_one_load() {
     check(&changed, &[("load_changed", Degraded)]);
     assert_eq!(
         audit(&changed).findings[0].measured,
-        "the load was changed by hand during the run: 2 other rates, 1 pause"
+        "the load was changed by hand during the run: 2 rate changes, 1 pause"
     );
     // Ended early is whole for the window that it had.
     check(&Evidence { changes: &[end], ..evidence(&total) }, &[]);

@@ -68,7 +68,7 @@ fn damage_is_named_with_file_and_line() {
         (
             "series.ndjson",
             |text| text.replacen("\"ok\":90", "\"ok\":91", 1),
-            "response.hlog line 6: it holds 90 values",
+            "response.hlog line 6: it has 90 values",
         ),
         (
             "series.ndjson",
@@ -77,7 +77,7 @@ fn damage_is_named_with_file_and_line() {
         ),
         ("series.ndjson", |text| text.replacen("app_error", "ok", 1), "series.ndjson line 2: `ok`"),
         ("series.ndjson", |text| text.replacen("\"index\":2", "\"index\":1", 1), "does not come after"),
-        ("series.ndjson", |text| text.replacen("\"phase-send\"", "\"phase-../..\"", 1), "is not known"),
+        ("series.ndjson", |text| text.replacen("\"phase-send\"", "\"phase-../..\"", 1), "is not a known"),
         (
             "series.ndjson",
             |text| text.replacen("\"sent\"", "\"sent_\"", 1),

@@ -75,7 +75,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("run.json"), "{}").unwrap();
     std::fs::write(&rows, "a row\n").unwrap();
-    assert!(refused(&folder, &rows).contains("already holds a run"));
+    assert!(refused(&folder, &rows).contains("already contains a record"));
     assert_eq!(std::fs::read_to_string(&rows).unwrap(), "a row\n");
     let fresh = root.path().join("fresh");
     assert!(refused(&fresh, &root.path().join("nowhere/rows")).contains("cannot write to"));

@@ -251,7 +251,7 @@ fn pushes_reach_a_collector_and_those_that_do_not_are_told() {
     let warnings = sinks.finish(&|| false, &|_| {});
     let text = warnings.join("\n");
     assert!(
-        text.starts_with("--otlp: 1 of ") && text.ends_with("/v1/metrics answered 503 Service Unavailable"),
+        text.starts_with("--otlp: 1 of ") && text.ends_with("/v1/metrics responded 503 Service Unavailable"),
         "{text}"
     );
     for body in [first, pushes.recv().unwrap()] {

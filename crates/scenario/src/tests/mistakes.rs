@@ -25,31 +25,31 @@ fn keys_that_are_not_known() {
     );
     check(
         "[[request]]\npath = \"/\"\nwieght = 3",
-        &expect!["s.toml:5:1: `wieght` is not known here; did you mean `weight`?"],
+        &expect!["s.toml:5:1: unknown key `wieght`; did you mean `weight`?"],
     );
     check(
         "[[requests]]\npath = \"/\"",
-        &expect!["s.toml:3:3: `requests` is not known here; did you mean `request`?"],
+        &expect!["s.toml:3:3: unknown key `requests`; did you mean `request`?"],
     );
     check(
         "[[request]]\npath = \"/\"\nexpect.stauts = 200",
-        &expect!["s.toml:5:8: `stauts` is not known here; did you mean `status`?"],
+        &expect!["s.toml:5:8: unknown key `stauts`; did you mean `status`?"],
     );
     check(
         "[[journey]]\nname = \"a\"\n[[journey.step]]\npath = \"/\"\ncapture.id = { jsno = \"/id\" }",
-        &expect!["s.toml:7:16: `jsno` is not known here; did you mean `json`?"],
+        &expect!["s.toml:7:16: unknown key `jsno`; did you mean `json`?"],
     );
     check(
         "[[request]]\npath = \"/\"\nexpect.json = { \"/a\" = { equal = 1 } }",
-        &expect!["s.toml:5:26: `equal` is not known here; did you mean `equals`?"],
+        &expect!["s.toml:5:26: unknown key `equal`; did you mean `equals`?"],
     );
     check(
         "[data.users]\nfile = \"u.csv\"\norder = \"randm\"",
-        &expect!["s.toml:5:9: `randm` is not known here; did you mean `random`?"],
+        &expect!["s.toml:5:9: unknown key `randm`; did you mean `random`?"],
     );
     check(
         "colour = \"blue\"",
-        &expect!["s.toml:3:1: `colour` is not known here; known are url, headers, tls"],
+        &expect!["s.toml:3:1: unknown key `colour`; valid keys are url, headers, tls"],
     );
 }
 
@@ -112,7 +112,7 @@ fn values_that_are_not_of_their_form() {
     check(
         "[[request]]\npath = \"/\"\njson = \"{\"",
         &expect![[
-            r#"s.toml:5:8: no JSON: EOF while parsing an object at line 1 column 1; values in it need quotes: "{{name}}""#
+            r#"s.toml:5:8: not JSON: EOF while parsing an object at line 1 column 1; values in it need quotes: "{{name}}""#
         ]],
     );
     check("[[request]]\npath = \"/\nx", &expect!["s.toml:5:2: key with no value, expected `=`"]);
@@ -194,18 +194,18 @@ fn tls_that_cannot_be_meant() {
 fn names_that_texts_do_not_know() {
     check(
         "[vars]\nuser = \"a\"\n[[request]]\npath = \"/{{usr}}\"",
-        &expect!["s.toml:6:12: `{{usr}}` is not known here; did you mean `user`?"],
+        &expect!["s.toml:6:12: unknown name `{{usr}}`; did you mean `user`?"],
     );
     check(
         "[[request]]\npath = \"/{{iteration}}\"",
         &expect![
-            "s.toml:4:12: `{{iteration}}` is not known here; the number of the journey in the run is `{{n}}`"
+            "s.toml:4:12: unknown name `{{iteration}}`; the number of the journey in the run is `{{n}}`"
         ],
     );
     check(
         "[[request]]\npath = \"/{{nonsense}}\"",
         &expect![
-            "s.toml:4:12: `{{nonsense}}` is not known here; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
+            "s.toml:4:12: unknown name `{{nonsense}}`; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(
@@ -227,7 +227,7 @@ fn names_that_texts_do_not_know() {
     check(
         "[[request]]\npath = \"/\"\njson = { a = { b = \"{{nonsuch}}\" } }",
         &expect![
-            "s.toml:5:23: `{{nonsuch}}` is not known here; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
+            "s.toml:5:23: unknown name `{{nonsuch}}`; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(
@@ -288,7 +288,7 @@ fn data_that_is_not_there() {
     );
     check(
         "[data.users]\nfile = \"users.csv\"\n[[request]]\npath = \"/\"\njson = { a = \"{{users.name|number}}\" }",
-        &expect!["s.toml:4:8: users.csv line 2: `name` is used as a number, but `ann` is none"],
+        &expect!["s.toml:4:8: users.csv line 2: `name` is used as a number, but `ann` is not a number"],
     );
 }
 
@@ -317,7 +317,7 @@ fn sets_that_do_not_fit() {
     );
     check(
         "request.r.wieght=2",
-        &expect!["--set request.r.wieght=2: `wieght` is not known here; did you mean `weight`?"],
+        &expect!["--set request.r.wieght=2: unknown key `wieght`; did you mean `weight`?"],
     );
     check(
         "run.duration=long",

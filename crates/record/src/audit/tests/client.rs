@@ -363,8 +363,7 @@ fn a_server_that_dies_is_seen_in_eight_seconds() {
         let run = Evidence { seconds: &seconds, model: Model::Closed, window, ..evidence(&total) };
         check_found(&run, "drift", expected);
         if expected {
-            let measured =
-                "the second half of the run had no ok answer in most of its seconds, the other had";
+            let measured = "the second half of the run had no ok response in most of its seconds, the other half had some";
             assert_eq!(found(&run, "drift").unwrap(), measured);
         }
     }

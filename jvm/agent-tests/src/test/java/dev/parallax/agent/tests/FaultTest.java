@@ -187,7 +187,7 @@ class FaultTest {
         inTrials(this::aQuotaIsThrottlingOnce);
     }
 
-    /** On one CPU, so that the kernel's sum over CPUs is the time that the group was stalled, anyone else who runs here. */
+    /** On one CPU, so that the kernel's sum over CPUs is the time that the group was throttled, whatever else runs here. */
     private void aQuotaIsThrottlingOnce() throws Exception {
         try (Quota quota = new Quota()) {
             AgentJvm jvm = jvm("-Xmx64m", "-XX:+UseSerialGC").under(quota.command()).under("taskset", "-c", "0")
