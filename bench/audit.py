@@ -230,9 +230,9 @@ def slow_worker(binary):
 FAULTS = {
     "cpu_hog": (cpu_hog, "run_queue", "worker 0"),
     "cpu_quota": (cpu_quota, "cpu_quota", "quota"),
-    "descriptors": (descriptors, "descriptors", "out of descriptors"),
+    "descriptors": (descriptors, "descriptors", "out of file descriptors"),
     "ports": (ports, "ports", "no local port was left"),
-    "stop": (stop, "client_stall", "whole client or its host"),
+    "stop": (stop, "client_stall", "whole load generator or its host"),
     "slow_worker": (slow_worker, "slow_worker", "worker 1 was"),
 }
 

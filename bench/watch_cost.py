@@ -16,7 +16,7 @@ read and of a write alone, without which nothing is known of a request at all.
 In a turn of its own `watch --self` reads the kernel's account of its programs: nanoseconds a request.
 
 The bpftrace script (watch_cost.bt) does what tracing scripts for databases do: time from the return of a read to the return
-of a write as a power-of-two distribution, and who ran after the server's thread was pre-empted. That is less than
+of a write as a power-of-two distribution, and who ran after the server's thread was preempted. That is less than
 `watch` does: no bytes, no sums that are exact, no arrival.
 
 Needs root, BTF, Redis, nginx, wrk and bpftrace. Prints a row an observer; it judges nothing.

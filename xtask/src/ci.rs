@@ -85,7 +85,7 @@ fn print_times(times: &[(&str, Duration)]) -> io::Result<()> {
     Ok(())
 }
 
-/// Steps that follow one another, and one that runs meanwhile.
+/// Steps that follow one another, and one that runs in the meantime.
 struct Stage {
     steps: &'static [Step],
     /// Compiles only, so that no step that measures time runs at the same time.

@@ -27,7 +27,7 @@ pub fn run(root: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     Ok(maven(root, &oldest, BUILD).status().context(NO_MAVEN)?.success() && test(root, out)?)
 }
 
-/// Builds all modules and prints what Maven printed when it has ended: something else writes to the log meanwhile.
+/// Builds all modules and prints what Maven printed when it has ended: something else writes to the log in the meantime.
 pub fn build_quietly(root: &Path) -> anyhow::Result<bool> {
     let output = maven(root, &jdk(OLDEST)?, BUILD).output().context(NO_MAVEN)?;
     let mut err = io::stderr().lock();

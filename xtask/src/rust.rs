@@ -201,7 +201,8 @@ mod tests {
     use super::*;
 
     const SOURCE: &str = r"
-/// A comment line does not count.
+/// A comment of two lines
+/// does not count.
 #[inline]
 pub fn free() {
     fn nested() {}

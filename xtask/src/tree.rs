@@ -41,7 +41,7 @@ impl Tree {
         self.files.len()
     }
 
-    /// The text of the file at `path`; `None` where there is none, or where it is not text.
+    /// The text of the file at `path`; `None` if there is none, or where it is not text.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }

@@ -12,17 +12,17 @@ use std::thread;
 use anyhow::Context;
 use run::companion::wire::{CLOSED, line};
 
-/// Answers until the input ends, and then sets `stop`.
+/// Responds to each line until the input ends, then sets `stop`.
 ///
 /// # Errors
 ///
-/// When there can be no thread for it.
+/// When its thread cannot be started.
 pub fn follow(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     let answer = move || {
         let mut input = io::stdin().lock();
         while let Ok(Some(_)) = line(&mut input) {
-            let told = writeln!(io::stdout(), "{}", clock::now().0).and_then(|()| io::stdout().flush());
-            if told.is_err() {
+            let reported = writeln!(io::stdout(), "{}", clock::now().0).and_then(|()| io::stdout().flush());
+            if reported.is_err() {
                 break;
             }
         }
@@ -35,10 +35,10 @@ pub fn follow(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says that the record is closed, and nothing after it. Nobody may be there to hear it.
+/// Prints the line that says that the record is closed. A closed output is no error.
 pub fn closed() {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{CLOSED}").and_then(|()| out.flush());
-    // Kept for good: what is asked now gets no answer, which would stand where the record is expected.
+    // The lock is never released: a response to a later line would appear where the record is expected.
     std::mem::forget(out);
 }

@@ -13,14 +13,14 @@ use record::RecordError;
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, report_verb, say_notes};
+use crate::{printed, report_notes, report_verb};
 
-/// Write a record in a format that other tools read.
+/// Convert a record to a format that other tools read.
 ///
-/// hlog: one HdrHistogram log of the whole run, a line a histogram, told apart by tags. prometheus: its text format,
-/// for a push gateway or a textfile collector. otlp: one OTLP/JSON export request. k6-summary: what k6 writes with
-/// --summary-export; times are of ok requests, http_req_duration is service, and what a sample cannot carry is left
-/// out. csv and jsonl: a row a second.
+/// hlog: one HdrHistogram log of the whole run, with one tagged line per histogram. csv, jsonl: one row per second.
+/// prometheus: Prometheus text format, for a push gateway or a textfile collector. otlp: one OTLP/JSON export request.
+/// k6-summary: the format of k6's --summary-export; times are those of `ok` requests, http_req_duration is service
+/// time, and percentiles with too few samples are left out.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax convert runs/one --to hlog -o one.hlog
@@ -31,10 +31,11 @@ pub struct Args {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
 
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Target,
 
-    /// File to write, in place of what is there [default: standard output].
+    /// Output file; an existing file is overwritten [default: standard output].
     #[arg(short = 'o', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -60,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
         return Err(RecordError::NotARun { path: folder.to_owned() }.into());
     }
     let recording = record::read(folder)?;
-    say_notes(&recording.document);
+    report_notes(&recording.document);
     let rebuilt = findings::rebuild(recording);
     let text = converted(&rebuilt, args.to)?;
     match &args.output {

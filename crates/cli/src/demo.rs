@@ -1,4 +1,4 @@
-//! `parallax demo`: a pool that is too small, and the timer around it that blames the server.
+//! `parallax demo`: a connection pool that is too small, and a timer around it that blames the server.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -39,13 +39,13 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// When the server cannot be started or the record not be kept.
+/// When the server cannot be started or the record cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let server = Server::start(Options::default())?;
     let controls = Controls::new(signals::stop_flag()?);
     let delay = if args.fast { "0.2" } else { "2" };
     let url = format!("http://{}/delay/{delay}", server.local_addr());
-    // Through the same door as everybody: what the demo does can be typed.
+    // The same options as on the command line, so that a user can repeat what the demo does.
     let mut given = GivenOptions::default();
     for (name, text) in
         [("url", url.as_str()), ("connections", "2"), ("users", "4"), ("count", "16"), ("quiet", "true")]

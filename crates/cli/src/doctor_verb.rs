@@ -13,10 +13,11 @@ use units::Nanos;
 use crate::exit::Exit;
 use crate::{printed, terminal};
 
-/// Say what this host can do and cannot, with the fix for each.
+/// Check what this host supports, and how to fix what it doesn't.
 ///
-/// Reads what the kernel tells of itself and makes two short trials: whether it stamps what arrives, and how late a
-/// thread wakes up that only sleeps. Nothing is attached or changed. A verb that lacks something says so itself, too.
+/// Reads the kernel's settings and makes two short tests: whether the kernel timestamps arriving packets, and how late
+/// a sleeping thread wakes up. Nothing on the host is changed. If a host lacks something that a command needs, the
+/// command reports that too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax doctor
@@ -45,7 +46,7 @@ const TRIAL: Nanos = Nanos::from_millis(500);
 /// From one of its ticks to the next.
 const TICK: Nanos = Nanos::from_millis(1);
 
-/// Later than this, and a schedule of requests is late by as much.
+/// A wake-up later than this delays scheduled requests noticeably.
 const LATE: Nanos = Nanos::from_millis(1);
 
 /// Runs the verb.
@@ -89,8 +90,9 @@ fn ability(
 }
 
 fn stamps() -> Ability {
-    let means = "drive tells when an answer arrived from when the client read it (client_lag)";
-    let fix = "a kernel that stamps what arrives (SO_TIMESTAMPNS), as Linux does; some sandboxes do not";
+    let means = "drive separates when a response arrived from when the client read it (client_lag)";
+    let fix =
+        "use a kernel that timestamps arriving packets (SO_TIMESTAMPNS); Linux does, some sandboxes do not";
     match StampProbe::start() {
         Ok(_) => ability("arrival_stamps", Status::Ok, "tried on loopback".to_owned(), means, fix),
         Err(why) => ability("arrival_stamps", Status::Missing, why, means, fix),
@@ -98,7 +100,7 @@ fn stamps() -> Ability {
 }
 
 fn files() -> Ability {
-    let means = "drive opens a descriptor a connection";
+    let means = "drive opens one descriptor per connection";
     let limit = host::open_files_limit();
     let status = if limit.is_none_or(|limit| limit >= FEW_FILES) { Status::Ok } else { Status::Limited };
     let found = limit.map_or_else(|| "no limit".to_owned(), |limit| format!("at most {limit}"));
@@ -106,11 +108,12 @@ fn files() -> Ability {
 }
 
 fn ports() -> Ability {
-    let means =
-        "drive takes a local port a connection, and each stays taken for a minute after it was closed";
+    let means = "drive uses one local port per connection, and a port stays in use for a minute after the connection is closed";
     let fix = "as root: sysctl net.ipv4.ip_local_port_range='1024 65535'";
     match host::local_ports() {
-        None => ability("ports", Status::Limited, "the kernel does not tell".to_owned(), means, fix),
+        None => {
+            ability("ports", Status::Limited, "unknown: the kernel does not report it".to_owned(), means, fix)
+        }
         Some((first, last)) => {
             let many = u64::from(last - first) + 1 >= FEW_PORTS;
             let status = if many { Status::Ok } else { Status::Limited };
@@ -120,18 +123,19 @@ fn ports() -> Ability {
 }
 
 fn slack() -> Ability {
-    let means = "timers may fire so much late; drive allows for it";
+    let means = "timers can fire late by this much; drive compensates for it";
     let text = std::fs::read_to_string("/proc/self/timerslack_ns").ok();
     let slack = text.and_then(|text| text.trim().parse::<u64>().ok()).map(Nanos);
     let status =
         if slack.is_some_and(|slack| slack <= Nanos::from_micros(50)) { Status::Ok } else { Status::Limited };
-    let found = slack.map_or_else(|| "the kernel does not tell".to_owned(), |slack| slack.to_string());
-    ability("timer_slack", status, found, means, "start it from a shell whose timer slack is 50 us")
+    let found =
+        slack.map_or_else(|| "unknown: the kernel does not report it".to_owned(), |slack| slack.to_string());
+    ability("timer_slack", status, found, means, "start parallax from a shell whose timer slack is 50 us")
 }
 
 fn hiccup() -> Ability {
     let means = "sleeping threads wake up this late here, so no client timestamp on this host can be more accurate than that";
-    let fix = "fewer other programs, CPUs of its own, or another host; `parallax hiccup` looks longer";
+    let fix = "stop other programs, pin parallax to free CPUs, or use another host; `parallax hiccup` measures for longer";
     let meter = match HiccupMeter::start(TICK) {
         Ok(meter) => meter,
         Err(error) => return ability("hiccup", Status::Missing, error.to_string(), means, fix),
@@ -141,7 +145,7 @@ fn hiccup() -> Ability {
     let mut late: Vec<Nanos> = meter.take_before(end).iter().map(|wake| wake.late()).collect();
     late.sort_unstable();
     let (Some(&middle), Some(&worst)) = (late.get(late.len() / 2), late.last()) else {
-        let found = format!("it did not wake up once in {TRIAL}");
+        let found = format!("a sleeping thread did not wake up once in {TRIAL}");
         return ability("hiccup", Status::Limited, found, means, fix);
     };
     let found = format!("median {middle}, at most {worst} in {TRIAL}");

@@ -15,14 +15,14 @@ impl Process {
         Process { program: std::env::current_exe().ok() }
     }
 
-    /// What a run needs to know of it.
+    /// What a run needs to know about this process.
     pub fn environment(&self) -> Environment<'_> {
         Environment {
             command: command(),
             program: self.program.as_deref(),
             cache: cache(),
             variable: &|name| std::env::var(name).ok(),
-            notice: &|line| crate::say(line),
+            notice: &|line| crate::report_line(line),
         }
     }
 }

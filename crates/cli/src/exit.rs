@@ -1,4 +1,4 @@
-//! Exit codes: documented, stable, and never 0 for a run that should not be believed.
+//! Exit codes: documented, stable, and never 0 for an invalid run.
 
 use std::process::ExitCode;
 
@@ -6,27 +6,27 @@ use record::document::{Document, State, Threshold, ThresholdResult, VerdictWord}
 use record::import::Import;
 use record::search::{Limit, SearchDocument};
 
-/// How the program ends.
+/// The exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Done and valid.
     Done,
-    /// Usage or environment: we could not do what was asked.
+    /// Wrong usage or a problem of this host: the request could not be carried out.
     Refused,
-    /// A stated threshold was missed.
+    /// A `--fail-if` condition is true or undecided.
     Missed,
     /// The measurement is invalid.
     Invalid,
-    /// Nothing could be reached.
+    /// The server could not be reached.
     Unreachable,
     /// Ended by the user; the partial record is kept.
     Interrupted,
-    /// As the command that ran beside a measurement ended.
+    /// The exit code of the command that `hiccup` ran.
     Command(u8),
 }
 
 impl Exit {
-    /// What a finished run's document means for the exit code.
+    /// The exit status for a finished run.
     pub fn of(document: &Document) -> Exit {
         if document.state == State::Interrupted {
             return Exit::Interrupted;
@@ -45,7 +45,7 @@ impl Exit {
         }
     }
 
-    /// What the answer of a search means for the exit code.
+    /// The exit status for the result of a search.
     pub fn of_search(document: &SearchDocument) -> Exit {
         match (&document.answer, document.state) {
             (_, State::Interrupted) => Exit::Interrupted,
@@ -56,7 +56,7 @@ impl Exit {
         }
     }
 
-    /// What an import means for it.
+    /// The exit status for an import.
     pub fn of_import(import: &Import) -> Exit {
         match import.verdict.as_ref().map_or(VerdictWord::Invalid, |verdict| verdict.word) {
             VerdictWord::Invalid => Exit::Invalid,
@@ -66,7 +66,7 @@ impl Exit {
     }
 }
 
-/// One that nobody could decide counts: it is not known to be met.
+/// An undecided threshold counts as missed, because it is not known to be met.
 fn missed(thresholds: &[Threshold]) -> bool {
     thresholds.iter().any(|threshold| threshold.result != ThresholdResult::Met)
 }
@@ -107,7 +107,7 @@ mod tests {
         document
     }
 
-    /// If this fails, a pipeline takes a measurement that proves nothing for a server that is too slow.
+    /// If this fails, a CI job takes an invalid measurement for a slow server.
     #[test]
     fn a_missed_threshold_counts_only_where_the_measurement_does() {
         use ThresholdResult::{Met, Missed, Undecided};

@@ -13,7 +13,7 @@ use record::{Observed, Served, TwoClocks, read_observation};
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, report_verb, say_notes, terminal};
+use crate::{printed, report_notes, report_verb, terminal};
 
 const REQUESTS: &str = "requests.parquet";
 const SERVED: &str = "served.parquet";
@@ -21,24 +21,24 @@ const SERVED: &str = "served.parquet";
 /// So many take about a gigabyte.
 const MOST_REQUESTS: usize = 2_000_000;
 
-/// Say where the time of requests went, and whose fault it was.
+/// Explain where the time of requests went, and who is to blame.
 ///
-/// Joins the record of `drive` with those of `watch`, `cpu`, `hiccup`, `disturb` and of JVMs of the same period: each
-/// request by the two ends of its connection, its order on it and its time. Its response is divided into the client's
-/// own lateness, the pool, the network, the socket queue, and what the server did; the parts sum to it to the
-/// nanosecond.
-/// Requests one by one are needed on both sides: drive and watch with --requests all.
+/// Joins a record of `drive` with records of `watch`, `cpu`, `hiccup`, `disturb` and JVMs from the same period. Each
+/// request is found at the server by the two ends of its connection, its order on the connection, and its time. Its
+/// response time is divided into the load generator's lateness, the pool, the network, the server's socket queue, and
+/// what the server did; these parts add up to the response time, to the nanosecond.
+/// Both sides must keep individual requests: run drive and watch with --requests all.
 ///
-/// Without a record of `watch`, server and network stay undivided.
+/// Without a record of `watch`, server and network cannot be separated.
 ///
-/// blame.place of --json is one word: client, network, socket_queue, handler_cpu, handler_blocked, cpu_contention,
-/// throttled, pool, platform, runtime or undecided.
+/// In --json, blame.place is one of: client, network, socket_queue, handler_cpu, handler_blocked, cpu_contention,
+/// throttled, pool, platform, runtime, undecided.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax explain runs/client runs/server
   parallax explain runs/client runs/server runs/hiccup --json | jq .blame")]
 pub struct Args {
-    /// Folders of records: one of `drive`, any number of others.
+    /// Results directories: exactly one of `drive`, and any number of others.
     #[arg(value_name = "RECORD", required = true, value_hint = ValueHint::DirPath)]
     records: Vec<PathBuf>,
 
@@ -55,7 +55,7 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// When a folder holds no record that can be read, or there is not exactly one of `drive`.
+/// When a directory has no readable record, or there is not exactly one record of `drive`.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let explanation = explain_records(&args.records)?;
     let mut out = io::stdout();
@@ -86,7 +86,7 @@ fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {
         let folder = report_verb::folder(folder);
         ensure!(
             !record::search::is_search(folder),
-            "`{}` holds a search; name the folder of one of its probes",
+            "`{}` is a search; give the directory of one of its probes",
             folder.display()
         );
         let name = folder.display().to_string();
@@ -99,19 +99,19 @@ fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {
             (_, Some(ObservationKind::Watch)) => servers.push(read_server(folder, name)?),
             (_, Some(_)) => hosts.push(HostRecord { observed: read_noted(folder)?, name }),
             (other, None) => {
-                bail!("`{name}` is a record of `{other}`, which tells nothing of where time went")
+                bail!("`{name}` is a record of `{other}`, which `explain` cannot use; leave it out")
             }
         }
     }
     let Some(client) = client else {
-        bail!("none of the records is one of `drive`; name the folder of the client's run too")
+        bail!("none of these is a record of `drive`; add the directory of the load test")
     };
     Ok(explain::explain(&client, servers, &hosts))
 }
 
 fn read_client(folder: &Path, name: String) -> anyhow::Result<Client> {
     let mut recording = record::read(folder)?;
-    say_notes(&recording.document);
+    report_notes(&recording.document);
     recording.settle();
     let path = folder.join(REQUESTS);
     let rows = match open(&path)? {
@@ -133,7 +133,7 @@ fn read_client(folder: &Path, name: String) -> anyhow::Result<Client> {
 
 fn read_noted(folder: &Path) -> anyhow::Result<Observed> {
     let observed = read_observation(folder)?;
-    say_notes(&observed.document);
+    report_notes(&observed.document);
     Ok(observed)
 }
 
@@ -154,14 +154,17 @@ fn read_server(folder: &Path, name: String) -> anyhow::Result<Server> {
     Ok(Server { observed, served, clocks: TwoClocks::read(folder)?, name })
 }
 
-/// `None` where there is none. A folder from somewhere else may have a link or a pipe in its place.
+/// `None` if there is none. A folder from somewhere else may have a link or a pipe in its place.
 fn open(path: &Path) -> anyhow::Result<Option<File>> {
     let context = || format!("cannot read {}", path.display());
     match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(context),
         Ok(metadata) if !metadata.is_file() => {
-            bail!("{} is not a regular file; copy the folder with its files, not links", path.display())
+            bail!(
+                "{} is not a regular file; copy the directory again, with its files instead of links",
+                path.display()
+            )
         }
         Ok(_) => File::open(path).map(Some).with_context(context),
     }
@@ -170,7 +173,7 @@ fn open(path: &Path) -> anyhow::Result<Option<File>> {
 fn check_size(path: &Path, rows: usize) -> anyhow::Result<()> {
     ensure!(
         rows <= MOST_REQUESTS,
-        "{} holds over {} requests; keep fewer, with --requests sample=1% or slowest=10000",
+        "{} contains more than {} requests; keep fewer with --requests sample=1% or slowest=10000",
         path.display(),
         units::count(MOST_REQUESTS as u64)
     );

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::exit::Exit;
 
-/// Prints what clap has to say: help and version whole, an error as one line.
+/// Prints clap's help or version in full, or its error as one line.
 pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -18,7 +18,7 @@ pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
             Exit::Refused
         }
         _ => {
-            crate::say(one_line(error, arguments));
+            crate::report_line(one_line(error, arguments));
             Exit::Refused
         }
     }
@@ -43,7 +43,7 @@ pub fn one_line(error: &clap::Error, arguments: &[OsString]) -> String {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("the command line cannot be read").trim_start_matches("error: ");
-    // Missing arguments stand on lines of their own, and so do tips.
+    // clap prints missing arguments and tips on separate lines.
     let whole = lines.fold(first.to_owned(), |line, more| match more.strip_prefix("tip: ") {
         Some(tip) => format!("{line}; {tip}"),
         None => format!("{line} {more}"),
@@ -61,7 +61,7 @@ fn unknown_flag(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// What stands behind a flag: attached to it (`-t4`, `--rps=50`), or as the next argument.
+/// The value of a flag: attached to it (`-t4`, `--rps=50`), or the next argument.
 fn value_of<'a>(flag: &str, arguments: &'a [OsString]) -> &'a str {
     let mut found = arguments.iter().filter_map(|argument| argument.to_str());
     match found.find_map(|text| text.strip_prefix(flag).filter(|rest| ends_a_name(flag, rest))) {
@@ -79,7 +79,7 @@ fn ends_a_name(flag: &str, rest: &str) -> bool {
         || is_short && !rest.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// An option of ours by its long name and one dash, as Go's tools have it: `-rate=50`.
+/// An option given by its long name with one dash, as in Go's tools: `-rate=50`.
 fn one_dash(arguments: &[OsString]) -> Option<(&str, String)> {
     const LONG: [&str; 8] =
         ["rate", "duration", "connections", "workers", "timeout", "header", "body", "output"];
@@ -89,7 +89,7 @@ fn one_dash(arguments: &[OsString]) -> Option<(&str, String)> {
     })
 }
 
-/// What people who know wrk, hey, oha, ab, vegeta, k6 or bombardier mean by a flag that we do not have.
+/// A hint for a flag of wrk, hey, oha, ab, vegeta, k6 or bombardier that does not exist here.
 fn habit(flag: &str, value: &str) -> Option<String> {
     let is_time = value.ends_with(|last: char| last.is_ascii_alphabetic());
     let advice = match flag {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_found_wherever_it_stands() {
+    fn a_value_is_found_attached_or_as_the_next_argument() {
         let of = |flag: &str, arguments: &[&str]| {
             let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
             value_of(flag, &arguments).to_owned()
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_dash_before_a_long_name_is_said_to_be_one() {
+    fn one_dash_before_a_long_name_is_reported() {
         let arguments = ["drive", "-c", "4", "-rate=50/s"].map(OsString::from);
         assert_eq!(one_dash(&arguments), Some(("-rate=50/s", "--rate".to_owned())));
         assert_eq!(one_dash(&["-r50/s", "--rate=5/s", "-raten"].map(OsString::from)), None);

@@ -1,4 +1,4 @@
-//! `parallax import`: what another tool said of its run, as a record.
+//! `parallax import`: another tool's results as a record.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,16 +11,16 @@ use findings::Condition;
 use record::import::{Import, read_import, write_import};
 
 use crate::exit::Exit;
-use crate::{observing, printed, report_verb, say_notes, terminal};
+use crate::{observing, printed, report_notes, report_verb, terminal};
 use run::folder::new_folder;
 
-/// Keep the output of another load generator as a record, with what that output cannot know.
+/// Import the results of another load generator, noting what they leave out.
 ///
-/// Reads the text of wrk and wrk2; the text of hey and its `-o csv`; oha's text and its JSON; what k6 writes with
-/// --summary-export; vegeta's `report -type=json`, and `encode` as JSON or CSV. The record is never `valid`: nobody
-/// audited that run. A figure that the tool does not state is absent.
+/// Reads the text output of wrk, wrk2, hey and oha; hey's `-o csv`; oha's JSON; k6's --summary-export; vegeta's
+/// `report -type=json`, and `encode` as JSON or CSV. The imported record is never `valid`, because that run was not
+/// audited. A figure that the tool does not report is absent.
 ///
-/// Exit codes: 0 imported; 1 usage, or a file that cannot be read; 2 a condition of --fail-if holds, or cannot be
+/// Exit codes: 0 imported; 1 wrong usage, or the file cannot be read; 2 a --fail-if condition is true or cannot be
 /// decided; 3 nothing was measured.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
-    /// Exit with 2 if this holds; may be given again.
+    /// Exit with status 2 if this condition is true; repeat it for more.
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
 
@@ -71,7 +71,7 @@ fn tool(text: &str) -> Result<From, String> {
 ///
 /// # Errors
 ///
-/// When the file cannot be read or understood, or the record not be kept.
+/// When the file cannot be read or parsed, or the record cannot be written.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let shown = args.file.display().to_string();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{shown}`"))?;
@@ -88,7 +88,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     Ok(Exit::of_import(&import))
 }
 
-/// Prints an import that was kept in `folder`, judged anew where there are conditions.
+/// Prints the import whose record is `folder`; if there are conditions, they are evaluated again.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) 
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
     report_verb::print(&findings::import_view(&import, folder), json, &mut out, style)?;
-    say_notes(&import);
+    report_notes(&import);
     Ok(Exit::of_import(&import))
 }
 

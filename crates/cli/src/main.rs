@@ -36,7 +36,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
 
-/// Measures response time and throughput from several places at once, so that none of them can fool you.
+/// Load-test a server, observe it from its kernel, and explain where the time of its requests went.
 #[derive(Debug, Parser)]
 #[command(name = "parallax", version, max_term_width = 100, subcommand_required = true)]
 struct Cli {
@@ -98,35 +98,36 @@ fn run(matches: &clap::ArgMatches) -> Exit {
     result.unwrap_or_else(|error| failed(&error))
 }
 
-/// An error is one line: what, where, what to do.
+/// Prints an error as one line: what, where, what to do.
 fn failed(error: &anyhow::Error) -> Exit {
-    say(one_line(error));
+    report_line(one_line(error));
     Exit::Refused
 }
 
-/// One line on standard error. What is told may have been read from a stranger's file, or from a hostile peer.
-fn say(what: impl Display) {
-    let _ = writeln!(io::stderr(), "{}", said(what));
+/// Prints one line on standard error. The text can come from a stranger's file or a hostile peer: it is escaped.
+fn report_line(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{}", stderr_line(text));
 }
 
-/// Prints what the reader of a record had to say about it: fields that it ignored, a newer schema version.
-fn say_notes(envelope: &record::document::Envelope) {
-    envelope.notes.iter().for_each(say);
+/// Prints the reader's notes on a record: fields that were ignored, a newer schema version.
+fn report_notes(envelope: &record::document::Envelope) {
+    envelope.notes.iter().for_each(report_line);
 }
 
-/// Its control characters are written out: none reaches the terminal, and a newline in it makes no second line.
-fn said(what: impl Display) -> String {
-    format!("parallax: {}", record::escape_text(&what.to_string()))
+/// The line with its prefix. Control characters are escaped: none reaches the terminal, and a newline starts no second
+/// line.
+fn stderr_line(text: impl Display) -> String {
+    format!("parallax: {}", record::escape_text(&text.to_string()))
 }
 
-/// The chain of causes, without those that the message before them has already told.
+/// The chain of causes in one line, without causes that an earlier message already contains.
 fn one_line(error: &anyhow::Error) -> String {
     let mut causes = error.chain().map(ToString::to_string);
     let first = causes.next().unwrap_or_default();
     causes.fold(first, |line, cause| if line.contains(&cause) { line } else { format!("{line}: {cause}") })
 }
 
-/// What printing came to. Whoever read our output and has read enough is no error of ours.
+/// The result of printing. A reader that closes the pipe early is no error.
 fn printed(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -145,8 +146,8 @@ mod tests {
         let error = anyhow::Error::new(write).context("the record is incomplete");
         assert_eq!(
             one_line(&error),
-            "the record is incomplete: cannot write run/series.ndjson: no space left; free space there, or name \
-             another folder"
+            "the record is incomplete: cannot write run/series.ndjson: no space left; free some space, or use \
+             another directory"
         );
     }
 
@@ -156,7 +157,7 @@ mod tests {
         let error =
             anyhow::anyhow!("of `\u{1b}]0;owned\u{7}`").context("line 1\nparallax: all is well\u{202e}");
         assert_eq!(
-            said(one_line(&error)),
+            stderr_line(one_line(&error)),
             r"parallax: line 1\u{a}parallax: all is well\u{202e}: of `\u{1b}]0;owned\u{7}`"
         );
     }

@@ -1,4 +1,4 @@
-//! `parallax report` of what an observing verb has recorded: its text again, from the folder alone.
+//! `parallax report` for a record of an observing verb: prints its text again, from the record alone.
 
 use std::io;
 use std::path::Path;
@@ -6,21 +6,23 @@ use std::path::Path;
 use record::document::State;
 
 use crate::exit::Exit;
-use crate::{report_verb, say, say_notes, terminal};
+use crate::{report_line, report_notes, report_verb, terminal};
 
 /// Prints it; with `json` as JSON.
 ///
 /// # Errors
 ///
-/// When the folder holds no such record, or one that cannot be read.
+/// When the directory has no such record, or it cannot be read.
 pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit> {
     let observed = record::read_observation(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
     report_verb::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
-    say_notes(&observed.document);
+    report_notes(&observed.document);
     if observed.document.state == State::Running {
-        say("it was cut off, or goes on: its document has no totals yet; series.ndjson has the intervals");
+        report_line(
+            "the observation was cut off or is still in progress, so there are no totals; series.ndjson has the intervals",
+        );
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! What the records of the observing verbs have in common: their opening, and the effective values of their options.
+//! What the records of the observing verbs share: the first document, and the effective values of the options.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use record::observation::{Observation, ObservationBody};
 
 use crate::drive;
 
-/// The document of an observation that begins now, at the monotonic clock's `started`.
+/// The document of an observation that starts now; `started` is the time on the monotonic clock.
 pub fn opening(
     body: ObservationBody,
     options: BTreeMap<String, EffectiveOption>,
@@ -25,13 +25,13 @@ pub fn opening(
     observation
 }
 
-/// All options of `verb`, by long name, as they were given or are by default.
+/// All options of `verb`, by long name, with their given or default values.
 pub fn effective(verb: &str, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
     let command = crate::Cli::command();
     effective_of(command.find_subcommand(verb).expect("the verb is one of this program"), matches)
 }
 
-/// The same, of a verb's own verb.
+/// The same for a subcommand of a verb.
 pub fn effective_of(command: &Command, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
     let arguments =
         command.get_arguments().filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"));
@@ -42,7 +42,7 @@ pub fn effective_of(command: &Command, matches: &ArgMatches) -> BTreeMap<String,
     named.collect()
 }
 
-/// Puts in what was worked out for an option that was not given.
+/// Sets the value of an option that was derived because it was not given.
 pub fn derive(options: &mut BTreeMap<String, EffectiveOption>, name: &str, value: String) {
     if let Some(option) = options.get_mut(name).filter(|option| option.source != OptionSource::Given) {
         *option = EffectiveOption { value, source: OptionSource::Derived };

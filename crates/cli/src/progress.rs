@@ -1,4 +1,4 @@
-//! What is shown while a run goes on: nothing, a plain line per second, or the live view with its keys.
+//! What is shown during a run: nothing, one plain line per second, or the live view with its keys.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use units::Nanos;
 
 use crate::terminal;
 
-/// What is shown while a run goes on.
+/// The display of a run in progress.
 pub enum Shown {
     Quiet,
     /// One plain line per second on standard error.
     Lines,
-    /// The live view, on a terminal of our own.
+    /// The live view on a terminal.
     Live(Live),
 }
 
 impl Shown {
-    /// What the spec asks for, and the terminal can show.
+    /// The display that the spec asks for and the terminal supports.
     pub fn of(spec: &RunSpec, controls: &Arc<Controls>) -> Shown {
         let output = &spec.output;
         if output.quiet {
             return Shown::Quiet;
         }
-        // Rows on standard output would run through the view.
+        // Rows on standard output would destroy the live view.
         let wanted = !output.json && !output.no_tui && !spec.sinks.to_stdout();
         match terminal::live_style(output.no_color).filter(|_| wanted) {
             Some(style) => Shown::Live(Live::new(style, Arc::clone(controls))),
@@ -43,7 +43,7 @@ impl Progress for Shown {
         if let Shown::Live(live) = self
             && live.start(document, plan, at).is_err()
         {
-            // A terminal that cannot be drawn on can still be written on.
+            // If the view cannot be drawn, plain lines can still be printed.
             *self = Shown::Lines;
         }
     }
@@ -51,7 +51,7 @@ impl Progress for Shown {
     fn interval(&mut self, interval: &Interval, second: &Second, document: &Document) {
         match self {
             Shown::Quiet => {}
-            // What is left of a second when a run ends may be too short for anything to have happened in it.
+            // The last, partial second of a run may be too short to contain any requests.
             Shown::Lines if second.scheduled + second.ok + second.failed == 0 && !is_whole(second) => {}
             Shown::Lines => {
                 let _ = writeln!(io::stderr(), "{}", findings::second_line(second, &document.load));

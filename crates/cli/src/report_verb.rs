@@ -11,15 +11,15 @@ use record::observation::ObservationKind;
 use report::Style;
 
 use crate::exit::Exit;
-use crate::{import_verb, observation_report, printed, profile_verb, say, say_notes, terminal};
+use crate::{import_verb, observation_report, printed, profile_verb, report_line, report_notes, terminal};
 use run::record_lock::is_running;
 
-/// Print the report of a record, finished, interrupted or cut off.
+/// Print the report of a record, also of one that was interrupted or cut off.
 ///
-/// Everything is worked out anew from the histograms in the folder. Of a run whose process was killed, all but at
-/// most the last second is there.
+/// All figures are computed again from the histograms in the record. If the run's process was killed, at most the last
+/// second is missing.
 ///
-/// Exit codes are those of the run: see `parallax drive --help`.
+/// The exit code is the one that the run had: see `parallax drive --help`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax report parallax-runs/20260101-120000-4711
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Exit with 2 if this holds; may be given again. Judged in place of what the run was given.
+    /// Exit with status 2 if this condition is true; repeat it for more. Replaces the conditions of the run.
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Condition>,
 
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(kind) = ObservationKind::from_name(&record::kind_of(folder)?) {
         ensure!(
             args.fail_if.is_empty(),
-            "--fail-if judges a run, and `{}` holds a record of `{}`",
+            "--fail-if needs a record of `drive` or `import`, but `{}` is a record of `{}`",
             folder.display(),
             kind.name()
         );
@@ -95,10 +95,10 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let style = terminal::style(&out, args.no_color);
     let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
     print(&findings::run_view(&run), args.json, &mut out, style)?;
-    say_notes(&document);
+    report_notes(&document);
     if let Some(first) = differences.first() {
-        say(format_args!(
-            "run.json says otherwise than its histograms in {} places, first at {first}; \
+        report_line(format_args!(
+            "run.json differs from its histograms in {} places, first at {first}; \
              what is printed comes from the histograms",
             differences.len()
         ));
@@ -110,14 +110,14 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
 fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
     ensure!(
         args.fail_if.is_empty(),
-        "--fail-if judges one run, and `{}` holds a search; name the folder of one of its probes",
+        "--fail-if needs a single run, but `{}` is a search; give the directory of one of its probes",
         folder.display()
     );
     let document = record::search::read_search(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     print(&findings::search_view(&document, Some(folder)), args.json, &mut out, style)?;
-    say_notes(&document);
+    report_notes(&document);
     Ok(Exit::of_search(&document))
 }
 

@@ -14,7 +14,7 @@ use crate::environment::Process;
 use crate::exit::Exit;
 use crate::printed;
 
-/// Begin a scenario file, or look at one without driving it.
+/// Create, check or describe scenario files.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -23,21 +23,23 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// Write a scenario to begin with: a page, a journey, checks. It runs against `parallax serve` as it is.
+    /// Write an example scenario with a page, a journey and checks, which runs against `parallax serve`.
     Init {
+        /// File to write; an existing file is never overwritten.
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "scenario.toml")]
         file: PathBuf,
     },
-    /// Read a scenario with all the files that it names, and print what it would send first.
+    /// Check a scenario and all files it uses, and print what it would send first.
     Check {
+        /// Scenario file (TOML).
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
 
-        /// Change it: run.rate=500/s, vars.user=ann; may be given again.
+        /// Change a value: run.rate=500/s, vars.user=ann; repeat it for more.
         #[arg(long, value_name = "KEY=VALUE")]
         set: Vec<String>,
 
-        /// Journeys to print, with all their steps.
+        /// Number of journeys to print, with all their steps.
         #[arg(short = 'n', long, value_name = "N", default_value = "5")]
         journeys: u64,
     },
@@ -70,10 +72,10 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
     let shown = file.display();
     ensure!(
         file.extension().is_some_and(|ending| ending == "toml"),
-        "`{shown}` does not end in .toml, by which `parallax drive` knows a scenario; add it"
+        "`{shown}` does not end in .toml, by which `parallax drive` recognizes a scenario; add .toml"
     );
     let mut created = File::create_new(file)
-        .with_context(|| format!("cannot begin the scenario `{shown}`; give the name of a new file"))?;
+        .with_context(|| format!("cannot create the scenario `{shown}`; give the name of a new file"))?;
     // It speaks of itself by its name.
     let text = START.replace(SHIPPED_AS, &file.file_name().unwrap_or_default().to_string_lossy());
     created.write_all(text.as_bytes()).with_context(|| format!("cannot write `{shown}`"))?;
@@ -89,7 +91,7 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
 fn check(file: &Path, sets: &[String], journeys: u64) -> anyhow::Result<Exit> {
     let prepared = prepared(file, sets)?;
     let exit = drive::show(&prepared, journeys)?;
-    crate::say(format_args!("{}: OK", file.display()));
+    crate::report_line(format_args!("{}: OK", file.display()));
     Ok(exit)
 }
 

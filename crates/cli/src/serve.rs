@@ -23,22 +23,22 @@ const MOST_ARRIVALS: usize = 10_000_000;
 /// How many planned freezes are printed at the start.
 const FREEZES_SHOWN: usize = 5;
 
-/// Serve known answers, delays and faults, and know the truth about them.
+/// Run the reference server, with known delays and faults, to test load generators against.
 ///
-/// A server to measure instruments against. `/` lists what it serves: plain text, JSON, delays, drips, statuses,
-/// sizes, and faults on demand. `/truth` says what it did, with the exact distribution of the time from a request's
-/// arrival in the kernel to its answer's last byte.
+/// `/` lists what it serves: plain text, JSON, delays, slow bodies, statuses, sizes, and faults on demand. `/truth`
+/// reports what it really did, with the exact distribution of the time from the arrival of a request in the kernel to
+/// the last byte of its response.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address and port, or a port on 127.0.0.1; port 0 takes a free one.
+    /// Address and port to listen on, or a port on 127.0.0.1; port 0 picks a free one.
     #[arg(short = 'l', long, value_name = "ADDRESS", default_value = "127.0.0.1:8080", value_parser = address)]
     listen: SocketAddr,
 
-    /// Threads, each with a listener of its own.
+    /// Threads, each with its own listening socket.
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
     threads: u64,
 
-    /// Connections the kernel keeps until they are accepted.
+    /// Length of the listen queue: connections that wait to be accepted.
     #[arg(long, value_name = "N", default_value = "4096")]
     backlog: i32,
 
@@ -46,24 +46,24 @@ pub struct Args {
     #[arg(long, value_name = "TIME", requires = "freeze_every")]
     freeze: Option<Nanos>,
 
-    /// From the begin of one freeze to the begin of the next.
+    /// Time from the start of one freeze to the start of the next.
     #[arg(long, value_name = "TIME", requires = "freeze")]
     freeze_every: Option<Nanos>,
 
-    /// From the start to the first freeze [default: as --freeze-every].
+    /// Time until the first freeze [default: as --freeze-every].
     #[arg(long, value_name = "TIME", requires = "freeze")]
     freeze_first: Option<Nanos>,
 
-    /// How many freezes [default: without end].
+    /// Number of freezes [default: unlimited].
     #[arg(long, value_name = "N", requires = "freeze", value_parser = at_least_one)]
     freeze_count: Option<u64>,
 
-    /// Keep when each request arrived in this host's kernel, up to ten million, and write that here at the end: a
-    /// line each, nanoseconds on the monotonic clock.
+    /// At the end, write the arrival time of each request to this file (at most ten million): one line per request,
+    /// when it arrived in this host's kernel, in nanoseconds on the monotonic clock.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     arrivals: Option<PathBuf>,
 
-    /// On Ctrl-C, print the whole truth as JSON instead of a summary.
+    /// On Ctrl-C, print everything that /truth reports as JSON, instead of a summary.
     #[arg(long)]
     json: bool,
 }
@@ -138,7 +138,7 @@ fn summarize(truth: &Truth, out: &mut dyn Write) -> io::Result<()> {
     let connections = truth.connections();
     writeln!(
         out,
-        "{} requests, {} answers, {} ended by a fault, {} abandoned; {} connections accepted",
+        "{} requests, {} responses, {} ended by a fault, {} abandoned; {} connections accepted",
         truth.requests(),
         truth.responses(),
         truth.ended_by_fault(),
@@ -147,7 +147,7 @@ fn summarize(truth: &Truth, out: &mut dyn Write) -> io::Result<()> {
     )?;
     let response = truth.response();
     if let Some((mean, max)) = response.mean().zip(response.max()) {
-        writeln!(out, "arrived to written: {} answers, mean {mean}, max {max}", response.count())?;
+        writeln!(out, "arrival to last write: {} responses, mean {mean}, max {max}", response.count())?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Ctrl-C, a termination and a lost terminal end the run well: the first one stops it and keeps the record, the second one is for good.
+//! Ctrl-C, SIGTERM and SIGHUP end a run gracefully: the first one stops it and keeps the record, the second one ends
+//! the process at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +16,10 @@ use tui::screen;
 
 /// A flag that the first SIGINT, SIGTERM or SIGHUP sets. The second ends the process at once.
 ///
-/// SIGHUP stays ignored where it was: that is what nohup asks for.
+/// SIGHUP stays ignored if it was ignored at the start, as with nohup.
 ///
-/// A thread takes the signals, rather than their handlers: the terminal, where the live view has it, is given back
-/// first, and a handler may not do that.
+/// A thread takes the signals instead of handlers: the terminal of the live view must be restored first, and a signal
+/// handler is not allowed to do that.
 ///
 /// # Errors
 ///
@@ -26,12 +27,12 @@ use tui::screen;
 pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let signals = if ignores_hangup() { &[SIGINT, SIGTERM][..] } else { &[SIGINT, SIGTERM, SIGHUP] };
-    let told = Arc::clone(&stop);
+    let stopped = Arc::clone(&stop);
     let context = "cannot handle signals, so Ctrl-C would lose the run";
     let mut signals = Signals::new(signals).context(context)?;
     let take = move || {
         for _ in signals.forever() {
-            if told.swap(true, Ordering::Relaxed) {
+            if stopped.swap(true, Ordering::Relaxed) {
                 screen::leave();
                 low_level::exit(130);
             }
@@ -41,7 +42,7 @@ pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// When this process was told to continue (SIGCONT), the latest thousand times, noted as they come.
+/// The times at which this process received SIGCONT; the latest thousand are kept.
 ///
 /// # Errors
 ///

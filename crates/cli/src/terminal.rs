@@ -6,8 +6,7 @@ use report::Style;
 
 use tui::{TerminalStyle, screen};
 
-/// How the live view may look, where there may be one: on a terminal for both streams that moves its cursor and
-/// sends its keys to us.
+/// The style of the live view; `None` unless both streams are a terminal that can move its cursor and send keys.
 pub fn live_style(no_color: bool) -> Option<TerminalStyle> {
     let both = io::stdout().is_terminal() && io::stderr().is_terminal();
     let moves = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
@@ -15,7 +14,7 @@ pub fn live_style(no_color: bool) -> Option<TerminalStyle> {
     (both && moves && screen::is_in_front()).then_some(look)
 }
 
-/// How to print on standard output: colours only on a terminal that has not been told otherwise.
+/// The style of standard output: colors only on a terminal, unless NO_COLOR or `--no-color` disables them.
 pub fn style(out: &Stdout, no_color: bool) -> Style {
     let is_terminal = out.is_terminal();
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -34,7 +33,7 @@ fn speaks_utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    // No locale at all is the usual state of containers, whose terminals do show UTF-8.
+    // Containers usually have no locale at all, but their terminals show UTF-8.
     locale.is_none_or(|locale| {
         let locale = locale.to_ascii_lowercase();
         locale.contains("utf-8") || locale.contains("utf8") || locale == "c" || locale == "posix"

@@ -15,7 +15,7 @@ pub enum DecodeError {
     #[error("unsupported {what}")]
     Unsupported { what: &'static str },
     /// Bytes came while no request was outstanding.
-    #[error("bytes that answer no request")]
+    #[error("bytes that belong to no request")]
     Unsolicited,
     /// The TLS handshake failed: the connection's requests end as `tls_failed`.
     #[error("handshake: {what}")]
@@ -36,7 +36,7 @@ impl DecodeError {
             | DecodeError::Unsupported { what }
             | DecodeError::Handshake { what }
             | DecodeError::Login { what } => what,
-            DecodeError::Unsolicited => "bytes that answer no request",
+            DecodeError::Unsolicited => "bytes that belong to no request",
         }
     }
 }

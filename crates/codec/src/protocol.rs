@@ -66,7 +66,7 @@ pub enum ConnectionUse {
     #[default]
     Any,
     /// The one that its journey has leased: from the first request that asks for it until one that does not, or that
-    /// goes to another origin, or the journey's end. Nobody else's request is put on it meanwhile, think times
+    /// goes to another origin, or the journey's end. Nobody else's request is put on it in the meantime, think times
     /// included, and only the first request waits for the pool.
     Leased,
 }
@@ -81,7 +81,7 @@ pub enum Ended<'a, S> {
         /// Whether the response was the wanted one.
         judgement: Judgement,
     },
-    /// Without a response: a timeout, a broken connection, a refused login. A lease, where there was one, is over.
+    /// Without a response: a timeout, a broken connection, a refused login. A lease, if there was one, is over.
     Unanswered,
 }
 

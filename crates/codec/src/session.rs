@@ -12,7 +12,7 @@ pub struct Key(pub u64);
 ///
 /// Drive it in this order: [`open`](Session::open) once it stands, [`request`](Session::request) for each request,
 /// [`handle_input`](Session::handle_input) as bytes arrive, until nothing is outstanding and
-/// [`capacity`](Session::capacity) is 0 or an answer says that the connection ends. What it has to say it appends
+/// [`capacity`](Session::capacity) is 0 or a response says that the connection ends. What it has to say it appends
 /// to the `out` it is given, in the order in which it must be sent.
 pub trait Session {
     type Journey;
@@ -47,7 +47,7 @@ pub trait Session {
     /// The peer has closed its side. Ends the connection.
     fn handle_close(&mut self) -> CloseEvent;
 
-    /// The answer to request `key` is not waited for any longer. Appends what tells the peer, and says whether the
+    /// The response to request `key` is not waited for any longer. Appends what tells the peer, and says whether the
     /// connection goes on without it: where it cannot, the connection must go.
     fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
         let _ = (key, out);
@@ -106,7 +106,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Nothing lies within the session beyond `event`.
+    /// Nothing is within the session beyond `event`.
     pub fn new(consumed: usize, event: Option<Event>) -> Step {
         Step { consumed, event, more: false }
     }
@@ -127,12 +127,12 @@ pub enum Event {
     Opened,
     /// The last of the request has been appended. Said only of one that was [`Encoded::Partly`].
     Encoded(Key),
-    /// The answer has begun, and the input is used up before its end, or it fails before that. Said once an answer,
+    /// The response has begun, and the input is used up before its end, or it fails before that. Said once a response,
     /// and not of one that is complete in the input in which it begins.
     Began(Key),
-    /// The answer is complete.
+    /// The response is complete.
     Finished(Key, Reply),
-    /// There will be no answer to this request. The connection goes on.
+    /// There will be no response to this request. The connection goes on.
     Failed(Key, StreamEnd),
 }
 
@@ -148,16 +148,16 @@ impl Event {
     }
 }
 
-/// How one of several requests on a connection ended without an answer.
+/// How one of several requests on a connection ended without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
     /// The peer gave it up.
     Reset,
     /// The peer says that it has not looked at it.
     Unprocessed,
-    /// Its answer ended before its announced end.
+    /// Its response ended before its announced end.
     Incomplete,
-    /// Its answer was not in the protocol's form, or over one of our limits.
+    /// Its response was not in the protocol's form, or over one of our limits.
     Malformed,
 }
 
@@ -174,7 +174,7 @@ pub struct Reply {
     pub keep: bool,
 }
 
-/// Whether an answer is the one that was wanted.
+/// Whether a response is the one that was wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
     Good,
@@ -195,10 +195,10 @@ pub enum Judgement {
 pub enum CloseEvent {
     /// Nothing was outstanding.
     Idle,
-    /// The answer was delimited by the close, and is complete.
+    /// The response was delimited by the close, and is complete.
     Finished(Reply),
-    /// Not one byte of the answer had come.
+    /// Not one byte of the response had come.
     BeforeResponse,
-    /// The answer was cut off.
+    /// The response was cut off.
     Incomplete,
 }

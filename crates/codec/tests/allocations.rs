@@ -1,4 +1,4 @@
-//! The promise of the hot path: no allocation for an answer, and none that a peer can ask for.
+//! The promise of the hot path: no allocation for a response, and none that a peer can ask for.
 
 #![allow(clippy::unwrap_used, reason = "a panic here is the test failing")]
 

@@ -71,7 +71,7 @@ fn postgres_prepared() -> Case {
     Case { name: "postgres prepared", hint: Protocol::Postgres, requests, response, depth: 1 }
 }
 
-/// One row, and the end of its answer.
+/// One row, and the end of its response.
 fn postgres_row() -> Vec<u8> {
     let row = message(b'D', b"\0\x01\0\0\0\x02-7");
     [row, message(b'C', b"SELECT 1\0"), message(b'Z', b"I")].concat()

@@ -4,7 +4,7 @@
 //!   Fresh ─► Sniffing ────────────────────────┐
 //!                                             ▼
 //!   Joined ─► Seeking ── a request behind ─► Proving ── its turn fits ─► Live
-//!               ▲          an answer            │                          │
+//!               ▲          a response            │                          │
 //!               └───────── it does not ─────────┘      pieces missed ──────┤
 //!               └──────────────────────────────────────────────────────────┘
 //! ```

@@ -99,7 +99,7 @@ pub(crate) struct Exchange<J> {
     pub opens: bool,
     /// Its journey had leased the connection before it: it waited for none, and no other will do.
     pub held: bool,
-    /// It had a connection at once: it is taken up when its first byte is handed to the kernel.
+    /// It had a connection at once: it is picked up when its first byte is handed to the kernel.
     pub immediate: bool,
     /// When it was first handed to the kernel, which may have taken nothing of it then.
     pub offered: Option<Nanos>,
@@ -107,7 +107,7 @@ pub(crate) struct Exchange<J> {
     pub begun: bool,
     /// The kernel has taken its last byte.
     pub sent: bool,
-    /// Its answer has begun.
+    /// Its response has begun.
     pub began: bool,
 }
 
@@ -135,7 +135,7 @@ impl<S: Session> Connection<S> {
         }
     }
 
-    /// Whether another request may be assigned, of whoever comes.
+    /// Whether another request of any journey can be assigned.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.lease.is_none() && self.exchanges.len() < self.session.capacity()
@@ -154,7 +154,7 @@ impl<S: Session> Connection<S> {
         is_opening || self.has_output() || self.exchanges.front().is_some_and(|oldest| oldest.began)
     }
 
-    /// Forgets the connection; `session` is the next one's. What was outstanding is the caller's to book.
+    /// Forgets the connection; `session` is the next one's. The caller counts what was outstanding.
     pub(crate) fn reset(&mut self, session: S) {
         self.state = State::Closed;
         self.session = session;
@@ -256,7 +256,7 @@ impl<S: Session> Connection<S> {
                 begun += 1;
             }
             if exchange.out_end <= self.written && encoded == Encoded::Whole {
-                // An answer that has begun before has ended the phase already.
+                // A response that has begun before has ended the phase already.
                 if !exchange.began {
                     exchange.timeline.end(Phase::Send, after);
                 }
@@ -309,12 +309,12 @@ impl<S: Session> Connection<S> {
     }
 }
 
-/// When a request counts as taken up.
+/// When a request counts as picked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TakenUp {
     /// It has waited for its connection since.
     Before,
-    /// It has a connection at once, and is taken up when its first byte is handed to the kernel.
+    /// It has a connection at once, and is picked up when its first byte is handed to the kernel.
     WhenSent,
     /// The same, on the connection that its journey has leased: there is no wait for the pool.
     WhenSentHeld,
@@ -355,7 +355,7 @@ impl<J> Exchange<J> {
         Key(self.unit.n)
     }
 
-    /// Whether it can have another connection: it was put on one that stood already, which ended before anything
+    /// Whether it can have another connection: it was put on one that was already, which ended before anything
     /// of it was offered to the kernel. One that waited for its connection to open fails with it, so that there is
     /// an end to it, and so does one whose transaction is on that connection.
     pub(crate) fn may_move(&self) -> bool {
@@ -399,7 +399,7 @@ impl<J> Exchange<J> {
         }
     }
 
-    /// The first byte of its answer arrived at `at`.
+    /// The first byte of its response arrived at `at`.
     #[inline]
     pub(crate) fn first_arrived(&mut self, at: Nanos) {
         if self.began {
@@ -407,7 +407,7 @@ impl<J> Exchange<J> {
         }
         self.began = true;
         if self.timeline.current() == Some(Phase::Wait) {
-            // On loopback the answer can be here before the write that sent the request has returned.
+            // On loopback the response can be here before the write that sent the request has returned.
             self.timeline.pull_back(Phase::Send, at);
         } else {
             // Answered before it was wholly sent: a refusal of a large body, say.

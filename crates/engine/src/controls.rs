@@ -12,20 +12,20 @@ use crate::plan::{Load, Plan};
 use crate::tempo::{ScheduleClock, Tempo};
 
 /// How far ahead a change takes effect. Every worker has looked again within a few microseconds of the lock being
-/// free, if it runs at all; what one took by the old schedule because it was told late is not taken again, since
+/// free, if it runs at all; what one took by the old schedule because it was reported late is not taken again, since
 /// requests are counted.
 const AHEAD: Nanos = Nanos::from_millis(50);
 
-/// What can be asked of a run under way.
+/// What can be asked of a run in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The schedule stands still; what is under way goes on.
+    /// The schedule is stalled; what is in progress goes on.
     Pause,
     /// It passes again, at the tempo it had.
     Resume,
     /// A rate changes by this factor of the one that was planned. A closed loop has none.
     Tempo(Tempo),
-    /// Nothing more becomes due; what is under way is waited for as at a run's own end.
+    /// Nothing more becomes due; what is in progress is waited for as at a run's own end.
     End,
 }
 
@@ -37,7 +37,7 @@ pub struct Change {
     pub order: Order,
 }
 
-/// The handle on a run under way, shared with its workers.
+/// The handle on a run in progress, shared with its workers.
 #[derive(Debug, Default)]
 pub struct Controls {
     stop: Arc<AtomicBool>,
@@ -64,11 +64,12 @@ impl Controls {
         Controls { stop, generation: AtomicU64::new(0), steering: Mutex::default() }
     }
 
-    /// Ends the run at once: what is under way is booked as `in_flight`.
+    /// Ends the run at once: what is in progress is counted as `in_flight`.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the run was told to end immediately.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -155,7 +156,7 @@ impl Steering {
         let Load::Open(arrivals) = &plan.load else {
             return plan.window.into_iter().chain(self.end).min();
         };
-        // Of a number of requests the one after the last, and the schedule's own end. While it stands still before
+        // Of a number of requests the one after the last, and the schedule's own end. While it is stalled before
         // them they have no time of the run.
         let limited = plan.request_limit.map(|limit| arrivals.due(limit)).filter(|&due| due < Nanos::MAX);
         let scheduled =

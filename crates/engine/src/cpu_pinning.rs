@@ -1,7 +1,7 @@
 //! Which CPUs the threads of a run keep to.
 //!
-//! A worker that stays awake for its schedule shares its CPU badly: whoever else runs there, such as the thread that
-//! collects the intervals each second, holds it up for milliseconds, and what was due meanwhile leaves at once.
+//! A worker that stays awake for its schedule shares its CPU badly: anything else that runs there, such as the thread that
+//! collects the intervals each second, holds it up for milliseconds, and what was due in the meantime leaves at once.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -32,7 +32,7 @@ impl CpuPinning {
     pub(crate) fn pin_worker(&self, index: usize) {
         let mut own = CpuSet::new();
         own.set(self.workers[index]);
-        // A CPU that has gone meanwhile: then it runs with the rest.
+        // A CPU that has gone in the meantime: then it runs with the rest.
         let _ = sched_setaffinity(None, &own);
     }
 }

@@ -37,13 +37,13 @@ pub(crate) struct Demand {
 #[derive(Debug)]
 enum Model {
     Open(Box<Cursor>),
-    /// When each waiting caller is ready, the earliest first: in the order in which they became free, since all
+    /// When each waiting virtual user is ready, the earliest first: in the order in which they became free, since all
     /// think equally long.
     Closed {
         ready: VecDeque<Nanos>,
         think: Nanos,
     },
-    /// The same where callers overtake each other.
+    /// The same if virtual users overtake each other, because of think times.
     Thinking {
         ready: BinaryHeap<Reverse<Nanos>>,
         times: ThinkTimes,
@@ -64,7 +64,7 @@ impl Demand {
                 (Model::in_turn(share, start, *think), total)
             }
             Load::Thinking { think, seed } => {
-                let ready = (0..share.callers).map(|_| Reverse(start)).collect();
+                let ready = (0..share.users).map(|_| Reverse(start)).collect();
                 // Its first number is the worker's own.
                 (Model::Thinking { ready, times: think.times(*seed, share.residue.nth(0)) }, total)
             }
@@ -83,7 +83,7 @@ impl Demand {
         }
     }
 
-    /// When the next request is due; `None` while that depends on a caller, or when there is none.
+    /// When the next request is due; `None` while that depends on a virtual user, or when there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Option<Nanos> {
         if self.taken >= self.limit {
@@ -97,7 +97,7 @@ impl Demand {
         (intended < self.end).then_some(intended)
     }
 
-    /// When a caller may go who is ready at `ready`.
+    /// When a virtual user that is ready at `ready` can send.
     #[inline]
     fn released(&self, ready: Nanos) -> Option<Nanos> {
         Some(self.start.saturating_add(self.clock.released_at(ready.saturating_sub(self.start))?))
@@ -121,10 +121,10 @@ impl Demand {
         Some(Due { n, intended })
     }
 
-    /// A request has ended, so in a closed loop its caller is free, and asks again when it has thought.
+    /// A request has ended, so in a closed loop its virtual user is free, and sends its next request after its think time.
     #[inline]
     pub(crate) fn user_free(&mut self, at: Nanos) {
-        // Once all requests are taken or the window is over, callers go home.
+        // Once all requests are taken or the window is over, virtual users stop.
         let (taken, limit, end) = (self.taken, self.limit, self.end);
         let stays = |waiting: usize, ready: Nanos| taken + (waiting as u64) < limit && ready < end;
         match &mut self.model {
@@ -181,7 +181,7 @@ impl Demand {
 
 impl Model {
     fn in_turn(share: Share, start: Nanos, think: Nanos) -> Model {
-        Model::Closed { ready: (0..share.callers).map(|_| start).collect(), think }
+        Model::Closed { ready: (0..share.users).map(|_| start).collect(), think }
     }
 }
 
@@ -273,7 +273,7 @@ mod tests {
         };
         let arrivals = Arrivals::Staged(Arc::new(Stages::new(vec![stage], 7).unwrap()));
         let mut plan = plan();
-        (plan.workers, plan.pool.connections, plan.pool.callers) = (2, 2, 2);
+        (plan.workers, plan.pool.connections, plan.pool.users) = (2, 2, 2);
         // The window cuts off what is due in the last second.
         plan.window = Some(Nanos::from_secs(3));
         plan.load = Load::Open(arrivals.clone());
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn callers_that_think_at_random_may_overtake_each_other() {
         let mut plan = plan();
-        plan.pool.callers = 50;
+        plan.pool.users = 50;
         let (from, to) = (Nanos::from_millis(50), Nanos::from_millis(150));
         plan.load = Load::Thinking { think: Think::Uniform(from, to), seed: 3 };
         let mut demand = Demand::new(&plan, plan.share(0), START);
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_caller_asks_again_only_when_its_request_has_ended() {
         let mut plan = plan();
-        plan.pool.callers = 2;
+        plan.pool.users = 2;
         plan.request_limit = Some(3);
         plan.window = None;
         let mut demand = Demand::new(&plan, plan.share(0), START);

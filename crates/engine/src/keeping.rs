@@ -1,6 +1,6 @@
 //! Requests kept one by one: all of them, a sample, or the slowest, handed over in batches.
 //!
-//! A worker never waits for whoever writes them: what finds no room is counted and dropped.
+//! A worker never waits for the thread that writes them: what finds no room is counted and dropped.
 
 use std::ops::Deref;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -32,7 +32,7 @@ const BATCH: usize = 4_096;
 /// How many batches a worker has, in its hands and on the way: what bounds its memory.
 const BATCHES: usize = 32;
 
-/// Some requests that have ended, of one worker. Its memory goes back to the worker when this is dropped.
+/// A batch of requests of one worker that have ended. Its memory goes back to the worker when this is dropped.
 #[derive(Debug)]
 pub struct Batch {
     requests: Vec<Request>,
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(reader.join().unwrap() + lost, 10 * BATCH as u64 + 5);
     }
 
-    /// If this fails, memory is taken anew for each batch although its reader keeps up.
+    /// If this fails, memory is taken again for each batch although its reader keeps up.
     #[test]
     fn a_batch_that_was_read_is_used_again() {
         let (to, batches) = sync_channel(4);

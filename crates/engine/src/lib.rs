@@ -1,7 +1,7 @@
 //! The load engine: a schedule and a protocol in, timelines of requests out.
 //!
 //! One worker a core; each owns its reactor, its share of the connections, its share of the schedule and its
-//! histograms. Nothing is shared while requests are under way. Workers hand over what they measured once an
+//! histograms. Nothing is shared while requests are in progress. Workers hand over what they measured once an
 //! interval; [`run`] merges it and tells a [`Listener`].
 //!
 //! The engine names no protocol, prints nothing, and writes no file.

@@ -12,7 +12,7 @@ use units::Nanos;
 pub enum Pace {
     /// Stays awake before a request is due: late by a microsecond or so, at the price of a whole core.
     Precise,
-    /// Wakes at most every 250 µs while the schedule is denser than that, for requests and answers alike.
+    /// Wakes at most every 250 µs while the schedule is denser than that, for requests and responses alike.
     #[default]
     Balanced,
     /// The same, at most every millisecond.
@@ -22,6 +22,7 @@ pub enum Pace {
 impl Pace {
     pub const ALL: [Pace; 3] = [Pace::Precise, Pace::Balanced, Pace::Efficient];
 
+    /// The name as on the command line and in the record.
     pub fn name(self) -> &'static str {
         match self {
             Pace::Precise => "precise",
@@ -30,7 +31,7 @@ impl Pace {
         }
     }
 
-    /// What becomes due within this is sent together: by so much may a request be late without any fault.
+    /// Requests that become due within this time are sent together, so a request can be late by this much on purpose.
     pub fn batch(self) -> Nanos {
         match self {
             Pace::Precise => Nanos::ZERO,
@@ -77,7 +78,7 @@ pub(crate) struct Rest {
 pub(crate) enum Sockets {
     /// They wait for answers, or for requests.
     Quiet,
-    /// One is being opened, has not been given all its bytes, or is within an answer: the next step is this client's.
+    /// One is being opened, has not been given all its bytes, or is within a response: the next step is this client's.
     Engaged,
 }
 
@@ -103,7 +104,7 @@ impl Pacer {
                 Rest { until: wake.min(other), mode: WaitMode::Awake }
             }
             Pace::Precise => asleep(wake.saturating_sub(AWAKE_BEFORE).min(other)),
-            // Nobody waits for an answer while the schedule is denser than the batches.
+            // Nobody waits for a response while the schedule is denser than the batches.
             Pace::Balanced | Pace::Efficient if due < self.not_before && sockets == Sockets::Quiet => {
                 let until = wake.saturating_sub(self.late).min(other);
                 Rest { until, mode: WaitMode::Undisturbed }
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(pacer.plan(us(6_000), None, us(6_500), Sockets::Quiet), rest(us(6_500), WaitMode::Asleep));
     }
 
-    /// If this fails, a client that stood still makes up for it in batches of its own, and nobody sees why.
+    /// If this fails, a client that was stalled makes up for it in batches of its own, and nobody sees why.
     #[test]
     fn after_a_stall_nothing_is_held_back() {
         let mut pacer = Pacer::new(Pace::Efficient);
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(rest, Rest { until: us(50_100), mode: WaitMode::Asleep });
     }
 
-    /// If this fails, waking for an answer postpones what is due.
+    /// If this fails, waking for a response postpones what is due.
     #[test]
     fn a_wake_for_something_else_does_not_count() {
         let mut pacer = Pacer::new(Pace::Balanced);
@@ -232,7 +233,7 @@ mod tests {
     fn precise_catches_up_without_a_burst() {
         let mut pacer = Pacer::new(Pace::Precise);
         assert_eq!(pacer.earliest(us(100)), us(100));
-        // It stood still until 5 ms; requests were due each 100 us.
+        // It was stalled until 5 ms; requests were due each 100 us.
         pacer.note_taken(us(100), us(5_000));
         assert_eq!(pacer.earliest(us(200)), us(5_040));
         pacer.note_taken(us(200), us(5_040));
@@ -259,7 +260,7 @@ mod tests {
         for _ in 0..100 {
             pacer.note_wake(us(1_000), us(1_030));
         }
-        // Of a host that stood still nothing is learnt.
+        // Of a host that was stalled nothing is learnt.
         pacer.note_wake(us(1_000), us(9_000));
         pacer.plan(us(0), Some(us(100)), FAR, Sockets::Quiet);
         let rest = pacer.plan(us(110), Some(us(200)), FAR, Sockets::Quiet);

@@ -38,13 +38,14 @@ pub struct Plan {
 pub enum Load {
     /// A schedule, whatever became of the earlier requests.
     Open(Arrivals),
-    /// The callers: each is ready for its next request when its last one has ended.
+    /// Virtual users: each is ready for its next request when its last one has ended.
     Closed,
     /// The same, but each thinks before it asks again.
     Thinking { think: Think, seed: u64 },
 }
 
 impl Load {
+    /// Whether requests are due on a schedule, not when a virtual user becomes free.
     pub fn is_open(&self) -> bool {
         matches!(self, Load::Open(_))
     }
@@ -55,13 +56,13 @@ impl Load {
 pub struct PoolPlan {
     /// To each peer.
     pub connections: u64,
-    /// How many requests may be under way or queueing.
-    pub callers: u64,
+    /// How many requests may be in progress or queueing.
+    pub users: u64,
     /// Taken up → a connection is its own.
     pub checkout_timeout: Option<Nanos>,
     /// Lookup done → connected, handshakes and logins included.
     pub connect_timeout: Option<Nanos>,
-    /// First byte handed to the kernel → whole answer read.
+    /// First byte handed to the kernel → complete response read.
     pub request_timeout: Option<Nanos>,
 }
 
@@ -87,6 +88,7 @@ pub enum Place {
 }
 
 impl Peer {
+    /// A peer without local addresses: the kernel chooses them.
     pub fn at(place: Place) -> Peer {
         Peer { place, sources: Vec::new() }
     }
@@ -97,7 +99,7 @@ impl Peer {
 pub struct Share {
     pub residue: Residue,
     pub connections: u64,
-    pub callers: u64,
+    pub users: u64,
 }
 
 impl Plan {
@@ -117,17 +119,17 @@ impl Plan {
         Share {
             residue,
             connections: residue.share_of(self.pool.connections),
-            callers: residue.share_of(self.pool.callers),
+            users: residue.share_of(self.pool.users),
         }
     }
 
     /// Why the plan cannot run, or `None`. The command line has better words for most of these.
     pub fn refusal(&self) -> Option<&'static str> {
         if self.workers == 0 || self.pool.connections < self.workers {
-            return Some("every worker needs a connection: ask for fewer workers or more connections");
+            return Some("every worker needs a connection: use fewer workers or more connections");
         }
-        if self.pool.callers < self.workers {
-            return Some("every worker needs a caller: ask for fewer workers or more callers");
+        if self.pool.users < self.workers {
+            return Some("every worker needs a virtual user: use fewer workers or more virtual users");
         }
         if self.peers.is_empty() {
             return Some("a run needs a peer");
@@ -150,7 +152,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// One worker, one caller, one connection, ten seconds, no timeouts.
+    /// One worker, one virtual user, one connection, ten seconds, no timeouts.
     pub(crate) fn plan() -> Plan {
         Plan {
             load: Load::Closed,
@@ -159,7 +161,7 @@ pub(crate) mod tests {
             request_limit: None,
             pool: PoolPlan {
                 connections: 1,
-                callers: 1,
+                users: 1,
                 checkout_timeout: None,
                 connect_timeout: None,
                 request_timeout: None,
@@ -177,10 +179,10 @@ pub(crate) mod tests {
         let mut plan = plan();
         plan.workers = 3;
         plan.pool.connections = 10;
-        plan.pool.callers = 17;
+        plan.pool.users = 17;
         let shares: Vec<_> = (0..3).map(|index| plan.share(index)).collect();
         assert_eq!(shares.iter().map(|share| share.connections).sum::<u64>(), 10);
-        assert_eq!(shares.iter().map(|share| share.callers).sum::<u64>(), 17);
+        assert_eq!(shares.iter().map(|share| share.users).sum::<u64>(), 17);
     }
 
     /// If this fails, a run of few requests reports another rate than it was asked for and kept.

@@ -9,7 +9,7 @@ use units::Nanos;
 
 use crate::journeys::Unit;
 
-/// A request that has been taken up and has no connection yet.
+/// A request that has been picked up and has no connection yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waiting<J> {
     pub unit: Unit,
@@ -66,7 +66,7 @@ impl<J> Pools<J> {
         self.pools.len() as u16
     }
 
-    /// A connection with room, which is thereby taken off the list.
+    /// Takes a connection with room off the list.
     #[inline]
     pub(crate) fn check_out(&mut self, origin: Origin) -> Option<Slot> {
         self.of(origin).ready.pop_front()
@@ -121,7 +121,7 @@ impl<J> Pools<J> {
         Some((slot, self.next_waiting(origin)?))
     }
 
-    /// No request waits beside room for it.
+    /// No request waits next to room for it.
     pub(crate) fn is_matched_up(&self) -> bool {
         self.pools.iter().all(|pool| pool.queue.is_empty() || pool.ready.is_empty())
     }
@@ -131,13 +131,13 @@ impl<J> Pools<J> {
         self.queued
     }
 
-    /// When the request that waits longest at `origin` was taken up.
+    /// When the request that waits longest at `origin` was picked up.
     #[inline]
     pub(crate) fn waiting_since(&self, origin: Origin) -> Option<Nanos> {
         self.pools[usize::from(origin.0)].queue.front().map(|waiting| waiting.taken_up)
     }
 
-    /// When the request that waits longest anywhere was taken up.
+    /// When the request that waits longest anywhere was picked up.
     #[inline]
     pub(crate) fn longest_waiting_since(&self) -> Option<Nanos> {
         if self.queued == 0 {

@@ -10,7 +10,7 @@ use units::Nanos;
 use crate::keeping::Keeper;
 
 /// Where the intervals of a run end: every full `every`, and at the window's end, so that what was answered
-/// within the window can be told from what was drained after it.
+/// within the window can be reported from what was drained after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Boundaries {
     every: Nanos,
@@ -205,7 +205,7 @@ impl Recorder {
 struct Outstanding {
     count: u64,
     since: Nanos,
-    /// Signed: an instant may come from before the last one, as when the end of an answer is told after the begin
+    /// Signed: an instant may come from before the last one, as when the end of a response is reported after the begin
     /// of a later request, and then takes back what was counted too much.
     time: i128,
 }
@@ -217,7 +217,7 @@ impl Outstanding {
         (self.count, self.since) = (count, at);
     }
 
-    /// The time up to `at`, which begins anew there.
+    /// The time up to `at`, which begins again there.
     fn take(&mut self, at: Nanos) -> u128 {
         self.change(self.count, at);
         u128::try_from(std::mem::take(&mut self.time)).unwrap_or(0)
@@ -245,7 +245,7 @@ mod tests {
             outstanding.change(count, Nanos(at));
         }
         assert_eq!(outstanding.take(Nanos(200)), 10 + 2 * 30 + 50);
-        // A second one from 210 on; the end of the first, at 205, is told after that.
+        // A second one from 210 on; the end of the first, at 205, is reported after that.
         outstanding.change(2, Nanos(210));
         outstanding.change(1, Nanos(205));
         assert_eq!(outstanding.take(Nanos(300)), 5 + 90 + 5 - 5);

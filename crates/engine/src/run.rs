@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::recorder::{Boundaries, Part, Recorder};
 use crate::worker::{Ended, Job, Worker};
 
-/// How long after the workers are told does the run begin, so that all are there.
+/// How long after the workers are reported does the run begin, so that all are there.
 const START_DELAY: Nanos = Nanos::from_millis(5);
 
 /// Why a run could not be made, or broke.
@@ -38,7 +38,7 @@ pub enum RunError {
     #[error("the event loop failed: {0}")]
     Wait(#[source] io::Error),
     /// A bug in Parallax. What was measured has been handed on.
-    #[error("a worker broke (a bug in Parallax): {0}")]
+    #[error("a worker failed, which is a bug in Parallax: {0}")]
     Worker(String),
 }
 
@@ -70,7 +70,7 @@ pub struct StampFacts {
     pub wall_clock_steps: u64,
 }
 
-/// What the caller wants to hear of a run.
+/// What the caller wants to be notified of during a run.
 pub trait Listener {
     /// The run begins.
     fn started(&mut self, started: &Started);

@@ -1,7 +1,7 @@
-//! The schedule's time beside the run's: the same until somebody pauses the run or changes its tempo.
+//! The schedule's time next to the run's: the same until somebody pauses the run or changes its tempo.
 //!
 //! A schedule says when request *n* is due if nobody interferes. A [`ScheduleClock`] maps that time to the run's, piecewise
-//! linearly: at half tempo a second of schedule takes two of the run, and during a pause it stands still. Nothing of
+//! linearly: at half tempo a second of schedule takes two of the run, and during a pause it is stalled. Nothing of
 //! the schedule is skipped, so the union of the workers' shares stays the exact schedule. Pure; `Controls` shares it.
 
 use units::Nanos;
@@ -14,7 +14,7 @@ impl Tempo {
     /// The schedule's time is the run's.
     pub const AS_PLANNED: Tempo = Tempo(ONE);
 
-    /// The schedule stands still.
+    /// The schedule is stalled.
     pub const STILL: Tempo = Tempo(0);
 
     /// `steps` of ten per cent up or, below zero, down again: a step down takes back a step up.
@@ -56,7 +56,7 @@ impl ScheduleClock {
         self.pieces.push(Piece { at, schedule: self.schedule_at(at), tempo });
     }
 
-    /// When a request is due that the schedule wants at `schedule`; `None` while the schedule stands still
+    /// When a request is due that the schedule wants at `schedule`; `None` while the schedule is stalled
     /// before it.
     #[inline]
     pub(crate) fn run_at(&self, schedule: Nanos) -> Option<Nanos> {
@@ -81,7 +81,7 @@ impl ScheduleClock {
         piece.schedule.saturating_add(Nanos(u64::try_from(passed).unwrap_or(u64::MAX)))
     }
 
-    /// When a caller may go who is free at `run`: at once, or when the pause ends; `None` while its end is not known.
+    /// When a virtual user that is free at `run` can send: at once, or when the pause ends; `None` while its end is unknown.
     #[inline]
     pub(crate) fn released_at(&self, run: Nanos) -> Option<Nanos> {
         if self.pieces.is_empty() {

@@ -40,7 +40,7 @@ impl Timers {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// A connection whose timer has fired by `now`; its timer is thereby off.
+    /// A connection whose timer has fired by `now`; its timer is by this off.
     #[inline]
     pub(crate) fn pop(&mut self, now: Nanos) -> Option<Slot> {
         while self.next_at().is_some_and(|at| at <= now) {

@@ -1,4 +1,4 @@
-//! What a wait for a connection was really for: what held the connections up meanwhile.
+//! What a wait for a connection was really for: what held the connections up in the meantime.
 //!
 //! A stall anywhere makes a queue for the pool, and the queue outlasts it. The part of such a wait for which connections
 //! were held longer than they usually are belongs to whatever held them; the rest is the pool's own. Usual is, for a

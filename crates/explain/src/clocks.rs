@@ -82,7 +82,7 @@ fn bring_onto(clocks: &TwoClocks, server: &mut Server) {
 }
 
 /// By how much the begin of a boot may differ that two records work out from their two clocks: the wall clock is
-/// slewed meanwhile.
+/// slewed in the meantime.
 const BOOT_SLACK: i128 = 1_000_000_000;
 
 /// How far the other's monotonic clock is ahead where both are of one boot of one host: by what their time namespaces

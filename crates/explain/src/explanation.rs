@@ -1,4 +1,4 @@
-//! The whole of it: records in, an explanation out.
+//! Joins the records into an explanation.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::chain::chain;
 use crate::clocks::{Clocks, Known};
 use crate::evidence::Evidence;
-use crate::groups::{Band, Explained, SLOWEST, Scope, bands, by_name};
+use crate::groups::{Explained, Group, SLOWEST, Scope, by_name, groups};
 use crate::host::{HostRecord, Planted, Surroundings};
 use crate::inputs::{Client, Server};
 use crate::join::{By, JoinCounts, Match, Watched, is_loopback, join};
@@ -32,14 +32,14 @@ pub struct Explanation {
     pub schema_version: SchemaVersion,
     pub client: String,
     pub servers: Vec<String>,
-    /// Why the figures may not be what they seem; a line each.
+    /// Limits of the figures, one line each.
     pub notes: Vec<String>,
     pub blame: Blame,
-    /// The place with most time first.
+    /// The place with the most time first.
     pub sentences: Vec<Sentence>,
-    pub bands: Vec<Band>,
+    pub groups: Vec<Group>,
     pub slowest: Vec<Slow>,
-    /// What could be found at a server and what could not.
+    /// How many requests were found at a server, and why others were not.
     pub join: JoinCounts,
     pub surroundings: Surroundings,
     pub seconds: Vec<SecondOf>,
@@ -52,17 +52,17 @@ pub struct Explanation {
 pub struct Slow {
     pub n: u64,
     pub target: String,
-    /// When it was due, from the run's zero.
+    /// Its intended start, from the run's zero.
     pub intended_ns: u64,
     pub response_ns: u64,
     pub outcome: &'static str,
-    /// Found at a server.
+    /// Whether it was found at a server.
     pub joined: bool,
-    /// They sum to the response.
+    /// The segments of its response time; they add up to it.
     pub segments_ns: BTreeMap<&'static str, u64>,
-    /// Who ran most while the server's thread waited for a CPU.
+    /// The process that ran most while the server's thread waited for a CPU.
     pub culprit: Option<String>,
-    /// The normalised statement or route, by the server's observer.
+    /// The digest of its statement or route, from the server's record.
     pub digest: Option<String>,
     #[serde(skip)]
     pub(crate) ledger: Ledger,
@@ -72,8 +72,8 @@ pub struct Slow {
 ///
 /// # Cost
 ///
-/// For each request of the client and of the servers some hundred bytes, and steps as many as a server's thread has
-/// requests under way.
+/// Some hundred bytes per request of the client and of the servers; time per request grows with the number of requests
+/// that a server's thread has in progress.
 pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) -> Explanation {
     let (from, to) = client.period();
     let clocks: Vec<Clocks> = servers.iter_mut().map(|server| Clocks::of(client, server)).collect();
@@ -106,14 +106,14 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
     let (mut blame, mut sentences) = judge(&scope.over, &scope.sums, count, &facts);
     evidence.name_digest(&scope, &mut blame, &mut sentences);
     let shown = if explained.is_empty() {
-        let mut band = Band::of("all", "all ok requests, by their sums".to_owned(), &[]);
-        (band.rows, band.sum_ns, band.segments_ns) = (count, scope.sums.sum(), by_name(&scope.sums));
-        band.sums = scope.sums;
-        vec![band]
+        let mut group = Group::of("all", "all ok requests, by their sums".to_owned(), &[]);
+        (group.rows, group.sum_ns, group.segments_ns) = (count, scope.sums.sum(), by_name(&scope.sums));
+        group.sums = scope.sums;
+        vec![group]
     } else if is_whole_run {
-        bands(&explained)
+        groups(&explained)
     } else {
-        bands(&explained).into_iter().filter(|band| matches!(band.name, "all" | "slowest")).collect()
+        groups(&explained).into_iter().filter(|group| matches!(group.name, "all" | "slowest")).collect()
     };
     Explanation {
         schema_version: SCHEMA_VERSION,
@@ -122,7 +122,7 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
         notes: evidence.notes(&scope, &clocks, by_averages),
         blame,
         sentences,
-        bands: shown,
+        groups: shown,
         slowest: evidence.slowest(&explained),
         join,
         seconds: seconds(client, servers, &clocks, &surroundings),
@@ -130,7 +130,7 @@ pub fn explain(client: &Client, mut servers: Vec<Server>, hosts: &[HostRecord]) 
     }
 }
 
-/// Each answered row with its ledger, by response.
+/// Each row with a response, with its ledger, ordered by response time.
 fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: &[Clocks]) -> Vec<Explained> {
     let after_lag = after_lag(rows);
     let threads: Vec<Threads<'_>> = servers.iter().map(|server| Threads::new(&server.served)).collect();
@@ -157,8 +157,8 @@ fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: 
     explained
 }
 
-/// How much of each row's wait for a connection is the client's doing: what became due while it was late comes all at
-/// once, and queues. So long as it was late it is excused for, less the time since.
+/// How much of each row's wait for a connection is caused by the client: what became due while it was late is sent in a
+/// burst, and queues. Such waits count up to the length of the lateness, minus the time since then.
 fn after_lag(rows: &[Row]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let taken_up = |row: usize| rows[row].end_of(Phase::ScheduleLag).0;
@@ -166,7 +166,7 @@ fn after_lag(rows: &[Row]) -> Vec<u64> {
         let lag = rows[row].phase(Phase::ScheduleLag).filter(|&lag| lag >= LATE);
         lag.map_or(0, |lag| lag.0)
     };
-    // Of those taken up at once the latest first.
+    // Of those picked up at once the latest first.
     order.sort_by_key(|&row| (taken_up(row), std::cmp::Reverse(lag(row))));
     let mut shares = vec![0; rows.len()];
     let (mut late_at, mut late_for) = (0u64, 0u64);
@@ -181,7 +181,7 @@ fn after_lag(rows: &[Row]) -> Vec<u64> {
     shares
 }
 
-/// All `ok` requests of the client by the sums of their phases.
+/// The sums of the phases of all `ok` requests of the client.
 fn client_sums(client: &Client) -> Ledger {
     let mut ledger = Ledger::default();
     for phase in Phase::ALL {
@@ -191,7 +191,7 @@ fn client_sums(client: &Client) -> Ledger {
     ledger
 }
 
-/// What a server did in the client's period, by its requests or by its lines.
+/// What a server did during the client's run, from its requests or from its series.
 fn sums(client: &Client, server: &Server, clocks: &Clocks) -> ServerSums {
     let mut sums = ServerSums::default();
     let (from, to) = client.period();
@@ -213,8 +213,8 @@ fn sums(client: &Client, server: &Server, clocks: &Clocks) -> ServerSums {
     sums
 }
 
-/// Divides what was not found at a server as the server's averages are: of all requests that is right on average,
-/// of a tail it would be a guess. Whether it did.
+/// Divides requests that were not found at a server like the server's averages: for all requests this is right on
+/// average, for a tail it would be a guess. Returns whether it did.
 fn divide_by_averages(scope: &mut Scope, servers: &[ServerSums]) -> bool {
     let undivided = scope.sums.get(Segment::ServerAndNetwork);
     let has_most = u128::from(undivided) * 2 >= u128::from(scope.sums.sum());
@@ -230,7 +230,7 @@ fn divide_by_averages(scope: &mut Scope, servers: &[ServerSums]) -> bool {
 }
 
 impl Evidence<'_> {
-    /// Which statement or route has most of the server's time in the scope.
+    /// The statement or route with most of the server's time in the scope.
     fn name_digest(&self, scope: &Scope, blame: &mut Blame, sentences: &mut [Sentence]) {
         let mut digests: BTreeMap<&str, u64> = BTreeMap::new();
         let mut total = 0u64;
@@ -290,7 +290,7 @@ impl Evidence<'_> {
         explained.iter().rev().take(SLOWEST).map(slow).collect()
     }
 
-    /// Whether a disturbance was of the client, of a server, or on the way to what the client asked.
+    /// Whether a disturbance affected the client, a server, or the path between them.
     fn concerns(&self, planted: &Planted) -> bool {
         let own = &self.client.document;
         let servers = self.servers.iter().flat_map(|server| match &server.observed.document.body {
@@ -315,17 +315,17 @@ impl Evidence<'_> {
         match &self.client.rows {
             None => note(
                 true,
-                "The client kept no requests one by one: only sums are explained; drive with --requests all."
+                "The client kept no individual requests, so only sums are explained; run drive with --requests all."
                     .to_owned(),
             ),
             Some((kept, _)) => note(
                 kept.kept != "all",
-                format!("The client kept {}: what is said of requests is said of these.", kept.kept),
+                format!("The client kept only {}: the explanation covers only these requests.", kept.kept),
             ),
         }
         note(
             self.servers.is_empty(),
-            "There is no record of the server: run `parallax watch` beside the server, with --requests all."
+            "There is no record of the server: run `parallax watch` on the server's host, with --requests all."
                 .to_owned(),
         );
         notes.extend(
@@ -339,30 +339,29 @@ impl Evidence<'_> {
         let carried = self.rows.iter().any(|row| row.carried.is_some());
         note(
             !self.rows.is_empty() && !carried && !self.servers.is_empty(),
-            "The client's record does not say which connection carried a request: it is of an older version, or \
-             none of TCP."
+            "The client's record does not say which connection carried a request: it was made by an older version, or not \
+             over TCP."
                 .to_owned(),
         );
         note(
             self.join.unanswered > 0,
             format!(
-                "{} requests had no whole answer: they are in none of these figures, and would lie above.",
+                "{} requests had no complete response: they are not in these figures, and took longer.",
                 units::count(self.join.unanswered)
             ),
         );
         let lost = self.client.document.results.as_ref().and_then(|results| results.kept.as_ref());
         let lost = lost.map_or(0, |kept| kept.lost);
-        note(lost > 0, format!("{} requests came too fast to be kept by the client.", units::count(lost)));
+        note(lost > 0, format!("{} requests arrived too fast to be kept by the client.", units::count(lost)));
         note(
             by_averages,
-            "Requests could not be found at the server: what is said of it are its averages over the run."
-                .to_owned(),
+            "Requests could not be found at the server, so its averages over the run are used.".to_owned(),
         );
         note(
             self.join.by_time > 0,
             format!(
-                "{} requests were found at the server by time alone: their connections have other ends there, so \
-                 something lies between.",
+                "{} requests were found at the server by time alone, because the ends of their connections differ: there \
+                 is something between client and server, such as a relay.",
                 units::count(self.join.by_time)
             ),
         );
@@ -370,7 +369,7 @@ impl Evidence<'_> {
         notes
     }
 
-    /// On what was not found of the scope, and on what else the records tell of the hosts.
+    /// Notes on requests of the scope that were not found, and on the hosts.
     fn notes_around(&self, scope: &Scope) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |when: bool, text: String| {
@@ -387,7 +386,7 @@ impl Evidence<'_> {
         note(
             missing > 0 && !self.servers.is_empty(),
             format!(
-                "{} of the {} requests that are explained were not found at a server; they have {} of their time.",
+                "{} of the {} explained requests were not found at a server; they have {} of the time.",
                 units::count(missing),
                 units::count(all),
                 units::percent(missing_ns / all_ns.max(1.0))
@@ -395,10 +394,13 @@ impl Evidence<'_> {
         );
         for planted in self.surroundings.planted.iter().filter(|planted| self.concerns(planted)) {
             let length = Nanos(planted.in_effect_ns);
-            note(true, format!("For {length} of the run this was disturbed on purpose: {}.", planted.what));
+            note(
+                true,
+                format!("A deliberate disturbance was active for {length} of the run: {}.", planted.what),
+            );
         }
         for name in &self.surroundings.ignored {
-            note(true, format!("{name} is of another host or boot: nothing of it is used."));
+            note(true, format!("{name} was made on another host or boot, so it is not used."));
         }
         notes
     }
@@ -408,7 +410,7 @@ fn of_server(server: &Server, known: Known) -> Vec<String> {
     let name = &server.name;
     let mut notes = Vec::new();
     if server.served.is_empty() {
-        notes.push(format!("{name} kept no requests one by one: watch with --requests all."));
+        notes.push(format!("{name} kept no individual requests; run watch with --requests all."));
     }
     if known != Known::Within(Nanos::ZERO) {
         notes.push(of_clocks(name, known));
@@ -416,7 +418,10 @@ fn of_server(server: &Server, known: Known) -> Vec<String> {
     if let ObservationBody::Watch(results) = &server.observed.document.body {
         let lost = results.losses.of_events();
         if lost > 0 {
-            notes.push(format!("{name} lost {} events or requests: some are not found.", units::count(lost)));
+            notes.push(format!(
+                "{name} lost {} events or requests, so some are not found.",
+                units::count(lost)
+            ));
         }
     }
     notes
@@ -425,16 +430,18 @@ fn of_server(server: &Server, known: Known) -> Vec<String> {
 fn of_clocks(name: &str, known: Known) -> String {
     match known {
         Known::Within(error) => format!(
-            "{name} is of another host, whose clock is known within {error}: where the network took a request less \
-             than {}, its two ways are not told apart.",
+            "{name} was made on another host, whose clock is known within {error}: the two directions of the network are \
+             separated only for requests that spent at least {} in the network.",
             Nanos(error.0.saturating_mul(TOLD_APART))
         ),
         Known::ByWallClock => {
-            format!("{name} is of another host or boot: the network's two ways are not told apart.")
+            format!(
+                "{name} was made on another host or boot: the two directions of the network are not separated."
+            )
         }
         Known::Contradicted => format!(
-            "{name} is of another host, whose clock stood still or jumped meanwhile: the network's two ways are not \
-             told apart."
+            "{name} was made on another host, whose clock stopped or jumped during the run: the two directions of the \
+             network are not separated."
         ),
     }
 }

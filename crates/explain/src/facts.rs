@@ -1,4 +1,4 @@
-//! What the rules may ask for beside the time: found in the records, for the requests of a scope.
+//! What the rules may ask for next to the time: found in the records, for the requests of a scope.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::join::{By, is_loopback};
 use crate::rules::Facts;
 use crate::runtime;
 
-/// A request that is under way for longer tells nothing new.
+/// A request that is in progress for longer tells nothing new.
 const MOST_SECONDS: usize = 3_600;
 
 /// When a connect that was not answered is sent again: a connection that a full listen queue turned away takes as long.
@@ -44,7 +44,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// How much of the scope lies within stalls of the client's host by nobody's doing on it: of the client's own time,
+    /// How much of the scope is within stalls of the client's host by nobody's doing on it: of the client's own time,
     /// and of the rest, where the servers are on that host.
     fn stalled(&self, scope: &Scope) -> (u64, u64) {
         let zero = self.client.zero();
@@ -66,7 +66,7 @@ impl Evidence<'_> {
         (client, rest)
     }
 
-    /// How much of the servers' time in the scope lies within pauses of their JVMs, and which pauses these are.
+    /// How much of the servers' time in the scope is within pauses of their JVMs, and which pauses these are.
     fn paused(&self, scope: &Scope) -> (u64, Option<String>) {
         let zero = self.client.zero();
         let (mut paused, mut met) = (0u64, BTreeMap::new());
@@ -120,14 +120,14 @@ impl Evidence<'_> {
         drops.into_values().fold(0, u64::saturating_add)
     }
 
-    /// The client's seconds that lie in a stretch of its run, in part.
+    /// The client's seconds that are in a stretch of its run, in part.
     fn seconds_between(&self, from: u64, until: u64) -> &[Second] {
         let place = |at: u64| self.client.seconds.partition_point(|second| second.start_ns <= at);
         let first = place(from).saturating_sub(1);
         &self.client.seconds[first..place(until).clamp(first, first.saturating_add(MOST_SECONDS))]
     }
 
-    /// Of the client's host, while requests of the scope were under way.
+    /// Of the client's host, while requests of the scope were in progress.
     fn longest_stall(&self, scope: &Scope) -> Option<Nanos> {
         let zero = self.client.zero();
         let longest = scope.rows.iter().filter_map(|one| {
@@ -161,7 +161,7 @@ impl Evidence<'_> {
         })
     }
 
-    /// Who used most CPU time beside the server: no more than a hint.
+    /// Who used most CPU time next to the server: no more than a hint.
     fn busiest(&self) -> Option<String> {
         if !self.is_on_server_s_host() {
             return None;

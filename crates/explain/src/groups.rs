@@ -1,4 +1,4 @@
-//! Requests taken together: those near a percentile, the slowest, or all; and what is to be explained of them.
+//! Groups of requests: those near a percentile, the slowest, or all; and the scope that is to be explained.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +9,26 @@ use units::Nanos;
 use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
 
-/// Requests whose responses are alike, and where their time went.
+/// Requests with similar response times, and where their time went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Band {
+pub struct Group {
     /// `all`, `p50`, `p95`, `p99` or `slowest`.
     pub name: &'static str,
-    /// Which requests these are, for people.
+    /// Which requests these are, in words.
     pub means: String,
     pub rows: u64,
-    /// Those of them that were found at a server.
+    /// How many of them were found at a server.
     pub joined: u64,
-    /// The shortest and the longest response among them.
+    /// The shortest and the longest response time among them.
     pub from_ns: u64,
     pub to_ns: u64,
-    /// Of all responses. The segments sum to it.
+    /// The sum of their response times; the segments add up to it.
     pub sum_ns: u64,
-    /// By name, those that are not zero.
+    /// Segments by name, without those that are zero.
     pub segments_ns: BTreeMap<&'static str, u64>,
-    /// The place that has most of it, and how much: whether it is to blame is another question.
+    /// The place with the most time, and its share; it is not necessarily to blame.
     pub most: Option<Place>,
     #[serde(skip)]
     pub(crate) sums: Ledger,
@@ -44,21 +44,22 @@ pub(crate) struct Explained {
     pub(crate) ledger: Ledger,
 }
 
-/// A percentile's band: those whose rank is nearer to it than this share of all, or than half the way to the end.
+/// The group of a percentile: requests whose rank differs from it by less than this share of all, or by less than half
+/// of the distance to the end.
 const HALF_BAND: f64 = 0.025;
 
-/// How many requests are shown one by one.
+/// The number of requests that are shown individually.
 pub(crate) const SLOWEST: usize = 10;
 
-impl Band {
-    pub(crate) fn of(name: &'static str, means: String, rows: &[Explained]) -> Band {
+impl Group {
+    pub(crate) fn of(name: &'static str, means: String, rows: &[Explained]) -> Group {
         let mut sums = Ledger::default();
         for explained in rows {
             for segment in Segment::ALL {
                 sums.put(segment, explained.ledger.get(segment));
             }
         }
-        Band {
+        Group {
             name,
             means,
             rows: rows.len() as u64,
@@ -92,9 +93,9 @@ fn most(sums: &Ledger) -> Option<Place> {
     places.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns).map(|(place, _)| place)
 }
 
-/// The bands of `sorted`, which is in the order of the responses.
-pub(crate) fn bands(sorted: &[Explained]) -> Vec<Band> {
-    let mut bands = vec![Band::of("all", "all answered requests".to_owned(), sorted)];
+/// The groups of `sorted`, which is ordered by response time.
+pub(crate) fn groups(sorted: &[Explained]) -> Vec<Group> {
+    let mut groups = vec![Group::of("all", "all requests with a response".to_owned(), sorted)];
     for (name, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
         // So few carry no such percentile.
         if (sorted.len() as u64) < needed_samples(q) {
@@ -104,12 +105,12 @@ pub(crate) fn bands(sorted: &[Explained]) -> Vec<Band> {
         let rows = near(sorted, q, half);
         let percent = |q: f64| (q * 1e4).round() / 1e2;
         let means = format!("ranked {} % to {} %", percent(q - half), percent(q + half));
-        bands.push(Band::of(name, means, rows));
+        groups.push(Group::of(name, means, rows));
     }
     let slowest = &sorted[sorted.len().saturating_sub(SLOWEST)..];
-    bands.push(Band::of("slowest", format!("the slowest {}", slowest.len()), slowest));
-    bands.retain(|band| band.rows > 0);
-    bands
+    groups.push(Group::of("slowest", format!("the slowest {}", slowest.len()), slowest));
+    groups.retain(|group| group.rows > 0);
+    groups
 }
 
 fn near(sorted: &[Explained], q: f64, half: f64) -> &[Explained] {
@@ -117,26 +118,26 @@ fn near(sorted: &[Explained], q: f64, half: f64) -> &[Explained] {
     &sorted[rank(q - half)..=rank(q + half)]
 }
 
-/// What is to be explained: the time of some requests, or by how much it exceeds that of the ordinary ones.
+/// What is to be explained: the time of some requests, or the part of it that exceeds the time of usual requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
-    /// For people: `the slowest 5 %`.
+    /// In words: `the slowest 5 %`.
     pub(crate) over: String,
     pub(crate) rows: Vec<Explained>,
     pub(crate) sums: Ledger,
-    /// Of the sums: waits for a connection, put where it was held up.
+    /// Waits for a connection in the sums, assigned to what occupied the connections.
     pub(crate) chained: Ledger,
     pub(crate) is_excess: bool,
 }
 
-/// A tail is explained by itself where it is this many times the median.
+/// A tail is explained separately if it is at least this many times the median.
 const HEAVY: u64 = 2;
 
-/// And where it has so many requests: of fewer, any accident is a cause.
+/// A tail also needs this many requests; with fewer, a chance event could be the cause.
 const TAIL_ROWS: usize = 10;
 
 impl Scope {
-    /// The slow requests of `sorted`: a heavy tail where there is one, else all.
+    /// The slow requests of `sorted`: the tail if it is heavy, otherwise all.
     pub(crate) fn of(sorted: &[Explained], is_whole_run: bool) -> Scope {
         let tails = [(0.95, "the slowest 5 %"), (0.99, "the slowest 1 %")];
         for (q, over) in tails.into_iter().filter(|_| is_whole_run) {
@@ -150,16 +151,16 @@ impl Scope {
                 return Scope::excess(format!("{over} of the requests"), tail, &ordinary(sorted));
             }
         }
-        let over = if is_whole_run { "all answered requests" } else { "the requests that were kept" };
+        let over = if is_whole_run { "all requests with a response" } else { "the requests that were kept" };
         let rows = sorted.to_vec();
-        let sums = Band::of("all", String::new(), &rows).sums;
+        let sums = Group::of("all", String::new(), &rows).sums;
         Scope { over: over.to_owned(), rows, sums, chained: Ledger::default(), is_excess: false }
     }
 
-    /// What `tail` has more than ordinary requests have.
+    /// The time by which `tail` exceeds usual requests.
     fn excess(over: String, tail: &[Explained], ordinary: &Usual) -> Scope {
         let rows = tail.to_vec();
-        let mut sums = Band::of("tail", String::new(), &rows).sums;
+        let mut sums = Group::of("tail", String::new(), &rows).sums;
         for segment in Segment::ALL {
             let usual = rows.iter().map(|one| ordinary.mean(one, segment).0).fold(0, u64::saturating_add);
             let sum = &mut sums.0[segment as usize];
@@ -168,7 +169,7 @@ impl Scope {
         Scope { over, rows, sums, chained: Ledger::default(), is_excess: true }
     }
 
-    /// Of figures that are of all requests together.
+    /// A scope of sums over all requests.
     pub(crate) fn of_sums(sums: Ledger) -> Scope {
         Scope {
             over: "all ok requests".to_owned(),
@@ -180,13 +181,13 @@ impl Scope {
     }
 }
 
-/// What some requests take, segment by segment: each request is held against its like, for one that was not found at a
-/// server has in one segment what another has in many.
+/// The usual time by segment: requests found at a server are compared with others that were found, because a request
+/// that was not found has in one segment what others have in many.
 #[derive(Debug)]
 pub(crate) struct Usual {
-    found: Band,
-    /// Of all of them, as if none had been found.
-    undivided: Band,
+    found: Group,
+    /// The usual time of all of them, as if none had been found.
+    undivided: Group,
 }
 
 impl Usual {
@@ -195,18 +196,18 @@ impl Usual {
         let undivided = |one: &Explained| Explained { ledger: one.ledger.undivided(), ..*one };
         let undivided: Vec<_> = rows.iter().map(undivided).collect();
         Usual {
-            found: Band::of("found", String::new(), if found.is_empty() { rows } else { &found }),
-            undivided: Band::of("undivided", String::new(), &undivided),
+            found: Group::of("found", String::new(), if found.is_empty() { rows } else { &found }),
+            undivided: Group::of("undivided", String::new(), &undivided),
         }
     }
 
-    /// Of a request like `one`.
+    /// The usual time of a request like `one`.
     pub(crate) fn mean(&self, one: &Explained, segment: Segment) -> Nanos {
         if one.joined { self.found.mean(segment) } else { self.undivided.mean(segment) }
     }
 }
 
-/// The requests in the middle: what is usual.
+/// The requests near the median: what is usual.
 pub(crate) fn ordinary(sorted: &[Explained]) -> Usual {
     Usual::of(if sorted.is_empty() { sorted } else { near(sorted, 0.5, HALF_BAND) })
 }
@@ -227,11 +228,11 @@ mod tests {
 
     #[test]
     fn bands_are_the_requests_near_a_percentile() {
-        let bands = bands(&rows(1_001..=2_000));
-        let told: Vec<_> =
-            bands.iter().map(|band| (band.name, band.rows, band.from_ns, band.to_ns)).collect();
+        let groups = groups(&rows(1_001..=2_000));
+        let reported: Vec<_> =
+            groups.iter().map(|group| (group.name, group.rows, group.from_ns, group.to_ns)).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 ("all", 1_000, 1_001, 2_000),
                 ("p50", 51, 1_475, 1_525),
@@ -240,16 +241,16 @@ mod tests {
                 ("slowest", 10, 1_991, 2_000),
             ]
         );
-        for band in &bands {
-            assert_eq!(band.segments_ns.values().sum::<u64>(), band.sum_ns);
+        for group in &groups {
+            assert_eq!(group.segments_ns.values().sum::<u64>(), group.sum_ns);
         }
-        let few = |count: u64| super::bands(&rows(1_001..=1_000 + count)).len();
+        let few = |count: u64| super::groups(&rows(1_001..=1_000 + count)).len();
         // `all` and `slowest`, and what so many carry.
         assert_eq!([2, 5, 6, 71, 72, 367, 368].map(few), [2, 2, 3, 3, 4, 4, 5]);
-        assert!(super::bands(&[]).is_empty());
+        assert!(super::groups(&[]).is_empty());
     }
 
-    /// If this fails, requests of which the server's side is not known are left out of what is said of all.
+    /// If this fails, requests of which the server's side is not known are left out of what is stated of all.
     #[test]
     fn requests_that_were_not_found_are_explained_with_the_others() {
         let mut tail = rows((0..900).map(|_| 1_000).chain((0..100).map(|_| 9_000)));

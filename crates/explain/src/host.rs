@@ -36,14 +36,14 @@ pub struct Surroundings {
     pub longest_stall_ns: u64,
     /// The processes that used most CPU time, by records of `cpu`.
     pub busiest: Vec<Busy>,
-    /// Disturbances that were in effect meanwhile: those that were planned and not done are none.
+    /// Disturbances that were in effect in the meantime: those that were planned and not done are none.
     pub disturbances: u64,
     /// The same by their records.
     pub planted: Vec<Planted>,
-    /// When JVMs stood still, by their own records.
+    /// When JVMs was stalled, by their own records.
     pub runtimes: Vec<Runtime>,
     #[serde(skip)]
-    pub(crate) told: Stalls,
+    pub(crate) stall_spans: Stalls,
     /// Records of another host or boot, of which nothing is used.
     #[serde(skip)]
     pub(crate) ignored: Vec<String>,
@@ -108,14 +108,14 @@ impl Surroundings {
                     _ => {}
                 }
             }
-            found.told.add(&meters);
+            found.stall_spans.add(&meters);
             found.runtimes.extend(Runtime::of(observed, zero, (from, to)));
             if let Some(planted) = planted(observed, zero, (from, to)) {
                 found.disturbances = found.disturbances.saturating_add(planted.times);
                 found.planted.push(planted);
             }
         }
-        let during: Vec<Stall> = stalls::within(&found.told.all, from, to).copied().collect();
+        let during: Vec<Stall> = stalls::within(&found.stall_spans.all, from, to).copied().collect();
         found.stalls = during.len() as u64;
         found.longest_stall_ns = during.iter().map(|stall| stall.to - stall.from).max().unwrap_or(0);
         let mut busiest: Vec<_> =
@@ -126,19 +126,21 @@ impl Surroundings {
         found
     }
 
-    /// The longest stall by nobody's doing on the host that lies within `from..to` in part.
+    /// The longest stall by nobody's doing on the host that is within `from..to` in part.
     pub(crate) fn longest(&self, from: u64, to: u64) -> Option<Nanos> {
-        stalls::within(&self.told.by_platform, from, to).map(|stall| Nanos(stall.to - stall.from)).max()
+        stalls::within(&self.stall_spans.by_platform, from, to)
+            .map(|stall| Nanos(stall.to - stall.from))
+            .max()
     }
 
-    /// How much of `from..to` the host stood still, whatever the cause.
+    /// How much of `from..to` the host was stalled, whatever the cause.
     pub(crate) fn stalled(&self, from: u64, to: u64) -> u64 {
-        stalls::overlap(&self.told.all, from, to)
+        stalls::overlap(&self.stall_spans.all, from, to)
     }
 
-    /// How much of `from..to` it stood still by nobody's doing on it: that excuses whoever wanted to run.
+    /// How much of `from..to` it was stalled by something outside of it, which excuses every thread that was ready to run.
     pub(crate) fn excused(&self, from: u64, to: u64) -> u64 {
-        stalls::overlap(&self.told.by_platform, from, to)
+        stalls::overlap(&self.stall_spans.by_platform, from, to)
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Client {
     pub document: Document,
     pub seconds: Vec<Second>,
     pub total: Interval,
-    /// Its `requests.parquet`, where it has one.
+    /// Its `requests.parquet`, if it has one.
     pub rows: Option<(Rows, Vec<Row>)>,
     /// For people: the folder.
     pub name: String,
@@ -41,7 +41,7 @@ impl Client {
 #[derive(Debug, Clone)]
 pub struct Server {
     pub observed: Observed,
-    /// Its `served.parquet`; empty where it has none.
+    /// Its `served.parquet`; empty if it has none.
     pub served: Vec<Served>,
     /// Its host's clock against the client's, where they were compared.
     pub clocks: Option<TwoClocks>,

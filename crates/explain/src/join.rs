@@ -1,7 +1,7 @@
 //! Which request at the server is which request of the client.
 //!
 //! By the two ends of the connection, and within it by order and time. Where the ends differ because something lies
-//! between (a relay, address translation), by time alone: one connection's requests lie within the other's. What
+//! between (a relay, address translation), by time alone: one connection's requests are within the other's. What
 //! cannot be joined is counted by its reason.
 
 use std::collections::{BTreeMap, HashMap};
@@ -40,9 +40,9 @@ pub struct JoinCounts {
     pub rows: u64,
     /// Found by the two ends of their connection.
     pub by_ends: u64,
-    /// Found by time alone: something lies between client and server.
+    /// Found by time alone: something is between client and server.
     pub by_time: u64,
-    /// Given up before a whole answer came.
+    /// Given up before a complete response came.
     pub unanswered: u64,
     /// Their record does not say which connection carried them, or none of TCP did.
     pub no_connection: u64,
@@ -141,8 +141,8 @@ pub(crate) fn join(rows: &[Row], servers: &[Watched<'_>]) -> (Vec<Option<Match>>
             None => {}
         }
     }
-    let told = counts.joined() + counts.unanswered + counts.no_connection + counts.request_not_seen;
-    counts.connection_not_seen = counts.rows - told;
+    let counted = counts.joined() + counts.unanswered + counts.no_connection + counts.request_not_seen;
+    counts.connection_not_seen = counts.rows - counted;
     let served: u64 = servers.iter().map(|watched| watched.served.len() as u64).sum();
     counts.others_at_servers = served - counts.joined();
     (matches, counts)
@@ -206,14 +206,14 @@ impl Timed<'_> {
         i128::from(self.served[place].read.0)
     }
 
-    /// How far the read at the server lies outside of the time from the request's first byte to its answer.
+    /// How far the read at the server lies outside of the time from the request's first byte to its response.
     fn outside(&self, row: &Row, place: usize) -> i128 {
         let (from, to) =
             (self.zero + i128::from(begin(row)), self.zero + i128::from(row.end_of(Phase::Receive).0));
         (from - self.read(place)).max(self.read(place) - to).max(0)
     }
 
-    /// The server read it after its first byte was sent, and before its answer was here.
+    /// The server read it after its first byte was sent, and before its response was here.
     fn fits(&self, row: &Row, place: usize) -> bool {
         self.outside(row, place) <= self.error
     }
@@ -238,7 +238,7 @@ fn align_on_one_clock(
     timed: &Timed<'_>,
 ) -> Vec<(usize, usize)> {
     let by_time = align_by_time(rows, indices, places, timed);
-    // Pipelined requests are in the kernel at once: after a loss, order tells them apart and time does not. So it is
+    // Pipelined requests are in the kernel at once: after a loss, order distinguishes them and time does not. So it is
     // with a clock that is not known to the nanosecond.
     let mut shifts: BTreeMap<i64, usize> = BTreeMap::new();
     for &(index, place) in &by_time {

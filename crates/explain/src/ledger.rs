@@ -23,7 +23,7 @@ pub(crate) struct AtServer<'a> {
     pub(crate) behind: Behind,
     /// `None` where the two hosts' clocks are not known to each other.
     pub(crate) clock: Option<OneClock>,
-    /// Nothing lies between the two: what is not the server's is its socket queue.
+    /// Nothing is between the two: what is not the server's is its socket queue.
     pub(crate) loopback: bool,
 }
 
@@ -36,11 +36,11 @@ pub(crate) struct OneClock {
     pub(crate) error: u64,
 }
 
-/// So many times the error of the clock must the network's two ways take together to be told apart: each is then right
+/// So many times the error of the clock must the network's two ways take together to be distinguished: each is then right
 /// within a tenth of both.
 pub(crate) const TOLD_APART: u64 = 10;
 
-/// Segments from whose time is taken what lies outside the client's window, first to last. An answer is with the
+/// Segments from whose time is taken what lies outside the client's window, first to last. A response is with the
 /// client before the server's write has returned, and what a server does then is on the CPU.
 const OUTSIDE: [Part; Part::COUNT] = [
     Part::OnCpu,

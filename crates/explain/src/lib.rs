@@ -1,7 +1,7 @@
 //! Where the time of requests went, and whose fault it was: the records of one period, joined.
 //!
-//! A client's record says how long its requests waited for an answer; a record of `watch` says what the server did
-//! meanwhile; those of `hiccup`, `cpu`, `disturb` and of a JVM say what else happened on the host. Put together, each
+//! A client's record says how long its requests waited for a response; a record of `watch` says what the server did
+//! in the meantime; those of `hiccup`, `cpu`, `disturb` and of a JVM say what else happened on the host. Put together, each
 //! request has a ledger that sums to its response to the nanosecond, and a table of rules makes sentences of it.
 //! Everything is a function of records: nothing here opens a file, reads a clock or prints. `cli` drives it.
 

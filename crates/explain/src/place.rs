@@ -28,7 +28,7 @@ pub enum Place {
     Platform,
     /// The server's runtime did not let it run: a pause of its JVM.
     Runtime,
-    /// The records do not tell.
+    /// The records do not report.
     Undecided,
 }
 
@@ -58,7 +58,7 @@ impl Place {
 pub enum Segment {
     ScheduleLag,
     PoolWait,
-    /// Waits for a connection in the burst that a late client makes of what became due meanwhile.
+    /// Waits for a connection in the burst that a late client makes of what became due in the meantime.
     PoolAfterLag,
     Resolve,
     Connect,
@@ -69,7 +69,7 @@ pub enum Segment {
     ToServer,
     /// Client sent → read by the server, where the arrival there has no stamp.
     ToServerAndQueue,
-    /// In the server's kernel → read, while nobody stood in the way.
+    /// In the server's kernel → read, while nobody was in the way.
     SocketQueue,
     /// Likewise, while the thread that read it was ready and waited for a CPU.
     QueueRunQueue,
@@ -144,12 +144,12 @@ impl Segment {
         Segment::ClientLag,
     ];
 
-    /// The name in JSON, and what people read beside it.
+    /// The name in JSON, and what people read next to it.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Segment::ScheduleLag => ("schedule_lag", "client late to take it up"),
+            Segment::ScheduleLag => ("schedule_lag", "client late to start it"),
             Segment::PoolWait => ("pool_wait", "waits for a connection"),
-            Segment::PoolAfterLag => ("pool_after_lag", "waits for one after the client was late"),
+            Segment::PoolAfterLag => ("pool_after_lag", "waits for one because the client was late"),
             Segment::Resolve => ("resolve", "name lookup"),
             Segment::Connect => ("connect", "TCP connect"),
             Segment::Tls => ("tls", "TLS handshake"),
@@ -159,16 +159,16 @@ impl Segment {
             Segment::ToServerAndQueue => ("to_server_and_queue", "network and socket queue"),
             Segment::SocketQueue => ("socket_queue", "arrived, not read"),
             Segment::QueueRunQueue => ("queue_run_queue", "not read: reader waits for a CPU"),
-            Segment::QueueThrottled => ("queue_throttled", "not read: reader out of CPU quota"),
-            Segment::BehindCpu => ("behind_cpu", "behind others' work on its thread"),
-            Segment::BehindBlocked => ("behind_blocked", "behind others that are blocked"),
-            Segment::BehindRunQueue => ("behind_run_queue", "behind others that wait for a CPU"),
-            Segment::BehindThrottled => ("behind_throttled", "behind others that are out of quota"),
-            Segment::BehindStolen => ("behind_stolen", "behind others, interrupts or hypervisor"),
+            Segment::QueueThrottled => ("queue_throttled", "not read: reader is throttled"),
+            Segment::BehindCpu => ("behind_cpu", "waits for others' work on its thread"),
+            Segment::BehindBlocked => ("behind_blocked", "waits for others that are blocked"),
+            Segment::BehindRunQueue => ("behind_run_queue", "waits for others in the run queue"),
+            Segment::BehindThrottled => ("behind_throttled", "waits for others that are throttled"),
+            Segment::BehindStolen => ("behind_stolen", "waits for others: stolen CPU time"),
             Segment::OnCpu => ("on_cpu", "the server works on it"),
             Segment::Stolen => ("stolen", "interrupts, hypervisor"),
-            Segment::RunQueue => ("run_queue", "ready, others have the CPU"),
-            Segment::Yielded => ("yielded", "gave the CPU away"),
+            Segment::RunQueue => ("run_queue", "ready, but waits for a CPU"),
+            Segment::Yielded => ("yielded", "gave up the CPU"),
             Segment::Throttled => ("throttled", "out of CPU quota"),
             Segment::Disk => ("disk", "blocked on a disk"),
             Segment::Lock => ("lock", "blocked on a lock"),
@@ -182,10 +182,12 @@ impl Segment {
         }
     }
 
+    /// The name used in JSON.
     pub const fn name(self) -> &'static str {
         self.words().0
     }
 
+    /// The meaning in a few words, for the table of a report.
     pub const fn meaning(self) -> &'static str {
         self.words().1
     }

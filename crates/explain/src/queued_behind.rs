@@ -1,7 +1,7 @@
 //! What a thread of the server did for other requests while one of them waited for it.
 //!
 //! A request that lies unread, or that an event loop has read and left, waits either for nothing or behind others.
-//! The others are known: those that the same thread served meanwhile, and where their time went.
+//! The others are known: those that the same thread served in the meantime, and where their time went.
 
 use std::collections::HashMap;
 
@@ -109,7 +109,7 @@ impl<'a> Threads<'a> {
     ///
     /// # Cost
     ///
-    /// As many steps as its thread had requests under way, [`MOST_OTHERS`] at most.
+    /// As many steps as its thread had requests in progress, [`MOST_OTHERS`] at most.
     pub(crate) fn behind(&self, place: usize) -> Behind {
         let request = &self.served[place];
         let mut behind = Behind::default();
@@ -136,7 +136,7 @@ impl<'a> Threads<'a> {
 }
 
 impl Behind {
-    /// A thread that wakes up late reads all that has come meanwhile, one after the other: what it waited for a CPU or a
+    /// A thread that wakes up late reads all that has come in the meantime, one after the other: what it waited for a CPU or a
     /// quota before the first, the others waited too.
     fn wait_with(&mut self, first: &Served, arrived: u64) {
         let queued = first.read.0.saturating_sub(arrived);
@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(queue.map(|(_, ns)| ns), [0, 0, 0, 24_000_000, 16_000_000]);
     }
 
-    /// A request that was under way for long is no reason to look at all that were served meanwhile, and to miss the
-    /// one that stood in the way.
+    /// A request that was in progress for long is no reason to look at all that were served in the meantime, and to miss the
+    /// one that was in the way.
     #[test]
     fn one_long_request_does_not_hide_the_others() {
         let mut requests = vec![served(0, 0, 100_000)];

@@ -1,8 +1,8 @@
-//! Sentences that name the culprit with the figure that proves it. The rules are data: a condition and words.
+//! Sentences that name the cause with its figures. The rules are data: a condition and words.
 //!
-//! First the time of the scope is summed by place. A place with a share gets the first rule of the table that is of
-//! that place, whose segment leads within it and whose fact holds. Who has most of the time is to blame, if it is
-//! enough and clearly more than the next.
+//! First the time of the scope is added up by place. A place with a sufficient share gets the first rule of the table
+//! for this place whose segment is the largest and whose fact is true. The place with the most time is to blame, if it
+//! is enough and clearly more than the next.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use units::{Nanos, percent};
 use crate::ledger::Ledger;
 use crate::place::{Place, Segment};
 
-/// What a rule may ask for beside the time.
+/// What a rule can require in addition to the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fact {
     Any,
-    /// Somebody is known who ran while the server's threads waited for a CPU.
+    /// It is known which process ran while the server's threads waited for a CPU.
     Culprit,
-    /// Nobody is, but who used most CPU time on the host meanwhile.
+    /// It is only known which process used the most CPU time on the host at that time.
     Busiest,
-    /// The client's own meter stalled too.
+    /// The client's own meter was stalled too.
     OwnStall,
-    /// The client and the server were joined by time: something lies between them.
+    /// Client and server were joined by time alone: there is something between them, such as a relay.
     Between,
-    /// Listeners of this host turned connections away while connects hung.
+    /// Listen queues of this host dropped connections while connects hung.
     ListenDrops,
     /// There is no record of a server.
     NoServer,
@@ -36,7 +36,7 @@ pub(crate) enum Fact {
 pub(crate) struct Rule {
     pub(crate) id: &'static str,
     pub(crate) place: Place,
-    /// Which segment must have most of the place's time; empty for any.
+    /// The segment that must have most of the place's time; empty for any.
     pub(crate) lead: &'static [Segment],
     pub(crate) fact: Fact,
     /// `{share}`, `{mean}` per request, `{lead}` of the leading segment per request, `{culprit}`, `{busiest}`, `{stall}`,
@@ -60,49 +60,49 @@ pub(crate) const RULES: &[Rule] = &[
         Place::Client,
         &[],
         Fact::OwnStall,
-        "The client stood still: {mean} per request, {share}, passed while it did not take requests up or read answers that had arrived; its own meter stalled for up to {stall} as well.",
+        "The load generator was stalled: for {mean} per request, {share}, it neither started requests nor read responses that had arrived; its own meter was stalled as well, for up to {stall}.",
     ),
     rule(
         "client-late-to-send",
         Place::Client,
         &[Segment::ScheduleLag],
         Fact::Any,
-        "The load generator fell behind schedule by {mean} per request, {share}, of which schedule_lag {lead}; the server had not received them yet.",
+        "The load generator fell behind schedule by {mean} per request, {share}, of which {lead} is schedule_lag; the server had not received the requests yet.",
     ),
     rule(
         "client-late-to-read",
         Place::Client,
         &[Segment::ClientLag],
         Fact::Any,
-        "The client read answers late: {mean} per request, {share}, of which client_lag {lead} after they had arrived in its kernel.",
+        "The load generator read responses late: {mean} per request, {share}, of which {lead} is client_lag, the time after they had arrived in its kernel.",
     ),
     rule(
         "host-stolen",
         Place::Platform,
         &[Segment::Stolen, Segment::BehindStolen],
         Fact::Any,
-        "The server's host had its CPUs elsewhere: interrupts or the hypervisor took {mean} per request, {share}.",
+        "The server's host lost CPU time: interrupts or the hypervisor took {mean} per request, {share}.",
     ),
     rule(
         "host-stalled",
         Place::Platform,
         &[],
         Fact::Any,
-        "The host did not run: {mean} per request, {share}, lies within stalls that the hiccup record tells of, up to {stall} long.",
+        "The host was stalled: {mean} per request, {share}, is within stalls of up to {stall} in the hiccup record.",
     ),
     rule(
         "runtime-paused",
         Place::Runtime,
         &[],
         Fact::Any,
-        "The server's JVM stood still: {mean} per request, {share}, lies within {pauses}.",
+        "The server's JVM was paused: {mean} per request, {share}, is within {pauses}.",
     ),
     rule(
         "network-between",
         Place::Network,
         &[],
         Fact::Between,
-        "The way between client and server is slow, with whatever lies on it (their connections have different ends): {mean} per request, {share}.",
+        "The path between client and server is slow: {mean} per request, {share}. It includes a relay or address translation, because the two ends of the connections differ.",
     ),
     rule(
         "network-there",
@@ -130,84 +130,84 @@ pub(crate) const RULES: &[Rule] = &[
         Place::Network,
         &[Segment::Connect],
         Fact::Any,
-        "TCP connects are slow: {lead} per request, {share} with the rest of the network's time; look for lost packets, or a full listen queue of the server.",
+        "TCP connects are slow: {lead} per request, {share} with the rest of the network's time; check for lost packets, and for a full listen queue at the server.",
     ),
     rule(
         "network-both-ways",
         Place::Network,
         &[],
         Fact::Any,
-        "The network is slow: {mean} per request, {share}, is neither the client's nor the server's.",
+        "The network is slow: {mean} per request, {share}, was spent neither in the client nor in the server.",
     ),
     rule(
         "listen-queue",
         Place::SocketQueue,
         &[Segment::Connect],
         Fact::ListenDrops,
-        "The server does not accept: connects take {lead} per request, {share}, and meanwhile a listener of this host turned {drops} away.",
+        "The server does not accept connections fast enough: connects take {lead} per request, {share}, and in that time {drops} connections were dropped by a full listen queue on this host.",
     ),
     rule(
         "socket-queue",
         Place::SocketQueue,
         &[],
         Fact::Any,
-        "The server does not read: requests lay {mean} in its kernel, {share}, while the thread that was to read them worked on no other request.",
+        "The server reads late: requests waited {mean} in its socket buffers, {share}, while the thread that reads them worked on no other request.",
     ),
     rule(
         "cpu-behind",
         Place::HandlerCpu,
         &[Segment::BehindCpu],
         Fact::Any,
-        "The server's thread works on other requests: each waits {lead} behind their CPU time, {mean} with its own, {share}.",
+        "The server's thread works on other requests: each request waits {lead} for their CPU time; with its own CPU time {mean}, {share}.",
     ),
     rule(
         "cpu-yields",
         Place::HandlerCpu,
         &[Segment::Yielded],
         Fact::Any,
-        "The server gives the CPU away by itself (sched_yield): {lead} per request, {share} with its work.",
+        "The server gives up the CPU voluntarily (sched_yield): {lead} per request, {share} with its work.",
     ),
     rule(
         "cpu-handler",
         Place::HandlerCpu,
         &[],
         Fact::Any,
-        "The server works: {mean} per request on the CPU, {share}.",
+        "The server's own work: {mean} of CPU time per request, {share}.",
     ),
     rule(
         "blocked-disk",
         Place::HandlerBlocked,
         &[Segment::Disk],
         Fact::Any,
-        "The server waits for its disk: {lead} per request; blocked in all {mean}, {share}.",
+        "The server waits for its disk: {lead} per request; blocked in total {mean}, {share}.",
     ),
     rule(
         "blocked-lock",
         Place::HandlerBlocked,
         &[Segment::Lock],
         Fact::Any,
-        "The server waits for a lock of its own: {lead} per request; blocked in all {mean}, {share}.",
+        "The server waits for a lock: {lead} per request; blocked in total {mean}, {share}.",
     ),
     rule(
         "blocked-upstream",
         Place::HandlerBlocked,
         &[Segment::Upstream],
         Fact::Any,
-        "The server waits for another server: {lead} per request on another connection; blocked in all {mean}, {share}.",
+        "The server waits for another server: {lead} per request on another connection; blocked in total {mean}, {share}.",
     ),
     rule(
         "blocked-behind",
         Place::HandlerBlocked,
         &[Segment::BehindBlocked],
         Fact::Any,
-        "The server's thread is blocked for other requests: each waits {lead} behind them, {mean} with its own waits, {share}.",
+        "The server's thread is blocked by other requests: each request waits {lead} for them; with its own waits {mean}, {share}.",
     ),
     rule(
         "blocked-loop",
         Place::HandlerBlocked,
         &[Segment::LoopWait],
         Fact::Any,
-        "No thread of the server works on the request for {lead}: it waits for a timer, a pool or another server; in all {mean}, {share}.",
+        "For {lead}, no thread of the server works on the request: it waits for a timer, a pool or another server; blocked in total {mean}, {share}.",
     ),
     rule(
         "blocked-other",
@@ -221,63 +221,63 @@ pub(crate) const RULES: &[Rule] = &[
         Place::CpuContention,
         &[],
         Fact::Culprit,
-        "The server waits for a CPU: {mean} per request, {share}, ready to run while others ran, most of all {culprit}.",
+        "The server waits for a CPU: {mean} per request, {share}, ready to run while other processes ran, most of all {culprit}.",
     ),
     rule(
         "contention-busy",
         Place::CpuContention,
         &[],
         Fact::Busiest,
-        "The server waits for a CPU: {mean} per request, {share}, ready to run while others ran; the most CPU time on this host had {busiest}.",
+        "The server waits for a CPU: {mean} per request, {share}, ready to run while other processes ran; the process with the most CPU time on this host was {busiest}.",
     ),
     rule(
         "contention",
         Place::CpuContention,
         &[],
         Fact::Any,
-        "The server waits for a CPU: {mean} per request, {share}, ready to run while others ran.",
+        "The server waits for a CPU: {mean} per request, {share}, ready to run while other processes ran.",
     ),
     rule(
         "throttled",
         Place::Throttled,
         &[],
         Fact::Any,
-        "The server is out of its CPU quota: {mean} per request, {share}, in which its control group was throttled; raise cpu.max.",
+        "The server's control group was throttled by its CPU quota: {mean} per request, {share}; raise cpu.max.",
     ),
     rule(
         "pool",
         Place::Pool,
         &[],
         Fact::Any,
-        "Requests wait for a connection of the client's pool: {mean} per request, {share}. The pool is too small for this load, or the server too slow for this pool.",
+        "Requests wait for a connection of the client's pool: {mean} per request, {share}. The pool is too small for this load, or the server is too slow for this pool.",
     ),
     rule(
         "no-server",
         Place::Undecided,
         &[Segment::ServerAndNetwork],
         Fact::NoServer,
-        "Server or network: {lead} per request, {share}; without a record of `parallax watch` they cannot be told apart.",
+        "Server or network: {lead} per request, {share}; without a record of `parallax watch` they cannot be separated.",
     ),
     rule(
         "not-seen",
         Place::Undecided,
         &[Segment::ServerAndNetwork],
         Fact::Any,
-        "Server or network: {lead} per request, {share}, of requests that the server's observer did not see or keep.",
+        "Server or network: {lead} per request, {share}; `parallax watch` did not see or keep these requests at the server.",
     ),
     rule(
         "no-arrival",
         Place::Undecided,
         &[Segment::ToServerAndQueue],
         Fact::Any,
-        "The network, or a server that does not read: {lead} per request, {share}; without stamps of the arrival at the server they cannot be told apart.",
+        "The network, or a server that reads late: {lead} per request, {share}; without arrival timestamps at the server they cannot be separated.",
     ),
     rule(
         "waits-unseen",
         Place::Undecided,
         &[Segment::SocketQueue, Segment::LoopWait],
         Fact::Any,
-        "Requests lie at the server for {lead} and nobody is seen to work on them; {mean} with the rest of what is undecided, {share}. Whether its thread was busy with requests that were not kept is known with `watch --requests all`.",
+        "Requests wait at the server for {lead} while none of its threads is seen to work on them; {mean} with the rest of the undecided time, {share}. The threads may have been busy with requests that were not kept: use `watch --requests all`.",
     ),
     rule(
         "sending",
@@ -291,11 +291,11 @@ pub(crate) const RULES: &[Rule] = &[
         Place::Undecided,
         &[],
         Fact::Any,
-        "Connections are slow to be made ready (handshake, login): {mean} per request, {share}; keep them open, or look at the server's own record.",
+        "Opening connections is slow (handshake, login): {mean} per request, {share}; keep connections open, or look at the server.",
     ),
 ];
 
-/// What is known beside the time.
+/// What is known in addition to the time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     /// `hog (pid 77), 41 ms in all`.
@@ -305,18 +305,18 @@ pub(crate) struct Facts {
     pub(crate) own_stall: Option<Nanos>,
     pub(crate) host_stall: Option<Nanos>,
     pub(crate) between: bool,
-    /// Connections that listeners of this host turned away while connects of the scope hung.
+    /// Connections that listen queues of this host dropped while connects of the scope hung.
     pub(crate) listen_drops: u64,
     pub(crate) no_server: bool,
-    /// Of the scope's time: what of the client's lies within stalls of its host, and what of the server's does.
+    /// The parts of the client's and the server's time in the scope that are within stalls of the host.
     pub(crate) client_stalled: u64,
     pub(crate) server_stalled: u64,
-    /// Likewise, what of the server's lies within pauses of its JVM; and which these are: `3 pauses of up to 40 ms`.
+    /// The part of the server's time that is within pauses of its JVM; and a text: `3 pauses of up to 40 ms`.
     pub(crate) server_paused: u64,
     pub(crate) pauses: Option<String>,
-    /// Of the scope's time: waits for a connection, put where it was held up.
+    /// Waits for a connection in the scope, assigned to what occupied the connections.
     pub(crate) chained: Ledger,
-    /// Every request of the servers was kept: a thread that is seen to do nothing for others did nothing for them.
+    /// Whether the server's record has all requests: only then does an idle thread have no other request.
     pub(crate) all_kept: bool,
 }
 
@@ -342,7 +342,7 @@ pub struct Sentence {
     pub place: Place,
     /// The rule that made it.
     pub rule: &'static str,
-    /// Of the time that was to be explained, between 0 and 1.
+    /// Share of the time to be explained, from 0 to 1.
     pub share: f64,
     pub text: String,
     /// The same with its figures.
@@ -358,17 +358,17 @@ impl Sentence {
     }
 }
 
-/// Whose fault it was.
+/// The place that is to blame.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Blame {
     pub place: Place,
-    /// Of the time that was to be explained, between 0 and 1.
+    /// Share of the time to be explained, from 0 to 1.
     pub share: f64,
-    /// Which time that is, for people.
+    /// The time to be explained, in words.
     pub over: String,
-    /// Its length, of all those requests.
+    /// The length of that time, summed over all those requests.
     pub explained_ns: u64,
     pub rows: u64,
     /// The first sentence.
@@ -377,13 +377,13 @@ pub struct Blame {
     pub places: BTreeMap<&'static str, f64>,
 }
 
-/// A place with less of the time than this is not spoken of.
-const WORTH_TELLING: f64 = 0.1;
+/// A place with a smaller share gets no sentence.
+const MENTIONED: f64 = 0.1;
 
-/// A place is to blame when it has this much of the time.
+/// A place is to blame if it has at least this share of the time.
 const LEADS: f64 = 0.4;
 
-/// And this many times as much as the next.
+/// A place is to blame if it also has this many times as much as the next one.
 const CLEARLY: f64 = 1.2;
 
 /// The time of a place, its leading segment and that segment's time.
@@ -391,16 +391,16 @@ type Time = (u64, Option<Segment>, u64);
 
 type ByPlace = BTreeMap<Place, Time>;
 
-/// The sentences on `sums`, the place with most first, and who is to blame. `rows` is how many requests it is of.
+/// The sentences for `sums`, the place with the most time first, and the blame. `rows` is the number of requests.
 pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Blame, Vec<Sentence>) {
     let total = sums.sum();
     let places = by_place(sums, facts);
     let share = |ns: u64| if total == 0 { 0.0 } else { ns as f64 / total as f64 };
-    let mut ranked: Vec<_> = places.iter().map(|(place, told)| (*place, *told)).collect();
+    let mut ranked: Vec<_> = places.iter().map(|(place, time)| (*place, *time)).collect();
     ranked.sort_by_key(|(_, (ns, ..))| std::cmp::Reverse(*ns));
     let sentences: Vec<_> = ranked
         .iter()
-        .filter(|(_, (ns, ..))| share(*ns) >= WORTH_TELLING)
+        .filter(|(_, (ns, ..))| share(*ns) >= MENTIONED)
         .filter_map(|&(place, (ns, lead, lead_ns))| {
             let rule = RULES.iter().find(|rule| {
                 let leads = rule.lead.is_empty() || lead.is_some_and(|lead| rule.lead.contains(&lead));
@@ -434,7 +434,7 @@ pub(crate) fn judge(over: &str, sums: &Ledger, rows: u64, facts: &Facts) -> (Bla
     let own = sentences.iter().find(|sentence| sentence.place == place).filter(|_| blamed.is_some());
     let blame = Blame {
         place,
-        share: places.get(&place).map_or(0.0, |told| share(told.0)),
+        share: places.get(&place).map_or(0.0, |time| share(time.0)),
         over: over.to_owned(),
         explained_ns: total,
         rows,
@@ -449,16 +449,20 @@ fn chained(place: Place, facts: &Facts) -> u64 {
     of_place.fold(0, |sum, segment| sum.saturating_add(facts.chained.get(segment)))
 }
 
-/// Without it a figure could not be found in the table, where waits for a connection are what they are.
+/// How much of the place's time is waits for connections. Without this addition a figure would not agree with the table,
+/// which lists such waits under the pool.
 fn held_up(chained: u64, ns: u64, rows: u64) -> Option<Phrase> {
     if u128::from(chained) * 10 < u128::from(ns) || chained == 0 {
         return None;
     }
     let mean = Nanos(chained.min(ns).checked_div(rows).unwrap_or(0));
-    Some(phrase("{held_up} of that are waits for connections that it held up.", [("held_up", mean.into())]))
+    Some(phrase(
+        "{held_up} of that is waiting for connections that were occupied because of it.",
+        [("held_up", mean.into())],
+    ))
 }
 
-/// `words` with those of `figures` that it has places for.
+/// `words` with the `figures` for which it has placeholders.
 pub(crate) fn phrase<const N: usize>(words: &str, figures: [(&str, Cell); N]) -> Phrase {
     let used = figures.into_iter().filter(|(name, _)| words.contains(&format!("{{{name}}}")));
     used.fold(Phrase::new(words), |phrase, (name, figure)| phrase.with(name, figure))
@@ -475,7 +479,7 @@ fn undecided(ranked: &[(Place, Time)], total: u64, over: &str) -> String {
     let share = |ns: u64| percent(ns as f64 / total.max(1) as f64);
     match ranked {
         [(one, (most, ..)), (other, (next, ..)), ..] if total > 0 => format!(
-            "No one place is to blame for the time of {over}: {} has {}, {} has {}.",
+            "No single place is to blame for the time of {over}: {} has {}, {} has {}.",
             one.name(),
             share(*most),
             other.name(),
@@ -485,7 +489,7 @@ fn undecided(ranked: &[(Place, Time)], total: u64, over: &str) -> String {
     }
 }
 
-/// The time of each place, and what leads within it.
+/// The time of each place, and its largest segment.
 fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
     let mut places = ByPlace::new();
     for segment in Segment::ALL {
@@ -504,14 +508,14 @@ fn by_place(sums: &Ledger, facts: &Facts) -> ByPlace {
     let server =
         [Place::HandlerCpu, Place::HandlerBlocked, Place::SocketQueue, Place::Network, Place::Undecided];
     give_up(&mut places, &server, facts.server_stalled, Place::Platform);
-    // The network goes on in a pause, and who waits for a CPU is not paused.
+    // The network continues during a pause, and a thread that waits for a CPU is not paused.
     let paused = [Place::HandlerCpu, Place::HandlerBlocked, Place::SocketQueue, Place::Undecided];
     give_up(&mut places, &paused, facts.server_paused, Place::Runtime);
     places.retain(|_, (ns, ..)| *ns > 0);
     places
 }
 
-/// Who answers for a segment, with what is known beside the time.
+/// The place to which a segment is attributed, given the facts.
 fn place_of(segment: Segment, facts: &Facts) -> Place {
     match segment {
         // A listen queue that overflows is a server that does not accept.
@@ -522,8 +526,8 @@ fn place_of(segment: Segment, facts: &Facts) -> Place {
     }
 }
 
-/// `stalled` of the time of `from` is that of `to`, which kept them from running. Each gives as much of its time, for
-/// which of them it hit is not told.
+/// Moves `stalled` of the time of `from` to `to`, which kept them from running. Each gives the same share of its time,
+/// because it is unknown which of them was affected.
 fn give_up(places: &mut ByPlace, from: &[Place], stalled: u64, to: Place) {
     let all: u128 = from.iter().filter_map(|place| places.get(place)).map(|(ns, ..)| u128::from(*ns)).sum();
     let stalled = u128::from(stalled).min(all);
@@ -533,7 +537,7 @@ fn give_up(places: &mut ByPlace, from: &[Place], stalled: u64, to: Place) {
         // No more than `ns`, as `stalled` is no more than all.
         let some = (u128::from(*ns) * stalled / all.max(1)) as u64;
         *ns -= some;
-        // Which segment was taken from is not told: no more of it is left than of all.
+        // It is unknown from which segment the time was taken: the segment has at most what is left of all.
         *most = (*most).min(*ns);
         moved = some.saturating_add(moved);
     }

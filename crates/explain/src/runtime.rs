@@ -1,4 +1,4 @@
-//! When the JVM of a server stood still, by its own record.
+//! When the JVM of a server was stalled, by its own record.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// What of a JVM's record lies within `from..to`; `None` where the record is not a JVM's.
+    /// What of a JVM's record is within `from..to`; `None` where the record is not a JVM's.
     pub(crate) fn of(observed: &Observed, zero: u64, (from, to): (u64, u64)) -> Option<Runtime> {
         let ObservationBody::Jvm(results) = &observed.document.body else { return None };
         let pauses = observed.events.iter().filter_map(|event| event.pause.as_ref());
@@ -39,7 +39,7 @@ impl Runtime {
             .filter(|(pause, _)| pause.from < pause.to && pause.from < to && pause.to > from)
             .collect();
         stretches.sort_by_key(|(pause, _)| (pause.from, pause.to));
-        // A JVM stands still once at a time; a record of a stranger may say otherwise.
+        // A JVM is stalled once at a time; a record of a stranger may say otherwise.
         let mut last = 0;
         stretches.retain(|(pause, _)| {
             let is_after = pause.from >= last;
@@ -68,14 +68,14 @@ impl Runtime {
         pid.is_none() || self.pid.is_none() || self.pid == pid
     }
 
-    /// Those that lie within `from..to` in part.
+    /// Those that are within `from..to` in part.
     pub(crate) fn during(&self, from: u64, to: u64) -> &[(Stall, String)] {
         let first = self.stretches.partition_point(|(pause, _)| pause.to <= from);
         let after = self.stretches.partition_point(|(pause, _)| pause.from < to);
         &self.stretches[first..after.max(first)]
     }
 
-    /// When it stood still and why, without a full stop.
+    /// When it was stalled and why, without a full stop.
     pub(crate) fn summary(&self) -> String {
         let mut causes: Vec<_> = self.causes_ns.iter().collect();
         causes.sort_by_key(|(_, ns)| std::cmp::Reverse(**ns));
@@ -119,10 +119,10 @@ fn stretch(pause: &Pause, zero: u64) -> Stall {
 }
 
 fn cause(pause: &Pause) -> String {
-    pause.cause.clone().unwrap_or_else(|| "what it did not name".to_owned())
+    pause.cause.clone().unwrap_or_else(|| "an unnamed cause".to_owned())
 }
 
-/// How much of `from..to` is covered by pauses that lie in it in part.
+/// How much of `from..to` is covered by pauses that are in it in part.
 pub(crate) fn overlap(pauses: &[(Stall, String)], from: u64, to: u64) -> u64 {
     pauses.iter().map(|(pause, _)| pause.to.min(to) - pause.from.max(from)).sum()
 }

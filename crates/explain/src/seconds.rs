@@ -27,7 +27,7 @@ pub struct SecondOf {
     pub phases_ns: BTreeMap<&'static str, u64>,
     /// What each server's observer saw; absent where it kept no requests of this time.
     pub servers: Vec<Option<ServerSums>>,
-    /// How long the client's host stood still, by a record of `hiccup`.
+    /// How long the client's host was stalled, by a record of `hiccup`.
     pub stalled_ns: u64,
 }
 
@@ -88,7 +88,7 @@ impl ServerSums {
     }
 }
 
-/// Whether an instant on a server's clock lies in a stretch of the client's run.
+/// Whether an instant on a server's clock is in a stretch of the client's run.
 pub(crate) fn in_period(at: Nanos, clocks: &Clocks, (from, to): (u64, u64)) -> bool {
     let at = i128::from(at.0) - clocks.zero;
     (i128::from(from)..i128::from(to)).contains(&at)

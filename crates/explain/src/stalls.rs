@@ -1,4 +1,4 @@
-//! When a host stood still, by the meters of a record of `hiccup`: when all of them did at once.
+//! When a host was stalled, by the meters of a record of `hiccup`: when all of them did at once.
 //!
 //! One meter that does not run tells of its CPU, where another program may have been at work all the time.
 
@@ -14,7 +14,7 @@ pub(crate) struct Stall {
     pub(crate) to: u64,
 }
 
-/// When a host stood still; in order and without overlap.
+/// When a host was stalled; in order and without overlap.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Stalls {
     pub(crate) all: Vec<Stall>,
@@ -26,8 +26,8 @@ impl Stalls {
     /// What the meters of one more record tell.
     pub(crate) fn add(&mut self, meters: &Meters) {
         self.all = merged([self.all.as_slice(), &meters.at_once(|_| true)].concat());
-        // Where several CPUs stand still at once and no account of the kernel's tells why, it was none of its tasks.
-        let is_by_platform = |told: &Told| told.stolen || (told.untold && meters.count > 1);
+        // Where several CPUs are stalled at once and no account of the kernel's tells why, it was none of its tasks.
+        let is_by_platform = |stall: &MeterStall| stall.stolen || (stall.unexplained && meters.count > 1);
         self.by_platform = merged([self.by_platform.as_slice(), &meters.at_once(is_by_platform)].concat());
     }
 }
@@ -37,29 +37,29 @@ impl Stalls {
 pub(crate) struct Meters {
     count: usize,
     /// By CPU; none for a meter that is bound to none.
-    told: BTreeMap<Option<u64>, Vec<Told>>,
+    stalls_by_meter: BTreeMap<Option<u64>, Vec<MeterStall>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct MeterStall {
     stall: Stall,
     /// Most of it by the hypervisor.
     stolen: bool,
-    /// Most of it by hypervisor or by what the kernel does not tell.
-    untold: bool,
+    /// Most of it by hypervisor or by what the kernel does not report.
+    unexplained: bool,
 }
 
 impl Meters {
     /// As many as there were, whether they stalled or not: each has a log.
     pub(crate) fn of(observed: &Observed) -> Meters {
         let count = observed.logs.keys().filter(|log| log.starts_with("hiccup-cpu")).count().max(1);
-        Meters { count, told: BTreeMap::new() }
+        Meters { count, stalls_by_meter: BTreeMap::new() }
     }
 
     /// The stalls of a line, but those in which the meter itself was stopped.
     pub(crate) fn add(&mut self, fields: &Value, zero: u64) {
-        let told = fields.get("stalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        for stall in told {
+        let stalls = fields.get("stalls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for stall in stalls {
             let of = |name: &str| stall.pointer(name).and_then(Value::as_u64);
             let cause = |name: &str| of(&format!("/causes_ns/{name}")).unwrap_or(0);
             let length = of("/length_ns").unwrap_or(0);
@@ -67,27 +67,27 @@ impl Meters {
                 continue;
             }
             let from = zero.saturating_add(of("/at_ns").unwrap_or(0));
-            self.told.entry(of("/cpu")).or_default().push(Told {
+            self.stalls_by_meter.entry(of("/cpu")).or_default().push(MeterStall {
                 stall: Stall { from, to: from.saturating_add(length) },
                 stolen: cause("stolen") > length / 2,
-                untold: cause("stolen").saturating_add(cause("unknown")) > length / 2,
+                unexplained: cause("stolen").saturating_add(cause("unknown")) > length / 2,
             });
         }
     }
 
-    /// When all meters stood still, each for a reason that counts.
-    fn at_once(&self, counts: impl Fn(&Told) -> bool) -> Vec<Stall> {
-        if self.told.len() < self.count {
+    /// When all meters was stalled, each for a reason that counts.
+    fn at_once(&self, counts: impl Fn(&MeterStall) -> bool) -> Vec<Stall> {
+        if self.stalls_by_meter.len() < self.count {
             return Vec::new();
         }
-        let of_meter = |told: &Vec<Told>| {
-            merged(told.iter().filter(|told| counts(told)).map(|told| told.stall).collect())
+        let of_meter = |stalls: &Vec<MeterStall>| {
+            merged(stalls.iter().filter(|stall| counts(stall)).map(|stall| stall.stall).collect())
         };
-        self.told.values().map(of_meter).reduce(|all, one| common(&all, &one)).unwrap_or_default()
+        self.stalls_by_meter.values().map(of_meter).reduce(|all, one| common(&all, &one)).unwrap_or_default()
     }
 }
 
-/// What lies in both.
+/// What is in both.
 fn common(one: &[Stall], other: &[Stall]) -> Vec<Stall> {
     let both = |stall: &Stall| {
         let (from, to) = (stall.from, stall.to);
@@ -110,7 +110,7 @@ pub(crate) fn merged(mut stalls: Vec<Stall>) -> Vec<Stall> {
     merged
 }
 
-/// Those that lie within `from..to` in part.
+/// Those that are within `from..to` in part.
 pub(crate) fn within(stalls: &[Stall], from: u64, to: u64) -> impl Iterator<Item = &Stall> {
     let first = stalls.partition_point(|stall| stall.to <= from);
     stalls[first..].iter().take_while(move |stall| stall.from < to)
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
 
     fn stalls(count: usize, line: &Value) -> Stalls {
-        let mut meters = Meters { count, told: BTreeMap::new() };
+        let mut meters = Meters { count, stalls_by_meter: BTreeMap::new() };
         meters.add(line, 1_000);
         let mut stalls = Stalls::default();
         stalls.add(&meters);
         stalls
     }
 
-    fn told(stalls: &[Stall]) -> Vec<(u64, u64)> {
+    fn spans(stalls: &[Stall]) -> Vec<(u64, u64)> {
         stalls.iter().map(|stall| (stall.from, stall.to)).collect()
     }
 
@@ -151,8 +151,8 @@ mod tests {
             { "at_ns": 600, "length_ns": 10, "cpu": 1, "causes_ns": { "stolen": 10 } },
         ]});
         let both = stalls(2, &line);
-        assert_eq!(told(&both.all), [(1_120, 1_150), (1_310, 1_330)]);
-        assert_eq!(told(&both.by_platform), [(1_120, 1_150)]);
+        assert_eq!(spans(&both.all), [(1_120, 1_150), (1_310, 1_330)]);
+        assert_eq!(spans(&both.by_platform), [(1_120, 1_150)]);
         assert_eq!((overlap(&both.all, 1_130, 1_140), overlap(&both.all, 0, 5_000)), (10, 50));
         // The meter of a third CPU had no stall at all.
         assert_eq!(stalls(3, &line), Stalls::default());
@@ -168,8 +168,8 @@ mod tests {
             { "at_ns": 600, "length_ns": 10, "causes_ns": { "unknown": 10 } },
         ]});
         let one = stalls(1, &line);
-        assert_eq!(told(&one.all), [(1_100, 1_180), (1_600, 1_610)]);
-        // Of one meter alone what the kernel does not tell may be an interrupt of its CPU.
-        assert_eq!(told(&one.by_platform), [(1_100, 1_150)]);
+        assert_eq!(spans(&one.all), [(1_100, 1_180), (1_600, 1_610)]);
+        // Of one meter alone what the kernel does not report may be an interrupt of its CPU.
+        assert_eq!(spans(&one.by_platform), [(1_100, 1_150)]);
     }
 }

@@ -53,7 +53,7 @@ fn blame(explanation: &Explanation) -> Vec<Block> {
 
 /// The mean of each group of requests, segment by segment.
 fn groups(explanation: &Explanation) -> Vec<Block> {
-    let bands = &explanation.bands;
+    let groups = &explanation.groups;
     let column = |id: &str, title: &str, unit: &str, meaning: &str| Column {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -61,21 +61,21 @@ fn groups(explanation: &Explanation) -> Vec<Block> {
         meaning: meaning.to_owned(),
     };
     let mut columns = vec![column("segment", "mean per request", "text", "a part of the request")];
-    columns.extend(bands.iter().map(|band| column(band.name, band.name, "ns", &band.means)));
+    columns.extend(groups.iter().map(|group| column(group.name, group.name, "ns", &group.means)));
     columns.push(column("meaning", "", "text", "the segment in other words"));
     let row = |name: &str, means: Vec<u64>, meaning: &str| {
         let means = means.into_iter().map(|ns| Cell::from(Value::Ns(ns)));
         Row::new([Cell::from(name)].into_iter().chain(means).chain([meaning.into()]).collect())
     };
-    let response = bands.iter().map(|band| band.sum_ns.checked_div(band.rows).unwrap_or(0));
+    let response = groups.iter().map(|group| group.sum_ns.checked_div(group.rows).unwrap_or(0));
     let mut rows = vec![Row { key: true, ..row("response", response.collect(), "") }];
-    let mut rest = vec![0u64; bands.len()];
+    let mut rest = vec![0u64; groups.len()];
     for segment in Segment::ALL {
-        if bands.iter().all(|band| (band.sums.get(segment) as f64) < band.sum_ns as f64 * WORTH_A_ROW) {
-            let means = bands.iter().map(|band| band.mean(segment).0);
+        if groups.iter().all(|group| (group.sums.get(segment) as f64) < group.sum_ns as f64 * WORTH_A_ROW) {
+            let means = groups.iter().map(|group| group.mean(segment).0);
             rest.iter_mut().zip(means).for_each(|(rest, mean)| *rest = rest.saturating_add(mean));
         } else {
-            let means = bands.iter().map(|band| band.mean(segment).0);
+            let means = groups.iter().map(|group| group.mean(segment).0);
             rows.push(row(segment.name(), means.collect(), segment.meaning()));
         }
     }
@@ -83,20 +83,20 @@ fn groups(explanation: &Explanation) -> Vec<Block> {
         rows.push(row("rest", rest, "less than 0.1 % each"));
     }
     let mut blocks = vec![Block::Table(Table { id: "groups".to_owned(), columns, rows })];
-    for band in bands {
+    for group in groups {
         let mut text = phrase(
             "{means}: {rows} requests",
-            [("means", band.means.as_str().into()), ("rows", Value::Count(band.rows).into())],
+            [("means", group.means.as_str().into()), ("rows", Value::Count(group.rows).into())],
         );
-        if band.to_ns > 0 {
-            let range = [("from", Nanos(band.from_ns).into()), ("to", Nanos(band.to_ns).into())];
+        if group.to_ns > 0 {
+            let range = [("from", Nanos(group.from_ns).into()), ("to", Nanos(group.to_ns).into())];
             text = text.then(", ", phrase("{from} to {to}", range));
         }
-        if band.joined > 0 {
-            let found = [("found", Value::Count(band.joined).into())];
+        if group.joined > 0 {
+            let found = [("found", Value::Count(group.joined).into())];
             text = text.then(", ", phrase("{found} found at the server", found));
         }
-        blocks.push(Block::labelled(Role::Note, band.name, text));
+        blocks.push(Block::labelled(Role::Note, group.name, text));
     }
     blocks
 }
@@ -122,7 +122,7 @@ fn waterfall(slow: &Slow) -> Waterfall {
         ("at", Nanos(slow.intended_ns).into()),
         ("response", Nanos(slow.response_ns).into()),
     ];
-    let mut head = phrase("request {n} {target} due at {at}: {response}", figures);
+    let mut head = phrase("request {n} {target}, due at {at}: {response}", figures);
     if slow.outcome != "ok" {
         head = head.then(", ", phrase("{outcome}", [("outcome", slow.outcome.into())]));
     }
@@ -158,10 +158,10 @@ fn joined(explanation: &Explanation) -> Option<Block> {
     let parts = [
         (join.by_ends, "by their connection"),
         (join.by_time, "by time alone"),
-        (join.unanswered, "not answered"),
-        (join.no_connection, "without a TCP connection that is known"),
-        (join.connection_not_seen, "on connections that no observer saw"),
-        (join.request_not_seen, "not seen on their connection"),
+        (join.unanswered, "without a response"),
+        (join.no_connection, "without a known TCP connection"),
+        (join.connection_not_seen, "on connections that were not observed"),
+        (join.request_not_seen, "not found on their connection"),
     ];
     let parts = parts.iter().filter(|(rows, _)| *rows > 0);
     let parts = parts.map(|&(rows, what)| {
@@ -173,7 +173,7 @@ fn joined(explanation: &Explanation) -> Option<Block> {
         .then(".", Phrase::default());
     if join.others_at_servers > 0 {
         let others = [("others", Value::Count(join.others_at_servers).into())];
-        text = text.then(" ", phrase("{others} requests at the server are of others.", others));
+        text = text.then(" ", phrase("{others} requests at the server came from other clients.", others));
     }
     Some(Block::labelled(Role::Text, "join", text))
 }
@@ -187,11 +187,13 @@ fn surroundings(explanation: &Explanation) -> Option<Block> {
             ("stalls", Value::Count(around.stalls).into()),
             ("longest", Nanos(around.longest_stall_ns).into()),
         ];
-        facts.push(phrase("the host stalled {stalls} times, for up to {longest}", figures));
+        facts.push(phrase("the host was stalled {stalls} times, for up to {longest}", figures));
     }
     for planted in &around.planted {
-        let mut text =
-            phrase("planted, for {length} of the run", [("length", Nanos(planted.in_effect_ns).into())]);
+        let mut text = phrase(
+            "deliberate disturbance for {length} of the run",
+            [("length", Nanos(planted.in_effect_ns).into())],
+        );
         if planted.times != 1 {
             text =
                 text.then("", phrase(" in {times} times", [("times", Value::Count(planted.times).into())]));

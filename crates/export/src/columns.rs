@@ -33,9 +33,9 @@ const LARGEST_COLUMN: i64 = 64 * LONGEST_GROUP;
 /// Why a file of rows cannot be read. One line each: what, and what to do; the caller adds the name of the file.
 #[derive(Debug, Error)]
 pub enum RowsError {
-    #[error("is not a readable Parquet file: {0}; copy it again from where it was made")]
+    #[error("is not a readable Parquet file: {0}; copy it again from the machine that produced it")]
     Parquet(#[from] ParquetError),
-    #[error("{what}; copy it again from where it was made")]
+    #[error("{what}; copy it again from the machine that produced it")]
     Damaged { what: String },
 }
 
@@ -228,7 +228,7 @@ impl Group<'_> {
             || column.max_def_level() > 1
         {
             let found: Type = column.physical_type();
-            return Err(damaged(format!("{name} is a column of {found}, unlike those of this program")));
+            return Err(damaged(format!("{name} is a column of {found}, which Parallax does not write")));
         }
         let is_optional = column.max_def_level() == 1;
         let (values, there) = contained(|| self.decode::<D>(index, name, is_optional))?;

@@ -62,7 +62,7 @@ pub(crate) fn families<'a>(snapshot: &Snapshot<'a>) -> Vec<Family<'a>> {
         },
         Family {
             name: "phase",
-            help: "One phase of the ok requests that passed it.",
+            help: "One phase of the ok requests that passed through it.",
             label: "phase",
             members: phases.collect(),
         },

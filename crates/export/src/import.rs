@@ -48,7 +48,7 @@ units::named_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ImportError {
     #[error(
-        "the tool that produced this was not recognised; name it with --from: wrk2, wrk, hey, oha, k6 or vegeta"
+        "the tool that produced this was not recognized; give it with --from: wrk2, wrk, hey, oha, k6 or vegeta"
     )]
     Unknown,
     #[error("it is not UTF-8 text from byte {at} on; import the tool's own output")]
@@ -80,7 +80,7 @@ pub struct Parsed {
 ///
 /// # Errors
 ///
-/// [`ImportError`], with the line where there is one.
+/// [`ImportError`], with the line if there is one.
 pub fn parse(bytes: &[u8], tool: Option<Tool>) -> Result<Parsed, ImportError> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| ImportError::NotText { at: error.valid_up_to() })?;
@@ -132,7 +132,7 @@ fn detect(text: &str) -> Option<Tool> {
     }
 }
 
-/// A percentile is kept only if the sample can carry it, whoever computed it.
+/// A percentile is kept only if the sample is large enough, whoever computed it.
 fn keep_what_the_sample_carries(time: &mut ImportedTime) {
     let count = time.count;
     time.quantiles.retain(|quantile| {
@@ -143,7 +143,8 @@ fn keep_what_the_sample_carries(time: &mut ImportedTime) {
 
 /// Quantiles never fall, and a mean is never outside its values: inconsistent figures are not a measurement.
 fn check(time: &ImportedTime) -> Result<(), ImportError> {
-    let wrong = |what: &str| ImportError::Whole { what: format!("{what} of `{}` do not agree", time.said) };
+    let wrong =
+        |what: &str| ImportError::Whole { what: format!("{what} of `{}` do not agree", time.original) };
     let rising = |pair: &[ImportedQuantile]| pair[0].q <= pair[1].q && pair[0].ns <= pair[1].ns;
     if !time.quantiles.windows(2).all(rising) {
         return Err(wrong("the percentiles"));

@@ -1,7 +1,7 @@
 //! What to do next, as far as the figures alone can say.
 //!
-//! Each rule is a function of results and seconds: it looks at one thing and is silent or speaks with figures. The
-//! audit (`record`) says whether to believe a run; the rules here take it as measured and say what it shows.
+//! Each rule is a function of results and seconds: it looks at one thing, and returns advice with figures or nothing.
+//! The audit (`record`) says whether to trust a run; the rules here take its figures as measured.
 
 use record::document::{Load, Model, Results};
 use record::{Outcome, Phase, Second};
@@ -10,7 +10,7 @@ use units::Nanos;
 use crate::view::{Advice, Phrase, Value, phrase};
 use crate::words::{meaning, phase, typical};
 
-/// Everything the rules have to say about a run, the most telling first.
+/// All advice on a run, the most important first.
 pub fn advice(results: &Results, load: &Load, seconds: &[Second]) -> Vec<Advice> {
     let view = Run { results, load, seconds };
     RULES.iter().filter_map(|rule| rule(&view)).collect()
@@ -24,7 +24,7 @@ type Rule = fn(&Run<'_>) -> Option<Advice>;
 
 const RULES: [Rule; 8] = [
     nothing_ok,
-    server_stood_still,
+    server_froze,
     pool_owns,
     client_starts_late,
     client_reads_late,
@@ -33,30 +33,30 @@ const RULES: [Rule; 8] = [
     unanswered,
 ];
 
-/// A quarter of the response: below it, a second connection would not be the first thing to look at.
+/// The share of the response time from which on the pool is mentioned.
 const POOL_SHARE: f64 = 0.25;
-/// What the client itself may add before its own numbers need a word: one part in twenty, as Rally allows.
+/// The share of the response time from which on the load generator's own lag is mentioned: 5 %, as in Rally.
 const CLIENT_SHARE: f64 = 0.05;
 
-/// On a fast server a few microseconds of the client's are a large share, and nobody's trouble.
+/// With a fast server, a few microseconds of the client are a large share, but harmless: shorter lags are not mentioned.
 const FELT: Nanos = Nanos::from_millis(1);
 const LOOKUP_SHARE: f64 = 0.05;
 /// Connections busy for more than this share of the time queue noticeably even under steady arrivals.
 const BUSY: f64 = 0.7;
-/// A median service of more than this many times the shortest has grown under the load, or was never one thing:
-/// a server that is not the limit serves most requests about as fast as its fastest.
+/// If the median service time is more than this many times the shortest, it grew under the load or varies by itself: a
+/// server that is not the limit serves most requests about as fast as the fastest.
 const FLAT: f64 = 1.5;
 /// From one request in a hundred on, the unanswered decide about p99.
 const UNANSWERED_SHARE: f64 = 0.01;
 
-/// A second of so few answers, of those that are usual, is one in which nearly all of it nothing was answered.
+/// A second with fewer responses than this share of the usual number counts as silent.
 const SILENT_SHARE: f64 = 0.1;
-/// The fewest answers a second of which chance leaves none out: of ten, in one second of 22 000 (Poisson).
+/// With at least ten responses per second, a second without any is chance in one of 22 000 (Poisson).
 const FEWEST_USUAL: u64 = 10;
-/// What of a silence must be held by requests, and as long as those must be: all but its edges.
+/// The share of a silence during which requests must occupy the connections, and the share that those must last.
 const HELD_SHARE: f64 = 0.9;
-/// Answers that are no longer than so many times the usual are the server's pace: callers who keep step with each
-/// other are answered all at once, with silence in between.
+/// Responses up to this many times the usual time are the server's normal pace: virtual users in lockstep get their
+/// responses all at once, with silence in between.
 const PACE: u64 = 3;
 
 struct Run<'a> {
@@ -74,7 +74,7 @@ impl Run<'_> {
         typical(phase(self.results, of)?.distribution.as_ref()?)
     }
 
-    /// Whether it is long enough for anybody to do something about it; the audit has the same floor.
+    /// Whether the phase is long enough to matter; the audit has the same limit.
     fn is_felt(&self, of: Phase) -> bool {
         let distribution = phase(self.results, of).and_then(|result| result.distribution.as_ref());
         distribution.and_then(|lengths| lengths.mean_ns).is_some_and(|mean| mean >= FELT.0)
@@ -84,7 +84,7 @@ impl Run<'_> {
         phase(self.results, of).and_then(|result| result.distribution.as_ref()).map_or(0, |d| d.count)
     }
 
-    /// The median wait; where most did not wait and some waited long, the mean.
+    /// The median wait; the mean if most requests did not wait but some waited long.
     fn pool_wait(&self) -> Option<Phrase> {
         let waits = phase(self.results, Phase::PoolWait)?.distribution.as_ref()?;
         let (median, mean) = (typical(waits)?, Nanos(waits.mean_ns?));
@@ -95,7 +95,7 @@ impl Run<'_> {
         })
     }
 
-    /// How many times its shortest the typical service is, and that shortest, where it is not flat.
+    /// How many times the shortest service time the typical one is, and the shortest; `None` if they are about the same.
     fn service_growth(&self) -> Option<(f64, Nanos)> {
         let service = &self.results.service;
         let (middle, shortest) = (typical(service)?, Nanos(service.min_ns?));
@@ -103,7 +103,7 @@ impl Run<'_> {
         (times > FLAT).then_some((times, shortest))
     }
 
-    /// How long one request keeps a connection to itself, on average: all that is neither lag nor queueing.
+    /// How long one request occupies a connection, on average: its phases after `pool_wait`.
     fn mean_hold(&self) -> Option<Nanos> {
         let held = Phase::ALL.into_iter().filter(|phase| *phase > Phase::PoolWait);
         let sum: u64 = held
@@ -119,7 +119,7 @@ fn nothing_ok(view: &Run<'_>) -> Option<Advice> {
         Some(Outcome::AppError | Outcome::CheckFailed) => {
             "The server responds, but not as expected. Look at a single response first, with `curl -v URL`."
         }
-        _ => "Nothing answered, so there are no latencies to report. Try `curl -v URL` first.",
+        _ => "There were no responses, so there are no latencies to report. Try `curl -v URL` first.",
     };
     let finding = phrase!(
         "No request succeeded: {count} of {scheduled} ended in {outcome} ({meaning}).",
@@ -131,32 +131,33 @@ fn nothing_ok(view: &Run<'_>) -> Option<Advice> {
     Some(advice_of("nothing-ok", finding, Phrase::new(reason)))
 }
 
-/// One second after another in which every connection had a request on it and none was answered.
+/// Consecutive seconds in which every connection had a request and there were no responses.
 struct Silence<'a> {
     seconds: &'a [Second],
-    /// Of the answers that ended it.
+    /// The longest of the responses that ended it.
     longest: Nanos,
     usual: u64,
 }
 
-/// A freeze of the server looks like a slow request to each connection; that all of them were held at once, it takes
-/// the seconds to see.
-fn server_stood_still(view: &Run<'_>) -> Option<Advice> {
+/// On each connection, a freeze of the server looks like one slow request; only the per-second figures show that all
+/// connections were affected at once.
+fn server_froze(view: &Run<'_>) -> Option<Advice> {
     let Silence { seconds, longest, usual } = longest_silence(view)?;
     let first = seconds.first()?;
     let answered: u64 = seconds.iter().map(|second| second.ok).sum();
     let held = match view.load.connections {
-        1 => Phrase::new("The one connection was"),
+        1 => Phrase::new("The only connection was"),
         all => phrase!("All {connections} connections were", connections = Value::Count(all)),
     };
     let what = phrase!(
-        "held by requests of up to {longest} at second {second}: the server stood still, or the way to it.",
+        "occupied by requests of up to {longest} at second {second}: the server, or the network path to it, was stalled.",
         longest = longest,
         second = Value::Id(first.start_ns / 1_000_000_000)
     );
     let reason = phrase!(
-        "Nearly nothing was answered ({answered} in {silence}, where {usual} a second are usual), and this client ran: \
-         look for what stops the whole server then, as garbage collection, a lock or a checkpoint does.",
+        "There were {answered} responses in {silence}, compared with the usual {usual} per second, and the load \
+         generator was running. Look for something that stops the whole server, such as garbage collection, a lock or a \
+         checkpoint.",
         answered = Value::Count(answered),
         silence = Nanos(seconds.iter().map(|second| second.length_ns).sum()),
         usual = Value::Count(usual)
@@ -180,7 +181,7 @@ fn longest_silence<'a>(view: &Run<'a>) -> Option<Silence<'a>> {
     let mut at = 0;
     for part in seconds.chunk_by(|a, b| is_silent(a) == is_silent(b)) {
         let end = at + part.len();
-        // The answers that it kept come in its last moment, or in the second after it.
+        // The delayed responses arrive at its very end, or in the second after it.
         let until = &seconds[at..seconds.len().min(end + 1)];
         let longest = until.iter().filter_map(|second| Some(second.response_ns?.max)).max();
         let length: u64 = part.iter().map(|second| second.length_ns).sum();
@@ -197,7 +198,7 @@ fn longest_silence<'a>(view: &Run<'a>) -> Option<Silence<'a>> {
     found.into_iter().max_by_key(|silence| silence.longest)
 }
 
-/// Whether every connection had all the requests on it that it may have, nearly all of this second.
+/// Whether every connection was fully occupied during nearly all of this second.
 fn is_held(second: &Second, slots: u64) -> bool {
     let all = slots as f64 * second.length_ns as f64;
     second.outstanding >= slots && second.outstanding_ns.is_some_and(|ns| ns as f64 >= all * HELD_SHARE)
@@ -211,50 +212,52 @@ fn pool_owns(view: &Run<'_>) -> Option<Advice> {
     let waited = view.pool_wait()?;
     let took = typical(&view.results.service)?;
     let connections = view.load.connections;
-    let what = if view.service_growth().is_some() {
-        "The wait was for a connection"
-    } else {
-        "The pool, not the server"
+    // If the rate changes, the pool has to carry the highest.
+    let per_s = view.load.rate_per_s.or(view.load.arrivals.as_ref().map(|facts| facts.peak_per_s));
+    let sizing = match (view.load.model, per_s) {
+        (Model::Open, Some(per_s)) => connections_for_rate(view, per_s)?,
+        _ => connections_for_users(view.load),
     };
-    let finding = Phrase::new(what).then(": requests waited ", waited).then(
+    // Only if more connections would help is the pool to blame alone.
+    let what = match sizing {
+        Sizing::Asks { .. } if view.service_growth().is_none() => {
+            "The pool, not the server: requests waited "
+        }
+        _ => "Requests waited ",
+    };
+    let finding = Phrase::new(what).then("", waited).then(
         " for one of ",
         phrase!(
-            "{connections} ({share} of the response); the request itself took {took}.",
+            "{connections} ({share} of the response time); the request itself took {took}.",
             connections = Value::items(connections, "connection"),
             share = Value::Share(share),
             took = took
         ),
     );
-    // Where the rate changes, the pool has to carry the highest.
-    let per_s = view.load.rate_per_s.or(view.load.arrivals.as_ref().map(|facts| facts.peak_per_s));
-    let sizing = match (view.load.model, per_s) {
-        (Model::Open, Some(per_s)) => connections_for_rate(view, per_s)?,
-        _ => connections_for_callers(view.load),
-    };
     Some(advice_of("pool-owns", finding, sizing.reason(view)))
 }
 
-/// What Little's law makes of the pool's size.
+/// What Little's law says about the size of the pool.
 enum Sizing {
-    /// It is enough as it is; the text says what to look for.
+    /// The pool is large enough; the text says what to look for.
     Enough(Phrase),
-    /// The law in words, how many connections it asks for, and what those would do.
+    /// The law in words, the number of connections it asks for, and their effect.
     Asks { law: Phrase, needed: u64, effect: Phrase },
 }
 
 impl Sizing {
-    /// Little's law takes the service as given. Where it grew under this load, more connections may only let
-    /// more requests wait within the server.
+    /// Little's law takes the service time as given. If that grew under this load, more connections may only move the
+    /// wait into the server.
     fn reason(self, view: &Run<'_>) -> Phrase {
         match (self, view.service_growth()) {
             (Sizing::Enough(text), _) => text,
             (Sizing::Asks { law, needed, effect }, None) => law
-                .then("; ", phrase!("{needed} connections", needed = Value::Id(needed)))
+                .then("; with ", phrase!("{needed} connections", needed = Value::Id(needed)))
                 .then(" ", effect)
                 .then(".", Phrase::default()),
             (Sizing::Asks { needed, .. }, Some((times, shortest))) => phrase!(
-                "More connections may only move the wait into the server: try {needed} as an experiment (service is \
-                 already {times} times its shortest, {shortest}).",
+                "More connections may only move the wait into the server: try {needed} as an experiment (service time is \
+                 already {times} times the shortest, {shortest}).",
                 needed = Value::Id(needed),
                 times = Value::Number(times),
                 shortest = shortest
@@ -263,26 +266,28 @@ impl Sizing {
     }
 }
 
-fn connections_for_callers(load: &Load) -> Sizing {
+fn connections_for_users(load: &Load) -> Sizing {
     let needed = load.callers.div_ceil(load.pipeline.max(1));
     if load.connections >= needed {
         return Sizing::Enough(phrase!(
-            "{connections} are enough for {callers}, so the wait is for connections being made or replaced.",
+            "{connections} are enough for {users}, so requests waited for connections that were being opened or replaced.",
             connections = Value::items(load.connections, "connection"),
-            callers = Value::items(load.callers, "caller")
+            users = Value::items(load.callers, "virtual user")
         ));
     }
-    // Those that think have fewer requests under way than they are.
+    // With think time, some virtual users have no request outstanding.
     let at_most = if load.think.is_some() { "at most " } else { "" };
-    let law = phrase!("Little's law: {callers} keep ", callers = Value::items(load.callers, "caller")).then(
-        at_most,
-        phrase!(
-            "as many requests under way, and {connections} carry {slots} at a time",
-            connections = Value::items(load.connections, "connection"),
-            slots = Value::Count(load.slots())
-        ),
-    );
-    Sizing::Asks { law, needed, effect: Phrase::new("would let none wait") }
+    let law = phrase!("Little's law: {users} have ", users = Value::items(load.callers, "virtual user"))
+        .then(
+            at_most,
+            phrase!(
+                "{outstanding} outstanding, but {connections} can carry only {slots} at a time",
+                outstanding = Value::items(load.callers, "request"),
+                connections = Value::items(load.connections, "connection"),
+                slots = Value::Count(load.slots())
+            ),
+        );
+    Sizing::Asks { law, needed, effect: Phrase::new("none would wait") }
 }
 
 fn connections_for_rate(view: &Run<'_>, per_s: f64) -> Option<Sizing> {
@@ -290,7 +295,7 @@ fn connections_for_rate(view: &Run<'_>, per_s: f64) -> Option<Sizing> {
     let busy = per_s * hold.as_secs_f64() / view.load.pipeline.max(1) as f64;
     let needed = (busy / BUSY).ceil().max(1.0) as u64;
     let law = phrase!(
-        "Little's law: {rate}, each holding a connection for {hold}, keep {busy} of them busy",
+        "Little's law: {rate}, each occupying a connection for {hold}, keep {busy} connections busy on average",
         rate = Value::PerSecond(per_s),
         hold = hold,
         busy = Value::Number(busy)
@@ -298,13 +303,14 @@ fn connections_for_rate(view: &Run<'_>, per_s: f64) -> Option<Sizing> {
     if view.load.connections >= needed {
         let connections = Value::Id(view.load.connections);
         let text = phrase!(
-            "well below the {connections}: look for the seconds in which it stalled.",
+            "so {connections} are enough. At times all of them were occupied, by slow responses or bursts of requests: look \
+             at the slowest seconds.",
             connections = connections
         );
         return Some(Sizing::Enough(law.then(", ", text)));
     }
     let effect =
-        phrase!("leave headroom ({busy_share} busy)", busy_share = Value::Share(busy / needed as f64));
+        phrase!("there is headroom ({busy_share} busy)", busy_share = Value::Share(busy / needed as f64));
     Some(Sizing::Asks { law, needed, effect })
 }
 
@@ -382,8 +388,7 @@ fn unanswered(view: &Run<'_>) -> Option<Advice> {
     let of = |name: &str| -> u64 { rows().filter(|row| row.outcome == name).map(|row| row.count).sum() };
     let dominant = Outcome::ALL.into_iter().rev().max_by_key(|outcome| of(outcome.name()))?;
     let finding = phrase!(
-        "{never} ({share}) never got a whole answer: above p{percentile} the response is only known to be longer than \
-         printed.",
+        "{never} ({share}) never got a complete response: above p{percentile}, response times are lower bounds.",
         never = Value::items(never, "request"),
         share = Value::Share(share),
         percentile = Value::Number(((1.0 - share) * 1e3).floor() / 10.0)
@@ -391,26 +396,26 @@ fn unanswered(view: &Run<'_>) -> Option<Advice> {
     Some(advice_of("unanswered", finding, Phrase::new(unanswered_reason(dominant))))
 }
 
-/// What would show how long they take, or spare them, by what became of most.
+/// How to measure those requests or to avoid losing them, by the outcome of most of them.
 fn unanswered_reason(dominant: Outcome) -> &'static str {
     match dominant {
         Outcome::RequestTimeout => {
-            "A caller who gave up did not wait a short time. A longer --timeout would show how long it takes."
+            "They waited for the whole --timeout; a longer one would show how long the responses really take."
         }
         Outcome::ConnectTimeout => {
-            "Nothing answered the connect. A longer --connect-timeout would show how long it takes."
+            "There was no reply to the connect; a longer --connect-timeout would show how long connecting really takes."
         }
         Outcome::CheckoutTimeout => {
-            "No connection came free. More connections would spare the wait; a longer --checkout-timeout would \
-             show how long it is."
+            "No connection became free in time. Use more connections; a longer --checkout-timeout would show how long the \
+             wait really is."
         }
         Outcome::QueueFull => {
-            "They were due and not taken up, so longer timeouts would not help: allow more connections or \
-             callers, or lower the rate."
+            "They were due while the maximum number of requests was outstanding, so longer timeouts would not help: use more \
+             connections, raise --max-in-flight, or lower the rate."
         }
         Outcome::NotSent | Outcome::InFlight => {
-            "The run ended before they did, so longer timeouts would not help: give it a longer -d or --drain, \
-             more connections, or a lower rate."
+            "The run ended before they did, so longer timeouts would not help: use a longer -d or --drain, more \
+             connections, or a lower rate."
         }
         Outcome::ConnectRefused
         | Outcome::ConnectFailed
@@ -420,12 +425,11 @@ fn unanswered_reason(dominant: Outcome) -> &'static str {
         | Outcome::IncompleteResponse
         | Outcome::Reset
         | Outcome::ProtocolError => {
-            "A request that is dropped is not a fast one. Look on the server's side: its listen queue, its limits \
-             on connections, its log."
+            "A dropped request is not a fast one. Check the server's listen queue, its connection limits, and its log."
         }
-        Outcome::ResolveFailed => "Give the target as an address, or mend the resolver.",
+        Outcome::ResolveFailed => "Use an address instead of a host name, or fix the resolver.",
         Outcome::Ok | Outcome::AppError | Outcome::CheckFailed | Outcome::Unknown => {
-            "See the outcomes for what happened instead."
+            "See the outcomes for details."
         }
     }
 }

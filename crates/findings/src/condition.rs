@@ -1,7 +1,7 @@
-//! A condition on the figures of a run, such as `response.p99 > 50ms`: read from text, judged on results.
+//! A condition on the figures of a run, such as `response.p99 > 50ms`: parsed from text, evaluated on results.
 //!
-//! One grammar for thresholds (`--fail-if`, where the run fails if the condition holds) and for objectives (which
-//! have to hold). METRIC OP VALUE: names are in `metric`, text to values in `parse`, figures in `reading`.
+//! One grammar for thresholds (`--fail-if`: the run fails if the condition is true) and for objectives (which must be
+//! true). METRIC OP VALUE: names are in `metric`, text to values in `parse`, figures in `reading`.
 //! A condition that the sample cannot decide is neither true nor false, and says why.
 
 mod metric;
@@ -22,9 +22,9 @@ pub use parse::ConditionError;
 pub struct Condition {
     pub metric: Metric,
     pub operator: Operator,
-    /// In a unit that the metric has.
+    /// The value, in the unit of the metric.
     pub limit: Quantity,
-    /// As it was typed, with single spaces.
+    /// The condition as given, with single spaces.
     text: String,
 }
 
@@ -36,80 +36,80 @@ pub enum Operator {
     AtMost,
 }
 
-/// What a condition is judged on: a run, or a part of one.
+/// What a condition is evaluated on: a run, or a part of one.
 #[derive(Debug, Clone, Copy)]
 pub struct Figures<'a> {
     pub total: &'a Interval,
-    /// Worked out from `total`.
+    /// The results of `total`.
     pub results: &'a Results,
-    /// What rates are divided by.
+    /// The time by which counts are divided to get rates.
     pub window: Nanos,
 }
 
-/// What became of a condition.
+/// The result of a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Absent where there is no figure at all.
+    /// The figure; `None` if there is none.
     pub reading: Option<Reading>,
-    pub answer: Answer,
+    pub decision: Decision,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum Decision {
     Holds,
     DoesNotHold,
-    /// The sample cannot tell, for this reason.
-    CannotTell(String),
+    /// The sample cannot decide it, for this reason.
+    Undecided(String),
 }
 
 impl Condition {
-    /// Judges the figure itself. Its interval is not asked: it stands in the report.
+    /// Evaluates the condition on the figure itself, not on its confidence interval.
     pub fn judge(&self, figures: &Figures<'_>) -> Judgement {
         let reading = match reading::of(self.metric, self.limit, figures) {
             Ok(reading) => reading,
-            Err(reason) => return Judgement { reading: None, answer: Answer::CannotTell(reason) },
+            Err(reason) => return Judgement { reading: None, decision: Decision::Undecided(reason) },
         };
         self.judge_reading(reading)
     }
 
     pub(crate) fn judge_reading(&self, reading: Reading) -> Judgement {
-        let answer = match (reading, self.operator) {
-            (Reading::Known(figure), operator) => Answer::from(operator.holds(figure, self.limit)),
-            // The true figure lies at or above the bound, with no upper end.
-            (Reading::Above(bound), Operator::Above) if order(bound, self.limit).is_ge() => Answer::Holds,
-            (Reading::Above(bound), Operator::AtLeast) if order(bound, self.limit).is_ge() => Answer::Holds,
+        let decision = match (reading, self.operator) {
+            (Reading::Known(figure), operator) => Decision::from(operator.holds(figure, self.limit)),
+            // The true figure is at or above the bound, with no upper end.
+            (Reading::Above(bound), Operator::Above) if order(bound, self.limit).is_ge() => Decision::Holds,
+            (Reading::Above(bound), Operator::AtLeast) if order(bound, self.limit).is_ge() => Decision::Holds,
             (Reading::Above(bound), Operator::Below) if order(bound, self.limit).is_ge() => {
-                Answer::DoesNotHold
+                Decision::DoesNotHold
             }
             (Reading::Above(bound), Operator::AtMost) if order(bound, self.limit).is_gt() => {
-                Answer::DoesNotHold
+                Decision::DoesNotHold
             }
-            (Reading::Above(bound), _) => Answer::CannotTell(format!(
-                "it falls among requests that were never answered, so it is only known to be over {}",
+            (Reading::Above(bound), _) => Decision::Undecided(format!(
+                "it is among requests that got no response, so it is only known to be over {}",
                 quantity_text(bound)
             )),
         };
-        Judgement { reading: Some(reading), answer }
+        Judgement { reading: Some(reading), decision }
     }
 
-    /// The condition as a threshold: missed if it holds, and missed too if nobody can tell.
+    /// The condition as a threshold: missed if it is true, and also if it is undecided.
     pub fn threshold(&self, figures: &Figures<'_>) -> Threshold {
         self.to_threshold(self.judge(figures))
     }
 
     pub(crate) fn to_threshold(&self, judgement: Judgement) -> Threshold {
-        let Judgement { reading, answer } = judgement;
-        let (result, reason) = match answer {
-            Answer::Holds => (ThresholdResult::Missed, None),
-            Answer::DoesNotHold => (ThresholdResult::Met, None),
-            Answer::CannotTell(reason) => (ThresholdResult::Undecided, Some(reason)),
+        let Judgement { reading, decision } = judgement;
+        let (result, reason) = match decision {
+            Decision::Holds => (ThresholdResult::Missed, None),
+            Decision::DoesNotHold => (ThresholdResult::Met, None),
+            Decision::Undecided(reason) => (ThresholdResult::Undecided, Some(reason)),
         };
         Threshold { fail_if: self.text.clone(), measured: reading, limit: self.limit, result, reason }
     }
 }
 
 impl Condition {
-    /// As it was typed.
+    /// The condition as given.
     pub(crate) fn metric_name(&self) -> &str {
         self.text.split(' ').next().unwrap_or(&self.text)
     }
@@ -122,6 +122,7 @@ impl fmt::Display for Condition {
 }
 
 impl Operator {
+    /// The operator as written in a condition.
     pub fn sign(self) -> &'static str {
         match self {
             Operator::Above => ">",
@@ -142,13 +143,13 @@ impl Operator {
     }
 }
 
-impl From<bool> for Answer {
-    fn from(holds: bool) -> Answer {
-        if holds { Answer::Holds } else { Answer::DoesNotHold }
+impl From<bool> for Decision {
+    fn from(holds: bool) -> Decision {
+        if holds { Decision::Holds } else { Decision::DoesNotHold }
     }
 }
 
-/// Two quantities of one unit: the parser lets no other pair come together.
+/// Compares two quantities of one unit; the parser guarantees that the units agree.
 fn order(figure: Quantity, limit: Quantity) -> std::cmp::Ordering {
     match (figure, limit) {
         (Quantity::Ns(a), Quantity::Ns(b)) | (Quantity::Count(a), Quantity::Count(b)) => a.cmp(&b),
@@ -157,7 +158,7 @@ fn order(figure: Quantity, limit: Quantity) -> std::cmp::Ordering {
     }
 }
 
-/// A figure with its unit. A share keeps enough digits to tell it from a limit that it exceeds by a hair.
+/// A figure with its unit. A share keeps enough digits to differ visibly from a limit that it barely exceeds.
 pub fn quantity_text(quantity: Quantity) -> String {
     match quantity {
         Quantity::Ns(ns) => Nanos(ns).to_string(),

@@ -7,7 +7,7 @@ use units::{Nanos, count, plural};
 
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View};
 
-/// What figures are of.
+/// The unit of the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuUnit {
     /// Percent of all CPUs of the host.
@@ -18,20 +18,20 @@ pub enum CpuUnit {
     Seconds,
 }
 
-/// What is in one table.
+/// The contents of one table.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuTable<'a> {
     pub processes: &'a [CpuProcess],
-    /// How many more were looked at and used nothing.
+    /// The number of further processes that used no CPU time.
     pub idle: u64,
     pub cpus: u64,
     pub tick: Nanos,
     pub unit: CpuUnit,
-    /// Command lines by pid and start, which a record does not hold: where there is none, the name is shown.
+    /// Command lines by process ID and start time. A record does not contain them; the process name is shown instead.
     pub commands: &'a BTreeMap<(u32, u64), String>,
 }
 
-/// Everything that a report says of CPU use: the table and its notes.
+/// The view of CPU use: the table and its notes.
 pub fn cpu_view(table: &CpuTable<'_>) -> View {
     let mut view = View::new(Subject::Cpu);
     let mut blocks = vec![Block::Table(cpu_table(table))];
@@ -40,7 +40,7 @@ pub fn cpu_view(table: &CpuTable<'_>) -> View {
     view
 }
 
-/// A row for each process, and one for each of its threads where those were asked for.
+/// A row for each process, and one for each of its threads if they were requested.
 pub fn cpu_table(table: &CpuTable<'_>) -> Table {
     let figures = Figures { unit: table.unit, cpus: table.cpus, bounded: table.is_bounded() };
     let mut rows = Vec::new();
@@ -57,7 +57,7 @@ pub fn cpu_table(table: &CpuTable<'_>) -> Table {
     Table { id: figures.table().to_owned(), columns: figures.columns(), rows }
 }
 
-/// What a reader must know to believe a table: once, under the last.
+/// The notes that explain the table; printed once, under the last one.
 pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
     let unit = match table.unit {
         CpuUnit::Machine => format!("% of the {} of this host", plural(table.cpus, "CPU")),
@@ -65,8 +65,8 @@ pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
         CpuUnit::Seconds => "CPU seconds".to_owned(),
     };
     let mut notes = vec![format!(
-        "{unit}; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next \
-         tick ({}), and the time that reading took",
+        "{unit}; %CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since \
+         their last tick ({}), and the time that reading took",
         table.tick
     )];
     if table.unit == CpuUnit::Seconds {
@@ -74,32 +74,30 @@ pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
     }
     if table.splits().any(|split| split.method == SplitMethod::Ticks) {
         notes.push(
-            "user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for \
-             a program that does not keep step with the tick; for one that does, the split may be all wrong"
+            "user and system time are sampled by timer ticks: TICKS is the number of samples, +-SPLIT the 95 % interval for \
+             a program that is not synchronized with the tick; for one that is, the split can be completely wrong"
                 .to_owned(),
         );
     }
     if table.is_bounded() {
         notes.push(
-            "user and system are seen at the boundaries of system calls and interrupts (eBPF), on the wall's clock: \
-             STOLEN of it the scheduler did not book, because the hypervisor took it"
+            "user and system time are measured at the boundaries of system calls and interrupts (eBPF), in wall-clock \
+             time; STOLEN is the part that the hypervisor took and the scheduler did not count"
                 .to_owned(),
         );
     }
     if table.processes.iter().any(|process| outlasts_its_account(&process.used)) {
         notes.push(
-            "USR and SYS hold more than CPU where threads ended: what they use on their way out, after the kernel has \
-             closed their accounts, is in no clock of the process"
+            "USR and SYS include more than CPU if threads ended: what an ending thread uses after the kernel has closed \
+             its account is in no clock of the process"
                 .to_owned(),
         );
     }
     if table.splits().any(|split| !split.reliable) {
-        notes.push("? : that split is unreliable, its error is over a quarter of the whole".to_owned());
+        notes.push("? : unreliable split, its error is more than a quarter of the whole".to_owned());
     }
     if table.processes.iter().any(|process| !process.counts_all) {
-        notes.push(
-            "> : at least; threads ended meanwhile, whose waits and switches are in no count".to_owned(),
-        );
+        notes.push("> : at least; waits and switches of threads that ended are incomplete".to_owned());
     }
     if table.idle > 0 {
         notes.push(format!("{} more used no CPU time", count(table.idle)));
@@ -108,7 +106,7 @@ pub fn cpu_notes(table: &CpuTable<'_>) -> Section {
     Section::new("notes", notes.collect())
 }
 
-/// Whether by a thousandth or more, beyond what running threads may hide.
+/// Whether user and system time exceed the total by a thousandth or more, beyond its error.
 fn outlasts_its_account(used: &CpuUse) -> bool {
     let boundary = used.split.as_ref().and_then(|split| split.boundary.as_ref());
     boundary.is_some_and(|seen| {
@@ -122,13 +120,13 @@ impl CpuTable<'_> {
         self.processes.iter().filter_map(|process| process.used.split.as_ref())
     }
 
-    /// System calls and interrupts were watched.
+    /// Whether the split comes from the boundaries of system calls and interrupts.
     fn is_bounded(&self) -> bool {
         self.splits().any(|split| split.boundary.is_some())
     }
 }
 
-/// What is before the command of a process that was not there all the time.
+/// The prefix of the command of a process that started or ended during the interval.
 fn fate(process: &CpuProcess) -> String {
     let seen = Nanos(process.used.elapsed_ns());
     let end = match process.end {
@@ -152,7 +150,7 @@ fn thread_row(thread: &CpuThread, figures: Figures) -> Row {
     figures.row(head, &thread.used, thread.ended, &format!("|__{}{fate}", thread.name))
 }
 
-/// What threads used that ended between two readings.
+/// The row for threads that ended between two readings.
 fn unseen_threads(process: &CpuProcess, figures: Figures) -> Option<Row> {
     if process.threads.is_empty() || process.unseen_ns <= process.used.error_ns {
         return None;
@@ -167,7 +165,7 @@ fn unseen_threads(process: &CpuProcess, figures: Figures) -> Option<Row> {
     Some(Row::new(cells.collect()))
 }
 
-/// In which unit figures are, and which columns there are.
+/// The unit of the figures, and the columns of the table.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     unit: CpuUnit,
@@ -175,7 +173,7 @@ struct Figures {
     bounded: bool,
 }
 
-/// What is in a column.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     User,
@@ -218,10 +216,10 @@ impl Kind {
         ]
     };
 
-    /// Whether it is CPU time; its id, its title, and what it means.
+    /// Whether it is CPU time; its ID, title, and meaning.
     fn words(self) -> (bool, &'static str, &'static str, &'static str) {
         match self {
-            Kind::User => (false, "user", "UID", "the user whose process it is"),
+            Kind::User => (false, "user", "UID", "the user who owns the process"),
             Kind::Pid => (false, "pid", "PID", "the process, or the thread"),
             Kind::InUser => (true, "in_user", "USR", "CPU time in its own code"),
             Kind::InSystem => (true, "in_system", "SYS", "CPU time in the kernel"),
@@ -270,7 +268,7 @@ impl Figures {
         self.kinds().map(column).collect()
     }
 
-    /// `at_least` where waits and switches of some threads are in no count.
+    /// `at_least` if the waits and switches of some threads are unknown.
     fn row(self, head: [Cell; 2], used: &CpuUse, at_least: bool, command: &str) -> Row {
         let [user, pid] = head;
         let bounded = |value: Value| if at_least { Cell::Above(value) } else { Cell::Figure(value) };
@@ -306,7 +304,7 @@ impl Figures {
         Row::new(cells.map(|cell| cell.unwrap_or_else(Cell::absent)).collect())
     }
 
-    /// In a percentage there is also the error of the time that it is of.
+    /// The error; of a percentage, it includes the error of the interval's length.
     fn total_error(self, used: &CpuUse) -> Value {
         let run = used.run_ns as f64;
         let of_elapsed = match self.unit {
@@ -355,7 +353,7 @@ mod tests {
 
     #[test]
     fn time_that_is_in_no_clock_of_the_process_is_told() {
-        let told = |run_ms: u64| {
+        let reported = |run_ms: u64| {
             let boundary = CpuBoundary {
                 wall_ns: 10_200_000_000,
                 interrupt_ns: 0,
@@ -376,7 +374,7 @@ mod tests {
             };
             outlasts_its_account(&used(run_ms, Some(split)))
         };
-        // The scheduler booked 10 s.
-        assert_eq!([9_950, 9_995, 10_000, 10_010].map(told), [true, false, false, false]);
+        // The scheduler counted 10 s.
+        assert_eq!([9_950, 9_995, 10_000, 10_010].map(reported), [true, false, false, false]);
     }
 }

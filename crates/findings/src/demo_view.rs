@@ -1,4 +1,4 @@
-//! The view of the pool trap: what a timer around a pooled client says, next to what the request took.
+//! The view of the pool trap: what a timer around a pooled client reports, next to what the request took.
 
 use record::Phase;
 use record::document::{Distribution, Document, Load, QuantileValue, Results};
@@ -11,25 +11,25 @@ use crate::view::{
 };
 use crate::words::{phase, typical, value_of};
 
-/// Three numbers for one request. Each is a median where the sample carries one, and a mean otherwise.
+/// Three numbers for one request. Each is a median if there are enough samples, otherwise a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trap {
-    /// What an interceptor around the pooled client says: from taken up to read.
+    /// What an interceptor around the pooled client reports: from picked up to read.
     ///
-    /// This is the response, which begins at the intended moment. In a closed loop the two moments are the
-    /// same but for `schedule_lag`; [`Trap::lag`] tells by how much this number is too large at most.
+    /// This is the response time, which begins at the intended start. In a closed loop, the request is picked up
+    /// `schedule_lag` later; [`Trap::lag`] says by how much this number is too large at most.
     pub interceptor: Nanos,
-    /// What the request itself took, from its first byte sent to the last byte of its answer.
+    /// The service time: from the first byte sent to the last byte of the response arrived.
     pub service: Nanos,
     /// How long it waited for a connection.
     pub pool_wait: Nanos,
-    /// The mean time between intended and taken up, which no interceptor would see.
+    /// The mean time from the intended start to picked up, which no interceptor sees.
     pub lag: Nanos,
     /// All three are medians.
     pub is_median: bool,
 }
 
-/// The three numbers of a run, or `None` when no request ended ok.
+/// The three numbers of a run, or `None` if no request ended ok.
 pub fn trap(results: &Results) -> Option<Trap> {
     let of = |of: Phase| phase(results, of).and_then(|result| result.distribution.as_ref());
     let pool_wait = of(Phase::PoolWait);
@@ -60,8 +60,8 @@ pub fn demo_view(run: &RunRecord<'_>) -> View {
         return view;
     };
     let subject = phrase!(
-        "{callers} share {connections} to {url}",
-        callers = Value::items(load.callers, "caller"),
+        "{users} share {connections} to {url}",
+        users = Value::items(load.callers, "virtual user"),
         connections = Value::items(load.connections, "connection"),
         url = run.document.subject.url.as_str()
     );
@@ -76,14 +76,15 @@ pub fn demo_view(run: &RunRecord<'_>) -> View {
 fn numbers(trap: &Trap, results: &Results, load: &Load) -> Block {
     let wait = format!("waiting for one of {}", Value::items(load.connections, "connection"));
     let row = |value: Nanos, what: &str| Row::key(vec![Cell::from(value), what.into()]);
-    let basis = if trap.is_median { "medians" } else { "medians where the sample carries them, else means" };
+    let basis =
+        if trap.is_median { "medians" } else { "medians if there are enough samples, otherwise means" };
     let note = phrase!(
-        " of {ok}; the timer starts when a request is taken up, {lag} after it was due",
+        " of {ok}; the timer starts when a request is picked up, {lag} after its intended start",
         ok = Value::items(results.totals.ok, "ok request"),
         lag = trap.lag
     );
     let rows = vec![
-        row(trap.interceptor, "said by the interceptor: a timer around the pooled client"),
+        row(trap.interceptor, "reported by an interceptor: a timer around the pooled client"),
         row(trap.service, "the request itself: first byte sent to last byte arrived"),
         Row { note: Some(Phrase::new(basis).then("", note)), ..row(trap.pool_wait, &wait) },
     ];

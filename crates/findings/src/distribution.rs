@@ -4,7 +4,7 @@ use record::document::{Distribution, Quantile, QuantileValue};
 use record::{Durations, Interval, Kind, Outcome};
 use stats::{Ranks, needed_samples, quantile_ranks};
 
-/// The quantiles of every distribution, in the order printed. The maximum stands beside them.
+/// The quantiles of every distribution, in print order. The maximum is separate.
 pub const QUANTILES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
 /// A distribution in which every value is known.
@@ -14,15 +14,15 @@ pub(crate) fn plain(durations: Option<&Durations>) -> Distribution {
     with_quantiles(Some(durations), quantiles.into())
 }
 
-/// The response: values of the `ok` requests, quantiles over these and the unanswered.
+/// The response time: values of the `ok` requests; its quantiles include unanswered requests.
 pub(crate) fn response(total: &Interval) -> Distribution {
     let censored = Censored::new(total);
     let quantiles = ranked(censored.population(), |ranks| censored.quantile(ranks));
     with_quantiles(total.response(), quantiles)
 }
 
-/// The response of one target. The ages of its failures are kept together, answered or not, so they count as
-/// unanswered where any was not: then a quantile may print as "above" that would be known of the whole run.
+/// The response time of one target. The ages of all its failures are kept in one histogram, so if any got no response,
+/// all of them count as unanswered: a quantile can then be a lower bound although it is known for the whole run.
 pub(crate) fn response_of(kind: &Kind) -> Distribution {
     let censored = Censored::of_target(kind);
     let quantiles = ranked(censored.population(), |ranks| censored.quantile(ranks));
@@ -91,20 +91,20 @@ impl<'a> Censored<'a> {
         self.ageless + self.at_least.count()
     }
 
-    /// The value of a rank if every unanswered request had been answered the moment it was given up.
+    /// The value at a rank if every unanswered request had got its response when it was given up.
     fn lower(&self, rank: u64) -> u64 {
         self.at_least.at_rank(rank.saturating_sub(self.ageless)).map_or(0, |value| value.0)
     }
 
-    /// The value of a rank if no unanswered request had ever been answered; `None` is never.
+    /// The value at a rank if no unanswered request ever got a response; `None` means never.
     fn upper(&self, rank: u64) -> Option<u64> {
         self.ok?.at_rank(rank).map(|value| value.0)
     }
 
-    /// The true quantile lies between two bounds. It is known where what the unanswered leave open is no more
-    /// than what the sample leaves open anyway: where the upper bound lies within the interval of the lower.
-    /// Without that allowance, the two requests that every run finds under way at its end would hide the
-    /// median of a million. The interval printed spans both bounds, so it covers the truth either way.
+    /// The true quantile is between two bounds. It counts as known if the upper bound is within the confidence interval
+    /// of the lower one, so that the unanswered requests add no more uncertainty than the sample has. Without this rule,
+    /// the two requests that are in flight at the end of every run would hide the median of a million. The printed
+    /// interval includes both bounds, so it covers the true value in any case.
     fn quantile(&self, ranks: Ranks) -> QuantileValue {
         let (ns, reach) = (self.lower(ranks.estimate), self.lower(ranks.high));
         match self.upper(ranks.estimate) {
@@ -120,7 +120,7 @@ impl<'a> Censored<'a> {
     }
 }
 
-/// Every quantile of a sample of `n`, or how many it would need.
+/// Every quantile of a sample of `n` values, or the number of values it would need.
 fn ranked(n: u64, value: impl Fn(Ranks) -> QuantileValue) -> Vec<Quantile> {
     QUANTILES.into_iter().map(|q| Quantile { q, value: one(n, q, &value) }).collect()
 }

@@ -1,4 +1,4 @@
-//! The view of disturbances: what was done, and when.
+//! The view of disturbances: what was disturbed, and when.
 
 use record::Observed;
 use record::observation::disturb::DisturbResults;
@@ -6,7 +6,7 @@ use record::observation::disturb::DisturbResults;
 use crate::jvm_view::events_table;
 use crate::view::{Block, Role, Section, Subject, Value, View, phrase};
 
-/// Everything that a report says of disturbances.
+/// The view of a record of `disturb`.
 pub fn disturb_view(observed: &Observed, results: &DisturbResults) -> View {
     let mut view = View::new(Subject::Disturb);
     let text = phrase!(

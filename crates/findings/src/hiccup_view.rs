@@ -1,17 +1,17 @@
 //! The view of a host's hiccups: how late ticks were, which meter saw it, and why.
 
 use record::Durations;
-use record::observation::hiccup::{Beside, CausesNs, HiccupResults, Hiccups};
+use record::observation::hiccup::{CausesNs, CommandRun, HiccupResults, Hiccups};
 use units::Nanos;
 
 use crate::histogram::histogram;
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
 
-/// Everything that a report says of hiccups: `ticks` are those of all meters.
+/// The view of a record of `hiccup`; `ticks` are those of all meters.
 pub fn hiccup_view(results: &HiccupResults, ticks: &Durations) -> View {
     let mut view = View::new(Subject::Hiccup);
     let title = phrase!(
-        "how late a tick each {resolution} was (all meters)",
+        "lateness of ticks, one per {resolution} (all meters)",
         resolution = Nanos(results.resolution_ns)
     );
     let lateness = vec![Block::line(Role::Line, title), Block::Histogram(histogram("ticks", ticks))];
@@ -20,7 +20,7 @@ pub fn hiccup_view(results: &HiccupResults, ticks: &Durations) -> View {
         .meters
         .iter()
         .map(|meter| {
-            row(meter.cpu.map_or_else(|| "unbound".to_owned(), |cpu| format!("CPU {cpu}")), &meter.saw)
+            row(meter.cpu.map_or_else(|| "not pinned".to_owned(), |cpu| format!("CPU {cpu}")), &meter.saw)
         })
         .collect();
     if results.meters.len() > 1 {
@@ -55,7 +55,7 @@ fn row(name: String, saw: &Hiccups) -> Row {
     Row::new(cells)
 }
 
-/// `40.0 ms run queue + 2.1 ms unknown`: those that there are.
+/// `40.0 ms run queue + 2.1 ms unknown`: the parts that are not zero.
 pub(crate) fn causes(causes: &CausesNs) -> Phrase {
     let named = causes.named().into_iter().filter(|&(_, ns)| ns > 0);
     let each = named.map(|(name, ns)| phrase!("{length} {cause}", length = Nanos(ns), cause = name));
@@ -72,25 +72,22 @@ fn why(results: &HiccupResults) -> Vec<Block> {
         )];
     }
     let stalls = Value::items(results.all.stalls, "stall");
-    let text = phrase!("{stalls} of {threshold} or more, made of ", stalls = stalls, threshold = threshold);
+    let text = phrase!("{stalls} of {threshold} or more, caused by ", stalls = stalls, threshold = threshold);
     let mut blocks = vec![Block::line(Role::Line, text.then("", causes(&results.all.causes_ns)))];
     for (name, known) in [
-        ("run-queue wait", results.all.causes_ns.run_queue),
+        ("run-queue latency", results.all.causes_ns.run_queue),
         ("throttling", results.all.causes_ns.throttled),
         ("stolen time", results.all.causes_ns.stolen),
     ] {
         if known.is_none() {
-            let text = phrase!(
-                "the kernel does not tell {cause}: where there was any, it is in unknown",
-                cause = name
-            );
+            let text = phrase!("the kernel does not report {cause}: any of it is in unknown", cause = name);
             blocks.push(Block::line(Role::Text, text));
         }
     }
     blocks
 }
 
-fn compare(beside: &Beside, with: &Hiccups) -> Section {
+fn compare(beside: &CommandRun, with: &Hiccups) -> Section {
     let rows = vec![row("idle".to_owned(), &beside.idle), row("with it".to_owned(), with)];
     let mut text = phrase!("`{command}` ran", command = beside.command.join(" "));
     if let Some(until) = beside.until_ns {
@@ -110,7 +107,7 @@ fn compare(beside: &Beside, with: &Hiccups) -> Section {
     Section::new("command", blocks)
 }
 
-/// What the command changed, by the percentiles that both can carry.
+/// What the command changed, for the percentiles that both samples allow.
 fn difference(idle: &Hiccups, with: &Hiccups) -> Phrase {
     let both = [
         ("p50", idle.p50_ns, with.p50_ns),
@@ -124,7 +121,7 @@ fn difference(idle: &Hiccups, with: &Hiccups) -> Phrase {
     };
     let all: Vec<Phrase> = known.map(change).collect();
     if all.is_empty() {
-        return Phrase::new("too few ticks to compare with the idle time before it; raise --baseline");
+        return Phrase::new("too few ticks on the idle host to compare with; raise --baseline");
     }
-    Phrase::new("against the idle host before it: ").then("", Phrase::join(all, ", "))
+    Phrase::new("compared with the idle host before it: ").then("", Phrase::join(all, ", "))
 }

@@ -10,7 +10,7 @@ pub(crate) fn histogram(id: &str, durations: &Durations) -> Histogram {
     Histogram { id: id.to_owned(), bins: bins.collect() }
 }
 
-/// How many values are from each power of two up to the next.
+/// The number of values from each power of two up to the next.
 fn bins(durations: &Durations) -> Vec<(u64, u64)> {
     let mut counts = [0_u64; 64];
     for bucket in durations.histogram().iter_recorded() {

@@ -3,14 +3,14 @@
 use record::document::{Quantity, Reading, Threshold};
 use record::import::{ImportedResults, ImportedTime};
 
-use crate::condition::{Answer, Condition, Judgement, Metric, Of, Statistic};
+use crate::condition::{Condition, Decision, Judgement, Metric, Of, Statistic};
 
-/// Judges an import by what its tool stated; what it did not state cannot be decided.
+/// Evaluates conditions on an import; a figure that the tool did not report makes a condition undecided.
 pub fn import_thresholds(conditions: &[Condition], results: &ImportedResults) -> Vec<Threshold> {
     let judged = conditions.iter().map(|condition| {
         let judgement = match reading(condition, results) {
             Ok(figure) => condition.judge_reading(Reading::Known(figure)),
-            Err(reason) => Judgement { reading: None, answer: Answer::CannotTell(reason) },
+            Err(reason) => Judgement { reading: None, decision: Decision::Undecided(reason) },
         };
         condition.to_threshold(judgement)
     });

@@ -1,4 +1,4 @@
-//! The view of an import: in the order of a run, and what its tool could not know before its figures.
+//! The view of an import: in the order of a run's report, with a list of what the tool leaves out.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::view::{Block, Cell, Headline, Phrase, Role, Row, Section, Subject, Ta
 /// The percentiles that have a column, as for a run.
 const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// Everything that a report says of another tool's run.
+/// The view of an import.
 pub fn import_view(import: &Import, folder: &Path) -> View {
     let Import { imported, results, .. } = import;
     let mut view = View::new(Subject::Import);
@@ -30,7 +30,7 @@ pub fn import_view(import: &Import, folder: &Path) -> View {
     let head = Block::line(Role::Line, head.then(", imported from ", from));
     view.sections.push(Section::new("subject", vec![head, figures(results)]));
     view.sections.push(Section::new("times", times(results)));
-    let mut unknown = vec![Block::line(Role::Title, Phrase::new("what this cannot tell"))];
+    let mut unknown = vec![Block::line(Role::Title, Phrase::new("what these results leave out"))];
     let items = imported.cannot_know.iter().map(|one| Phrase::text(one.as_str()));
     unknown.extend(items.map(|item| Block::labelled(Role::Text, "-", item)));
     view.sections.push(Section::new("unknown", unknown));
@@ -58,7 +58,7 @@ fn headline(results: &ImportedResults) -> Headline {
     }
 }
 
-/// What is stated, and no more: a figure that is absent is not shown as 0.
+/// The figures that the tool reported; an absent figure is not shown as 0.
 fn figures(results: &ImportedResults) -> Block {
     let mut facts = Vec::new();
     facts.extend(results.throughput_per_s.map(|per_s| phrase!("{*rate} ok", rate = Value::PerSecond(per_s))));
@@ -81,7 +81,7 @@ fn figures(results: &ImportedResults) -> Block {
 
 fn times(results: &ImportedResults) -> Vec<Block> {
     let rows = results.times.iter().map(|time| {
-        let name = if time.name == "other" { &time.said } else { &time.name };
+        let name = if time.name == "other" { &time.original } else { &time.name };
         let column = |q| time.quantiles.iter().find(|quantile| quantile.q == q).map(|quantile| quantile.ns);
         let cells = COLUMNS.map(column).into_iter().chain([time.max_ns, time.mean_ns]).map(Cell::ns);
         Row::new([Cell::from(name.as_str())].into_iter().chain(cells).collect())
@@ -100,7 +100,7 @@ fn times(results: &ImportedResults) -> Vec<Block> {
         let text = phrase!(
             "{name} ({of_tool}): {meaning}",
             name = time.name.as_str(),
-            of_tool = time.said.as_str(),
+            of_tool = time.original.as_str(),
             meaning = time.meaning.as_str()
         );
         Block::line(Role::Note, text)
@@ -122,7 +122,7 @@ fn ends(results: &ImportedResults) -> Vec<Block> {
             Some(count) => phrase!("{count}", count = Value::Count(count)),
             None => Phrase::new("some"),
         };
-        let text = times.then(" × ", phrase!("{error}", error = error.said.as_str()));
+        let text = times.then(" × ", phrase!("{error}", error = error.original.as_str()));
         blocks.push(Block::labelled(Role::Text, "error", text));
     }
     if results.errors.len() > ERRORS {

@@ -1,4 +1,4 @@
-//! The view of what a JVM kept of itself: a row for each log, and the longest times that it did not run.
+//! The view of a JVM's record: a row for each log, and the longest pauses and hiccups.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,19 +12,19 @@ use units::Nanos;
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
 
 const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
-/// Rows of one series, and events of one kind: enough to see whose it is, and no more than a screen.
+/// Maximum number of rows per series, and of events per kind, so that a report fits on a screen.
 const MOST: usize = 10;
 
-/// A log of a series with labels is named `SERIES-LABELS`; no series has that sign in its name.
+/// A log of a series with labels is named `SERIES-LABELS`; no name of a series contains `-`.
 const LABELLED: char = '-';
-/// Between what a series is of and its labels.
+/// Separates the description of a series from its labels.
 const OF: &str = ", of ";
 
-/// Everything that a report says of a JVM's record.
+/// The view of a record of a JVM.
 ///
 /// # Errors
 ///
-/// A line of the series that is none is an error of the kind `InvalidData`.
+/// `InvalidData` for a line of the series that cannot be parsed.
 pub fn jvm_view(observed: &Observed, results: &JvmResults) -> io::Result<View> {
     let mut view = View::new(Subject::Jvm);
     let mut subject = vec![Block::line(Role::Text, head(observed, results))];
@@ -50,7 +50,7 @@ fn head(observed: &Observed, results: &JvmResults) -> Phrase {
     Phrase::join(parts, ", ")
 }
 
-/// Those of one meaning under one name: two makers may call different times the same.
+/// Logs with the same description are in one group: different libraries may use one name for different durations.
 fn series(observed: &Observed, results: &JvmResults) -> Block {
     let mut all: BTreeMap<(&str, &str), Vec<Log<'_>>> = BTreeMap::new();
     for (log, durations) in observed.logs.iter().filter(|(_, durations)| !durations.is_empty()) {
@@ -92,7 +92,7 @@ fn series(observed: &Observed, results: &JvmResults) -> Block {
     Block::Table(Table::new("jvm_series", &columns, rows))
 }
 
-/// What one log holds.
+/// One log and its labels.
 struct Log<'a> {
     label: &'a str,
     durations: &'a Durations,
@@ -144,19 +144,19 @@ fn unusable(observed: &Observed) -> io::Result<Vec<Block>> {
     }
     let text = |(log, number)| {
         let count = Value::Count(number);
-        phrase!("{log}: {count} more had no begin or end that can be believed", log = log, count = count)
+        phrase!("{log}: {count} more had an invalid duration", log = log, count = count)
     };
     let all: Vec<(String, u64)> = all.into_iter().collect();
     Ok(all.into_iter().map(text).map(|text| Block::line(Role::Line, text)).collect())
 }
 
-/// How long nothing ran; `None` where an event tells of something else.
+/// The length of a pause or hiccup; `None` for other events.
 fn length(event: &Event) -> Option<u64> {
     let paused = event.pause.as_ref().map(|pause| pause.end_ns.saturating_sub(pause.begin_ns));
     paused.or(event.hiccup.as_ref().map(|hiccup| hiccup.length_ns))
 }
 
-/// By their kinds, of which a stranger's record may have any number.
+/// The events by kind; a stranger's record can have any number of kinds.
 fn events(all: &[Event]) -> Vec<Section> {
     let mut kinds = BTreeMap::<&str, Vec<&Event>>::new();
     for event in all {
@@ -172,7 +172,7 @@ fn events(all: &[Event]) -> Vec<Section> {
     sections
 }
 
-/// The longest where they have a length, else the first; in the order of time.
+/// The longest events if they have lengths, otherwise the first; in order of time.
 fn of_kind(kind: &str, shown: &mut Vec<&Event>) -> Section {
     let number = shown.len();
     let have_lengths = shown.iter().all(|event| length(event).is_some());

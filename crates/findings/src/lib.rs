@@ -1,7 +1,7 @@
 //! What a report says, as data: results, verdicts on conditions, and the [`view::View`] of every kind of record.
 //!
 //! Everything here is a function of a record. Shares, order, intervals, what is shown and what is left out are worked
-//! out here; whoever lays a view out formats its figures. Nothing here prints, reads a clock, or looks at the
+//! out here; the layout formats the figures. Nothing here prints, reads a clock, or looks at the
 //! environment.
 
 mod advice;
@@ -32,7 +32,7 @@ mod words;
 
 pub use advice::advice;
 pub use condition::{
-    Answer, Condition, ConditionError, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
+    Condition, ConditionError, Decision, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
     reading_text,
 };
 pub use cpu_view::{CpuTable, CpuUnit, cpu_notes, cpu_table, cpu_view};

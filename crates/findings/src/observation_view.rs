@@ -15,11 +15,11 @@ use crate::profile_view::profile_view;
 use crate::view::View;
 use crate::watch_view::{WatchRecord, watch_cost, watch_view};
 
-/// Everything that a report says of a record of `watch`, `cpu`, `hiccup`, `disturb`, `profile` or of a JVM.
+/// The view of a record of `watch`, `cpu`, `hiccup`, `disturb`, `profile` or a JVM.
 ///
 /// # Errors
 ///
-/// A line of a JVM's series that is none is an error of the kind `InvalidData`.
+/// `InvalidData` for a line of a JVM's series that cannot be parsed.
 pub fn observation_view(observed: &Observed) -> io::Result<View> {
     let document = &observed.document;
     Ok(match &document.body {

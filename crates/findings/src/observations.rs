@@ -9,7 +9,7 @@ use stats::quantile_ranks;
 
 use crate::distribution::plain;
 
-/// Puts the distributions of the whole watch into its results, from its histograms.
+/// Sets the distributions in the results of a watch, from its histograms.
 pub fn summarize_watch(results: &mut WatchResults, logs: &BTreeMap<String, Durations>) {
     let of = |name: &str| logs.get(name).filter(|durations| !durations.is_empty()).map(|d| plain(Some(d)));
     results.response = Some(plain(logs.get(RESPONSE)));
@@ -21,7 +21,7 @@ pub fn summarize_watch(results: &mut WatchResults, logs: &BTreeMap<String, Durat
     }
 }
 
-/// What histograms say of ticks; the counts of stalls and their causes are the caller's.
+/// The tick statistics from histograms; the caller adds the counts of stalls and their causes.
 pub fn summarize_hiccups(ticks: &Durations) -> Hiccups {
     let at = |q| {
         let ranks = quantile_ranks(ticks.count(), q)?;

@@ -7,13 +7,13 @@ use units::Nanos;
 
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
 
-/// Rows of a table: what a screen holds of three of them.
+/// Maximum number of rows per table, so that three tables fit on a screen.
 const ROWS: usize = 10;
 const ROWS_OF_QUEUE: usize = 5;
-/// A change of less is noise of sampling in any run that people wait for.
+/// Smaller changes are sampling noise in profiles of practical length.
 const LEAST_CHANGE: f64 = 0.005;
 
-/// Everything that a report says of a profile.
+/// The view of a profile.
 pub fn profile_view(observation: &Observation, results: &ProfileResults) -> View {
     let mut view = View::new(Subject::Profile);
     view.sections.push(Section::new("subject", vec![head(observation, results)]));
@@ -46,7 +46,7 @@ fn head(observation: &Observation, results: &ProfileResults) -> Block {
     }
     let length = match observation.time.elapsed_ns {
         Some(ns) => phrase!("{elapsed}", elapsed = Nanos(ns)),
-        None => Phrase::new("under way"),
+        None => Phrase::new("in progress"),
     };
     let rate = phrase!("{rate_hz} samples/s on each CPU", rate_hz = results.rate_hz.to_string());
     Block::line(Role::Title, text.then(": ", length).then(", ", rate))
@@ -146,11 +146,11 @@ fn doubts(observation: &Observation, results: &ProfileResults) -> Vec<Block> {
         observation.missing.iter().map(|fact| Phrase::text(fact.why.as_str())).collect();
     let lost = results.lost;
     let counts = [
-        (lost.stacks, "stacks had no room: their time stands as `[stack lost]`"),
-        (lost.weights, "samples or waits had no room: they are in no picture"),
-        (lost.threads, "threads had no room: nothing is known of them"),
+        (lost.stacks, "stacks did not fit in the table: their time is shown as `[stack lost]`"),
+        (lost.weights, "samples or waits did not fit in the table: they are in no flame graph"),
+        (lost.threads, "threads did not fit in the table: they are missing"),
         (lost.processes, "children were not followed"),
-        (lost.switches, "switches were not told: their time is the scheduler's"),
+        (lost.switches, "context switches were missed: their time is taken from the scheduler's account"),
     ];
     let lost_some = counts.iter().filter(|(n, _)| *n > 0);
     notes.extend(
@@ -164,7 +164,7 @@ fn doubts(observation: &Observation, results: &ProfileResults) -> Vec<Block> {
     let share =
         |part: u64, whole: u64| Cell::maybe((whole > 0).then(|| Value::Share(part as f64 / whole as f64)));
     let mut last = phrase!(
-        "frames without a name {unknown}, cut stacks {cut_stacks} of samples and {cut_sleeps} of sleeps (mended \
+        "unnamed frames {unknown}, truncated stacks {cut_stacks} of samples and {cut_sleeps} of sleeps (repaired \
          {mended_stacks} and {mended_sleeps})",
         unknown = share(quality.unknown_frames, quality.frames),
         cut_stacks = share(quality.cut_stacks, quality.stacks),
@@ -191,7 +191,7 @@ pub struct ProfileChange<'a> {
     pub changes: &'a [FrameChange],
 }
 
-/// What grew and what shrank.
+/// The frames that grew and those that shrank.
 pub fn profile_change_view(change: &ProfileChange<'_>) -> View {
     let is_change = |change: &&FrameChange| change.change().abs() >= LEAST_CHANGE;
     let grown = change.changes.iter().filter(is_change).take_while(|change| change.change() > 0.0).take(ROWS);

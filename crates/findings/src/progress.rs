@@ -1,4 +1,4 @@
-//! Lines of progress, for pipes and logs: what one interval, probe or stall was.
+//! Progress lines for pipes and logs: one interval, probe or stall each.
 
 use record::Second;
 use record::document::{Load, Model};
@@ -8,15 +8,15 @@ use record::search::ProbeResult;
 use units::{Nanos, count, percent, rate};
 
 use crate::hiccup_view::causes;
-use crate::search_view::says;
+use crate::search_view::outcome_words;
 use crate::words::quantile_cell;
 
 /// `   3s  ok     998/s of 1000/s   p50 1.02 ms  p99 1.31 ms  failed 0  open 2`.
 ///
 /// `of` is what became due in an open loop, `open` what was outstanding at the end. At most 80 columns as long as
 /// the counts have no more than three digits each.
-/// The quantiles are those of this second alone, of the sample itself; the report merges the histograms. A second
-/// of too few requests for a p99 tells its `max` instead.
+/// The quantiles are those of this second alone; the report merges the histograms. A second with too few requests for
+/// p99 shows `max` instead.
 pub fn second_line(second: &Second, load: &Load) -> String {
     let per_s = |count: u64| {
         if second.length_ns == 0 { 0.0 } else { count as f64 * 1e9 / second.length_ns as f64 }
@@ -59,7 +59,7 @@ pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
     };
     let preempted = match line.requests {
         0 => String::new(),
-        requests => format!("  pre-empted {}", percent(line.preempted as f64 / requests as f64)),
+        requests => format!("  preempted {}", percent(line.preempted as f64 / requests as f64)),
     };
     let lost = match line.losses.ring_full + line.losses.map_full {
         0 => String::new(),
@@ -68,7 +68,7 @@ pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
     format!("throughput {:>10}  {times}{preempted}{lost}", rate(per_s))
 }
 
-/// One probe in a line, as it is told when it has ended.
+/// The line of a probe that has ended.
 pub fn probe_line(number: usize, probe: &ProbeResult) -> String {
     let asked = probe.rate_per_s.map_or("closed loop".to_owned(), rate);
     let why = if probe.why.is_empty() { String::new() } else { format!(": {}", probe.why) };
@@ -76,11 +76,11 @@ pub fn probe_line(number: usize, probe: &ProbeResult) -> String {
         "probe {number:>2}  {asked:>11}  {:>9} done  p99 {:>9}  {}{why}",
         rate(probe.ok_per_s),
         quantile_cell(probe.p99).to_string(),
-        says(probe.says),
+        outcome_words(probe.says),
     )
 }
 
-/// The names above [`hiccup_line`].
+/// The column names above [`hiccup_line`].
 pub fn hiccup_head() -> String {
     format!("{:>10} {COLUMNS}", "until")
 }
@@ -93,9 +93,9 @@ pub fn hiccup_line(end: Nanos, line: &HiccupLine, most: usize) -> String {
     for stall in line.stalls.iter().take(most) {
         text.push_str(&format!("{:>10}   {}\n", "", stall_text(stall)));
     }
-    let told = line.stalls.len().min(most) as u64;
-    if line.saw.stalls > told {
-        text.push_str(&format!("{:>10}   and {} more, shorter\n", "", count(line.saw.stalls - told)));
+    let reported = line.stalls.len().min(most) as u64;
+    if line.saw.stalls > reported {
+        text.push_str(&format!("{:>10}   and {} more, shorter\n", "", count(line.saw.stalls - reported)));
     }
     text
 }
@@ -123,6 +123,6 @@ fn stall_text(stall: &Stall) -> String {
     let pressure = stall
         .cpu_pressure_ns
         .filter(|&ns| ns > 0)
-        .map_or_else(String::new, |ns| format!("; somebody waited for a CPU for {}", Nanos(ns)));
+        .map_or_else(String::new, |ns| format!("; CPU pressure (PSI some): {}", Nanos(ns)));
     format!("stall at {at:.6} s{cpu}: {} = {}{pressure}", Nanos(stall.length_ns), causes(&stall.causes_ns))
 }

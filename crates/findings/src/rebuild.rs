@@ -1,4 +1,4 @@
-//! A document from its folder alone: everything printed can be recomputed from what was kept.
+//! Rebuilds a document from its results directory alone: everything printed can be recomputed from the record.
 
 use record::document::{Document, State};
 use record::{Evidence, Interval, Recording, Second, audit};
@@ -8,27 +8,28 @@ use units::Nanos;
 use crate::condition::{Condition, Figures};
 use crate::summary::{RunFacts, summarize};
 
-/// A run as its folder tells it.
+/// A run as rebuilt from its record.
 #[derive(Debug, Clone)]
 pub struct Rebuilt {
-    /// With results and verdict worked out anew.
+    /// The document, with results and verdict computed again.
     pub document: Document,
     pub seconds: Vec<Second>,
-    /// All of it, merged.
+    /// The sum of all intervals.
     pub total: Interval,
-    /// Where the document that lay in the folder said something else, as paths into it: empty for a sound
-    /// record, and for one that had no results. Not an error: the histograms are the evidence, and another
-    /// version of the program may have judged them by other limits.
+    /// Paths of fields in which the document of the record differs: empty for a correct record, and for one without
+    /// results. This is not an error: the histograms are the evidence, and another version of Parallax may have judged
+    /// them by other limits.
     pub differences: Vec<String>,
 }
 
-/// Works out results and verdict from the histograms of a folder; a cut-off run is settled first.
+/// Computes results and verdict from the histograms of a record; the open requests of a run that was cut off count as
+/// `in_flight`.
 pub fn rebuild(mut recording: Recording) -> Rebuilt {
     recording.settle();
     work_out(recording)
 }
 
-/// The same of a run that is still under way: what is outstanding has not ended, and may end well.
+/// The same for a run in progress: outstanding requests have not ended and are not counted as failed.
 pub fn rebuild_so_far(recording: Recording) -> Rebuilt {
     work_out(recording)
 }
@@ -47,7 +48,7 @@ fn work_out(recording: Recording) -> Rebuilt {
     let window = Nanos(document.time.window_ns.unwrap_or(end));
     let facts = RunFacts { subject: &document.subject, stamps: &document.stamps, window, seconds: &seconds };
     let mut results = summarize(&total, &facts);
-    // What lies in a file beside the histograms is not theirs to tell.
+    // What is in a file next to the histograms is not theirs to tell.
     results.kept = document.results.as_ref().and_then(|stored| stored.kept.clone());
     let verdict = audit(&Evidence { window, ..Evidence::of(&document, &total, &seconds) });
     let mut differences = Vec::new();

@@ -1,4 +1,4 @@
-//! The view of a run: whether to believe it, what was measured, where the time went, how requests ended.
+//! The view of a run: its verdict, what was measured, where the time went, and how requests ended.
 
 mod heading;
 mod times;
@@ -18,16 +18,16 @@ use crate::words::{meaning, percentile};
 
 pub(crate) use heading::host_facts;
 
-/// A run as it is read: its document, its seconds, and the folder that they are in.
+/// A run as read from its record: the document, the seconds, and the directory.
 #[derive(Debug, Clone, Copy)]
 pub struct RunRecord<'a> {
     pub document: &'a Document,
     pub seconds: &'a [Second],
-    /// Absent when nothing was kept.
+    /// The results directory; `None` if there is no record.
     pub folder: Option<&'a Path>,
 }
 
-/// Everything that a report says of a run.
+/// The view of a run.
 pub fn run_view(run: &RunRecord<'_>) -> View {
     let document = run.document;
     let mut view = View::new(Subject::Drive);
@@ -76,7 +76,7 @@ fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Everything that was scheduled, and what became of it, in one line.
+/// The totals in one line: rate, scheduled requests, outcomes.
 fn requests(results: &Results, load: &Load) -> Block {
     let totals = &results.totals;
     let mut text = Phrase::default();
@@ -85,7 +85,7 @@ fn requests(results: &Results, load: &Load) -> Block {
         text = phrase!("{*ok_rate} ok", ok_rate = Value::PerSecond(totals.throughput_per_s));
         if let Some(per_s) = load.rate_per_s {
             let changed = load.changes.iter().any(|change| change.change == LoadOrder::Rate);
-            let asked = if changed { " of {asked} asked at first" } else { " of {asked} asked" };
+            let asked = if changed { " of {asked} requested at first" } else { " of {asked} requested" };
             text = text.then("", phrase!(asked, asked = Value::PerSecond(per_s)));
         }
         text = text.then("; ", Phrase::default());
@@ -105,13 +105,13 @@ fn requests(results: &Results, load: &Load) -> Block {
     Block::line(Role::Text, text.then("; ", phrase!("{received} in", received = received)))
 }
 
-/// What the figures alone ask for, as a section; none where they ask for nothing.
+/// The advice that follows from the figures; no section if there is none.
 pub(crate) fn advice_section(results: &Results, load: &Load, seconds: &[Second]) -> Option<Section> {
     let all = advice(results, load, seconds);
     (!all.is_empty()).then(|| Section::new("advice", all.into_iter().map(Block::Advice).collect()))
 }
 
-/// How requests ended, where all did not end ok, and the application's codes.
+/// The outcomes, unless all requests ended ok, and the application's status codes.
 fn outcomes(results: &Results) -> Vec<Block> {
     let mut blocks = Vec::new();
     if results.totals.failed > 0 {
@@ -127,11 +127,11 @@ fn outcomes(results: &Results) -> Vec<Block> {
             ])
         });
         let columns = [
-            ("requests", "requests", "count", "requests that ended so"),
+            ("requests", "requests", "count", "requests with this outcome"),
             ("share", "share", "share", "of all scheduled requests"),
-            ("outcome", "outcome", "text", "how they ended"),
-            ("blame", "blame", "text", "who is at fault"),
-            ("phase", "in phase", "text", "where in the request it happened"),
+            ("outcome", "outcome", "text", "the outcome"),
+            ("blame", "blame", "text", "who caused it"),
+            ("phase", "in phase", "text", "the phase in which it happened"),
             ("meaning", "", "text", "the outcome in other words"),
         ];
         blocks.push(Block::Table(Table::new("outcomes", &columns, rows.collect())));
@@ -181,7 +181,7 @@ fn targets(names: &[String], results: &Results) -> Option<Section> {
         .then(|| Section::new("targets", vec![Block::Table(Table::new("targets", &columns, rows))]))
 }
 
-/// A row for each journey: how many went through, and how long they took as a whole where that was measured.
+/// A row for each journey: how many were completed, and how long whole journeys took, if that was measured.
 fn journeys(results: &Results) -> Option<Section> {
     let is_whole = results.journeys.iter().any(|journey| journey.response.is_some());
     let is_retried = results.journeys.iter().any(|journey| journey.retries > 0);
@@ -200,11 +200,11 @@ fn journeys(results: &Results) -> Option<Section> {
     });
     let mut columns = vec![
         ("started", "started", "count", "journeys that were started"),
-        ("completed", "completed", "count", "whose last step ended ok"),
-        ("cut", "cut", "count", "that ended earlier"),
+        ("completed", "completed", "count", "journeys whose last step ended ok"),
+        ("cut", "cut", "count", "journeys that ended before their last step"),
     ];
     if is_retried {
-        columns.push(("retries", "retries", "count", "how often one was tried again from its beginning"));
+        columns.push(("retries", "retries", "count", "how often a journey was retried from its beginning"));
     }
     if is_whole {
         columns.push((
@@ -221,7 +221,7 @@ fn journeys(results: &Results) -> Option<Section> {
         .then(|| Section::new("journeys", vec![Block::Table(Table::new("journeys", &columns, rows))]))
 }
 
-/// Throughput over the run, where it has two whole intervals.
+/// Throughput over the run; none unless it has two whole intervals.
 fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
     if seconds.len() < 2 {
         return None;
@@ -233,7 +233,7 @@ fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
     };
     let mut title = Phrase::new("ok per second");
     if let Some(per_s) = load.rate_per_s {
-        title = title.then(", ", phrase!("{asked} asked", asked = Value::PerSecond(per_s)));
+        title = title.then(", ", phrase!("{asked} requested", asked = Value::PerSecond(per_s)));
     }
     let point = |second: &Second| Point {
         start_ns: second.start_ns,
@@ -247,12 +247,12 @@ fn throughput(seconds: &[Second], load: &Load) -> Option<Section> {
     Some(Section::new("throughput", vec![Block::Series(series)]))
 }
 
-/// What the measuring itself took, and how good its stamps are.
+/// The CPU cost of the load generator, and the quality of its timestamps.
 fn cost(results: &Results, document: &Document) -> Vec<Block> {
     let cpu = &results.cpu;
     let mut facts = vec![match cpu.per_request_ns {
         Some(ns) => phrase!("{cpu} of CPU per request", cpu = Nanos(ns)),
-        None => Phrase::new("CPU not known"),
+        None => Phrase::new("CPU unknown"),
     }];
     facts.extend(cpu.busiest_worker_share.map(|share| {
         phrase!("busiest worker {busiest_worker} of a core", busiest_worker = Value::Share(share))
@@ -266,11 +266,11 @@ fn cost(results: &Results, document: &Document) -> Vec<Block> {
     }
     if totals.unstamped > 0 {
         let unstamped = Value::items(totals.unstamped, "response");
-        facts.push(phrase!("{unstamped} without kernel stamps", unstamped = unstamped));
+        facts.push(phrase!("{unstamped} without kernel timestamps", unstamped = unstamped));
     }
     if totals.out_of_range > 0 {
         let over = Value::items(totals.out_of_range, "duration");
-        facts.push(phrase!("{out_of_range} over an hour", out_of_range = over));
+        facts.push(phrase!("{out_of_range} longer than an hour", out_of_range = over));
     }
     let mut blocks = vec![Block::labelled(Role::Text, "client", Phrase::join(facts, ", "))];
     if let Some((used, each)) = cpu.server_ns.zip(cpu.server_per_request_ns) {
@@ -281,7 +281,7 @@ fn cost(results: &Results, document: &Document) -> Vec<Block> {
     blocks
 }
 
-/// How near the run came to what this client reached against the built-in target, where that was measured.
+/// How close the run came to the load generator's own maximum; none without a calibration.
 fn of_ceiling(results: &Results, document: &Document) -> Option<Phrase> {
     let ceiling = document.host.limits.ceiling.as_ref()?;
     let most = match document.load.model {
@@ -290,13 +290,13 @@ fn of_ceiling(results: &Results, document: &Document) -> Option<Phrase> {
     };
     let share = results.totals.throughput_per_s / most.max(1) as f64;
     Some(phrase!(
-        "at {of_ceiling} of this client's own ceiling, {ceiling}",
+        "at {of_ceiling} of the load generator's own maximum, {ceiling}",
         of_ceiling = Value::Share(share),
         ceiling = Value::PerSecond(most as f64)
     ))
 }
 
-/// Options without which the numbers mean something else, so that their defaults are shown too.
+/// Options that change the meaning of the figures, so their defaults are shown too.
 const DEFINING: [&str; 11] = [
     "connections",
     "callers",
@@ -311,7 +311,7 @@ const DEFINING: [&str; 11] = [
     "stamps",
 ];
 
-/// Written on a command line without a name before them.
+/// Positional arguments, which have no option name.
 const POSITIONAL: [&str; 1] = ["url"];
 
 fn options(document: &Document) -> Vec<Block> {
@@ -349,19 +349,19 @@ fn written(name: &str, option: &EffectiveOption) -> String {
     }
 }
 
-/// What is in the record of single requests.
+/// The contents of `requests.parquet`.
 fn kept(results: &Results) -> Option<Block> {
     let kept = results.kept.as_ref()?;
     let rows = Value::items(kept.rows, "request");
     let mut text = phrase!("{rows} in requests.parquet ({kept})", rows = rows, kept = kept.requests.as_str());
     if kept.lost > 0 {
-        let lost = phrase!("{lost} more came too fast to be written", lost = Value::Count(kept.lost));
+        let lost = phrase!("{lost} more arrived too fast to be written", lost = Value::Count(kept.lost));
         text = text.then("; ", lost);
     }
     Some(Block::labelled(Role::Line, "kept", text))
 }
 
-/// Where the record is.
+/// The line with the path of the record.
 pub(crate) fn record_line(folder: Option<&Path>) -> Block {
     let text = match folder {
         Some(folder) => phrase!("{*folder}", folder = folder.display().to_string()),

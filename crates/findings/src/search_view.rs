@@ -1,9 +1,9 @@
-//! The view of a search: the answer, every probe, and the load curve that they make together.
+//! The view of a search: the result, every probe, and the load curve.
 
 use std::path::Path;
 
 use record::document::{QuantileValue, State};
-use record::search::{Limit, ProbeResult, Says, SearchAnswer, SearchDocument};
+use record::search::{Limit, ProbeOutcome, ProbeResult, SearchDocument, SearchResult};
 use units::Nanos;
 
 use crate::run_view::{host_facts, record_line};
@@ -12,11 +12,11 @@ use crate::view::{
 };
 use crate::words::quantile_cell;
 
-/// Everything that a report says of a search.
+/// The view of a search.
 pub fn search_view(document: &SearchDocument, folder: Option<&Path>) -> View {
     let mut view = View::new(Subject::Search);
     let (word, head) = match &document.answer {
-        None => (Word::Degraded, Phrase::new("no answer: nothing was probed")),
+        None => (Word::Degraded, Phrase::new("no result: no probe was made")),
         Some(answer) if answer.holds_per_s.is_some() => (Word::Valid, headline(answer)),
         Some(answer) => (Word::Invalid, headline(answer)),
     };
@@ -39,13 +39,13 @@ pub fn search_view(document: &SearchDocument, folder: Option<&Path>) -> View {
 
 fn used(document: &SearchDocument) -> Phrase {
     let confirmed = match &document.answer {
-        Some(answer) if answer.confirmed => "each end seen at least twice",
-        _ => "not confirmed: an end of it was seen only once",
+        Some(answer) if answer.confirmed => "both ends confirmed by a second probe",
+        _ => "not confirmed: one end was probed only once",
     };
     let cut = match document.state {
-        State::Interrupted => "; interrupted: what is known so far",
-        State::Running => "; under way, or cut off: what is known so far",
-        State::Broken => "; broke off: what is known so far",
+        State::Interrupted => "; interrupted, results so far",
+        State::Running => "; in progress or cut off, results so far",
+        State::Broken => "; ended by an error, results so far",
         State::Finished | State::Recovered => "",
     };
     // The usual length: that of most probes with a rate.
@@ -68,11 +68,11 @@ fn used(document: &SearchDocument) -> Phrase {
     used.then("", measured).then("", rest).then(confirmed, Phrase::new(cut))
 }
 
-/// `holds 1985/s; fails at 2020/s: the server is the limit`.
-fn headline(answer: &SearchAnswer) -> Phrase {
+/// `passes at 1985/s; fails at 2020/s: the server is the limit`.
+fn headline(answer: &SearchResult) -> Phrase {
     let limit = match answer.limit {
         Limit::Server => "the server is the limit",
-        Limit::Client => "the client was the limit above, the server may hold more",
+        Limit::Client => "above that, the load generator was the limit; the server may reach more",
         Limit::Range => "no higher rate was allowed",
         Limit::Unknown => "no higher rate was tried",
     };
@@ -81,20 +81,20 @@ fn headline(answer: &SearchAnswer) -> Phrase {
     match (answer.holds_per_s, answer.fails_per_s, answer.limit) {
         (Some(per_s), Some(above), Limit::Client) => {
             let limit = Phrase::new(limit).then(" (", fails(above)).then(")", Phrase::default());
-            Phrase::new("holds at least ").then("", holds(per_s)).then("; ", limit)
+            Phrase::new("passes at ").then("", holds(per_s)).then("; ", limit)
         }
-        (Some(per_s), Some(above), _) => Phrase::new("holds ")
+        (Some(per_s), Some(above), _) => Phrase::new("passes at ")
             .then("", holds(per_s))
             .then("; fails at ", fails(above))
             .then(": ", Phrase::new(limit)),
         (Some(per_s), None, _) => {
-            Phrase::new("holds at least ").then("", holds(per_s)).then(": ", Phrase::new(limit))
+            Phrase::new("passes at ").then("", holds(per_s)).then(": ", Phrase::new(limit))
         }
         (None, Some(above), Limit::Client) => {
-            Phrase::new("no rate is known to hold: the client was not fit down to ").then("", fails(above))
+            Phrase::new("no rate passed: the load generator was the limit down to ").then("", fails(above))
         }
-        (None, Some(above), _) => Phrase::new("no rate is known to hold; fails at ").then("", fails(above)),
-        (None, None, _) => Phrase::new("no rate is known to hold or fail"),
+        (None, Some(above), _) => Phrase::new("no rate passed; fails at ").then("", fails(above)),
+        (None, None, _) => Phrase::new("no rate was found that passes or fails"),
     }
 }
 
@@ -133,21 +133,21 @@ fn probes(document: &SearchDocument) -> Block {
             quantile_cell(probe.p99),
             Value::Share(probe.error_share).into(),
             Cell::maybe(probe.client_cpu_share.map(Value::Share)),
-            says(probe.says).into(),
+            outcome_words(probe.says).into(),
         ];
         let note = (!probe.why.is_empty()).then(|| Phrase::text(probe.why.as_str()));
         Row { note, ..Row::new(cells) }
     };
     let columns = [
         ("probe", "probe", "id", "in the order in which they were made"),
-        ("asked", "asked", "per_second", "the rate that was asked for"),
+        ("asked", "rate", "per_second", "the requested rate"),
         ("sent", "sent", "per_second", "requests sent"),
         ("done", "done", "per_second", "requests that ended ok"),
         ("p50", "p50", "ns", "median response time"),
         ("p99", "p99", "ns", "99th percentile of the response time"),
         ("errors", "errors", "share", "of all requests"),
         ("client", "client", "share", "of one CPU, by the busiest worker"),
-        ("says", "says", "text", "what the probe says of the rate"),
+        ("says", "result", "text", "the result of the probe"),
     ];
     Block::Table(Table::new("probes", &columns, (1..).zip(&document.probes).map(row).collect()))
 }
@@ -173,29 +173,29 @@ fn curve(document: &SearchDocument) -> Option<Section> {
             Value::PerSecond(per_s).into(),
             Value::Share(height).into(),
             quantile_cell(probe.p99),
-            says(probe.says).into(),
+            outcome_words(probe.says).into(),
         ])
     });
     let columns = [
-        ("rate", "", "per_second", "the rate that was asked for"),
+        ("rate", "", "per_second", "the requested rate"),
         ("height", "", "share", "the logarithm of p99, as a part of the longest bar"),
         ("p99", "", "ns", "99th percentile of the response time"),
-        ("says", "", "text", "what the probe says of the rate"),
+        ("says", "", "text", "the result of the probe"),
     ];
     let title = Block::line(Role::Note, Phrase::new("p99 by rate, logarithmic"));
     let table = Block::Table(Table::new("load_curve", &columns, rows.collect()));
     Some(Section::new("load_curve", vec![title, table]))
 }
 
-/// What a probe says of its rate, in words.
-pub(crate) fn says(says: Says) -> &'static str {
-    match says {
-        Says::Estimate => "estimate",
-        Says::Holds => "holds",
-        Says::Fails => "fails",
-        Says::Unsettled => "not settled",
-        Says::Client => "client not fit",
-        Says::Interrupted => "cut short",
+/// The result of a probe in words.
+pub(crate) fn outcome_words(outcome_words: ProbeOutcome) -> &'static str {
+    match outcome_words {
+        ProbeOutcome::Estimate => "estimate",
+        ProbeOutcome::Holds => "passes",
+        ProbeOutcome::Fails => "fails",
+        ProbeOutcome::Unsettled => "not settled",
+        ProbeOutcome::Client => "client is the limit",
+        ProbeOutcome::Interrupted => "cut short",
     }
 }
 

@@ -1,7 +1,7 @@
 //! `run.json`'s results from the summed histograms of a run.
 //!
-//! The one place where totals, shares and percentiles are worked out, at a run's end and again whenever its
-//! folder is read, so that what is printed can always be recomputed.
+//! The only place where totals, shares and percentiles are computed, at the end of a run and again whenever its record
+//! is read, so that what is printed can always be recomputed.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use units::Nanos;
 
 use crate::distribution;
 
-/// What the histograms do not hold.
+/// Facts of a run that are not in its histograms.
 #[derive(Debug, Clone, Copy)]
 pub struct RunFacts<'a> {
     pub subject: &'a Subject,
     pub stamps: &'a Stamps,
-    /// From the run's zero until nothing more was scheduled.
+    /// From the run's zero to the end of the schedule.
     pub window: Nanos,
     /// Every interval of the run.
     pub seconds: &'a [Second],
 }
 
-/// Works out the results of a whole run from the sum of its intervals.
+/// Computes the results of a whole run from the sum of its intervals.
 pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
     Results {
         totals: totals(total, facts),
@@ -47,7 +47,7 @@ pub fn summarize(total: &Interval, facts: &RunFacts<'_>) -> Results {
 
 /// How many of the `ok` requests ended within the window.
 ///
-/// An interval that passes the window's end counts by the part of it that lies within, which is nothing to
+/// An interval that passes the window's end counts by the part of it that is within, which is nothing to
 /// speak of where requests were scheduled for whole seconds: then an interval ends with the window.
 fn ok_within(window: Nanos, seconds: &[Second]) -> f64 {
     let part = |second: &Second| {
@@ -81,7 +81,7 @@ fn per_second(count: f64, window: Nanos) -> f64 {
     if window == Nanos::ZERO { 0.0 } else { count / window.as_secs_f64() }
 }
 
-/// Of whole requests only: a phase that is out of range makes its response so, and would count twice.
+/// Counts whole requests only: a phase that is out of range makes its response so, and would be counted twice.
 fn out_of_range(total: &Interval) -> u64 {
     let failed = Outcome::ALL.into_iter().filter_map(|outcome| total.failed(outcome));
     total.response().into_iter().chain(failed).map(Durations::out_of_range).sum()
@@ -97,7 +97,7 @@ fn outcomes(total: &Interval) -> Vec<OutcomeCount> {
     ok.into_iter().chain(failures(total.failures())).collect()
 }
 
-/// By count, and where counts are equal in the order of the vocabulary: the same run prints the same.
+/// Sorted by count, and for equal counts by outcome, so that the same run always prints the same.
 fn failures(failures: &[(Failure, u64)]) -> Vec<OutcomeCount> {
     let mut failures = failures.to_vec();
     failures.sort_by_key(|&(failure, count)| (std::cmp::Reverse(count), failure));
@@ -178,7 +178,7 @@ fn failed(total: &Interval) -> BTreeMap<String, Distribution> {
         .collect()
 }
 
-/// Seconds shorter than this are the last of a run: a share of so short a time says little.
+/// Seconds shorter than this are the last one of a run, of which a share has little meaning.
 const FULL_SECOND: Nanos = Nanos::from_millis(900);
 
 fn cpu(total: &Interval, seconds: &[Second]) -> Cpu {
@@ -212,17 +212,17 @@ fn phase_result(total: &Interval, phase: Phase, facts: &RunFacts<'_>) -> PhaseRe
     }
 }
 
-/// Why no `ok` request passed a phase. What the run could never have shown goes before what it did not show.
+/// Why no `ok` request passed through a phase; a reason that holds for every such run comes first.
 fn absence(total: &Interval, phase: Phase, facts: &RunFacts<'_>) -> String {
     let by_nature = match phase {
         Phase::Resolve if is_address(&facts.subject.url) => Some("the target is an address"),
         Phase::Tls if !is_secure(&facts.subject.url) => Some("no TLS"),
         Phase::Auth if facts.subject.protocol.starts_with("http") => Some("the protocol has no login"),
         Phase::ClientLag if is_socket(facts.subject) => {
-            Some("the kernel stamps no socket of the file system")
+            Some("the kernel does not timestamp Unix domain sockets")
         }
         Phase::ClientLag if facts.stamps.arrival == ArrivalStamps::Read => {
-            Some(facts.stamps.reason.as_deref().unwrap_or("no kernel arrival stamps"))
+            Some(facts.stamps.reason.as_deref().unwrap_or("no kernel timestamps"))
         }
         _ => None,
     };
@@ -231,8 +231,8 @@ fn absence(total: &Interval, phase: Phase, facts: &RunFacts<'_>) -> String {
         Phase::Resolve => "no ok request needed a name lookup",
         Phase::Connect | Phase::Tls => "no ok request opened a connection",
         Phase::Auth => "no ok request logged in",
-        Phase::ClientLag => "no ok answer carried a kernel stamp",
-        _ => "no ok request passed it",
+        Phase::ClientLag => "no ok response had a kernel timestamp",
+        _ => "no ok request passed through it",
     });
     reason.to_owned()
 }
@@ -248,7 +248,7 @@ fn host(url: &str) -> &str {
     }
 }
 
-/// Whether it was reached through the file system.
+/// Whether the target is a Unix domain socket.
 fn is_socket(subject: &Subject) -> bool {
     subject.address.as_ref().is_some_and(|address| address.starts_with("unix:"))
 }

@@ -1,4 +1,4 @@
-//! Whether to believe a record, and what became of the conditions that it was judged by.
+//! Whether to trust a record, and the results of its thresholds.
 
 use record::Concern;
 use record::document::{self, Document, State, ThresholdResult, Unchecked, VerdictWord};
@@ -28,14 +28,14 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
     let findings = &verdict.findings;
     let notes = findings.iter().filter(|finding| finding.makes == VerdictWord::Valid).count() as u64;
     let not_made = not_made(verdict);
-    let every = if not_made.is_empty() { "every check held" } else { "every check made held" };
+    let every = if not_made.is_empty() { "all checks passed" } else { "all checks that were made passed" };
     let summary = match findings.len() as u64 - notes {
         0 if notes > 0 => {
             Phrase::new(every).then(", with ", phrase!("{notes}", notes = Value::items(notes, "note")))
         }
         0 => Phrase::new(every),
-        1 => Phrase::new("one check did not hold"),
-        n => phrase!("{failed} checks did not hold", failed = Value::Id(n)),
+        1 => Phrase::new("one check failed"),
+        n => phrase!("{failed} checks failed", failed = Value::Id(n)),
     };
     let reason = |finding: &document::Finding| {
         let measured = finding.measured.trim_end_matches('.');
@@ -60,7 +60,7 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
     }
 }
 
-/// Those that only some people ask for are left out: the record has them, and the first line has no room.
+/// Checks that were not made, without the opt-in ones: the first line has no room for those, and the record has them.
 fn not_made(verdict: &document::Verdict) -> Vec<NotMade> {
     let shown: Vec<&Unchecked> = verdict.unchecked.iter().filter(|one| !one.check.is_opt_in()).collect();
     let alike = shown.chunk_by(|a, b| a.reason == b.reason);
@@ -96,7 +96,7 @@ fn word_text(word: Word) -> &'static str {
     }
 }
 
-/// What was asked of the run, the missed ones first.
+/// The thresholds of the run, the missed ones first.
 pub(crate) fn thresholds_view(thresholds: &[document::Threshold]) -> Vec<Threshold> {
     let of = |result| thresholds.iter().filter(move |threshold| threshold.result == result);
     let results = [

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) use value::phrase;
 pub use value::{Cell, Phrase, Piece, Stress, Value};
 
-/// The version of the form of a view, `major.minor`: a reader takes any minor of its major.
+/// The version of the view format, `major.minor`: a reader accepts any minor version of its major version.
 pub const VIEW_VERSION: &str = "1.0";
 
 units::named_enum! {
-    /// What a view is of.
+    /// The kind of record that a view shows.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     #[cfg_attr(test, derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
@@ -35,28 +35,28 @@ units::named_enum! {
     }
 }
 
-/// Everything that a report says of one record.
+/// Everything that a report shows of one record, as data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct View {
-    /// Of the form of this document: see [`VIEW_VERSION`].
+    /// The version of this format: see [`VIEW_VERSION`].
     pub view_version: String,
-    /// What the record is of.
+    /// The kind of the record.
     pub kind: Subject,
-    /// Absent where nothing is judged.
+    /// Absent if the record has no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Absent where the record has no requests.
+    /// Absent if the record has no requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headline: Option<Headline>,
-    /// The missed ones first.
+    /// Missed thresholds first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
     pub sections: Vec<Section>,
 }
 
 impl View {
-    /// A view that says nothing yet.
+    /// An empty view.
     pub fn new(kind: Subject) -> View {
         View {
             view_version: VIEW_VERSION.to_owned(),
@@ -69,44 +69,44 @@ impl View {
     }
 }
 
-/// Whether to believe the record.
+/// Whether to trust the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
     Valid,
-    /// Usable with care: the reasons say where.
+    /// Usable with care: the reasons say why.
     Degraded,
     /// Not to be used.
     Invalid,
 }
 
-/// The word and what it rests on.
+/// The verdict with its reasons.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
     pub word: Word,
-    /// The word as it is shown; it may say that it is of a part only.
+    /// The word as it is shown; for a run in progress with the addition "so far".
     pub head: Phrase,
-    /// How many checks held.
+    /// How many checks passed or failed.
     pub summary: Phrase,
-    /// The gravest first.
+    /// The most severe first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
-    /// Checks that could not be made, those of one reason together.
+    /// Checks that could not be made, grouped by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_made: Vec<NotMade>,
 }
 
-/// A check that did not hold.
+/// A check that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reason {
     /// The name of the check.
     pub check: String,
-    /// Whom it concerns: `client`, `host`, `server` or `sample`.
+    /// What it concerns: `client`, `host`, `server` or `sample`.
     pub concern: String,
-    /// What this reason alone makes of the record; `valid` is a note.
+    /// The verdict that this reason alone would give; `valid` for a note.
     pub makes: Word,
     /// The finding with its figure, and the limit that it exceeds.
     pub finding: Phrase,
@@ -134,11 +134,11 @@ pub struct Headline {
     pub response_max: Cell,
     /// Requests that did not end ok.
     pub errors: Cell,
-    /// Of all that were scheduled.
+    /// Failed requests as a share of all scheduled ones.
     pub error_share: Cell,
 }
 
-/// What became of a condition that was stated with `--fail-if`.
+/// The result of a `--fail-if` condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -152,21 +152,21 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Threshold {
-    /// As it was given.
+    /// The condition as given.
     pub fail_if: String,
     pub result: Outcome,
     pub measured: Cell,
     pub limit: Value,
-    /// Why nobody can tell; absent where it was decided.
+    /// Why it is undecided; absent if it was decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
 }
 
-/// What belongs together.
+/// A group of blocks that belong together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Section {
-    /// Stable across versions.
+    /// An ID that is stable across versions.
     pub id: String,
     pub blocks: Vec<Block>,
 }
@@ -192,20 +192,20 @@ pub enum Block {
     Waterfall(Waterfall),
 }
 
-/// What a line is for.
+/// The purpose of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Names what follows.
+    /// A heading of what follows.
     Title,
-    /// One statement of figures.
+    /// A statement with figures.
     Line,
     /// Running text.
     Text,
-    /// What explains the figures next to it.
+    /// An explanation of nearby figures.
     Note,
-    /// What makes figures incomplete.
+    /// A reason why figures are incomplete.
     Warning,
 }
 
@@ -214,7 +214,7 @@ pub enum Role {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     pub role: Role,
-    /// What the line is about, in a word or two; empty where the words say it.
+    /// A label of one or two words; empty if the text needs none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
     pub text: Phrase,
@@ -226,7 +226,7 @@ impl Block {
         Block::Line(Line { role, label: String::new(), text })
     }
 
-    /// A line that begins with what it is about.
+    /// A line with a label.
     pub fn labelled(role: Role, label: &str, text: Phrase) -> Block {
         Block::Line(Line { role, label: label.to_owned(), text })
     }
@@ -236,7 +236,7 @@ impl Block {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Advice {
-    /// The rule that made it: stable across versions.
+    /// The ID of the rule that made it, which is stable across versions.
     pub rule: String,
     pub finding: Phrase,
     pub reason: Phrase,
@@ -248,9 +248,9 @@ pub struct Advice {
 pub struct Column {
     pub id: String,
     pub title: String,
-    /// Of its figures, as in [`Value`].
+    /// The unit of its figures, as in [`Value`].
     pub unit: String,
-    /// What the figures are.
+    /// The meaning of the figures.
     pub meaning: String,
 }
 
@@ -259,10 +259,10 @@ pub struct Column {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     pub cells: Vec<Cell>,
-    /// It sums up the others, or stands out of them.
+    /// Whether this row is a sum of the others, or is highlighted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub key: bool,
-    /// Shown below the row where the row itself has no room.
+    /// Text shown below the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Phrase>,
 }
@@ -279,11 +279,11 @@ impl Row {
     }
 }
 
-/// Rows of figures, in the order in which they are read.
+/// Rows of figures, in display order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Table {
-    /// Stable across versions.
+    /// An ID that is stable across versions.
     pub id: String,
     pub columns: Vec<Column>,
     pub rows: Vec<Row>,
@@ -302,7 +302,7 @@ impl Table {
     }
 }
 
-/// A percentile by its name.
+/// A percentile with its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Percentile {
@@ -313,7 +313,7 @@ pub struct Percentile {
     pub value: Cell,
 }
 
-/// The percentiles that a sample carries, each with its interval.
+/// The percentiles for which the sample is large enough, each with its confidence interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Distribution {
@@ -334,7 +334,7 @@ pub struct Histogram {
     pub bins: Vec<Bin>,
 }
 
-/// Values from `from` up to that of the next bin.
+/// The number of values from `from` up to the `from` of the next bin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bin {
@@ -360,7 +360,7 @@ pub struct Point {
     pub length_ns: u64,
     pub ok: u64,
     pub failed: u64,
-    /// What became due.
+    /// Requests that became due.
     pub due: u64,
 }
 
@@ -374,14 +374,14 @@ pub struct Waterfall {
     pub parts: Vec<Part>,
 }
 
-/// A part of a waterfall, at its place.
+/// A part of a waterfall, with its position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
     pub name: String,
     pub start_ns: u64,
     pub length_ns: u64,
-    /// Who was in the way; empty where nobody is known.
+    /// What caused it; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub who: String,
 }

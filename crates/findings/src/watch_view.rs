@@ -14,7 +14,7 @@ use crate::histogram::histogram;
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
 use crate::words::percentile;
 
-/// What a watch has kept: its document, and the histograms of the whole watch by their names.
+/// A record of `watch`: its document, and the histograms of the whole watch by name.
 #[derive(Clone, Copy)]
 pub struct WatchRecord<'a> {
     pub document: &'a Observation,
@@ -22,7 +22,7 @@ pub struct WatchRecord<'a> {
     pub logs: &'a BTreeMap<String, Durations>,
 }
 
-/// Everything that a report says of a watch but its cost: see [`watch_cost`].
+/// The view of a record of `watch`, without its cost: see [`watch_cost`].
 pub fn watch_view(record: &WatchRecord<'_>) -> View {
     let WatchRecord { document, results, .. } = *record;
     let mut view = View::new(Subject::Watch);
@@ -38,9 +38,9 @@ pub fn watch_view(record: &WatchRecord<'_>) -> View {
     view
 }
 
-/// What watching cost the server, by the kernel's own account, in `elapsed`.
+/// What watching cost the server in the time `elapsed`, by the kernel's own account.
 pub fn watch_cost(results: &WatchResults, elapsed: Nanos) -> Section {
-    let mut blocks = vec![Block::line(Role::Title, Phrase::new("what watching cost"))];
+    let mut blocks = vec![Block::line(Role::Title, Phrase::new("cost of watching"))];
     let total: u64 = results.self_cost.iter().map(|program| program.ns).sum();
     if let Some(each) = total.checked_div(results.requests) {
         let text = phrase!("{each} of kernel time per request, measured by the kernel", each = Nanos(each));
@@ -58,11 +58,11 @@ pub fn watch_cost(results: &WatchResults, elapsed: Nanos) -> Section {
     blocks.push(Block::Table(Table::new("watch_cost", &columns, rows.collect())));
     let own = match results.self_cpu_ns {
         Some(cpu) => phrase!(
-            "this process: {cpu} of CPU, {share} of one",
+            "parallax itself: {cpu} of CPU time, {share} of one CPU",
             cpu = Nanos(cpu),
             share = Value::Share(cpu as f64 / elapsed.0.max(1) as f64)
         ),
-        None => Phrase::new("this process: its CPU time could not be read"),
+        None => Phrase::new("parallax itself: CPU time unknown"),
     };
     blocks.push(Block::line(Role::Text, own));
     Section::new("watch_cost", blocks)
@@ -91,33 +91,35 @@ fn head(document: &Observation, results: &WatchResults) -> Vec<Block> {
     blocks.extend(inexact(&results.inexact).into_iter().map(labelled(Role::Text, "inexact:")));
     let missing =
         document.missing.iter().map(|missing| Phrase::text(format!("{}: {}", missing.what, missing.why)));
-    blocks.extend(missing.map(labelled(Role::Text, "not seen:")));
+    blocks.extend(missing.map(labelled(Role::Text, "missing:")));
     if results.requests == 0 {
         let ports: Vec<String> = subject.ports.iter().map(u16::to_string).collect();
         let text = match ports.as_slice() {
-            [] => Phrase::new("it listens on no TCP port; of Unix sockets a request is seen when it is read"),
-            ports => phrase!("looked at port {ports}", ports = ports.join(", ")),
+            [] => Phrase::new(
+                "the server listens on no TCP port; requests on Unix domain sockets are seen only when they are read",
+            ),
+            ports => phrase!("watched port {ports}", ports = ports.join(", ")),
         };
-        blocks.push(Block::labelled(Role::Text, "no request:", text));
+        blocks.push(Block::labelled(Role::Text, "no requests:", text));
     }
     blocks
 }
 
-/// Each loss in words; none for one that did not happen.
+/// Each kind of loss that occurred, in words.
 fn losses(losses: &Losses) -> Vec<Phrase> {
     happened(&[
         (
             losses.ring_full,
-            "the way to user space was full: a larger --ring takes more; counts are too small by it",
+            "events did not fit in the ring buffer, so counts are too low: use a larger --ring",
         ),
-        (losses.map_full, "the kernel's side had no memory left for them"),
-        (losses.recursion, "runs that the kernel skipped"),
-        (losses.mid_connection, "pieces of requests that were under way when watching began"),
-        (losses.unparsed, "places whose bytes were not understood; they are timed as turns"),
+        (losses.map_full, "events found no memory in the kernel"),
+        (losses.recursion, "program runs that the kernel skipped"),
+        (losses.mid_connection, "pieces of requests that were in progress when watching began"),
+        (losses.unparsed, "places whose bytes could not be parsed; they are timed as turns"),
     ])
 }
 
-/// Likewise, of what cannot be told exactly.
+/// Each kind of inexactness that occurred, in words.
 fn inexact(inexact: &Inexact) -> Vec<Phrase> {
     happened(&[
         (
@@ -126,7 +128,7 @@ fn inexact(inexact: &Inexact) -> Vec<Phrase> {
         ),
         (
             inexact.joined_arrivals,
-            "lots of bytes took the stamp of later ones: the socket queue of their requests is too short",
+            "arrivals were merged with later ones: the socket queue of their requests is too short",
         ),
         (
             inexact.missed_switches,
@@ -156,8 +158,8 @@ fn times(results: &WatchResults) -> Vec<Block> {
     };
     let whole = [
         row("at the server".to_owned(), &results.response),
-        row("not pre-empted".to_owned(), &results.undisturbed_response),
-        row("pre-empted".to_owned(), &results.preempted_response),
+        row("not preempted".to_owned(), &results.undisturbed_response),
+        row("preempted".to_owned(), &results.preempted_response),
     ];
     let classes = results.classes.iter().map(|class| row(format!("class {}", class.class), &class.response));
     let queue = row("socket queue".to_owned(), &results.socket_queue);
@@ -174,7 +176,7 @@ fn times(results: &WatchResults) -> Vec<Block> {
     ];
     let mut blocks = vec![Block::Table(Table::new("watch_times", &columns, rows))];
     if results.socket_queue.is_some() {
-        let note = "socket queue: arrived and not yet read; it comes before the time at the server";
+        let note = "socket queue: arrived but not yet read; it comes before the time at the server";
         blocks.push(Block::line(Role::Note, Phrase::new(note)));
     }
     blocks
@@ -220,7 +222,7 @@ fn distributions(record: &WatchRecord<'_>) -> Vec<Section> {
         let words = phrase!("class {class}", class = class.class.as_str());
         Some((format!("class {}", class.class), words, log(&watch::class_log(&class.class))?))
     });
-    let split = [(UNDISTURBED, "not pre-empted"), (PREEMPTED, "pre-empted")];
+    let split = [(UNDISTURBED, "not preempted"), (PREEMPTED, "preempted")];
     let split = split.into_iter().filter(|_| record.results.preempted > 0);
     let split = split.filter_map(|(name, words)| Some((name.to_owned(), Phrase::new(words), log(name)?)));
     let all = all.into_iter().chain(classes).chain(split).filter(|(.., log)| !log.is_empty());
@@ -231,7 +233,7 @@ fn distributions(record: &WatchRecord<'_>) -> Vec<Section> {
     all.map(section).collect()
 }
 
-/// Rows of the table of pre-emptors; the rest is one row.
+/// Rows of the table of preemptors; the rest is one row.
 const PREEMPTORS: usize = 12;
 
 fn preemptors(results: &WatchResults) -> Option<Vec<Block>> {
@@ -269,7 +271,7 @@ fn preemptors(results: &WatchResults) -> Option<Vec<Block>> {
         ("pid", "pid", "id", "its process"),
         ("cgroup", "control group", "text", "its control group"),
     ];
-    let title = Phrase::new("who ran while the server's threads waited for a CPU");
+    let title = Phrase::new("preemptors: what ran while the server's threads waited for a CPU");
     Some(vec![Block::line(Role::Title, title), Block::Table(Table::new("preemptors", &columns, rows))])
 }
 
@@ -302,7 +304,7 @@ fn digests(results: &WatchResults) -> Vec<Block> {
         ("queue", "queue", "share", "of that, waiting for a CPU"),
         ("block", "block", "share", "of that, blocked"),
         ("loop", "loop", "share", "of that, waiting for the event loop"),
-        ("text", "statement or route", "text", "what was asked for"),
+        ("text", "statement or route", "text", "the statement or route"),
     ];
     let title = Phrase::new("requests by their share of the time");
     let table = Table::new("digests", &columns, rows.collect());
@@ -314,7 +316,7 @@ fn digests(results: &WatchResults) -> Vec<Block> {
     blocks
 }
 
-/// On CPU; waiting for one; blocked; waiting for the loop.
+/// The shares on CPU, in the run queue, blocked, and in loop wait.
 fn groups(parts: &PartsNs) -> [u64; 4] {
     [
         parts.on_cpu + parts.stolen,

@@ -1,4 +1,4 @@
-//! What people read in place of names: quantiles, outcomes, and typical values.
+//! The words for quantiles, outcomes and typical values.
 
 use record::Outcome;
 use record::Phase;
@@ -13,7 +13,7 @@ pub fn quantile_name(q: f64) -> String {
     format!("p{}", (q * 1e6).round() / 1e4)
 }
 
-/// What an outcome means to somebody who has never read the vocabulary. At most 33 characters: a column.
+/// What an outcome means, for people who do not know its name. At most 33 characters, to fit a column.
 pub fn meaning(outcome: &str) -> &'static str {
     match Outcome::from_name(outcome) {
         Some(Outcome::Ok) => "response passed every check",
@@ -24,7 +24,7 @@ pub fn meaning(outcome: &str) -> &'static str {
         Some(Outcome::ResolveFailed) => "the name lookup failed",
         Some(Outcome::ConnectRefused) => "nothing listens on the port",
         Some(Outcome::ConnectTimeout) => "no reply to connect in time",
-        Some(Outcome::ConnectFailed) => "no connection could be made",
+        Some(Outcome::ConnectFailed) => "the connection failed",
         Some(Outcome::TlsFailed) => "the TLS handshake failed",
         Some(Outcome::AuthFailed) => "the login failed",
         Some(Outcome::RequestTimeout) => "sent, no response in time",
@@ -38,7 +38,7 @@ pub fn meaning(outcome: &str) -> &'static str {
     }
 }
 
-/// The median where the sample can carry one, else the mean: what to name in a sentence.
+/// The typical value for a sentence: the median if there are enough samples, otherwise the mean.
 pub fn typical(distribution: &Distribution) -> Option<Nanos> {
     match value_of(distribution, 0.5) {
         Some(QuantileValue::Known { ns, .. }) => Some(Nanos(ns)),
@@ -46,12 +46,12 @@ pub fn typical(distribution: &Distribution) -> Option<Nanos> {
     }
 }
 
-/// The percentile `q`, where it is one of [`crate::QUANTILES`].
+/// The percentile `q`; `None` if it is not one of [`crate::QUANTILES`].
 pub fn value_of(distribution: &Distribution, q: f64) -> Option<QuantileValue> {
     distribution.quantiles.iter().find(|quantile| quantile.q == q).map(|quantile| quantile.value)
 }
 
-/// A percentile as a view has it.
+/// A percentile as a cell of a view.
 pub(crate) fn quantile_cell(value: QuantileValue) -> Cell {
     match value {
         QuantileValue::Known { ns, low_ns, high_ns } => {
@@ -62,12 +62,12 @@ pub(crate) fn quantile_cell(value: QuantileValue) -> Cell {
     }
 }
 
-/// The percentile `q` of a distribution; absent where that has no such percentile.
+/// The percentile `q` of a distribution as a cell; absent if the distribution does not have it.
 pub(crate) fn percentile(distribution: &Distribution, q: f64) -> Cell {
     value_of(distribution, q).map_or_else(Cell::absent, quantile_cell)
 }
 
-/// A phase's results by the phase.
+/// The results of one phase.
 pub fn phase(results: &Results, phase: Phase) -> Option<&PhaseResult> {
     results.phases.iter().find(|result| result.phase == phase.name())
 }

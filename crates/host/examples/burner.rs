@@ -6,7 +6,7 @@
 //! opposite of the truth. `threads N MS` starts N threads one after another that burn MS each, half of it in system
 //! calls; `last` does so and stays, and `end` ends them.
 //!
-//! Each answer is `TOTAL USER SYSTEM`, in nanoseconds: the process's CPU clock, and what of it lay in which mode
+//! Each response is `TOTAL USER SYSTEM`, in nanoseconds: the process's CPU clock, and what of it lay in which mode
 //! by the CPU clocks of its threads.
 
 use std::fs::File;

@@ -63,7 +63,7 @@ pub fn abilities(root: &Path, config: Option<&str>) -> Vec<Ability> {
         host.probes(
             "kprobes",
             "kprobe_events",
-            "watch does without them",
+            "watch works without them",
             "a kernel with CONFIG_KPROBE_EVENTS=y",
         ),
         host.probes(
@@ -199,7 +199,13 @@ impl Files {
         let fix = "run on the host, or with its PID namespace: --pid=host (docker, podman), hostPID: true (Kubernetes)";
         match sees_host_pids(&self.root) {
             Some(true) => ability("process_ids", Status::Ok, "the host's", means, ""),
-            Some(false) => ability("process_ids", Status::Missing, "a PID namespace of its own", means, fix),
+            Some(false) => ability(
+                "process_ids",
+                Status::Missing,
+                "not the host's: this is a separate PID namespace",
+                means,
+                fix,
+            ),
             None => ability("process_ids", Status::Limited, "unknown: no /proc/self/ns/pid", means, fix),
         }
     }

@@ -16,7 +16,7 @@ struct Burner {
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     /// At the last answer: total, user and system.
-    told: [u64; 3],
+    reported: [u64; 3],
 }
 
 impl Burner {
@@ -29,7 +29,7 @@ impl Burner {
             panic!("{}: {error}; `cargo build -p host --examples` makes it", path.display())
         });
         let answers = BufReader::new(child.stdout.take().unwrap());
-        let mut burner = Burner { orders: child.stdin.take(), child, answers, told: [0; 3] };
+        let mut burner = Burner { orders: child.stdin.take(), child, answers, reported: [0; 3] };
         burner.listen();
         burner
     }
@@ -40,10 +40,10 @@ impl Burner {
 
     /// What it used for that: total, user and system.
     fn does(&mut self, what: &str) -> [u64; 3] {
-        let before = self.told;
+        let before = self.reported;
         self.order(what);
         self.listen();
-        std::array::from_fn(|n| self.told[n] - before[n])
+        std::array::from_fn(|n| self.reported[n] - before[n])
     }
 
     fn order(&mut self, what: &str) {
@@ -54,7 +54,7 @@ impl Burner {
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
         let mut numbers = line.split_ascii_whitespace().map(|word| word.parse().unwrap());
-        self.told = std::array::from_fn(|_| numbers.next().unwrap());
+        self.reported = std::array::from_fn(|_| numbers.next().unwrap());
         self.settle();
     }
 
@@ -62,7 +62,7 @@ impl Burner {
     fn settle(&self) {
         let sleeps = || {
             let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
-            // One that has ended meanwhile rests as well.
+            // One that has ended in the meantime rests as well.
             let mut stats = threads
                 .filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).ok());
             stats.all(|stat| stat.rsplit_once(") ").unwrap().1.starts_with('S'))
@@ -102,7 +102,7 @@ fn agrees(used: &ProcessUse, truth: u64) {
     assert!(used.usage.error < Nanos::from_millis(1), "it was asleep: {}", used.usage.error);
 }
 
-/// If this fails, nobody can say what a request costs: a server that works between ticks is booked with anything.
+/// If this fails, nobody can say what a request costs: a server that works between ticks is counted with anything.
 #[test]
 fn a_load_that_evades_the_tick_is_measured_to_a_thousandth() {
     for what in ["evade-user 400", "evade-kernel 400", "spin 300"] {
@@ -113,7 +113,7 @@ fn a_load_that_evades_the_tick_is_measured_to_a_thousandth() {
     }
 }
 
-/// If this fails, a server that starts a thread for each connection is booked with what its last ones used.
+/// If this fails, a server that starts a thread for each connection is counted with what its last ones used.
 #[test]
 fn threads_that_come_and_go_are_all_counted() {
     let mut burner = Burner::start();
@@ -136,18 +136,18 @@ fn threads_that_come_and_go_are_all_counted() {
     assert!(used.unseen() >= Nanos::from_millis(320), "{}", used.unseen());
 }
 
-/// A thread that runs is known up to the last tick. That is told, and lost to no span.
+/// A thread that runs is known up to the last tick. That is reported, and lost to no span.
 #[test]
 fn what_a_running_thread_hides_is_told_and_comes_to_light_in_the_next_span() {
     let mut burner = Burner::start();
-    let begin = burner.told[0];
+    let begin = burner.reported[0];
     let mut meter = meter(&burner, Detail::Processes);
     burner.order("spin 300");
     clock::sleep_until(clock::now() + Nanos::from_millis(60));
     let half = only(&mut meter);
     burner.listen();
     let rest = only(&mut meter);
-    let (sum, truth) = ((half.usage.run + rest.usage.run).0, burner.told[0] - begin);
+    let (sum, truth) = ((half.usage.run + rest.usage.run).0, burner.reported[0] - begin);
     assert!(sum.abs_diff(truth) * 1_000 <= truth, "{sum} by the meter, {truth} by itself");
     assert!(half.usage.error >= clock::tick() && rest.usage.error >= clock::tick(), "{half:?} {rest:?}");
 }

@@ -112,7 +112,7 @@ pub enum WaitMode {
     /// Awake: polls the sockets and the clock in turn, so that nothing is late by a wake-up, at the cost of a whole
     /// CPU.
     Awake,
-    /// Asleep until the clock wakes it, even if sockets become ready meanwhile.
+    /// Asleep until the clock wakes it, even if sockets become ready in the meantime.
     Undisturbed,
 }
 

@@ -1,9 +1,8 @@
-//! Whether to believe a run: one small rule a check, from what was measured to a finding.
+//! Whether to trust a run: one small rule per check, from what was measured to a finding.
 //!
-//! Pure: no file and no clock. The report calls it on a folder and the engine at a run's end, with the same
-//! evidence. Every limit says where it comes from. A check that cannot be made, because nothing was measured
-//! for it, finds nothing: that there was nothing is a finding of its own, stands in `host.missing`, or is told among
-//! the checks that were not made.
+//! Pure: no file and no clock. It is called at the end of a run, and by the report of a record, with the same
+//! evidence. Every limit says where it comes from. A check for which nothing was measured finds nothing; that nothing
+//! was measured is another finding, is in `host.missing`, or is listed in `verdict.unchecked`.
 
 mod cpu;
 mod lateness;
@@ -24,26 +23,26 @@ use crate::interval::Interval;
 use crate::outcome::Outcome;
 use crate::series::Second;
 
-/// What a verdict rests on.
+/// The data that a verdict is based on.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The whole run; of a cut-off one, settled.
+    /// The sum of the whole run; of a run that was cut off, with its open requests counted as `in_flight`.
     pub total: &'a Interval,
     pub seconds: &'a [Second],
     pub model: Model,
     /// Requests that may be on connections at once: connections × pipeline.
     pub slots: u64,
-    /// By how much a request or an answer may be late by choice of the pace.
+    /// By how much the pace allows a request to be sent, or a response to be read, late.
     pub batch: Nanos,
-    /// From the run's zero until nothing more was scheduled.
+    /// From the run's zero to the end of the schedule.
     pub window: Nanos,
     pub stamps: &'a Stamps,
     pub state: State,
-    /// What the user did to the load while it ran.
+    /// Changes of the load by hand during the run.
     pub changes: &'a [LoadChange],
-    /// What this client may take from its host.
+    /// Facts and limits of the client's host.
     pub host: &'a Host,
-    /// The server's address, where one was reached.
+    /// The server's address, if it was reached.
     pub address: Option<&'a str>,
 }
 
@@ -65,7 +64,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Seconds long enough for a share of them to mean something.
+    /// Seconds long enough for shares of them to be meaningful.
     fn full_seconds(&self) -> impl Iterator<Item = &'a Second> {
         self.seconds.iter().filter(|second| second.length_ns >= FULL_SECOND.0)
     }
@@ -109,7 +108,7 @@ const RULES: [Rule; 32] = [
     statistics::independence,
 ];
 
-/// Why a check was not made, where it could not be.
+/// Why a check could not be made; `None` if it was made.
 type Gap = fn(&Evidence<'_>) -> Option<String>;
 
 const GAPS: [(Check, Gap); 7] = [
@@ -122,10 +121,10 @@ const GAPS: [(Check, Gap); 7] = [
     (Check::Independence, statistics::no_independence),
 ];
 
-/// Makes every check. Findings come gravest first; the gravest gives the word.
+/// Makes every check. The most severe findings come first, and the most severe one determines the verdict.
 pub fn audit(evidence: &Evidence<'_>) -> Verdict {
     let mut findings: Vec<Finding> = RULES.iter().filter_map(|rule| rule(evidence)).collect();
-    // Stable: findings of one gravity stay in the order above.
+    // A stable sort: findings of equal severity stay in the order above.
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.makes));
     let word = findings.first().map_or(VerdictWord::Valid, |finding| finding.makes);
     Verdict { word, findings, unchecked: unchecked(evidence) }
@@ -137,14 +136,14 @@ fn unchecked(evidence: &Evidence<'_>) -> Vec<Unchecked> {
     GAPS.iter().filter_map(not_made).collect()
 }
 
-/// Seconds shorter than this are the last of a run, where a worker waits for stragglers or not at all.
+/// Seconds shorter than this are the last one of a run, in which few requests end.
 const FULL_SECOND: Nanos = Nanos::from_millis(900);
 
-/// One request in a hundred may be over a limit, which is to say that the p99 may not.
+/// One request in a hundred can be over a limit; in other words, the p99 must not.
 const LATE_PER_MILLE: u64 = 10;
 
-/// The fewest requests whose p99 has a finite 95 % interval are 368, and this is one in a hundred of them: fewer
-/// late ones are no finding in a sample of any size.
+/// p99 needs at least 368 requests for a finite 95 % interval, and 1 % of those is 3: three late requests or fewer are
+/// never a finding, whatever the sample size.
 const LATE_FEW: u64 = 3;
 
 fn degraded(check: Check, measured: String, limit: String, advice: &str) -> Finding {
@@ -173,7 +172,7 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// The sum of what is known in the seconds; absent where nothing is.
+/// The sum of the known values of all seconds; `None` if no second has one.
 fn known_sum<'a>(
     seconds: impl Iterator<Item = &'a Second>,
     of: impl Fn(&Second) -> Option<u64>,

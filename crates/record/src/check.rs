@@ -10,16 +10,16 @@ use std::fmt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a check says something about.
+/// What a check concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Concern {
     /// The load generator: its program, its clock, its limits, and what its user did to it during the run.
     Client,
-    /// The host of the load generator: others took its CPU, or the whole host stood still.
+    /// The host of the load generator: other processes took its CPU, or the whole host was stalled.
     Host,
     /// The server, or the network to it.
     Server,
-    /// The sample: what was measured is right, and supports less than its size suggests.
+    /// The sample: the figures are correct, but less certain than the sample size suggests.
     Sample,
 }
 
@@ -66,35 +66,35 @@ checks! {
     Conservation = "conservation": Client,
     /// At least one request succeeded.
     NothingMeasured = "nothing_measured": Server,
-    /// The run ended by itself or by its user, not by a fault.
+    /// The run ended as planned or was ended by its user, not by an error.
     BrokenOff = "broken_off": Client,
     /// The process lived until the run's end.
     CutOff = "cut_off": Client,
-    /// No connection failed for want of a file descriptor.
+    /// No connection failed for lack of a file descriptor.
     Descriptors = "descriptors": Client,
-    /// No connection failed for want of a local port, and most ports stayed free.
+    /// No connection failed for lack of a local port, and most ports stayed free.
     Ports = "ports": Client,
-    /// What the schedule asked for was sent.
+    /// What was due was sent.
     OfferedLoad = "offered_load": Server,
     /// Nobody changed the load during the run.
     LoadChanged = "load_changed": Client,
-    /// The server answered as fast as requests were due.
+    /// The server responded as fast as requests were due.
     KeptUp = "kept_up": Server,
     /// Requests were started when they were due.
     ScheduleLag = "schedule_lag": Client,
     /// Responses were read soon after they arrived.
     ClientLag = "client_lag": Client,
-    /// No worker stood still while it had work.
+    /// No worker was stalled while it had work.
     ClientStall = "client_stall": Client,
     /// No single request waited long for this client.
     ClientLate = "client_late": Client,
     /// No worker was much later than the others.
     SlowWorker = "slow_worker": Client,
-    /// The host did not stand still.
+    /// The host was not stalled.
     HostStall = "host_stall": Host,
     /// Sleeping threads of this host woke up on time.
     Hiccups = "hiccups": Host,
-    /// No CPU quota stopped this client.
+    /// No CPU quota throttled the load generator.
     CpuQuota = "cpu_quota": Host,
     /// Workers got a CPU when they were ready to run.
     RunQueue = "run_queue": Host,
@@ -104,25 +104,25 @@ checks! {
     WorkerCpu = "worker_cpu": Client,
     /// The process had CPU time left.
     ProcessCpu = "process_cpu": Client,
-    /// The rate was well below what this client can do at most.
+    /// The rate was well below the load generator's own maximum.
     Ceiling = "ceiling": Client,
-    /// The listen queues of this host turned no connection away.
+    /// The listen queues of this host dropped no connection.
     ListenDrops = "listen_drops": Server,
-    /// TCP hardly had to send a segment again.
+    /// TCP retransmitted hardly any segment.
     Retransmits = "retransmits": Server,
-    /// The kernel stamped the arrival of responses.
+    /// The kernel timestamped the arrival of responses.
     ReadStamps = "read_stamps": Sample,
-    /// Nearly every response has its arrival stamp.
+    /// Nearly every response has an arrival timestamp.
     Unstamped = "unstamped": Sample,
-    /// The arrival stamps agree with the client's own clock readings.
+    /// The arrival timestamps agree with the client's own clock readings.
     StampsMoved = "stamps_moved": Client,
     /// The wall clock was not set during the run.
     WallClock = "wall_clock": Client,
     /// Mean number in flight = rate x mean time.
     LittlesLaw = "littles_law": Client,
-    /// The run was the same from its begin to its end.
+    /// The run was stationary.
     Drift = "drift": Sample,
-    /// Every request ended in an outcome that has a name.
+    /// No request ended in the outcome `unknown`.
     UnknownOutcome = "unknown_outcome": Sample,
     /// Requests are independent enough for the intervals that are printed.
     Independence = "independence": Sample,
@@ -143,7 +143,7 @@ impl Check {
         matches!(self.concern(), Concern::Client | Concern::Host)
     }
 
-    /// Whether a finding says that an open loop's schedule was missed, whoever is to blame: what a calibration looks
+    /// Whether a finding says that an open loop's schedule was missed, no matter who is to blame: what a calibration looks
     /// for.
     pub fn is_schedule_missed(&self) -> bool {
         matches!(
@@ -152,7 +152,7 @@ impl Check {
         )
     }
 
-    /// Whether a finding says that client or host stood still for a while, or lost its CPUs: what was measured then
+    /// Whether a finding says that client or host was stalled for a while, or lost its CPUs: what was measured then
     /// is no property of the client, and a calibration keeps nothing of it.
     pub fn is_standstill(&self) -> bool {
         matches!(self, Check::Steal | Check::CpuQuota | Check::HostStall | Check::ClientStall)

@@ -1,4 +1,4 @@
-//! The files of a run folder under one writer, so that a crash at any byte loses at most the last interval.
+//! The files of a results directory under one writer, so that a crash at any byte loses at most the last interval.
 //!
 //! The histograms of an interval are written first and its line in `series.ndjson` last: that line commits it.
 //! A write that fails is taken back. It knows no document and no series: the folders' writers drive it.

@@ -1,4 +1,4 @@
-//! What `doctor --json` prints: what a host can do and cannot.
+//! What `doctor --json` prints: what a host supports.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +14,14 @@ pub struct Diagnosis {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What was looked at, in one word.
+    /// The name of what was checked.
     pub check: String,
     pub status: CheckStatus,
     /// What was found, in a few words.
     pub found: String,
     /// What that means, and for which verbs.
     pub means: String,
-    /// What would make it better; `null` where it is ok.
+    /// How to fix it; `null` if it is ok.
     pub fix: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct Check {
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
     Ok,
-    /// It works, and something is less than it could be.
+    /// It works, with restrictions.
     Limited,
     Missing,
 }

@@ -1,7 +1,7 @@
 //! `run.json`: the one document that describes a run, written at its start and replaced at its end.
 //!
 //! The types here are the wire format, in the order in which people read it, and the source of the JSON Schema
-//! in `formats/`. Times end in `_ns`. A value that is not known is left out, with a reason beside it where one
+//! in `formats/`. Times end in `_ns`. A value that is not known is left out, with a reason next to it where one
 //! is known: absent is never zero.
 
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ pub use version::{SCHEMA_VERSION, SchemaVersion};
 pub struct Document {
     #[serde(flatten)]
     pub envelope: Envelope,
-    /// What was stated with `--fail-if`, judged at the run's end; left out where nothing was.
+    /// The results of the `--fail-if` conditions at the end of the run; left out if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<Threshold>,
     pub subject: Subject,
     pub load: Load,
     pub stamps: Stamps,
-    /// `None` while the run goes on.
+    /// `None` while the run is in progress.
     pub results: Option<Results>,
 }
 
@@ -47,19 +47,19 @@ pub struct Subject {
     /// The URL, or the first of a target file.
     pub url: String,
     pub protocol: String,
-    /// How many different requests were sent in turn.
+    /// The number of different requests that were sent in turn.
     pub request_kinds: u64,
-    /// Those requests by name, where each has figures of its own.
+    /// The names of those requests, if each has its own figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
-    /// Which of those requests follow each other, where some do.
+    /// The journeys: which of those requests follow each other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journeys: Vec<JourneyFacts>,
-    /// The address first connected to; absent when none was reached.
+    /// The address of the first connection; absent if no server was reached.
     pub address: Option<String>,
 }
 
-/// Requests that follow each other, by their places in `subject.targets`, from 0.
+/// A journey: requests that follow each other, by their index in `subject.targets`, from 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JourneyFacts {
@@ -73,37 +73,37 @@ pub struct JourneyFacts {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Load {
     pub model: Model,
-    /// Requests a second asked for, in an open loop at one rate; absent where the rate changes.
+    /// The requested rate of an open loop, in requests per second; absent if the rate changes.
     pub rate_per_s: Option<f64>,
     /// How an open loop's requests are placed in time.
     pub arrivals: Option<ArrivalFacts>,
-    /// How long a closed loop's callers pause; absent when they do not.
+    /// The think time of the virtual users of a closed loop; absent if there is none.
     pub think: Option<ThinkFacts>,
-    /// How closely due instants were kept; absent in a closed loop without think time, which has none.
+    /// The pace; absent in a closed loop without think time, which has no schedule.
     #[serde(default)]
     pub pace: Option<Pace>,
     pub callers: u64,
     pub connections: u64,
-    /// Requests that may be outstanding on one connection.
+    /// Maximum requests in flight on one connection.
     pub pipeline: u64,
     pub workers: u64,
-    /// How long requests were scheduled for; absent when only a count was given.
+    /// The duration for which requests were scheduled; absent if only a count was given.
     pub duration_ns: Option<u64>,
-    /// How many requests were asked for.
+    /// The number of requests that was requested with `-n`.
     pub request_limit: Option<u64>,
-    /// What the user did to the load while it ran, in order; left out where it was left alone.
+    /// Manual changes of the load during the run, in order; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<LoadChange>,
 }
 
-/// One hand laid on the load while it ran.
+/// One manual change of the load during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct LoadChange {
     /// When it took effect, as an offset from the run's zero.
     pub at_ns: u64,
     pub change: LoadOrder,
-    /// Requests a second from then on, where it changed the rate.
+    /// The new rate in requests per second, if the rate was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
 }
@@ -112,34 +112,34 @@ pub struct LoadChange {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadOrder {
-    /// Nothing becomes due from here on; what would have been is due after the pause.
+    /// Paused: nothing becomes due; what would have been due is due after the pause.
     Paused,
     Resumed,
-    /// The rate is another one.
+    /// The rate was changed.
     Rate,
-    /// Nothing more becomes due: the run's window ends here, and its last answers are waited for.
+    /// Ended: nothing more becomes due, the window ends here, and the last responses are waited for.
     Ended,
 }
 
 impl Load {
-    /// Requests that may be on connections at once.
+    /// The number of requests that all connections together can carry at a time.
     pub fn slots(&self) -> u64 {
         self.connections.saturating_mul(self.pipeline.max(1))
     }
 
-    /// By how much a request, or an answer, may be late by choice.
+    /// By how much the pace allows a request to be sent, or a response to be read, late.
     pub fn batch(&self) -> Nanos {
         Nanos(self.pace.as_ref().map_or(0, |pace| pace.batch_ns))
     }
 }
 
-/// A bargain between lateness, which is in `schedule_lag`, and CPU time, which is in `results.cpu`.
+/// A trade-off between lateness, which is in `schedule_lag`, and CPU time, which is in `results.cpu`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Pace {
     /// `precise`, `balanced` or `efficient`.
     pub name: String,
-    /// What became due within this was sent together: by so much a request may be late without any fault.
+    /// Requests that became due within this time were sent together, so a request can be late by this much on purpose.
     pub batch_ns: u64,
 }
 
@@ -147,38 +147,38 @@ pub struct Pace {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ArrivalFacts {
-    /// In one line, for people.
+    /// A description in one line.
     pub words: String,
-    /// Absent where nothing is random.
+    /// Absent if nothing is random.
     pub seed: Option<u64>,
-    /// The highest rate that is asked for; of a replay its mean.
+    /// The highest rate of the schedule; for a replay, its mean rate.
     pub peak_per_s: f64,
-    /// One after another.
+    /// The stages, in order.
     pub stages: Vec<StageFacts>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct StageFacts {
-    /// As it may be given to `--stage` again; a replay and a stage without end say what they are.
+    /// The stage in the syntax of `--stage`; a description for a replay and for a stage without end.
     pub stage: String,
     /// `even`, `jitter`, `poisson` or `replay`.
     pub process: String,
     /// From the run's zero.
     pub begin_ns: u64,
-    /// Absent without end.
+    /// Absent if the stage has no end.
     pub length_ns: Option<u64>,
-    /// How many requests it has, before a limit of the run cuts it; absent without end.
+    /// Its number of requests, before any limit of the run; absent if the stage has no end.
     pub requests: Option<u64>,
 }
 
-/// The think time of a closed loop's callers.
+/// The think time of the virtual users of a closed loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ThinkFacts {
-    /// As it is given to `--think`: `100ms`, `50ms..150ms`, `exp:100ms`.
+    /// The think time in the syntax of `--think`: `100ms`, `50ms..150ms`, `exp:100ms`.
     pub words: String,
-    /// Absent where nothing is random.
+    /// Absent if nothing is random.
     pub seed: Option<u64>,
 }
 
@@ -186,27 +186,27 @@ pub struct ThinkFacts {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
-    /// Requests are due by a schedule, whatever became of the earlier ones.
+    /// Open loop: requests are due on a schedule, regardless of earlier ones.
     Open,
-    /// Each caller sends its next request when its last one ended.
+    /// Closed loop: each virtual user sends its next request when its last one has ended.
     Closed,
 }
 
-/// Where the arrival edges come from, and how well.
+/// The source and the quality of the arrival timestamps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Stamps {
     pub arrival: ArrivalStamps,
-    /// Why there are no kernel stamps.
+    /// Why there are no kernel timestamps.
     pub reason: Option<String>,
-    /// The kernel's clock is paired with the monotonic one to within this.
+    /// The error of the offset between the kernel's clock and the monotonic clock.
     pub pairing_error_ns: Option<u64>,
     /// How often the wall clock was set during the run.
     pub wall_clock_steps: u64,
 }
 
 impl Stamps {
-    /// The reason of a run whose user asked for none.
+    /// The reason if the user switched kernel timestamps off.
     pub const SWITCHED_OFF: &'static str = "switched off";
 }
 
@@ -214,9 +214,9 @@ impl Stamps {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalStamps {
-    /// The kernel's software receive stamps.
+    /// Software receive timestamps of the kernel.
     Kernel,
-    /// The moment the client read: `client_lag` is absent and lies within `wait` and `receive`.
+    /// The moment at which the client read: `client_lag` is absent, and is contained in `wait` and `receive`.
     Read,
 }
 
@@ -225,47 +225,47 @@ pub enum ArrivalStamps {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Results {
     pub totals: Totals,
-    /// Every outcome that occurred, `ok` first, then by count.
+    /// Every outcome that occurred: `ok` first, the others by count.
     pub outcomes: Vec<OutcomeCount>,
-    /// Why requests failed, where the protocol says it, by count.
+    /// Reasons of failures as the protocol gives them, by count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ReasonCount>,
-    /// The server's own codes that are three-digit statuses (HTTP).
+    /// Status codes of three digits (HTTP).
     pub codes: Vec<CodeCount>,
     /// The server's other codes, by count: an SQLSTATE with its number, the word of a RESP error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text_codes: Vec<TextCodeCount>,
-    /// Responses with a code that found no room among those told apart.
+    /// Responses with a code beyond the maximum number of different codes.
     #[serde(default, skip_serializing_if = "crate::series::is_zero")]
     pub other_codes: u64,
     /// The figures of each target, in the order of `subject.targets`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetResult>,
-    /// What became of each journey of a scenario.
+    /// The results of each journey of a scenario.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub journeys: Vec<JourneyResult>,
-    /// Intended to read, of the `ok` requests; quantiles take the unanswered into account.
+    /// Response time of the `ok` requests: intended start to read; its quantiles include unanswered requests.
     pub response: Distribution,
-    /// First byte sent to last byte arrived, of the `ok` requests.
+    /// Service time of the `ok` requests: first byte sent to last byte arrived.
     pub service: Distribution,
     /// The ten phases in order.
     pub phases: Vec<PhaseResult>,
     /// Age at the end of the requests that failed, by outcome.
     pub failed: BTreeMap<String, Distribution>,
     pub cpu: Cpu,
-    /// What `requests.parquet` holds, where there is one.
+    /// The contents of `requests.parquet`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
 }
 
-/// The requests that were kept one by one.
+/// The individual requests that were kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Kept {
-    /// Which, as it was asked for: `all`, `slowest=100`, `sample=1%`.
+    /// The value of `--requests`: `all`, `slowest=100`, `sample=1%`.
     pub requests: String,
     pub rows: u64,
-    /// Those of them that came faster than they could be written.
+    /// How many arrived faster than they could be written, and are missing.
     pub lost: u64,
 }
 
@@ -278,20 +278,20 @@ pub struct Totals {
     pub sent: u64,
     pub ok: u64,
     pub failed: u64,
-    /// `ok` requests that ended within the window, a second of it.
+    /// `ok` requests that ended within the window, per second of the window.
     pub throughput_per_s: f64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
     pub body_bytes: u64,
     pub connections_opened: u64,
     pub idle_closes: u64,
-    /// `ok` answers without kernel stamps.
+    /// `ok` responses without a kernel timestamp.
     pub unstamped: u64,
-    /// Stamps moved by over a microsecond to keep their order.
+    /// Timestamps that were moved by more than a microsecond to keep their order.
     pub stamps_moved: u64,
-    /// Durations over an hour, kept as an hour.
+    /// Durations above an hour, which were kept as an hour.
     pub out_of_range: u64,
-    /// Requests whose transaction was tried again. Each is counted under its own outcome, too.
+    /// Requests whose transaction was retried. Each is also counted under its outcome.
     #[serde(default, skip_serializing_if = "crate::series::is_zero")]
     pub retries: u64,
 }
@@ -300,14 +300,14 @@ pub struct Totals {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct OutcomeCount {
     pub outcome: String,
-    /// Where it happened; absent for `ok`.
+    /// The phase in which it happened; absent for `ok`.
     pub phase: Option<String>,
-    /// Whose fault; absent for `ok`.
+    /// Who caused it; absent for `ok`.
     pub blame: Option<String>,
     pub count: u64,
 }
 
-/// Why requests that ended in one outcome did so, in the protocol's words.
+/// The reason of failures with one outcome, in the words of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ReasonCount {
@@ -320,15 +320,15 @@ pub struct ReasonCount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct TargetResult {
-    /// Requests to it that ended.
+    /// Requests to this target that ended.
     pub requests: u64,
     pub ok: u64,
     pub failed: u64,
-    /// Every failure of it, by count.
+    /// Its failures, by count.
     pub outcomes: Vec<OutcomeCount>,
-    /// Intended to read, of its `ok` requests; quantiles take the unanswered into account.
+    /// Response time of its `ok` requests; its quantiles include unanswered requests.
     pub response: Distribution,
-    /// First byte sent to last byte arrived, of its `ok` requests.
+    /// Service time of its `ok` requests.
     pub service: Distribution,
 }
 
@@ -337,17 +337,17 @@ pub struct TargetResult {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JourneyResult {
     pub name: String,
-    /// Whose first request ended.
+    /// Journeys whose first request ended.
     pub started: u64,
-    /// Whose last request was `ok`.
+    /// Journeys whose last request ended `ok`.
     pub completed: u64,
-    /// Ended before that: by a request that failed, or by the end of the run.
+    /// Journeys that ended before that, by a failed request or by the end of the run.
     pub cut: u64,
-    /// How often one was tried again from its beginning.
+    /// How often a journey was retried from its beginning.
     #[serde(default, skip_serializing_if = "crate::series::is_zero")]
     pub retries: u64,
-    /// First request intended to last response read, of the completed ones: from the first try on, however often it
-    /// was tried. Absent in records before 1.1 and where journeys were not measured as a whole.
+    /// Response time of completed journeys: intended start of the first request to the last response read, including all
+    /// retries. Absent in records before 1.1, and if whole journeys were not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Distribution>,
 }
@@ -359,14 +359,14 @@ pub struct Distribution {
     pub count: u64,
     /// Exact.
     pub sum_ns: u64,
-    /// These three are absent when the count is 0.
+    /// These three are absent if the count is 0.
     pub min_ns: Option<u64>,
     pub mean_ns: Option<u64>,
     pub max_ns: Option<u64>,
     pub quantiles: Vec<Quantile>,
 }
 
-/// One quantile, as far as the sample can carry it.
+/// One quantile, if the sample is large enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Quantile {
@@ -380,14 +380,14 @@ pub struct Quantile {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum QuantileValue {
-    /// The estimate with its 95 % interval by order statistics.
+    /// The estimate with its 95 % confidence interval from order statistics.
     Known {
         ns: u64,
         low_ns: u64,
-        /// Absent where the interval has no upper end: it falls among requests that were never answered.
+        /// Absent if the interval has no upper end, because that is among requests without a response.
         high_ns: Option<u64>,
     },
-    /// It falls among requests that were never answered: all that is known is that it lies above this.
+    /// The quantile is among requests without a response: it is only known to be above this.
     Above { ns: u64 },
     /// Too few samples for a finite interval.
     TooFew { needed: u64 },
@@ -398,25 +398,25 @@ pub enum QuantileValue {
 pub struct PhaseResult {
     pub phase: String,
     pub belongs_to: String,
-    /// Share of the summed response of all `ok` requests, between 0 and 1. The shares sum to 1.
+    /// Share of the summed response times of all `ok` requests, from 0 to 1. The shares of all phases add up to 1.
     pub share: Option<f64>,
-    /// Over the requests that passed this phase.
+    /// The distribution over the requests that passed through this phase.
     pub distribution: Option<Distribution>,
-    /// Why no request passed it, where it is absent.
+    /// Why no request passed through it, if it is absent.
     pub absent: Option<String>,
 }
 
-/// What the measuring itself cost.
+/// The CPU cost of the load generator.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Cpu {
-    /// User and system time of this whole process over the run; absent where it could not be read.
+    /// User and system time of the whole process during the run; absent if it could not be read.
     pub process_ns: Option<u64>,
     /// The same, divided by the requests sent.
     pub per_request_ns: Option<u64>,
-    /// Of the busiest worker thread, in its busiest full second, between 0 and 1.
+    /// The share of a core used by the busiest worker in its busiest full second, from 0 to 1.
     pub busiest_worker_share: Option<f64>,
-    /// Of the processes of `--watch-cpu`; absent without it, and where one of them ended within the run.
+    /// CPU time of the processes of `--watch-cpu`; absent without it, and if one of them ended during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_ns: Option<u64>,
     /// The same, divided by the requests sent.

@@ -28,6 +28,7 @@ impl Default for Durations {
 }
 
 impl Durations {
+    /// An empty histogram of three significant digits; allocates all its buckets.
     pub fn new() -> Durations {
         Durations::with_digits(DIGITS)
     }
@@ -39,7 +40,7 @@ impl Durations {
         Durations { histogram, sum_ns: 0, out_of_range: 0 }
     }
 
-    /// A histogram read back from a file, with the exact sum that was kept beside it.
+    /// A histogram read back from a file, with the exact sum that was kept next to it.
     pub fn from_parts(histogram: Histogram<u64>, sum_ns: u128, out_of_range: u64) -> Durations {
         Durations { histogram, sum_ns, out_of_range }
     }
@@ -68,16 +69,19 @@ impl Durations {
         self.out_of_range += other.out_of_range;
     }
 
+    /// Removes all values but keeps the memory.
     pub fn clear(&mut self) {
         self.histogram.reset();
         self.sum_ns = 0;
         self.out_of_range = 0;
     }
 
+    /// The number of values, including those out of range.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
+    /// Whether no value was recorded.
     pub fn is_empty(&self) -> bool {
         self.histogram.is_empty()
     }
@@ -98,6 +102,7 @@ impl Durations {
         self.out_of_range
     }
 
+    /// The HdrHistogram in nanoseconds, for export and merging.
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
     }
@@ -135,10 +140,12 @@ impl Durations {
         over.map(|bucket| bucket.count_at_value()).sum()
     }
 
+    /// The smallest value, to three digits; `None` if there is none.
     pub fn min(&self) -> Option<Nanos> {
         (!self.is_empty()).then(|| Nanos(self.histogram.min()))
     }
 
+    /// The largest value, to three digits; `None` if there is none.
     pub fn max(&self) -> Option<Nanos> {
         (!self.is_empty()).then(|| Nanos(self.histogram.max()))
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a run folder. One cause and one cure a variant, each one line: what, where, what to do.
+//! What can go wrong with a results directory. Each variant is one line: what, where, what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,20 +8,20 @@ use thiserror::Error;
 use crate::document::{SCHEMA_VERSION, SchemaVersion};
 use crate::escape::escape_text;
 
-/// Why a run folder could not be written or read.
+/// Why a results directory could not be written or read.
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// The folder already holds a run, or what is left of one.
-    #[error("{} already holds a run; name another folder, or remove this one", path.display())]
+    /// The directory already contains a record, or part of one.
+    #[error("{} already contains a record; use another directory, or remove this one", path.display())]
     Occupied { path: PathBuf },
-    /// The folder has no `run.json`.
-    #[error("{} holds no run.json; name the folder of a run", path.display())]
+    /// The directory has no `run.json`.
+    #[error("{} has no run.json; give a results directory", path.display())]
     NoRun { path: PathBuf },
-    /// The folder holds an import, which has no timelines, and a run was asked for.
-    #[error("{} is an import of another tool's output, and this needs a run; import keeps what there is in run.json", path.display())]
+    /// The directory contains an import, which has no timelines, but a run is needed.
+    #[error("{} is an import of another tool's results, but a record of `drive` is needed", path.display())]
     NotARun { path: PathBuf },
-    /// The folder holds a record of another verb.
-    #[error("{} is a record of `{found}`, and this needs one of `{needed}`; name the folder of such a run", path.display())]
+    /// The directory contains a record of another verb.
+    #[error("{} is a record of `{found}`, but a record of `{needed}` is needed", path.display())]
     OtherKind { path: PathBuf, found: String, needed: &'static str },
     /// A histogram log's name becomes the name of a file.
     #[error(
@@ -29,48 +29,48 @@ pub enum RecordError {
         escape_text(name)
     )]
     LogName { name: String },
-    /// Its format is of another major version.
+    /// Its schema has another major version.
     #[error(
-        "{} has schema version {found}, and this program reads {}.x; read it with a parallax of that version",
+        "{} has schema version {found}, but this parallax reads {}.x; use a parallax of that version",
         path.display(),
         SCHEMA_VERSION.major
     )]
     OtherMajor { path: PathBuf, found: SchemaVersion },
     /// `time.started` of the document cannot be read, and the histogram logs need it.
-    #[error("`{started}` is not a time in RFC 3339; give time.started like 2026-01-31T12:00:00Z")]
+    #[error("time.started `{started}` is not an RFC 3339 time, such as 2026-01-31T12:00:00Z")]
     StartTime { started: String },
     /// Intervals must follow one another: their starts are the keys by which lines are matched.
     #[error("interval begins at {start_ns} ns, not after the one at {last_ns} ns; append intervals in order")]
     OutOfOrder { start_ns: u64, last_ns: u64 },
-    /// The system refused a write: the disk is full, or the folder is not ours.
-    #[error("cannot write {}: {source}; free space there, or name another folder", path.display())]
+    /// The system refused a write: the disk is full, or the directory is not writable.
+    #[error("cannot write {}: {source}; free some space, or use another directory", path.display())]
     Write { path: PathBuf, source: io::Error },
     /// The system refused a read.
-    #[error("cannot read {}: {source}; check that it is there and may be read", path.display())]
+    #[error("cannot read {}: {source}; check that it exists and is readable", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// A link, a pipe or a device stands where a file belongs.
-    #[error("{} is not a regular file; copy the run folder with its files, not links", path.display())]
+    /// A link, a pipe or a device in the place of a file.
+    #[error("{} is not a regular file; copy the results directory again, with its files instead of links", path.display())]
     NotAFile { path: PathBuf },
-    /// Longer than anything this program writes, so it is not read into memory.
-    #[error("{} is longer than {limit} bytes; it is not a file of a run", path.display())]
+    /// Longer than any file that Parallax writes, so it is not read into memory.
+    #[error("{} is longer than {limit} bytes, so it is not a file of a record", path.display())]
     TooLarge { path: PathBuf, limit: u64 },
-    /// A committed interval has values that lie in a file which is not there.
-    #[error("{} is missing, though interval {index} has values in it; copy the whole run folder", path.display())]
+    /// A committed interval has values in a file that does not exist.
+    #[error("{} is missing, but interval {index} has values in it; copy the whole results directory again", path.display())]
     NoLog { path: PathBuf, index: u64 },
-    /// A complete line that this program did not write so. A torn last line is not damage.
-    #[error("{} line {line}: {damage}; copy the run folder anew from where it was made", path.display())]
+    /// A complete line that Parallax did not write like this. An incomplete last line is not damage.
+    #[error("{} line {line}: {damage}; the results directory is corrupted: copy it again from the machine that produced it", path.display())]
     Damaged { path: PathBuf, line: u64, damage: Damage },
 }
 
 /// What is wrong with a line.
 #[derive(Debug, Error)]
 pub enum Damage {
-    // It quotes names as they stand in the file, and the file is a stranger's.
+    // The message quotes names from the file, which may be a stranger's.
     #[error("{}", escape_text(&.0.to_string()))]
     Json(#[from] serde_json::Error),
     #[error("longer than {limit} bytes")]
     LongLine { limit: u64 },
-    #[error("`{}` is not known as {what}", escape_text(name))]
+    #[error("`{}` is not a known {what}", escape_text(name))]
     UnknownName { what: &'static str, name: String },
     #[error("{what}")]
     DoesNotAddUp { what: String },

@@ -1,7 +1,7 @@
 //! Text of others made fit for a terminal and for one line: what would move a cursor, end a line or turn the
 //! direction of reading is written out instead.
 //!
-//! A run folder is a stranger's, and a URL or header may have been pasted. The folder's reader and the report's
+//! A results directory is a stranger's, and a URL or header may have been pasted. The folder's reader and the report's
 //! writer call this, each once at its entrance; nothing behind them has to think of it. It escapes no backslash,
 //! so doing it twice changes nothing more.
 

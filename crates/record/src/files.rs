@@ -1,5 +1,5 @@
-//! The four things a run folder asks of a file system, so that a test can stand in for it: write down what was
-//! written and in which order, or be full.
+//! The four file-system operations that a results directory needs, so that a test can replace the file system: record
+//! what was written in which order, or be full.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

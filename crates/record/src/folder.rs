@@ -1,4 +1,4 @@
-//! Writes a run folder while the run goes on, so that a crash at any byte loses at most the last interval.
+//! Writes a results directory while the run goes on, so that a crash at any byte loses at most the last interval.
 //!
 //! What an interval is made of stands here, how it is committed in `commit`. Driven by the engine's collector,
 //! once a second, from one thread.
@@ -16,7 +16,7 @@ use crate::observation::disturb::Episode;
 use crate::observation::jvm::{Hiccup, Pause};
 use crate::series::Second;
 
-/// One line of `events.ndjson`: something to draw beside the curves.
+/// One line of `events.ndjson`: something to draw next to the curves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Event {
@@ -24,7 +24,7 @@ pub struct Event {
     pub at_ns: u64,
     /// A short name that a program can select by, such as `warning`.
     pub kind: String,
-    /// For people; one line.
+    /// A description in one line.
     pub text: String,
     /// What was done, where it is a disturbance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,19 +38,19 @@ pub struct Event {
 }
 
 impl Event {
-    /// One that is for people alone.
+    /// An event that has only a description.
     pub fn new(at_ns: u64, kind: &str, text: String) -> Event {
         Event { at_ns, kind: kind.to_owned(), text, disturbance: None, pause: None, hiccup: None }
     }
 }
 
-/// A run folder under way.
+/// A results directory that is being written.
 pub struct FolderWriter {
     commits: Commits,
 }
 
 impl FolderWriter {
-    /// Makes the folder, with its parents, and writes `run.json`.
+    /// Creates the directory, with its parents, and writes `run.json`.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl FolderWriter {
         Ok(writer)
     }
 
-    /// Where the run lies.
+    /// The path of the results directory.
     pub fn path(&self) -> &Path {
         self.commits.path()
     }
@@ -98,11 +98,11 @@ impl FolderWriter {
         self.commits.line(EVENTS, event)
     }
 
-    /// Puts `document` in the place of `run.json`, at once.
+    /// Replaces `run.json` with `document`, atomically.
     ///
     /// # Errors
     ///
-    /// [`RecordError::Write`]; the old document stands then.
+    /// [`RecordError::Write`]; the old document is then kept.
     pub fn finish(&mut self, document: &Document) -> Result<(), RecordError> {
         self.commits.replace_document(document)
     }

@@ -1,7 +1,7 @@
-//! Reads a run folder back: finished, still running, or cut off at any byte.
+//! Reads a results directory back: finished, still running, or cut off at any byte.
 //!
-//! The folder is taken as a stranger's. Every size is bounded before memory is taken, no link is followed, only
-//! names of ours are opened, texts are escaped, and numbers that do not add up are an error rather than a result.
+//! The directory can come from a stranger. Every size is checked before memory is allocated, no link is followed, only
+//! files of this format are opened, texts are escaped, and inconsistent numbers are an error.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -35,7 +35,7 @@ const LONGEST_SERIES: u64 = 1 << 30;
 
 pub(crate) const LONGEST_EVENTS: u64 = 64 << 20;
 
-/// A run as its folder tells it.
+/// A run as read from its record.
 #[derive(Debug, Clone)]
 pub struct Recording {
     pub document: Document,
@@ -51,7 +51,7 @@ pub struct Recording {
 ///
 /// # Errors
 ///
-/// [`RecordError::NoRun`], [`RecordError::OtherMajor`] and what a damaged or hostile folder deserves.
+/// [`RecordError::NoRun`], [`RecordError::OtherMajor`], and others for a damaged or hostile directory.
 ///
 /// # Cost
 ///
@@ -104,7 +104,7 @@ pub fn read_part(path: &Path, from: Nanos, to: Nanos) -> Result<(Vec<Second>, In
 }
 
 impl Recording {
-    /// The document was never finished: the run is under way, or its process is gone. The folder alone cannot
+    /// The document was never finished: the run is in progress, or its process is gone. The folder alone cannot
     /// tell which.
     pub fn is_cut_off(&self) -> bool {
         self.document.state == State::Running

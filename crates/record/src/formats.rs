@@ -1,6 +1,6 @@
 //! Holds `formats/` to the code: schemas are generated from the types, and the golden run is read back.
 //!
-//! `UPDATE_FORMATS=1 cargo test -p record formats` writes the files anew.
+//! `UPDATE_FORMATS=1 cargo test -p record formats` writes the files again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,11 +58,11 @@ fn the_schemas_are_those_of_the_types() {
     check_format("clock.schema.json", &pretty(&clocks));
     let lines = [
         ("frame", schema_of::<LineFrame>("what every line of an observation's series.ndjson has")),
-        ("watch", schema_of::<WatchLine>("what a line of watch has besides")),
-        ("cpu", schema_of::<CpuLine>("what a line of cpu has besides")),
-        ("hiccup", schema_of::<HiccupLine>("what a line of hiccup has besides")),
-        ("profile", schema_of::<ProfileLine>("what a line of profile has besides")),
-        ("jvm", schema_of::<JvmLine>("what a line of a JVM's record has besides")),
+        ("watch", schema_of::<WatchLine>("additional fields of a line of watch")),
+        ("cpu", schema_of::<CpuLine>("additional fields of a line of cpu")),
+        ("hiccup", schema_of::<HiccupLine>("additional fields of a line of hiccup")),
+        ("profile", schema_of::<ProfileLine>("additional fields of a line of profile")),
+        ("jvm", schema_of::<JvmLine>("additional fields of a line of a JVM's record")),
     ];
     for (name, schema) in lines {
         check_format(&format!("observation-{name}.schema.json"), &pretty(&schema));
@@ -142,7 +142,7 @@ fn the_golden_run_reads_as_ever() {
     check_format("golden/expected.json", &pretty(&expected(&intervals)));
     assert_eq!(recording.document.notes, [""; 0]);
 
-    // By hand, so that a slip in the fixture shows: 260 answers, 1 to 10 ms but for three of 250 ms.
+    // By hand, so that a slip in the fixture shows: 260 responses, 1 to 10 ms but for three of 250 ms.
     let response = recording.total.response().unwrap();
     assert_eq!((response.count(), recording.total.ended()), (260, 264));
     let p50 = response.at_rank(130).unwrap();

@@ -52,7 +52,7 @@ pub struct LogLine<'a> {
     pub durations: &'a Durations,
 }
 
-/// A whole log as text, for those who have no run folder to write: `started` is the run's zero, as in RFC 3339.
+/// A whole log as text, for those who have no results directory to write: `started` is the run's zero, as in RFC 3339.
 ///
 /// # Errors
 ///

@@ -63,7 +63,7 @@ pub struct ImportedResults {
     /// Those of them that the tool takes for good.
     pub ok: Option<u64>,
     pub failed: Option<u64>,
-    /// `ok` answers a second, as of a run; absent where the tool does not tell the good from the bad.
+    /// `ok` answers a second, as of a run; absent where the tool does not report the good from the bad.
     pub throughput_per_s: Option<f64>,
     /// Requests a second as the tool states them, the failed ones included.
     pub request_rate_per_s: Option<f64>,
@@ -74,11 +74,12 @@ pub struct ImportedResults {
     pub times: Vec<ImportedTime>,
 }
 
-/// Failures in the tool's own words.
+/// Failures, with the tool's own text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ErrorCount {
-    pub said: String,
+    #[serde(rename = "said")]
+    pub original: String,
     /// Absent where the tool says what it met and not how often.
     pub count: Option<u64>,
 }
@@ -89,8 +90,9 @@ pub struct ErrorCount {
 pub struct ImportedTime {
     /// `response`, `service` or a phase where it means the same as in a run, else `request`.
     pub name: String,
-    /// The tool's own name.
-    pub said: String,
+    /// The name that the tool uses.
+    #[serde(rename = "said")]
+    pub original: String,
     /// From when to when, and of which requests.
     pub meaning: String,
     pub count: Option<u64>,

@@ -41,7 +41,7 @@ pub struct Interval {
     pub worker_cpu_max: Nanos,
     /// The longest time for which a worker that should have run did not.
     pub worker_stall_max: Nanos,
-    /// How long the worker of this interval could run and waited for a CPU; of merged ones it lies in `workers`.
+    /// How long the worker of this interval could run and waited for a CPU; of merged ones it is in `workers`.
     pub run_queue: Option<Nanos>,
     /// The number of requests offered to the kernel and not ended, integrated over time: request-nanoseconds.
     pub outstanding_time: Option<u128>,
@@ -71,11 +71,11 @@ pub struct Interval {
 /// Why a request failed: the protocol's fixed text, or the server's own words.
 pub type Reason = Cow<'static, str>;
 
-/// How many different codes are told apart. HTTP has 62 registered statuses, MySQL some hundred errors that statements
+/// How many different codes are distinguished. HTTP has 62 registered statuses, MySQL some hundred errors that statements
 /// of a load meet; a server that invents codes must not make the table grow.
 pub const CODES_MAX: usize = 256;
 
-/// How many different reasons are told apart; [`OTHER_REASONS`] of each outcome come on top.
+/// How many different reasons are distinguished; [`OTHER_REASONS`] of each outcome come on top.
 pub const REASONS_MAX: usize = 64;
 
 /// The reason under which those past [`REASONS_MAX`] are counted.
@@ -265,10 +265,12 @@ impl Interval {
         self.response.get()
     }
 
+    /// Service time of the `ok` requests, or `None` if there were none.
     pub fn service(&self) -> Option<&Durations> {
         self.service.get()
     }
 
+    /// One phase of the `ok` requests that passed through it, or `None` if there were none.
     pub fn phase(&self, phase: Phase) -> Option<&Durations> {
         self.phases[phase as usize].get()
     }
@@ -288,12 +290,12 @@ impl Interval {
         &self.codes
     }
 
-    /// Responses whose code found no room among the [`CODES_MAX`] that are told apart.
+    /// Responses whose code found no room among the [`CODES_MAX`] that are distinguished.
     pub fn other_codes(&self) -> u64 {
         self.other_codes
     }
 
-    /// Counts `count` responses whose codes are not told apart: for readers of files.
+    /// Counts `count` responses whose codes are not distinguished: for readers of files.
     pub fn add_other_codes(&mut self, count: u64) {
         self.other_codes += count;
     }

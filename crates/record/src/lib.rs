@@ -1,7 +1,7 @@
 //! The vocabulary of results, and the format they are kept in.
 //!
 //! Here live the phases of a request, how requests end, the interval histograms, the audit's verdict, and the
-//! run folder. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
+//! results directory. Nothing here opens a socket, starts a thread or reads a clock; only the folder modules touch files.
 
 mod audit;
 mod check;

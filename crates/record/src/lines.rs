@@ -1,4 +1,4 @@
-//! Reads a file of a run folder line by line, as if a stranger had made it: regular files only, bounded lines,
+//! Reads a file of a results directory line by line, as if a stranger had made it: regular files only, bounded lines,
 //! and a last line without its line feed is taken as torn and left out.
 
 use std::fs::{self, File};

@@ -76,7 +76,7 @@ fn decode(line: &hlog::Line<'_>, one: Awaited, decoder: &mut Decoder) -> Result<
     let (least, most) = one.counts;
     if !(least..=most).contains(&histogram.len()) || histogram.is_empty() {
         let count = histogram.len();
-        return Err(Damage::sum(format!("it holds {count} values, {SERIES} allows {least} to {most}")));
+        return Err(Damage::sum(format!("it has {count} values, but {SERIES} allows {least} to {most}")));
     }
     if one.out_of_range > histogram.len() {
         let count = histogram.len();

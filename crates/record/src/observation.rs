@@ -106,6 +106,7 @@ pub enum ObservationBody {
 }
 
 impl ObservationBody {
+    /// The verb or source that made the record.
     pub fn kind(&self) -> ObservationKind {
         match self {
             ObservationBody::Watch(_) => ObservationKind::Watch,
@@ -118,7 +119,7 @@ impl ObservationBody {
     }
 }
 
-/// What frames a line of an observation's series: the verb's own fields stand beside these.
+/// What frames a line of an observation's series: the verb's own fields stand next to these.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct LineFrame {
@@ -160,7 +161,7 @@ pub fn is_log_name(name: &str) -> bool {
         && !name.ends_with(".hlog")
 }
 
-/// An observation's folder under way. A crash at any moment loses at most the last interval.
+/// An observation's folder in progress. A crash at any moment loses at most the last interval.
 pub struct ObservationWriter {
     commits: Commits,
     kind: ObservationKind,

@@ -1,4 +1,4 @@
-//! How one request ended, where, and whose fault it was. One vocabulary for all protocols.
+//! How one request ended, in which phase, and who caused it. One vocabulary for all protocols.
 
 use crate::phase::Phase;
 
@@ -7,41 +7,41 @@ units::named_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Outcome {
-        /// Answered, and every check passed.
+        /// Got a response, and every check passed.
         Ok = "ok",
-        /// Answered with an error of the application: HTTP status ≥ 400 unless accepted, SQL error, RESP error.
+        /// Got an error response of the application: HTTP status ≥ 400 unless accepted, SQL error, RESP error.
         AppError = "app_error",
-        /// Answered, but not with what was expected.
+        /// Got a response, but not the expected one.
         CheckFailed = "check_failed",
-        /// Due while as many requests as allowed were already under way or queueing.
+        /// Due while the maximum number of requests was already in flight or queued.
         QueueFull = "queue_full",
         /// No connection became free within the checkout timeout.
         CheckoutTimeout = "checkout_timeout",
         /// The name could not be looked up.
         ResolveFailed = "resolve_failed",
-        /// The port answered that nobody listens.
+        /// Nothing listens on the port.
         ConnectRefused = "connect_refused",
-        /// Nothing answered the connect within the connect timeout.
+        /// There was no reply to the connect within the connect timeout.
         ConnectTimeout = "connect_timeout",
-        /// The connection could not be made for another reason.
+        /// The connection could not be established for another reason.
         ConnectFailed = "connect_failed",
         /// The TLS handshake failed.
         TlsFailed = "tls_failed",
         /// The login failed.
         AuthFailed = "auth_failed",
-        /// Sent, and not answered in full within the request timeout.
+        /// Sent, but the response was not complete within the request timeout.
         RequestTimeout = "request_timeout",
-        /// The peer closed the connection before the first byte of the answer.
+        /// The peer closed the connection before the first byte of the response.
         ClosedBeforeResponse = "closed_before_response",
-        /// The peer closed the connection within the answer.
+        /// The peer closed the connection within the response.
         IncompleteResponse = "incomplete_response",
         /// The connection was reset.
         Reset = "reset",
-        /// The answer was not in the protocol's form, or over a limit.
+        /// The response violates the protocol, or exceeds a limit.
         ProtocolError = "protocol_error",
         /// Due, but the run ended before it was sent.
         NotSent = "not_sent",
-        /// Sent, but the run ended before it was answered.
+        /// Sent, but the run ended before the response was complete.
         InFlight = "in_flight",
         /// None of the above. A run should have none.
         Unknown = "unknown",
@@ -49,16 +49,16 @@ units::named_enum! {
 }
 
 impl Outcome {
-    /// The caller was left without a whole answer, so the time on record is a lower bound of what it would have
-    /// waited for one. Percentiles of the response that fall among these print as "> T": a server that drops
-    /// what it cannot answer in time does not look fast by it.
+    /// Whether the request got no complete response, so that the recorded time is a lower bound of its response time.
+    /// Percentiles of the response time that are among these requests are printed as "> T", so a server that drops what it
+    /// cannot handle in time does not look fast.
     pub const fn is_unanswered(self) -> bool {
         !matches!(self, Outcome::Ok | Outcome::AppError | Outcome::CheckFailed)
     }
 }
 
 units::named_enum! {
-    /// Whose fault an outcome was. `Undecided` where the caller's side alone cannot tell.
+    /// Who caused an outcome. `Undecided` if the client's side alone cannot decide it.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Blame {
@@ -84,7 +84,7 @@ impl Failure {
         Failure { outcome, phase, blame: usual_blame(outcome, phase) }
     }
 
-    /// A failure with evidence of its own for the blame.
+    /// A failure whose blame is known from other evidence.
     pub fn blamed(outcome: Outcome, phase: Phase, blame: Blame) -> Failure {
         Failure { outcome, phase, blame }
     }

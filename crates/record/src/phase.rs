@@ -1,25 +1,25 @@
 //! The ten phases of a request, and the eleven edges between them.
 
 units::named_enum! {
-    /// A part of a request's life: the gap between two neighbouring [`Edge`]s. In the order in which a request passes them.
+    /// The time between two consecutive [`Edge`]s of a request, in the order in which a request passes them.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
     pub enum Phase {
-        /// When the schedule wanted it → when the client took it up.
+        /// Intended start → the client picked it up.
         ScheduleLag = "schedule_lag",
-        /// Taken up → a connection (or stream) is its own.
+        /// Picked up → got a connection or stream (connection checkout).
         PoolWait = "pool_wait",
-        /// Name lookup, when a new connection needs it.
+        /// Name lookup, if a new connection needs one.
         Resolve = "resolve",
-        /// TCP connect, when new.
+        /// TCP connect, if the connection is new.
         Connect = "connect",
-        /// TLS handshake, when new.
+        /// TLS handshake, if the connection is new.
         Tls = "tls",
-        /// Start-up and login of a database protocol, when new.
+        /// Start-up and login of a database protocol, if the connection is new.
         Auth = "auth",
         /// First byte handed to the kernel → last byte accepted by it.
         Send = "send",
-        /// Sent → first byte of the answer has arrived in this host's kernel.
+        /// Sent → first byte of the response has arrived in this host's kernel.
         Wait = "wait",
         /// First byte arrived → last byte arrived in the kernel.
         Receive = "receive",
@@ -29,7 +29,7 @@ units::named_enum! {
 }
 
 impl Phase {
-    /// To whom time spent here belongs.
+    /// What the time of this phase is attributed to.
     pub const fn belongs_to(self) -> &'static str {
         match self {
             Phase::ScheduleLag | Phase::ClientLag => "client",
@@ -47,19 +47,19 @@ impl Phase {
     }
 }
 
-/// An instant of a request's life. The phase number *i* lies between edges *i* and *i + 1*.
+/// A moment in the life of a request. Phase number *i* is between edges *i* and *i + 1*.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Edge {
-    /// When the schedule wanted it; in a closed loop, when the caller became free.
+    /// The intended start; in a closed loop, when the virtual user became free.
     Intended,
-    /// The client took it up.
+    /// The client picked it up.
     TakenUp,
-    /// A connection is its own.
+    /// It got a connection.
     Assigned,
-    /// The name is looked up.
+    /// The name lookup is finished.
     Resolved,
-    /// The TCP connection stands.
+    /// The TCP connection is established.
     Connected,
     /// The TLS handshake is done.
     Secured,
@@ -67,11 +67,11 @@ pub enum Edge {
     Ready,
     /// The kernel has accepted its last byte.
     Sent,
-    /// The answer's first byte is in this host's kernel.
+    /// The response's first byte is in this host's kernel.
     FirstArrived,
-    /// The answer's last byte is in this host's kernel.
+    /// The response's last byte is in this host's kernel.
     LastArrived,
-    /// The client has read the whole answer.
+    /// The client has read the complete response.
     Read,
 }
 

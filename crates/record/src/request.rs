@@ -22,7 +22,7 @@ pub struct Request {
     /// `None` if it never came to be written, or its connection is none of TCP.
     pub carried: Option<Carried>,
     pub timeline: Timeline,
-    /// When it ended, on the clock of the timeline: the read of a whole answer, or when it was given up.
+    /// When it ended, on the clock of the timeline: the read of a complete response, or when it was given up.
     pub ended: Nanos,
     /// `None`: answered, and every check passed.
     pub failure: Option<Failure>,
@@ -48,6 +48,7 @@ impl Request {
         self.ended.saturating_sub(self.timeline.due_at())
     }
 
+    /// How the request ended.
     pub fn outcome(&self) -> Outcome {
         self.failure.map_or(Outcome::Ok, |failure| failure.outcome)
     }

@@ -1,7 +1,7 @@
-//! `search.json`: what a search for the highest rate tried and found. It lies in a folder above those of its
-//! probes, each of which is an ordinary run folder.
+//! `search.json`: what a search for the highest rate tried and found. It is in a folder above those of its
+//! probes, each of which is an ordinary results directory.
 //!
-//! Written anew after each probe, so that a search that is cut off leaves what it knew.
+//! Written again after each probe, so that a search that is cut off leaves what it knew.
 
 use std::fs;
 use std::io::Write;
@@ -27,11 +27,11 @@ pub struct SearchDocument {
     #[serde(flatten)]
     pub envelope: Envelope,
     /// What is known; while the search goes on, so far. Absent before the first probe.
-    pub answer: Option<SearchAnswer>,
+    pub answer: Option<SearchResult>,
     pub subject: Subject,
     /// All of them have to hold.
     pub objective: Vec<Demanded>,
-    /// How near the two ends of the answer were to come: 0.02 is 2 %.
+    /// How near the two ends of the response were to come: 0.02 is 2 %.
     pub tolerance: f64,
     pub probes_allowed: u64,
     /// In the order in which they were carried out.
@@ -53,7 +53,7 @@ pub struct Demanded {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProbeResult {
-    /// Its run folder, within that of the search.
+    /// Its results directory, within that of the search.
     pub folder: String,
     /// What was asked for; absent of the estimate, which is a closed loop.
     pub rate_per_s: Option<f64>,
@@ -73,9 +73,9 @@ pub struct ProbeResult {
     pub client_cpu_share: Option<f64>,
     /// The audit's word on this run.
     pub verdict: Option<VerdictWord>,
-    /// Findings of the audit against the client, by their names: it was not fit to measure this rate.
+    /// Findings of the audit that concern the load generator, by name: it could not measure this rate.
     pub against_client: Vec<Check>,
-    pub says: Says,
+    pub says: ProbeOutcome,
     /// Why, in a few words.
     pub why: String,
 }
@@ -85,50 +85,50 @@ pub struct ProbeResult {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProbeFigure {
     pub measured: Option<Reading>,
-    /// Absent where the sample cannot tell.
+    /// Absent if the sample cannot decide it.
     pub held: Option<bool>,
 }
 
-/// What a probe says of its rate.
+/// The result of a probe for its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Says {
-    /// Nothing: it was there to find where to begin.
+pub enum ProbeOutcome {
+    /// Not judged: it only estimates where to begin.
     Estimate,
     Holds,
     Fails,
-    /// Its two halves disagree; probed again for twice as long.
+    /// Its two halves disagree, so the rate is probed again for twice as long.
     Unsettled,
-    /// The client was not fit to say.
+    /// The load generator was the limit.
     Client,
-    /// It was cut short.
+    /// It was interrupted.
     Interrupted,
 }
 
-/// The answer, as an interval.
+/// The result, as an interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct SearchAnswer {
-    /// The highest rate that held with a fit client; absent where none did.
+pub struct SearchResult {
+    /// The highest rate that passed without being limited by the load generator; absent if there is none.
     pub holds_per_s: Option<f64>,
-    /// The lowest rate above it that did not; absent where none was tried.
+    /// The lowest rate above it that failed; absent if none was tried.
     pub fails_per_s: Option<f64>,
-    /// Both ends were seen at least twice, by a majority of the probes at that rate.
+    /// Whether both ends were confirmed by a majority of at least two probes at that rate.
     pub confirmed: bool,
     pub limit: Limit,
-    /// For people; one line.
+    /// The reason for the limit, in one line.
     pub reason: String,
 }
 
-/// Why the answer is no higher.
+/// Why the result is not higher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The objective broke while the client was fit.
+    /// The server: the objective failed while the load generator kept up.
     Server,
-    /// The client was not fit at the next higher rate: the server may hold more.
+    /// The load generator: it did not keep up at the next higher rate, so the server may reach more.
     Client,
     /// No higher rate was allowed.
     Range,
@@ -193,7 +193,7 @@ pub(crate) mod tests {
         let envelope = Envelope { kind: RecordKind::Search, state: State::Finished, time, ..run.envelope };
         SearchDocument {
             envelope,
-            answer: Some(SearchAnswer {
+            answer: Some(SearchResult {
                 holds_per_s: Some(1_985.0),
                 fails_per_s: Some(2_020.0),
                 confirmed: false,
@@ -218,7 +218,7 @@ pub(crate) mod tests {
                 client_cpu_share: Some(0.1),
                 verdict: Some(VerdictWord::Valid),
                 against_client: Vec::new(),
-                says: Says::Holds,
+                says: ProbeOutcome::Holds,
                 why: String::new(),
             }],
         }

@@ -32,11 +32,11 @@ pub struct Second {
     pub ok: u64,
     /// Requests that ended otherwise in it: the sum of `failures`.
     pub failed: u64,
-    /// Requests under way or queueing at its end.
+    /// Requests in progress or queueing at its end.
     pub outstanding: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Bytes of answers' bodies.
+    /// Bytes of responses' bodies.
     pub body_bytes: u64,
     pub connections_opened: u64,
     /// Connections that the peer closed while no request was on them.
@@ -57,10 +57,10 @@ pub struct Second {
     /// Codes that are no three-digit statuses, such as an SQLSTATE with its number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub text_codes: Vec<TextCodeCount>,
-    /// Responses with a code that found no room among those told apart.
+    /// Responses with a code that found no room among those distinguished.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_codes: u64,
-    /// The requests of each target that ended, where they are told apart.
+    /// The requests of each target that ended, where they are distinguished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetSecond>,
     /// The units of each journey that ended, in the order of `subject.journeys`.
@@ -93,7 +93,7 @@ pub struct Second {
     /// by its length, their mean number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding_ns: Option<u64>,
-    /// The latest that a thread of this client was that only sleeps; all of them lie in `hiccup.hlog`.
+    /// The latest that a thread of this client was that only sleeps; all of them are in `hiccup.hlog`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hiccup_max_ns: Option<u64>,
     /// Each worker by itself.
@@ -219,7 +219,7 @@ impl Second {
         }
     }
 
-    /// Makes `interval` what this line was made of, but for its histograms, which lie in the histogram logs.
+    /// Makes `interval` what this line was made of, but for its histograms, which are in the histogram logs.
     ///
     /// # Errors
     ///
@@ -270,7 +270,7 @@ impl Second {
         }
         for entry in &self.text_codes {
             let code = Code::new(entry.code.as_bytes()).filter(|code| code.as_str() == entry.code);
-            let unknown = || Damage::UnknownName { what: "a code", name: entry.code.clone() };
+            let unknown = || Damage::UnknownName { what: "code", name: entry.code.clone() };
             interval.add_codes(code.ok_or_else(unknown)?, entry.count);
         }
         interval.add_other_codes(self.other_codes);
@@ -293,7 +293,7 @@ impl Second {
             Series::Hiccup => (1, u64::MAX),
             // Of those that came so far.
             Series::FailedLag(_) => (1, self.failed),
-            // A failure may be booked without its age.
+            // A failure may be counted without its age.
             Series::Failed(outcome) => {
                 let of_it = self.failures.iter().filter(|entry| entry.outcome == outcome.name());
                 (1, of_it.map(|entry| entry.count).sum())
@@ -364,11 +364,11 @@ impl Second {
         }
         let has_twice = |i: usize| self.workers[..i].iter().any(|one| one.worker == self.workers[i].worker);
         if (0..self.workers.len()).any(has_twice) {
-            return Err(Damage::sum("a worker stands twice in it"));
+            return Err(Damage::sum("it has a worker twice"));
         }
         for name in self.sums_ns.keys().chain(self.out_of_range.keys()) {
             if Series::from_name(name).is_none() {
-                return Err(Damage::UnknownName { what: "a histogram", name: name.clone() });
+                return Err(Damage::UnknownName { what: "histogram", name: name.clone() });
             }
         }
         if let Some(name) = self.out_of_range.keys().find(|name| !self.sums_ns.contains_key(*name)) {
@@ -461,8 +461,8 @@ fn failure_of(entry: &OutcomeCount) -> Result<Failure, Damage> {
     Ok(Failure {
         outcome: Outcome::from_name(&entry.outcome)
             .filter(|&outcome| outcome != Outcome::Ok)
-            .ok_or_else(|| unknown("a failure's outcome", &entry.outcome))?,
-        phase: Phase::from_name(phase).ok_or_else(|| unknown("a phase", phase))?,
-        blame: Blame::from_name(blame).ok_or_else(|| unknown("a blame", blame))?,
+            .ok_or_else(|| unknown("failure's outcome", &entry.outcome))?,
+        phase: Phase::from_name(phase).ok_or_else(|| unknown("phase", phase))?,
+        blame: Blame::from_name(blame).ok_or_else(|| unknown("blame", blame))?,
     })
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 units::named_enum! {
-    /// Where the time of a request at the server went, from its read to the end of its answer. Exclusive, and
+    /// Where the time of a request at the server went, from its read to the end of its response. Exclusive, and
     /// together they are that time to the nanosecond. In the order of [`Served::parts`].
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[repr(u8)]
@@ -18,7 +18,7 @@ units::named_enum! {
         OnCpu = "on_cpu",
         /// It had a CPU that did other work: interrupts, or the hypervisor's other guests.
         Stolen = "stolen",
-        /// Woken, or pre-empted: it waited for a CPU that others had.
+        /// Woken, or preempted: it waited for a CPU that others had.
         RunQueue = "run_queue",
         /// It gave the CPU away by itself.
         Yielded = "yielded",
@@ -83,18 +83,18 @@ pub struct Served {
     pub socket_run_queue: Nanos,
     /// Of the socket queue: the quota of the reader's group was used up.
     pub socket_throttled: Nanos,
-    /// The completion of the first write of its answer.
+    /// The completion of the first write of its response.
     pub first_sent: Nanos,
     /// The completion of the last one.
     pub done: Nanos,
     /// In the order of [`Part::ALL`]; they sum to `done - read`.
     pub parts: [Nanos; Part::COUNT],
-    /// How much of [`Part::RunQueue`] it was pre-empted for, not woken late.
+    /// How much of [`Part::RunQueue`] it was preempted for, not woken late.
     pub preempted: Nanos,
     pub preemptions: u32,
     /// Absent where it never waited for a CPU.
     pub culprit: Option<Culprit>,
-    /// Of the thread that wrote the answer's last byte.
+    /// Of the thread that wrote the response's last byte.
     pub pid: u32,
     pub tid: u32,
     /// How often another thread took it over.
@@ -123,6 +123,7 @@ impl Served {
         self.arrived.map(|arrived| self.read.saturating_sub(arrived))
     }
 
+    /// The time of one part; the ten parts add up to the time at the server.
     #[inline]
     pub fn part(&self, part: Part) -> Nanos {
         self.parts[part as usize]
@@ -147,7 +148,7 @@ impl Served {
         i128::from(self.done.0) - i128::from(self.read.0) - parts
     }
 
-    /// Its instants lie in order and its parts are its time.
+    /// Its instants are in order and its parts are its time.
     pub fn is_lawful(&self) -> bool {
         let in_order = self.arrived.is_none_or(|arrived| arrived <= self.read)
             && self.read <= self.first_sent

@@ -19,7 +19,7 @@ pub struct Stacks {
     weights: BTreeMap<String, u64>,
 }
 
-/// How much of all weight lies in a frame.
+/// How much of all weight is in a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameWeight {
     pub frame: String,
@@ -92,6 +92,7 @@ impl Stacks {
         outside
     }
 
+    /// Whether there are no stacks.
     pub fn is_empty(&self) -> bool {
         self.weights.is_empty()
     }
@@ -137,7 +138,7 @@ impl Stacks {
                 return Err((number + 1, "it is over 1 MiB long"));
             }
             let parts = line.trim_end().rsplit_once(' ');
-            let (frames, weight) = parts.ok_or((number + 1, "no weight stands after the frames"))?;
+            let (frames, weight) = parts.ok_or((number + 1, "there is no weight after the frames"))?;
             let weight = weight.parse().map_err(|_| (number + 1, "its weight is no whole number"))?;
             let frames: Vec<_> = frames.split(';').map(clean_frame).collect();
             stacks.add(frames.iter().map(String::as_str), weight);
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_line_without_a_weight_is_named() {
-        assert_eq!(Stacks::parse("a;b 1\n\na;b"), Err((3, "no weight stands after the frames")));
+        assert_eq!(Stacks::parse("a;b 1\n\na;b"), Err((3, "there is no weight after the frames")));
         assert_eq!(Stacks::parse("a;b x"), Err((1, "its weight is no whole number")));
         assert_eq!(Stacks::parse("a;b -1"), Err((1, "its weight is no whole number")));
         assert_eq!(Stacks::parse(&format!("{} 1", "a;".repeat(1 << 20))), Err((1, "it is over 1 MiB long")));
@@ -256,7 +257,7 @@ mod tests {
         assert!((changes.last().unwrap().own_change() + 0.25).abs() < 1e-9);
     }
 
-    /// If this fails, what was made slower is told by the helper that everybody calls.
+    /// If this fails, what was made slower is reported by the helper that everybody calls.
     #[test]
     fn who_calls_a_helper_more_is_named_before_the_helper() {
         let before = stacks("t;main;f;copy 30\nt;main;g;copy 70");

@@ -1,4 +1,4 @@
-//! What the client and its host went through in one interval, beside the requests: the evidence of the audit that
+//! What the client and its host went through in one interval, next to the requests: the evidence of the audit that
 //! no histogram holds.
 //!
 //! These are wire types of `series.ndjson`. What could not be read is absent; `run.json` says why.
@@ -6,24 +6,24 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// A request is late when this client took it up, or read its answer, over this much after it could have.
+/// A request is late if the client picked it up, or read its response, this much later than it could have.
 pub const LATE: Nanos = Nanos::from_millis(1);
 
-/// One worker in one interval: what tells a slow worker from its fellows.
+/// One worker in one interval: the figures that show whether one worker is slower than the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WorkerSecond {
     /// Its number, from 0; its thread is named `worker-NUMBER`.
     pub worker: u64,
     pub cpu_ns: u64,
-    /// How long it could run and waited for a CPU; absent where the kernel does not tell.
+    /// Run-queue latency: how long it was ready to run but waited for a CPU; absent if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_queue_ns: Option<u64>,
-    /// The longest time for which it should have run and did not.
+    /// The longest time for which it should have run but did not.
     pub stall_max_ns: u64,
-    /// Its requests that ended well.
+    /// Its requests that ended `ok`.
     pub ok: u64,
-    /// Those of them whose `schedule_lag` was over 1 ms, and those whose `client_lag` was.
+    /// How many of these had a `schedule_lag` above 1 ms, plus how many had a `client_lag` above 1 ms.
     pub late: u64,
     /// `schedule_lag` and `client_lag` of all of them, summed.
     pub lag_ns: u64,
@@ -48,32 +48,32 @@ pub struct HostSecond {
     /// Periods in which a CPU quota of a control group around this process was used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u64>,
-    /// How long CPUs stood still for that, summed over CPUs.
+    /// How long the CPU quota throttled it, summed over CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_ns: Option<u64>,
     /// Time that the hypervisor gave to others, summed over the CPUs this process may run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<u64>,
-    /// Time in which some task of the host waited for a CPU.
+    /// CPU pressure (PSI some): the time in which some task of the host waited for a CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_ns: Option<u64>,
-    /// Connections that a full listen queue turned away, in the network namespace of this client.
+    /// Connections dropped by a full listen queue, in the network namespace of this client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen_drops: Option<u64>,
-    /// TCP segments sent again, in the network namespace of this client.
+    /// TCP segments that were retransmitted, in the network namespace of this client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
     /// Descriptors that this process had open at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u64>,
-    /// Local ports taken at the end by connections to the server's port, in TIME_WAIT or not; at most, where it is
+    /// Local ports in use at the end by connections to the server's port, including TIME_WAIT; an upper bound if it is
     /// far from the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<u64>,
     /// CPU time of the processes of `--watch-cpu`, by the scheduler's account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_ns: Option<u64>,
-    /// How long their threads were ready to run and had no CPU, summed over them.
+    /// Run-queue latency of their threads, summed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_wait_ns: Option<u64>,
 }
@@ -83,7 +83,7 @@ impl HostSecond {
         *self == HostSecond::default()
     }
 
-    /// Adds another time: what happened is summed, what stood at the end is the higher one.
+    /// Adds another interval: counters are summed; of values at the end, the higher one is kept.
     pub(crate) fn merge(&mut self, other: &HostSecond) {
         self.throttled = sum(self.throttled, other.throttled);
         self.throttled_ns = sum(self.throttled_ns, other.throttled_ns);
@@ -98,7 +98,7 @@ impl HostSecond {
     }
 }
 
-/// What is known of both; absent only where neither is known.
+/// The sum of the known values; absent only if neither is known.
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.saturating_add(other)),

@@ -1,14 +1,15 @@
-//! The stamps of one request. Phases are gaps between neighbours, so they sum to the response by construction.
+//! The timestamps of one request. Phases are the gaps between neighbors, so they add up to the response time by
+//! construction.
 
 use units::Nanos;
 
 use crate::phase::{Edge, Phase};
 
-/// The stamps of one request, all on the monotonic clock.
+/// The timestamps of one request, all on the monotonic clock.
 ///
-/// Edges are stamped in order. An edge that a request never passes (no TLS, a connection that was already
-/// open, no kernel stamp) takes the instant of the edge before it and marks its phase absent: such a phase has
-/// no length, which is not the same as a length of zero.
+/// Edges are timestamped in order. An edge that a request never passes (no TLS, an open connection, no kernel
+/// timestamp) gets the time of the edge before it, and its phase is marked absent: it has no length, which is not the
+/// same as a length of zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     at: [Nanos; Edge::COUNT],
@@ -27,11 +28,11 @@ impl Timeline {
         Timeline { at, present: 0, len: 1 }
     }
 
-    /// Stamps the end of `phase`. Phases between the last stamp and this one are marked absent.
+    /// Timestamps the end of `phase`. Phases between the last timestamp and this one are marked absent.
     ///
-    /// A stamp that lies before its predecessor is moved up to it: the kernel's stamps come from another
-    /// clock, paired to within nanoseconds, and an answer may arrive before the call that sent its last
-    /// byte has returned. Returns by how much it was moved.
+    /// A timestamp before its predecessor is moved to it: the kernel's timestamps come from another clock, paired to
+    /// within nanoseconds, and a response can arrive before the call that sent the last byte of the request has
+    /// returned. Returns by how much it was moved.
     ///
     /// # Panics
     ///
@@ -63,10 +64,10 @@ impl Timeline {
         self.len = edge as u8 + 1;
     }
 
-    /// Moves the end of `phase` back to `at` where it lies later, down to the edge before it at most.
+    /// Moves the end of `phase` back to `at` if it is later, but not before the previous edge.
     ///
-    /// For the one case where a later fact corrects an earlier stamp: the answer's first byte has arrived,
-    /// so the request's last byte cannot have been accepted after that.
+    /// For the one case in which a later fact corrects an earlier timestamp: when the first byte of the response has
+    /// arrived, the last byte of the request cannot have been accepted after that.
     ///
     /// # Panics
     ///
@@ -78,7 +79,7 @@ impl Timeline {
         self.at[edge] = self.at[edge].min(at).max(self.at[edge - 1]);
     }
 
-    /// The instant of an edge that has been passed or skipped.
+    /// The time of an edge that has been passed or skipped.
     #[inline]
     pub fn at(&self, edge: Edge) -> Option<Nanos> {
         ((edge as u8) < self.len).then(|| self.at[edge as usize])
@@ -90,7 +91,7 @@ impl Timeline {
         self.at[0]
     }
 
-    /// The last instant stamped.
+    /// The last timestamp.
     #[inline]
     pub fn last(&self) -> Nanos {
         self.at[self.len as usize - 1]
@@ -101,7 +102,7 @@ impl Timeline {
         Phase::ALL.get(self.len as usize - 1).copied()
     }
 
-    /// The length of a phase that took place, or `None` where it is absent or not over.
+    /// The length of a phase, or `None` if it is absent or has not ended.
     #[inline]
     pub fn phase(&self, phase: Phase) -> Option<Nanos> {
         let end = phase.end() as usize;
@@ -114,13 +115,13 @@ impl Timeline {
         self.len as usize == Edge::COUNT
     }
 
-    /// Intended → last stamp. Of a complete request: what its caller felt.
+    /// From the intended start to the last timestamp; for a complete request, its response time.
     #[inline]
     pub fn response(&self) -> Nanos {
         self.last() - self.at[0]
     }
 
-    /// First byte sent → last byte arrived, of a complete request.
+    /// The service time of a complete request: first byte sent → last byte arrived.
     #[inline]
     pub fn service(&self) -> Nanos {
         debug_assert!(self.is_complete());
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(timeline.current(), Some(Phase::Wait));
     }
 
-    /// On loopback the answer can be here before the write that sent the request returns.
+    /// On loopback the response can be here before the write that sent the request returns.
     #[test]
     fn an_answer_that_overtakes_the_send_ends_it() {
         let mut timeline = Timeline::due(Nanos(0));

@@ -1,8 +1,8 @@
 //! `clock.json`: how far the clock of an observer's host lies ahead of the client's, as exchanges of stamps told it.
 //!
-//! The client notes its own time, asks for the other's, and notes its own again: the other's stamp lies between the
+//! The client notes its own time, asks for the other's, and notes its own again: the other's stamp is between the
 //! two. That bounds the difference whatever the way took; no wall clock is asked. Whoever leads an observer on
-//! another host writes the file beside its record, `explain` reads it.
+//! another host writes the file next to its record, `explain` reads it.
 
 use std::fs;
 use std::io::Read;
@@ -53,9 +53,9 @@ pub struct ClockReading {
 
 impl ClockReading {
     /// Of an exchange that the client began and ended at these instants of its own, and in which the other said
-    /// `told`. `None` where they are none of any clock.
-    pub fn of(begun: Nanos, told: Nanos, ended: Nanos) -> Option<ClockReading> {
-        let ahead = |own: Nanos| i64::try_from(i128::from(told.0) - i128::from(own.0)).ok();
+    /// `reported`. `None` where they are none of any clock.
+    pub fn of(begun: Nanos, reported: Nanos, ended: Nanos) -> Option<ClockReading> {
+        let ahead = |own: Nanos| i64::try_from(i128::from(reported.0) - i128::from(own.0)).ok();
         let at_ns = begun.0 + ended.0.checked_sub(begun.0)? / 2;
         Some(ClockReading { at_ns, least_ns: ahead(ended)?, most_ns: ahead(begun)? })
     }
@@ -65,6 +65,7 @@ impl ClockReading {
         Nanos((self.most_ns.abs_diff(self.least_ns)).div_ceil(2))
     }
 
+    /// The estimate of how far the other clock is ahead, in nanoseconds: the middle of the bounds.
     pub fn ahead(&self) -> i128 {
         (i128::from(self.least_ns) + i128::from(self.most_ns)).div_euclid(2)
     }
@@ -77,10 +78,10 @@ impl TwoClocks {
         TwoClocks { schema_version: SCHEMA_VERSION, client_boot_id, readings }
     }
 
-    /// How far the observer's clock was ahead when it showed `told`: between two readings as if the clocks had run
+    /// How far the observer's clock was ahead when it showed `reported`: between two readings as if the clocks had run
     /// apart evenly. `None` without a reading.
-    pub fn ahead_at(&self, told: Nanos) -> Option<i128> {
-        let own = i128::from(told.0) - self.readings.first()?.ahead();
+    pub fn ahead_at(&self, reported: Nanos) -> Option<i128> {
+        let own = i128::from(reported.0) - self.readings.first()?.ahead();
         let next = self.readings.partition_point(|reading| i128::from(reading.at_ns) <= own);
         let (before, after) = (next.checked_sub(1), self.readings.get(next));
         match (before.map(|before| self.readings[before]), after) {
@@ -110,7 +111,7 @@ impl TwoClocks {
         })
     }
 
-    /// Writes the file beside the record in `folder`.
+    /// Writes the file next to the record in `folder`.
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ impl TwoClocks {
         text.and_then(|text| fs::write(&path, text)).map_err(|source| RecordError::Write { path, source })
     }
 
-    /// Reads the file beside the record in `folder`; `None` where there is none.
+    /// Reads the file next to the record in `folder`; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -160,8 +161,8 @@ pub(crate) mod tests {
     pub(crate) fn clocks() -> TwoClocks {
         // Ahead by 100 s; ten milliseconds more after a hundred seconds. Each exchange took 200 us.
         let reading = |at: u64, ahead: u64| {
-            let told = Nanos(at + 100 * S + ahead);
-            ClockReading::of(Nanos(at - 100_000), told, Nanos(at + 100_000)).unwrap()
+            let reported = Nanos(at + 100 * S + ahead);
+            ClockReading::of(Nanos(at - 100_000), reported, Nanos(at + 100_000)).unwrap()
         };
         TwoClocks::new(Some("this".to_owned()), vec![reading(50 * S, 0), reading(150 * S, S / 100)])
     }
@@ -169,7 +170,7 @@ pub(crate) mod tests {
     #[test]
     fn an_instant_of_the_other_clock_is_found_on_ours() {
         let clocks = clocks();
-        let ahead = |told: u64| clocks.ahead_at(Nanos(told)).unwrap();
+        let ahead = |reported: u64| clocks.ahead_at(Nanos(reported)).unwrap();
         // Half the way between the readings, half the drift.
         assert!((ahead(200 * S) - i128::from(100 * S + S / 200)).abs() < 10_000);
         assert_eq!((ahead(0), ahead(900 * S)), (i128::from(100 * S), i128::from(100 * S + S / 100)));
@@ -186,7 +187,7 @@ pub(crate) mod tests {
         assert_eq!(ClockReading::of(Nanos(2), Nanos(0), Nanos(1)), None);
     }
 
-    /// A host that was suspended: its clock stood still for a second.
+    /// A host that was suspended: its clock was stalled for a second.
     #[test]
     fn a_clock_that_stood_still_is_noticed() {
         let mut clocks = clocks();

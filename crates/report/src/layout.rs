@@ -29,7 +29,7 @@ pub fn text(view: &View, out: &mut dyn Write, style: Style) -> io::Result<()> {
         verdict::verdict(view.kind, verdict, out, style)?;
     }
     verdict::thresholds(&view.thresholds, out, style)?;
-    // The answer of a search is its verdict and the lines below it.
+    // The response of a search is its verdict and the lines below it.
     let is_judged = view.verdict.is_some() && view.kind != Subject::Search;
     for (place, section) in view.sections.iter().enumerate() {
         if place > 0 || is_judged {

@@ -31,7 +31,7 @@ impl Style {
         if self.unicode { "×" } else { "x" }
     }
 
-    /// What the eye shall find first.
+    /// What the eye must find first.
     pub fn strong(self, text: impl Display) -> String {
         self.paint(anstyle::Style::new().effects(Effects::BOLD), text)
     }

@@ -85,12 +85,12 @@ fn a_table_says_what_each_used_and_how_sure_that_is() {
                mysql    7141    44.17    3.390    0.60  2378    47.56   0.021    1.203 12 000    345  /usr/sbin/mariadbd --defaults-
                mysql   19870 0.04000?   0.000?   0.040     2  0.04000   0.021    1.203 12 000    345  [sysbench]
                  117   19869        –        –       –     –    0.000       0   >0.000      –      –  (ended, last seen after 10.0 s
-              % of the 2 CPUs of this host; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up
-              to the next tick (4.00 ms), and the time that reading took
-              user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
-              does not keep step with the tick; for one that does, the split may be all wrong
-              ? : that split is unreliable, its error is over a quarter of the whole
-              > : at least; threads ended meanwhile, whose waits and switches are in no count
+              % of the 2 CPUs of this host; %CPU is the scheduler's account, for all threads; +- is its error: the time of running
+              threads since their last tick (4.00 ms), and the time that reading took
+              user and system time are sampled by timer ticks: TICKS is the number of samples, +-SPLIT the 95 % interval for a
+              program that is not synchronized with the tick; for one that is, the split can be completely wrong
+              ? : unreliable split, its error is more than a quarter of the whole
+              > : at least; waits and switches of threads that ended are incomplete
               3 more used no CPU time
         "#]],
     );
@@ -119,11 +119,11 @@ fn threads_stand_under_their_process() {
                         7142        –        –       –     –    4.500  0.0041   0.2406 12 000    345  |__worker
                         7150        –        –       –     –    4.500  0.0041  >0.2406>12 000   >345  |__worker (ended)
                                     –        –       –     –   0.5120       –        –      –      –  |__threads that ended unseen
-              CPU seconds; CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
-              (4.00 ms)
-              user and system are tick-sampled: TICKS could fall into the time, and +-SPLIT holds 95 times of 100 for a program that
-              does not keep step with the tick; for one that does, the split may be all wrong
-              > : at least; threads ended meanwhile, whose waits and switches are in no count
+              CPU seconds; CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since their
+              last tick (4.00 ms)
+              user and system time are sampled by timer ticks: TICKS is the number of samples, +-SPLIT the 95 % interval for a
+              program that is not synchronized with the tick; for one that is, the split can be completely wrong
+              > : at least; waits and switches of threads that ended are incomplete
               3 more used no CPU time
         "#]],
     );
@@ -156,10 +156,10 @@ fn a_split_at_boundaries_says_what_was_stolen() {
             table:
                  UID     PID     %USR     %SYS +-SPLIT     %IRQ  %STOLEN     %CPU   +-CPU    %WAIT   VCSW  NVCSW  COMMAND
                mysql    7141    90.00    10.00   0.010    2.000    2.000    100.0   0.041    2.406 12 000    345  /usr/sbin/mariadbd -
-              % of one CPU; %CPU is the scheduler's account, of all threads; +- is what running threads may hide up to the next tick
-              (4.00 ms), and the time that reading took
-              user and system are seen at the boundaries of system calls and interrupts (eBPF), on the wall's clock: STOLEN of it
-              the scheduler did not book, because the hypervisor took it
+              % of one CPU; %CPU is the scheduler's account, for all threads; +- is its error: the time of running threads since
+              their last tick (4.00 ms), and the time that reading took
+              user and system time are measured at the boundaries of system calls and interrupts (eBPF), in wall-clock time; STOLEN
+              is the part that the hypervisor took and the scheduler did not count
               3 more used no CPU time
         "#]],
     );

@@ -42,7 +42,7 @@ fn some_requests() -> Vec<Planted> {
         .collect()
 }
 
-/// Writes the run as the engine does: a running document, the intervals, and the end where there is one.
+/// Writes the run as the engine does: a running document, the intervals, and the end if there is one.
 fn written(run: &Run, finish: bool) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut running = run.document.clone();

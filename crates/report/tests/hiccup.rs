@@ -6,7 +6,7 @@ mod rendered;
 use expect_test::{Expect, expect};
 use findings::{hiccup_head, hiccup_line};
 use record::Durations;
-use record::observation::hiccup::{Beside, CausesNs, HiccupLine, HiccupResults, Hiccups, Stall};
+use record::observation::hiccup::{CausesNs, CommandRun, HiccupLine, HiccupResults, Hiccups, Stall};
 use rendered::rendered;
 use report::Style;
 use units::Nanos;
@@ -51,7 +51,7 @@ fn a_line_tells_what_the_sample_can_carry_and_the_longest_stalls() {
             line:
                  until      ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
                 2.00 s       1000   50.0 us   50.0 us         -         -   50.0 us      3      1       0
-                         stall at 1.234568 s on CPU 1: 42.1 ms = 40.0 ms run queue + 2.10 ms unknown; somebody waited for a CPU for 41.0 ms
+                         stall at 1.234568 s on CPU 1: 42.1 ms = 40.0 ms run queue + 2.10 ms unknown; CPU pressure (PSI some): 41.0 ms
                          and 2 more, shorter
         "#]],
     );
@@ -62,7 +62,7 @@ fn the_end_names_the_causes_and_what_a_command_changed() {
     let (idle, _) = saw(&[50; 1_000]);
     let (mut all, ticks) = saw(&[&[60; 990][..], &[42_100; 10]].concat());
     (all.stalls, all.over_1ms, all.over_10ms, all.causes_ns) = (1, 1, 1, stall().causes_ns);
-    let beside = Beside {
+    let beside = CommandRun {
         command: vec!["make".to_owned(), "all".to_owned()],
         exit_code: Some(0),
         from_ns: 2_000_000_000,
@@ -83,7 +83,7 @@ fn the_end_names_the_causes_and_what_a_command_changed() {
         &text,
         &expect![[r#"
             line:
-            how late a tick each 1.00 ms was (all meters)
+            lateness of ticks, one per 1.00 ms (all meters)
                32.8 us – ████████████████████████████████████████████          990
                65.5 us –                                                         0
                 131 us –                                                         0
@@ -98,14 +98,14 @@ fn the_end_names_the_causes_and_what_a_command_changed() {
 
                             ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
 
-            1 stall of 10ms or more, made of 40.0 ms run queue + 2.10 ms unknown
-              the kernel does not tell stolen time: where there was any, it is in unknown
+            1 stall of 10ms or more, caused by 40.0 ms run queue + 2.10 ms unknown
+              the kernel does not report stolen time: any of it is in unknown
 
                             ticks       p50       p99     p99.9    p99.99       max  >=1ms >=10ms >=100ms
                   idle       1000   50.0 us   50.0 us         -         -   50.0 us      0      0       0
                with it       1000   60.0 us   60.0 us         -         -   42.1 ms      1      1       0
             `make all` ran for 3.00 s, used 2.90 s of CPU, exit code 0
-            against the idle host before it: p50 +10.0 us, p99 +10.0 us
+            compared with the idle host before it: p50 +10.0 us, p99 +10.0 us
         "#]],
     );
 }

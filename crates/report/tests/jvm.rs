@@ -60,7 +60,7 @@ fn a_record_of_java_is_told_whole() {
               of GET /items
             wait                                  300   44.9 us    149 ns    269 ns  too few   too few     299 ns
               for a connection
-            response: 2 more had no begin or end that can be believed
+            response: 2 more had an invalid duration
 
             1 hiccup
                 1.50 s  hiccup of 4.0 ms: safepoint 3.0 ms, timer 1.0 ms

@@ -1,4 +1,4 @@
-//! The line of one second, as it stands in a log while a run goes on.
+//! The line of one second, as it is in a log while a run goes on.
 
 mod fixture;
 

@@ -23,20 +23,20 @@ fn a_good_run() {
     check(
         &good().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check held, with 1 note
-              independence (note): seconds differ so much that 30000 requests say as much as 28 independent
-              ones: too few for the interval of p95 to p99.9; limit: 6 for p50, 72 for p95, 368 for p99, 3688
-              for p99.9, 36887 for p99.99
-                what was measured stands, but another run may differ by more than those intervals: run longer,
+            valid: all checks passed, with 1 note
+              independence (note): response times differ so much from second to second that these 30000 requests
+              are worth only 28 independent samples: the p95 and p99 and p99.9 confidence intervals are too
+              narrow; limit: 72 for p95, 368 for p99, 3688 for p99.9
+                the figures are correct, but another run can differ by more than the intervals say: run longer,
                 or several times
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              open loop, 1000/s asked over 64 connections, 2 workers, for 30.0 s
+              open loop, 1000/s requested over 64 connections, 2 workers, for 30.0 s
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-              1000/s ok of 1000/s asked; 30 000 scheduled = 30 000 ok + 0 failed; 5.1 MiB in
+              1000/s ok of 1000/s requested; 30 000 scheduled = 30 000 ok + 0 failed; 5.1 MiB in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                    1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
+              response     seen by the user                      1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
               service      sent to arrived                       1.09 ms   1.77 ms   21.2 ms   22.2 ms   25.3 ms
               schedule_lag client                      < 0.1 %   1.50 us   2.71 us   2.98 us   4.00 us   4.00 us
               pool_wait    pool                          0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
@@ -49,14 +49,14 @@ fn a_good_run() {
               receive      server and network            0.2 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
               client_lag   client                        0.3 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               p50   1.10 ms [1.10, 1.11]   p75   1.33 ms [1.32, 1.34]   p90   1.78 ms [1.76, 1.80]
               p95   2.50 ms [2.42, 2.61]   p99   21.3 ms [21.2, 21.3]   p99.9 22.2 ms [22.0, 22.4]
               too few requests: p99.99 needs 36 887
 
               codes     200 × 30 000
 
-              ok per second, 1000/s asked
+              ok per second, 1000/s requested
                    1000/s ████████████████████████████████████████████████████████████
                           ████████████████████████████████████████████████████████████
                       0/s ████████████████████████████████████████████████████████████
@@ -75,17 +75,19 @@ fn ascii_and_eighty_columns_lose_no_number() {
     check(
         &good().text(Style { unicode: false, width: 80, colour: false }),
         &expect![[r#"
-            valid: every check held, with 1 note
-              independence (note): seconds differ so much that 30000 requests say as much as
-              28 independent ones: too few for the interval of p95 to p99.9; limit: 6 for
-              p50, 72 for p95, 368 for p99, 3688 for p99.9, 36887 for p99.99
-                what was measured stands, but another run may differ by more than those
-                intervals: run longer, or several times
+            valid: all checks passed, with 1 note
+              independence (note): response times differ so much from second to second that
+              these 30000 requests are worth only 28 independent samples: the p95 and p99
+              and p99.9 confidence intervals are too narrow; limit: 72 for p95, 368 for p99,
+              3688 for p99.9
+                the figures are correct, but another run can differ by more than the
+                intervals say: run longer, or several times
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              open loop, 1000/s asked over 64 connections, 2 workers, for 30.0 s
+              open loop, 1000/s requested over 64 connections, 2 workers, for 30.0 s
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-              1000/s ok of 1000/s asked; 30 000 scheduled = 30 000 ok + 0 failed; 5.1 MiB in
+              1000/s ok of 1000/s requested; 30 000 scheduled = 30 000 ok + 0 failed; 5.1
+              MiB in
 
                              share     p50       p90       p99     p99.9       max
               response                1.10 ms   1.78 ms   21.3 ms   22.2 ms   25.3 ms
@@ -101,7 +103,7 @@ fn ascii_and_eighty_columns_lose_no_number() {
               receive         0.2 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
               client_lag      0.3 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               p50   1.10 ms [1.10, 1.11]   p75   1.33 ms [1.32, 1.34]
               p90   1.78 ms [1.76, 1.80]   p95   2.50 ms [2.42, 2.61]
               p99   21.3 ms [21.2, 21.3]   p99.9 22.2 ms [22.0, 22.4]
@@ -109,7 +111,7 @@ fn ascii_and_eighty_columns_lose_no_number() {
 
               codes     200 x 30 000
 
-              ok per second, 1000/s asked
+              ok per second, 1000/s requested
                    1000/s ############################################################
                           ############################################################
                       0/s ############################################################
@@ -165,7 +167,7 @@ fn the_pool_trap() {
     check(
         &pool().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check made held; not made: independence (5 of 8 seconds with answers)
+            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
 
               http://127.0.0.1:9091/delay/2  http/1.1, at 127.0.0.1:9091
               closed loop, 4 virtual users over 2 connections, 1 worker, 10 requests in 10.0 s
@@ -173,7 +175,7 @@ fn the_pool_trap() {
               1/s ok; 10 scheduled = 10 ok + 0 failed; 1.8 KiB in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                    4.00 s   too few   too few   too few    4.00 s
+              response     seen by the user                      4.00 s   too few   too few   too few    4.00 s
               service      sent to arrived                       2.00 s   too few   too few   too few    2.00 s
               schedule_lag client                      < 0.1 %   3.00 us  too few   too few   too few    3.00 us
               pool_wait    pool               ███▏      44.4 %   2.00 s   too few   too few   too few    2.00 s
@@ -186,15 +188,15 @@ fn the_pool_trap() {
               receive      server and network          < 0.1 %   4.00 us  too few   too few   too few    4.00 us
               client_lag   client                      < 0.1 %   6.00 us  too few   too few   too few    9.01 us
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               p50   4.00 s [2.00, 4.00]
               too few requests: p75 needs 13, p90 needs 36, p95 needs 72, p99 needs 368, p99.9 needs 3688,
                                 p99.99 needs 36 887
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the
-              response); the request itself took 2.00 s.
-                Little's law: 4 callers keep as many requests under way, and 2 connections carry 2 at a time; 4
-                connections would let none wait.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
+              time); the request itself took 2.00 s.
+                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections carry only 2 at a
+                time; with 4 connections none would wait.
 
               codes     200 × 10
 
@@ -217,24 +219,24 @@ fn the_demonstration() {
     check(
         &pool().demo(Style::PLAIN),
         &expect![[r#"
-            valid: every check made held; not made: independence (5 of 8 seconds with answers)
+            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
 
-              4 callers share 2 connections to http://127.0.0.1:9091/delay/2
+              4 virtual users share 2 connections to http://127.0.0.1:9091/delay/2
 
-                4.00 s   said by the interceptor: a timer around the pooled client
+                4.00 s   reported by an interceptor: a timer around the pooled client
                 2.00 s   the request itself: first byte sent to last byte arrived
                 2.00 s   waiting for one of 2 connections
-                         medians of 10 ok requests; the timer starts when a request is taken up, 3.00 us after
-                         it was due
+                         medians of 10 ok requests; the timer starts when a request is picked up, 3.00 us after
+                         its intended start
 
                           pool wait               request
               one request ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒████████████████████████
                           0                       2.00 s            4.00 s
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the
-              response); the request itself took 2.00 s.
-                Little's law: 4 callers keep as many requests under way, and 2 connections carry 2 at a time; 4
-                connections would let none wait.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
+              time); the request itself took 2.00 s.
+                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections carry only 2 at a
+                time; with 4 connections none would wait.
 
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
@@ -246,24 +248,24 @@ fn the_demonstration_in_ascii() {
     check(
         &pool().demo(Style { unicode: false, ..Style::PLAIN }),
         &expect![[r#"
-            valid: every check made held; not made: independence (5 of 8 seconds with answers)
+            valid: all checks that were made passed; not made: independence (5 of 8 seconds with responses)
 
-              4 callers share 2 connections to http://127.0.0.1:9091/delay/2
+              4 virtual users share 2 connections to http://127.0.0.1:9091/delay/2
 
-                4.00 s   said by the interceptor: a timer around the pooled client
+                4.00 s   reported by an interceptor: a timer around the pooled client
                 2.00 s   the request itself: first byte sent to last byte arrived
                 2.00 s   waiting for one of 2 connections
-                         medians of 10 ok requests; the timer starts when a request is taken up, 3.00 us after
-                         it was due
+                         medians of 10 ok requests; the timer starts when a request is picked up, 3.00 us after
+                         its intended start
 
                           pool wait               request
               one request ........................########################
                           0                       2.00 s            4.00 s
 
-              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the
-              response); the request itself took 2.00 s.
-                Little's law: 4 callers keep as many requests under way, and 2 connections carry 2 at a time; 4
-                connections would let none wait.
+              The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
+              time); the request itself took 2.00 s.
+                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections carry only 2 at a
+                time; with 4 connections none would wait.
 
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
@@ -275,15 +277,15 @@ fn a_run_with_failures_and_censored_percentiles() {
     check(
         &failing().text(Style::PLAIN),
         &expect![[r#"
-            valid: every check held
+            valid: all checks passed
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              open loop, 500/s asked over 32 connections, 2 workers, for 20.0 s
+              open loop, 500/s requested over 32 connections, 2 workers, for 20.0 s
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-              488/s ok of 500/s asked; 10 000 scheduled = 9769 ok + 231 failed (2.3 %); 1.7 MiB in
+              488/s ok of 500/s requested; 10 000 scheduled = 9769 ok + 231 failed (2.3 %); 1.7 MiB in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                    5.55 ms   6.77 ms > 1.00 s  > 1.00 s  > 1.00 s
+              response     seen by the user                      5.55 ms   6.77 ms > 1.00 s  > 1.00 s  > 1.00 s
               service      sent to arrived                       5.52 ms   6.72 ms   6.99 ms   7.01 ms   7.01 ms
               schedule_lag client                      < 0.1 %   2.00 us   2.00 us   2.00 us   2.00 us   2.00 us
               pool_wait    pool                        < 0.1 %   1.00 us   1.00 us   1.00 us   1.00 us   1.00 us
@@ -295,16 +297,15 @@ fn a_run_with_failures_and_censored_percentiles() {
               wait         server and network ███████   99.6 %   5.51 ms   6.71 ms   6.98 ms   7.00 ms   7.00 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
-              response counts the unanswered (171) at their ages; the rows below it are of the ok requests alone
+              response includes 171 requests without a response, by age; the other rows are for ok requests only
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               p50   5.55 ms [5.52, 5.58]   p75   6.31 ms [6.29, 6.34]   p90   6.77 ms [6.75, 6.79]
               p95   6.93 ms [6.91, 6.93]   p99   > 1.00 s               p99.9 > 1.00 s
               too few requests: p99.99 needs 36 887
 
-              171 requests (1.7 %) never got a whole answer: above p98.2 the response is only known to be longer
-              than printed.
-                A caller who gave up did not wait a short time. A longer --timeout would show how long it takes.
+              171 requests (1.7 %) never got a complete response: above p98.2, response times are lower bounds.
+                They waited for the whole --timeout; a longer one would show how long the responses really take.
 
                requests    share  outcome                blame     in phase
                    9769   97.7 %  ok                     –         –            response passed every check
@@ -313,7 +314,7 @@ fn a_run_with_failures_and_censored_percentiles() {
                       1  < 0.1 %  reset                  server    wait         the connection was reset
               codes     200 × 9769, 503 × 60
 
-              ok per second, 500/s asked
+              ok per second, 500/s requested
                     500/s ████████████▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
                           ████████████████████████████████████████████████████████████████████████████████
                       0/s ████████████████████████████████████████████████████████████████████████████████
@@ -344,22 +345,24 @@ fn an_invalid_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: 3 checks did not hold; not made: drift, independence (4 of 8 full seconds)
-              schedule_lag: 9890 of 10000 (98.9 %) requests were taken up over 10.0 ms after they were due, p99
-              1.39 s; limit: 1 % of them, or 3, over 10.0 ms
-                the client was late, not the server: give it more CPU, or lower the load
-              client_late (degraded): a request waited 1.40 s for this client (schedule_lag); limit: 100 ms
-                the client had more to do than it could: give it more CPU or workers, or lower the load
-              wall_clock (degraded): steps of the wall clock during the run: 1; limit: 0
-                arrival stamps around a step are wrong: keep time synchronisation from stepping, run again
+            invalid: 3 checks failed; not made: drift, independence (4 of 8 full seconds)
+              schedule_lag: 98.9 % (9890 of 10000) of the requests were started more than 10.0 ms behind
+              schedule, p99 1.39 s; limit: 1 % or 3 of them
+                the load generator was late, not the server: give it more CPU, or lower the load
+              client_late (degraded): a request waited 1.40 s for the load generator (schedule_lag); limit: 100
+              ms
+                the load generator was overloaded: give it more CPU or workers, or lower the load
+              wall_clock (degraded): the wall clock was set during the run, 1 times; limit: 0
+                arrival timestamps around that moment are wrong: prevent time synchronization from setting the
+                clock, and run it again
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              open loop, 20 000/s asked over 8 connections, 2 workers, for 5.00 s
+              open loop, 20 000/s requested over 8 connections, 2 workers, for 5.00 s
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-              2000/s ok of 20 000/s asked; 10 000 scheduled = 10 000 ok + 0 failed; 1.7 MiB in
+              2000/s ok of 20 000/s requested; 10 000 scheduled = 10 000 ok + 0 failed; 1.7 MiB in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                     700 ms   1.30 s    1.39 s    1.40 s    1.40 s
+              response     seen by the user                       700 ms   1.30 s    1.39 s    1.40 s    1.40 s
               service      sent to arrived                        313 us    313 us    313 us    313 us    313 us
               schedule_lag client             ███████   99.9 %    699 ms   1.30 s    1.39 s    1.40 s    1.40 s
               pool_wait    pool                        < 0.1 %    200 us    200 us    200 us    200 us    200 us
@@ -372,7 +375,7 @@ fn an_invalid_run() {
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us   4.00 us   4.00 us
               client_lag   client                      < 0.1 %   6.00 us   6.00 us   6.00 us   6.00 us   6.00 us
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               p50   700 ms [691, 710]     p75   1.05 s [1.04, 1.06]   p90   1.30 s [1.29, 1.31]
               p95   1.35 s [1.35, 1.35]   p99   1.39 s [1.39, 1.39]   p99.9 1.40 s [1.40, 1.40]
               too few requests: p99.99 needs 36 887
@@ -384,7 +387,7 @@ fn an_invalid_run() {
 
               codes     200 × 10 000
 
-              ok per second, 20 000/s asked
+              ok per second, 20 000/s requested
                    2000/s ████████████████████
                           ████████████████████
                       0/s ████████████████████
@@ -411,15 +414,16 @@ fn an_interrupted_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            valid: every check made held; not made: drift, independence (3 of 8 full seconds)
+            valid: all checks that were made passed; not made: drift, independence (3 of 8 full seconds)
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              open loop, 100/s asked over 4 connections, 2 workers, interrupted after 4.00 s (60.0 s asked)
+              open loop, 100/s requested over 4 connections, 2 workers, interrupted after 4.00 s (60.0 s
+              requested)
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-              100/s ok of 100/s asked; 401 scheduled = 400 ok + 1 failed (0.2 %); 70.3 KiB in
+              100/s ok of 100/s requested; 401 scheduled = 400 ok + 1 failed (0.2 %); 70.3 KiB in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                    5.51 ms   5.91 ms   6.00 ms  too few    6.01 ms
+              response     seen by the user                      5.51 ms   5.91 ms   6.00 ms  too few    6.01 ms
               service      sent to arrived                       5.51 ms   5.91 ms   6.00 ms  too few    6.00 ms
               schedule_lag client                      < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us
               pool_wait    pool                        < 0.1 %   1.00 us   1.00 us   1.00 us  too few    1.00 us
@@ -431,9 +435,9 @@ fn an_interrupted_run() {
               wait         server and network ███████   99.6 %   5.49 ms   5.89 ms   5.98 ms  too few    5.99 ms
               receive      server and network          < 0.1 %   4.00 us   4.00 us   4.00 us  too few    4.00 us
               client_lag   client                        0.1 %   6.00 us   6.00 us   6.00 us  too few    6.00 us
-              response counts the unanswered (1) at their ages; the rows below it are of the ok requests alone
+              response includes 1 request without a response, by age; the other rows are for ok requests only
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               p50   5.51 ms [5.46, 5.57]    p75   5.76 ms [5.72, 5.81]    p90   5.91 ms [5.88, 5.95]
               p95   5.96 ms [5.94, 5.99]    p99   6.00 ms [5.99 and up]
               too few requests: p99.9 needs 3688, p99.99 needs 36 887
@@ -443,7 +447,7 @@ fn an_interrupted_run() {
                       1    0.2 %  in_flight              undecided wait         sent, open when the run ended
               codes     200 × 400
 
-              ok per second, 100/s asked
+              ok per second, 100/s requested
                     110/s ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆
                           ████████████████
                       0/s ████████████████
@@ -472,18 +476,17 @@ fn a_run_that_reached_nobody() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold; not made: drift, independence (1 of 8 full seconds)
-              nothing_measured: none of 20 requests was answered well: 20 ended in connect_refused; limit: at
-              least one ok
-                see the outcomes for what happened instead, and mend that first
+            invalid: one check failed; not made: drift, independence (1 of 8 full seconds)
+              nothing_measured: no request succeeded: 20 of 20 ended in connect_refused; limit: at least one ok
+                see the outcomes below, and fix their cause first
 
               http://127.0.0.1:8080/json  http/1.1
-              open loop, 10/s asked over 2 connections, 2 workers, for 2.00 s
+              open loop, 10/s requested over 2 connections, 2 workers, for 2.00 s
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
-              0/s ok of 10/s asked; 20 scheduled = 0 ok + 20 failed (100 %); 0 B in
+              0/s ok of 10/s requested; 20 scheduled = 0 ok + 20 failed (100 %); 0 B in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                  > 90.0 us  too few   too few   too few  > 90.0 us
+              response     seen by the user                    > 90.0 us  too few   too few   too few  > 90.0 us
               service      sent to arrived                      too few   too few   too few   too few         –
               schedule_lag client                           –    no request ended ok
               pool_wait    pool                             –    no request ended ok
@@ -495,26 +498,26 @@ fn a_run_that_reached_nobody() {
               wait         server and network               –    no request ended ok
               receive      server and network               –    no request ended ok
               client_lag   client                           –    no request ended ok
-              response counts the unanswered (20) at their ages; the rows below it are of the ok requests alone
+              response includes 20 requests without a response, by age; the other rows are for ok requests only
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               p50   > 90.0 us   p75   > 90.0 us
               too few requests: p90 needs 36, p95 needs 72, p99 needs 368, p99.9 needs 3688, p99.99 needs 36 887
 
               No request succeeded: 20 of 20 ended in connect_refused (nothing listens on the port).
-                Nothing answered, so there are no latencies to report. Try `curl -v URL` first.
+                There were no responses, so there are no latencies to report. Try `curl -v URL` first.
 
                requests    share  outcome                blame     in phase
                      20    100 %  connect_refused        server    connect      nothing listens on the port
 
-              ok per second, 10/s asked
+              ok per second, 10/s requested
                      10/s
 
                       0/s
                  failures ××××××××
                           0 s  2 s
 
-              client    CPU not known, busiest worker 0 % of a core, 0 connections opened
+              client    CPU unknown, busiest worker 0 % of a core, 0 connections opened
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
     );
@@ -527,18 +530,18 @@ fn an_empty_run() {
     check(
         &run.text(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold; not made: worker_cpu, process_cpu, run_queue, ports, drift,
-                     independence
-              nothing_measured: none of 0 requests was answered well; limit: at least one ok
-                see the outcomes for what happened instead, and mend that first
+            invalid: one check failed; not made: worker_cpu, process_cpu, run_queue, ports, drift, independence
+              nothing_measured: no request succeeded: 0 were scheduled; limit: at least one ok
+                see the outcomes below, and fix their cause first
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              closed loop, 1 virtual user over 1 connection, 1 worker, interrupted after 0 (0 requests asked)
+              closed loop, 1 virtual user over 1 connection, 1 worker, interrupted after 0 (0 requests
+              requested)
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
               0 scheduled = 0 ok + 0 failed; 0 B in
 
                                                         share     p50       p90       p99     p99.9       max
-              response     felt by the caller                   too few   too few   too few   too few      none
+              response     seen by the user                     too few   too few   too few   too few      none
               service      sent to arrived                      too few   too few   too few   too few         –
               schedule_lag client                           –    no request ended ok
               pool_wait    pool                             –    no request ended ok
@@ -551,22 +554,21 @@ fn an_empty_run() {
               receive      server and network               –    no request ended ok
               client_lag   client                           –    no request ended ok
 
-              response with 95 % intervals
+              response time with 95 % confidence intervals
               too few requests: p50 needs 6, p75 needs 13, p90 needs 36, p95 needs 72, p99 needs 368, p99.9
                                 needs 3688, p99.99 needs 36 887
 
 
-              client    CPU not known, 0 connections opened
+              client    CPU unknown, 0 connections opened
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
     );
     check(
         &run.demo(Style::PLAIN),
         &expect![[r#"
-            invalid: one check did not hold; not made: worker_cpu, process_cpu, run_queue, ports, drift,
-                     independence
-              nothing_measured: none of 0 requests was answered well; limit: at least one ok
-                see the outcomes for what happened instead, and mend that first
+            invalid: one check failed; not made: worker_cpu, process_cpu, run_queue, ports, drift, independence
+              nothing_measured: no request succeeded: 0 were scheduled; limit: at least one ok
+                see the outcomes below, and fix their cause first
 
               No request ended ok, so there is nothing to show.
               record    parallax-runs/2025-11-21T21-53-00
@@ -583,7 +585,7 @@ fn a_run_under_way() {
             no verdict: the run has not ended
 
               http://127.0.0.1:8080/json  http/1.1, at 127.0.0.1:8080
-              open loop, 100/s asked over 4 connections, 2 workers, running, 60.0 s asked
+              open loop, 100/s requested over 4 connections, 2 workers, running, 60.0 s requested
               2025-11-21T21:53:00Z, on bench1, Linux 6.8.0, 8 CPUs, parallax 0.1.0
               record    parallax-runs/2025-11-21T21-53-00
         "#]],

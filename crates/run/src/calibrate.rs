@@ -68,7 +68,7 @@ pub fn calibrate(
 /// would measure the other. It gets a thread for each of the client's: with fewer, it would be the ceiling.
 fn start_target(workers: u64) -> anyhow::Result<Server> {
     let options = target_options(workers)?;
-    let ours = sched_getaffinity(None).context("cannot tell this process's CPUs")?;
+    let ours = sched_getaffinity(None).context("cannot read which CPUs this process can use")?;
     let mut others = CpuSet::new();
     let online =
         (0..CpuSet::MAX_CPU).filter(|cpu| Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}")).exists());
@@ -77,13 +77,14 @@ fn start_target(workers: u64) -> anyhow::Result<Server> {
     let moved = others.count() > 0 && sched_setaffinity(None, &others).is_ok();
     let server = Server::start(options);
     if moved {
-        sched_setaffinity(None, &ours).context("cannot return to this process's CPUs")?;
+        sched_setaffinity(None, &ours).context("cannot restore this process's CPUs")?;
     }
     Ok(server?)
 }
 
 fn target_options(workers: u64) -> anyhow::Result<Options> {
-    let threads = usize::try_from(workers).context("--workers is over what memory can hold")?;
+    let threads = usize::try_from(workers)
+        .with_context(|| format!("--workers {workers} needs too much memory; use fewer"))?;
     Ok(Options { threads, ..Options::default() })
 }
 
@@ -103,10 +104,13 @@ impl Bench<'_> {
     fn measure(&self) -> anyhow::Result<(String, Ceiling)> {
         let closed = self.drive(None, CLOSED)?;
         if let Some(finding) = finding(&closed.1, Check::is_standstill) {
-            bail!("this host is too busy to measure a ceiling: {}; nothing was kept", finding.measured);
+            bail!("this host is too busy to measure the maximum: {}; nothing was stored", finding.measured);
         }
         if let Some(finding) = finding(&closed.1, |check| *check == Check::RunQueue) {
-            (self.environment.notice)(&format!("the ceiling is lower because of this: {}", finding.measured));
+            (self.environment.notice)(&format!(
+                "the measured maximum is too low because of this: {}",
+                finding.measured
+            ));
         }
         let throughput = throughput(&closed.1) as u64;
         ensure!(
@@ -158,9 +162,9 @@ impl Bench<'_> {
             controls: &controls,
         };
         let completed = conduct(&prepared, with)?;
-        ensure!(!self.stop.load(Ordering::Relaxed), "interrupted; the ceiling is not kept");
+        ensure!(!self.stop.load(Ordering::Relaxed), "interrupted; nothing was stored");
         fs::remove_dir_all(self.folder)
-            .with_context(|| format!("cannot empty `{}`", self.folder.display()))?;
+            .with_context(|| format!("cannot delete the contents of `{}`", self.folder.display()))?;
         match completed.aborted {
             Some(error) => Err(error.into()),
             None => Ok((prepared, completed.document)),
@@ -198,7 +202,7 @@ mod tests {
             let plan = prepare(&spec, &Environment::none()).unwrap().plan;
             ceiling::shape(&plan, 1, &record::document::Host::default())
         };
-        assert!(shape(&["-w", "2"]).contains("64 connections, 1 requests each, 2 workers; "));
+        assert!(shape(&["-w", "2"]).contains("64 connections with 1 requests each, 2 workers; "));
         assert!(shape(&["-w", "2"]).contains("; a target of 2 threads; "));
         assert!(shape(&["--pace", "precise"]).contains("; pace precise; "));
         assert_eq!(target_options(2).unwrap().threads, 2);

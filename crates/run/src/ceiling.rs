@@ -31,7 +31,10 @@ pub fn shape(plan: &Plan, pipeline: u64, host: &Host) -> String {
         known(&host.cpu_model),
         format!("CPUs {}", cpus()),
         "http/1.1".to_owned(),
-        format!("{} connections, {pipeline} requests each, {} workers", plan.pool.connections, plan.workers),
+        format!(
+            "{} connections with {pipeline} requests each, {} workers",
+            plan.pool.connections, plan.workers
+        ),
         format!("pace {}", plan.pace.name()),
         // As many as this client has workers: with fewer, the target would be the ceiling.
         format!("a target of {} threads", plan.workers),
@@ -52,9 +55,9 @@ fn cpus() -> String {
 ///
 /// When there is no place for it, or it cannot be made.
 pub fn make_cache(folder: Option<&Path>) -> anyhow::Result<&Path> {
-    let folder = folder.context("no folder for caches: set XDG_CACHE_HOME or HOME")?;
+    let folder = folder.context("no cache directory: set XDG_CACHE_HOME or HOME")?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(|| {
-        format!("cannot make the folder `{}`; set XDG_CACHE_HOME to another", folder.display())
+        format!("cannot create the directory `{}`; set XDG_CACHE_HOME to another one", folder.display())
     })?;
     Ok(folder)
 }
@@ -91,7 +94,7 @@ pub fn keep(folder: &Path, shape: &str, ceiling: &Ceiling) -> anyhow::Result<Pat
     if written.is_err() {
         let _ = fs::remove_file(&draft);
     }
-    written.with_context(|| format!("cannot keep the ceiling in `{}`", path.display()))?;
+    written.with_context(|| format!("cannot store the result in `{}`", path.display()))?;
     Ok(path)
 }
 
@@ -106,7 +109,7 @@ pub fn as_json(shape: &str, ceiling: &Ceiling) -> Value {
 }
 
 fn path_in(folder: &Path, shape: &str) -> PathBuf {
-    // FNV-1a: any function does that is the same tomorrow. The shape stands in the file and is compared.
+    // FNV-1a: any function does that is the same tomorrow. The shape is in the file and is compared.
     let hash = shape.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -125,7 +128,7 @@ fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
     check_owner(&file)?;
     let mut text = String::new();
     file.take(LONGEST + 1).read_to_string(&mut text)?;
-    ensure!(text.len() as u64 <= LONGEST, "it is over {LONGEST} bytes");
+    ensure!(text.len() as u64 <= LONGEST, "it is longer than {LONGEST} bytes");
     let kept: Value = serde_json::from_str(&text)?;
     // Two shapes may have one name.
     if kept["shape"].as_str() != Some(shape) {
@@ -135,7 +138,7 @@ fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
     let measured: jiff::Timestamp = kept["measured"].as_str().unwrap_or_default().parse()?;
     Ok(Some(Ceiling {
         throughput_per_s: plausible(&kept["throughput_per_s"])
-            .context("its throughput is no number of ours")?,
+            .context("its throughput is not a valid number")?,
         rate_per_s: plausible(&kept["rate_per_s"]),
         measured: measured.to_string(),
     }))
@@ -143,9 +146,9 @@ fn read(path: &Path, shape: &str) -> anyhow::Result<Option<Ceiling>> {
 
 fn check_owner(file: &File) -> anyhow::Result<()> {
     let facts = file.metadata()?;
-    ensure!(facts.is_file(), "it is no file");
+    ensure!(facts.is_file(), "it is not a regular file");
     ensure!(facts.uid() == rustix::process::geteuid().as_raw(), "it belongs to another user");
-    ensure!(facts.mode() & 0o022 == 0, "others may write to it");
+    ensure!(facts.mode() & 0o022 == 0, "other users can write to it");
     Ok(())
 }
 
@@ -174,13 +177,13 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
-    /// If this fails, whoever may write to the cache decides what is said of a run.
+    /// If this fails, any user who can write to the cache influences the verdict of a run.
     #[test]
     fn what_is_not_ours_counts_for_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = keep(folder.path(), "one", &ceiling()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o622)).unwrap();
-        assert!(read(&path, "one").unwrap_err().to_string().contains("others may write"));
+        assert!(read(&path, "one").unwrap_err().to_string().contains("other users can write"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let link = folder.path().join("link");
         symlink(&path, &link).unwrap();

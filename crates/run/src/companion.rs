@@ -27,7 +27,7 @@ const PROFILE: &str = "profile";
 /// Longer than any host needs to attach.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
-/// Whom to watch, as it is said: `4711`, or `ssh:HOST:4711`.
+/// Whom to watch, as it is stated: `4711`, or `ssh:HOST:4711`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchSubject {
     /// As ssh takes it; `None` for this host.
@@ -39,7 +39,7 @@ impl FromStr for WatchSubject {
     type Err = String;
 
     fn from_str(text: &str) -> Result<WatchSubject, String> {
-        let form = "is a process id, or ssh:HOST:PID";
+        let form = "is a process ID, or ssh:HOST:PID";
         let (host, pid) = match text.strip_prefix("ssh:") {
             None => (None, text),
             Some(rest) => {
@@ -63,7 +63,7 @@ pub struct CompanionObserver {
     child: Child,
     folder: PathBuf,
     control: ObserverControl,
-    /// Reads what it says, so that it never waits for us; its last line is told where it fails.
+    /// Reads what it says, so that it never waits for us; its last line is reported where it fails.
     stderr_text: Option<thread::JoinHandle<String>>,
 }
 
@@ -150,11 +150,11 @@ impl CompanionObserver {
     }
 
     /// False when it ended, or says nothing for too long. Here its record tells; from elsewhere, what it says.
-    fn waits_for_begin(&mut self, told: &Receiver<()>) -> bool {
+    fn waits_for_begin(&mut self, reported: &Receiver<()>) -> bool {
         let (deadline, run) = (clock::now() + PATIENCE, self.folder.join("run.json"));
         let is_here = matches!(self.control, ObserverControl::Local(_));
         while clock::now() < deadline {
-            if told.try_recv().is_ok() || is_here && run.exists() {
+            if reported.try_recv().is_ok() || is_here && run.exists() {
                 return true;
             }
             if !matches!(self.child.try_wait(), Ok(None)) {
@@ -170,15 +170,15 @@ impl CompanionObserver {
         let ended = self.child.try_wait().ok().flatten();
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let said = self.stderr_text.take().and_then(|said| said.join().ok()).unwrap_or_default();
-        let said = if said.is_empty() { "the observer says nothing".to_owned() } else { said };
+        let message = self.stderr_text.take().and_then(|message| message.join().ok()).unwrap_or_default();
+        let message = if message.is_empty() { "the observer does not respond".to_owned() } else { message };
         match (&self.control, ended) {
-            (ObserverControl::Local(_), _) => anyhow!("{said}"),
+            (ObserverControl::Local(_), _) => anyhow!("{message}"),
             (ObserverControl::Remote { host, .. }, Some(ended)) => {
-                anyhow!("{}", remote::failure(host, ended.code(), &said))
+                anyhow!("{}", remote::failure(host, ended.code(), &message))
             }
             (ObserverControl::Remote { host, .. }, None) => {
-                anyhow!("on {host}: the observer does not begin; {said}")
+                anyhow!("on {host}: the observer did not start: {message}")
             }
         }
     }
@@ -219,7 +219,7 @@ impl Drop for CompanionObserver {
 
 fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> anyhow::Result<Command> {
     let mut command =
-        Command::new(program.context("cannot find this program, which observers are started with")?);
+        Command::new(program.context("cannot find the parallax binary, which is needed to start observers")?);
     let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
     command.args(verb).args(["--controlled", "-p", &pids.join(","), "-o"]).arg(folder);
     Ok(command)

@@ -67,7 +67,7 @@ pub struct CompletedRun {
 pub struct Conduct<'a> {
     /// The results directory.
     pub folder: &'a Path,
-    /// Options that are not the run's own: those of whoever conducts it. They win over the run's.
+    /// Options that are not the run's own: those of its caller. They override those of the run.
     pub options: EffectiveOptions,
     pub environment: &'a Environment<'a>,
     pub progress: &'a mut dyn Progress,
@@ -79,7 +79,7 @@ pub struct Conduct<'a> {
 ///
 /// # Errors
 ///
-/// When an observer cannot be attached, the record's folder not be made or the engine not be started: nothing has
+/// When an observer cannot be attached, the results directory not be made or the engine not be started: nothing has
 /// been sent then.
 pub fn conduct(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedRun> {
     let companions = Companions::start(&prepared.spec.observers, with.folder, with.environment.program)?;
@@ -176,7 +176,7 @@ pub fn opening_document(
             arrivals: load::arrival_facts(&plan.load),
             think: load::think_facts(&plan.load),
             pace: load::pace_facts(plan),
-            callers: plan.pool.callers,
+            callers: plan.pool.users,
             connections: plan.pool.connections.saturating_mul(plan.peers.len() as u64),
             pipeline: prepared.depth,
             workers: plan.workers,
@@ -260,7 +260,7 @@ struct Keeper<'a> {
     controls: &'a Controls,
     /// Where requests are kept one by one.
     requests: Option<RequestsFile>,
-    /// What did not come about beside the record, a line each.
+    /// What did not come about next to the record, a line each.
     warnings: Vec<String>,
 }
 
@@ -332,7 +332,7 @@ impl Listener for Keeper<'_> {
 
     fn interval(&mut self, interval: &mut Interval) {
         if self.writer.is_none() {
-            // There is no run without its record: nothing was sent, and nothing is to be told of it.
+            // There is no run without its record: nothing was sent, and there is nothing to report.
             return;
         }
         let now = host::process_cpu();
@@ -377,7 +377,7 @@ impl Keeper<'_> {
         let seconds = self.read_back();
         self.judge(&seconds);
         self.finish_requests(finished.as_ref());
-        // The document first: on a full disk it is worth more than what is noted beside it.
+        // The document first: on a full disk it is worth more than what is noted next to it.
         if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.finish(&self.document)) {
             self.note_damage(error, Nanos(self.document.time.elapsed_ns.unwrap_or(0)));
         }
@@ -408,7 +408,7 @@ impl Keeper<'_> {
             (Ok(kept), Some(results)) => {
                 if kept.lost > 0 {
                     self.warnings.push(format!(
-                        "--requests: {} requests came faster than they could be written; keep a sample",
+                        "--requests: {} requests arrived faster than they could be written; keep a sample",
                         kept.lost
                     ));
                 }
@@ -436,13 +436,15 @@ impl Keeper<'_> {
             };
             self.document.load.changes.push(LoadChange { at_ns: change.at.0, change: order, rate_per_s });
             let (kind, text) = match (order, rate_per_s) {
-                (LoadOrder::Paused, _) => ("paused", "paused by a key".to_owned()),
-                (LoadOrder::Resumed, _) => ("resumed", "resumed by a key".to_owned()),
+                (LoadOrder::Paused, _) => ("paused", "paused with a key".to_owned()),
+                (LoadOrder::Resumed, _) => ("resumed", "resumed with a key".to_owned()),
                 (LoadOrder::Rate, Some(per_s)) => {
-                    ("rate", format!("the rate is {} by a key", units::rate(per_s)))
+                    ("rate", format!("the rate was changed to {} with a key", units::rate(per_s)))
                 }
-                (LoadOrder::Rate, None) => ("rate", "the pace was changed by a key".to_owned()),
-                (LoadOrder::Ended, _) => ("ended", "ended by a key; last answers are waited for".to_owned()),
+                (LoadOrder::Rate, None) => ("rate", "the pace was changed with a key".to_owned()),
+                (LoadOrder::Ended, _) => {
+                    ("ended", "ended with a key; waiting for the last responses".to_owned())
+                }
             };
             let event = Event::new(change.at.0, kind, text);
             if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.event(&event)) {
@@ -466,8 +468,8 @@ impl Keeper<'_> {
         let time = &mut self.document.time;
         time.elapsed_ns = Some(elapsed.0);
         time.window_ns = Some(window.0);
-        if let Some(spoken) = self.prepared.protocol.spoken() {
-            self.document.subject.protocol = spoken;
+        if let Some(used_protocols) = self.prepared.protocol.used_protocols() {
+            self.document.subject.protocol = used_protocols;
         }
         if let Some(finished) = finished {
             self.document.subject.address = finished.address.as_ref().map(ToString::to_string);
@@ -478,7 +480,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// What to draw beside the curves, in the order of time.
+    /// What to draw next to the curves, in the order of time.
     fn events(&self, broken: Option<&RunError>) -> Vec<Event> {
         let end = self.document.time.elapsed_ns.unwrap_or(0);
         let event = Event::new;
@@ -519,7 +521,7 @@ impl Keeper<'_> {
         };
         let rows = limit.rows;
         (begun >= limit.arrivals).then(|| {
-            format!("data `{}` is used up after its {rows} rows: the schedule ended there", limit.data)
+            format!("data `{}` was used up after {rows} rows, so the schedule ended there", limit.data)
         })
     }
 

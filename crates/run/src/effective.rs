@@ -57,9 +57,9 @@ fn shown(name: &str, texts: &[String]) -> String {
 fn derived(name: &str, prepared: &PreparedRun, folder: &Path) -> String {
     let plan = &prepared.plan;
     let is_open = plan.load.is_open();
-    let no_rate = if is_open { "none: the schedule says it" } else { "none: closed loop" };
+    let no_rate = if is_open { "none: the schedule sets it" } else { "none: closed loop" };
     let count = |wanted: bool, otherwise: &str| {
-        if wanted { plan.pool.callers.to_string() } else { otherwise.to_owned() }
+        if wanted { plan.pool.users.to_string() } else { otherwise.to_owned() }
     };
     match name {
         "url" => prepared.url.clone(),
@@ -77,7 +77,7 @@ fn derived(name: &str, prepared: &PreparedRun, folder: &Path) -> String {
         "duration" => plan.window.map_or("no limit".to_owned(), Nanos::written),
         "drain" => plan.drain.map_or("off".to_owned(), Nanos::written),
         "count" => prepared.data_limit.map_or("no limit".to_owned(), |count| count.to_string()),
-        "requests" => "none: as sums alone".to_owned(),
+        "requests" => "none: only sums are kept".to_owned(),
         "method" => prepared.method.clone(),
         "expect-status" => "below 400".to_owned(),
         "output" => folder.to_string_lossy().into_owned(),

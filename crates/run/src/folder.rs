@@ -27,12 +27,15 @@ impl ClaimedFolder {
     /// When it cannot be made, or holds a run.
     pub fn make(folder: &Path) -> anyhow::Result<ClaimedFolder> {
         let shown = folder.display();
-        let make = || format!("cannot make the record's folder `{shown}`; choose another with -o");
+        let make = || format!("cannot create the results directory `{shown}`; choose another with -o");
         let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let claim = ClaimedFolder { made: missing.map(Path::to_owned).collect() };
         fs::create_dir_all(folder).with_context(make)?;
         let occupied = folder.join("run.json").try_exists().with_context(make)?;
-        ensure!(!occupied, "`{shown}` already holds a run; choose another folder with -o, or remove it");
+        ensure!(
+            !occupied,
+            "`{shown}` already contains a record; choose another directory with -o, or remove it"
+        );
         Ok(claim)
     }
 

@@ -35,7 +35,7 @@ impl HostMonitor {
         let meter = HiccupMeter::start(HiccupMeter::TICK);
         let no_meter = meter.as_ref().err().map(|error| MissingFact {
             what: "hiccup".to_owned(),
-            why: format!("no thread for it: {error}"),
+            why: format!("its thread could not be started: {error}"),
         });
         HostMonitor {
             counters: Counters::start(),
@@ -108,7 +108,7 @@ impl HostMonitor {
         }
     }
 
-    /// What this host does not tell.
+    /// What this host does not report.
     pub fn missing(&self) -> Vec<MissingFact> {
         let fact =
             |missing: &Missing| MissingFact { what: missing.what.to_owned(), why: missing.why.clone() };
@@ -143,7 +143,7 @@ mod tests {
         interval.length = Nanos::from_millis(60);
         monitor.note(&mut interval);
         let ticks = interval.series(Series::Hiccup).unwrap().count();
-        // The first may have come before the zero that was told late.
+        // The first may have come before the zero that was reported late.
         assert!((5..=6).contains(&ticks), "{ticks} ticks of {}", HiccupMeter::TICK);
         let mut later = Interval::default();
         (later.start, later.length) = (interval.length, Nanos::from_secs(3_600));

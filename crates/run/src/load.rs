@@ -16,7 +16,7 @@ use crate::prepare::{value, window};
 use crate::spec::{Model, RunSpec, Schedule};
 use crate::values::Spacing;
 
-/// A load, and its length where it has one of its own.
+/// A load, and its length if it has one of its own.
 #[derive(Debug)]
 pub struct LoadSpec {
     pub load: Load,
@@ -163,7 +163,7 @@ fn peak_per_s(stages: &Stages) -> f64 {
     stages.iter().map(|(stage, ..)| stage.peak_per_s()).fold(0.0, f64::max)
 }
 
-/// More than this many stages are told as their number.
+/// More than this many stages are reported as their number.
 const FEW_STAGES: usize = 3;
 
 fn words(arrivals: &Arrivals, stages: &Stages) -> String {
@@ -208,6 +208,7 @@ pub fn pace_facts(plan: &Plan) -> Option<Pace> {
     }
 }
 
+/// The think time for the record; `None` without one. Its seed is kept only if it is random.
 pub fn think_facts(load: &Load) -> Option<ThinkFacts> {
     let Load::Thinking { think, seed } = load else { return None };
     Some(ThinkFacts { words: think.to_string(), seed: Think::is_random(think).then_some(*seed) })
@@ -263,7 +264,7 @@ mod tests {
         let replay = |more: &[&str]| prepared(&[&["--replay", path.to_str().unwrap()], more].concat());
         let plan = replay(&["--speed", "2x"]).unwrap();
         assert_eq!(plan.window, Some(Nanos(2_666_666_666)));
-        assert_eq!(arrival_facts(&plan.load).unwrap().words, "replay of 4 instants over 2.67 s");
+        assert_eq!(arrival_facts(&plan.load).unwrap().words, "replay of 4 times over 2.67 s");
         assert_eq!(replay(&["-d", "1s"]).unwrap().window, Some(Nanos::from_secs(1)));
         assert!(
             replay(&["--replay-column", "when"]).unwrap_err().root_cause().to_string().starts_with("line 1")
@@ -295,9 +296,9 @@ mod tests {
         refused(&["-d", "5s", "--stage", "pause 1s", "--stage", "pause weight 1"], "stage 2 has a weight");
         refused(&["--replay", "x", "--rate", "3/s"], "cannot be used with");
         refused(&["--jitter", "5ms"], "needs --rate or --search");
-        refused(&["--stage", "constant 3/s 1s", "--arrivals", "poisson"], "a stage says its own");
+        refused(&["--stage", "constant 3/s 1s", "--arrivals", "poisson"], "add it to the stage");
         refused(&["-r", "5", "--arrivals", "poisson", "--jitter", "1%"], "leave one out");
-        refused(&["-r", "5", "--think", "1s"], "--think is for virtual users");
+        refused(&["-r", "5", "--think", "1s"], "--think is for the virtual users");
         refused(&["--speed", "2x"], "needs --replay");
         refused(&["--stage", "ramp 1/s..x 3s"], "at `1/s..x`, word 2");
         refused(&["--stage", "pause 3s"], "no request is due");

@@ -190,7 +190,7 @@ pub fn check(name: &str, text: &str) -> Result<(), String> {
     named(name).map_or(Ok(()), |option| (option.check)(text))
 }
 
-/// The default of the option `name`; a program error where it has none.
+/// The default of the option `name`; a program error if it has none.
 pub fn default(name: &str) -> &'static str {
     let known = named(name).and_then(|option| option.default);
     known.expect("only an option with a constant default is asked for it")
@@ -324,7 +324,7 @@ impl GivenOptions {
         ];
         for (one, other) in EXCLUSIVE {
             let advice = if matches!(one, "arrivals" | "jitter") {
-                "; a stage says its own: --stage 'ramp 100/s..1k/s 30s poisson'"
+                "; add it to the stage: --stage 'ramp 100/s..1k/s 30s poisson'"
             } else {
                 ""
             };
@@ -350,17 +350,17 @@ impl GivenOptions {
         needs(
             &["think"],
             !is_open,
-            "is for virtual users, who wait for their responses; leave out --rate, --stage and --replay, or --think",
+            "is for the virtual users of a closed loop; leave out either --think, or --rate, --stage and --replay",
         )?;
         needs(
             &["users"],
             !is_open,
-            "is the number of virtual users of a closed loop; with --rate, --stage or --replay write --max-in-flight",
+            "is the number of virtual users of a closed loop; with --rate, --stage or --replay use --max-in-flight",
         )?;
         needs(
             &["max-in-flight"],
             is_open,
-            "bounds an open loop (--rate, --stage or --replay); in a closed loop write --users",
+            "limits an open loop (--rate, --stage or --replay); in a closed loop use --users",
         )
     }
 }

@@ -98,7 +98,7 @@ fn prepare_requests(spec: &RunSpec, given: GivenOptions) -> anyhow::Result<Prepa
     servers.refuse_unused(spec)?;
     let depth = servers.depth(settings.pipeline as u64, settings.streams as u64);
     let protocol = Web::turns_over(&servers.plans, &requests, &checks, settings)?;
-    let first = requests.first().context("there is no request to send: name a URL")?;
+    let first = requests.first().context("nothing to request; give a URL")?;
     let url = first.url.to_string();
     let method = match requests.len() {
         1 => first.method.clone(),
@@ -234,14 +234,14 @@ fn keep(spec: &RunSpec) -> Option<(KeepRequests, u64)> {
 fn settings(spec: &RunSpec) -> anyhow::Result<Settings> {
     let max_head = or_default::<Bytes>(&spec.checks.max_head, "max-head");
     let limits = web::Limits {
-        head_bytes: usize::try_from(max_head.0).context("--max-head is over what memory can hold")?,
+        head_bytes: usize::try_from(max_head.0).context("--max-head needs too much memory; use less")?,
         body_bytes: or_default::<Bytes>(&spec.checks.max_body, "max-body").0,
         ..web::Limits::default()
     };
     let per_connection = |name: &str, field| {
         let count: u64 = or_default::<crate::values::Count>(field, name).0;
         ensure!(count <= 10_000, "--{name} {count} is over 10000; use more connections instead");
-        usize::try_from(count).with_context(|| format!("--{name} is over what memory can hold"))
+        usize::try_from(count).with_context(|| format!("--{name} needs too much memory; use less"))
     };
     let pipeline = per_connection("pipeline", &spec.pool.pipeline)?;
     let streams = per_connection("streams", &spec.connection.streams)?;
@@ -257,19 +257,19 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<Plan> {
         Model::Closed(closed) => ("--users", &closed.users),
         Model::Open(open) => ("--max-in-flight", &open.max_in_flight),
     };
-    let callers = match value(given) {
+    let users = match value(given) {
         Some(users) => users.0,
         None if load.is_open() => DEFAULT_MAX_IN_FLIGHT.max(carried),
         None => carried,
     };
     let workers = match value(&spec.pool.workers) {
-        Some(workers) => given_workers(workers.0, connections, (option, callers))?,
-        None => derived_workers(connections, callers),
+        Some(workers) => given_workers(workers.0, connections, (option, users))?,
+        None => derived_workers(connections, users),
     };
-    ensure!(callers <= 100_000_000, "{option} {callers} is over 100M; each takes memory while it waits");
+    ensure!(users <= 100_000_000, "{option} {users} is over 100M, which needs too much memory; use fewer");
     let pool = PoolPlan {
         connections,
-        callers,
+        users,
         checkout_timeout: or_default(&spec.limits.checkout_timeout, "checkout-timeout").0,
         connect_timeout: or_default(&spec.limits.connect_timeout, "connect-timeout").0,
         request_timeout: or_default(&spec.limits.timeout, "timeout").0,
@@ -311,27 +311,27 @@ fn given_workers(workers: u64, connections: u64, (option, users): (&str, u64)) -
     );
     ensure!(
         workers <= users,
-        "--workers {workers} is more than {option} {users}; each worker needs one of its own"
+        "--workers {workers} is more than {option} {users}; each worker needs at least one"
     );
     Ok(workers)
 }
 
-fn derived_workers(connections: u64, callers: u64) -> u64 {
+fn derived_workers(connections: u64, users: u64) -> u64 {
     let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
-    (connections / CONNECTIONS_PER_WORKER).clamp(1, cpus).min(callers)
+    (connections / CONNECTIONS_PER_WORKER).clamp(1, cpus).min(users)
 }
 
 fn requests(spec: &RunSpec) -> anyhow::Result<Vec<web::Request>> {
     let (texts, mut requests) = match &spec.request {
         Request::Targets(targets) => {
-            let file = targets.file.as_deref().context("targets without a file: name one")?;
+            let file = targets.file.as_deref().context("targets without a file; give one")?;
             (&targets.header, read_targets(Path::new(file))?)
         }
         Request::Urls(urls) => {
             let request = |text: &String| request(urls, text);
             (&urls.header, urls.url.iter().map(request).collect::<anyhow::Result<_>>()?)
         }
-        Request::Scenario(_) => bail!("a scenario makes its requests itself"),
+        Request::Scenario(_) => bail!("a scenario defines its own requests"),
     };
     let headers = texts.iter().map(|text| header(text)).collect::<anyhow::Result<Vec<_>>>()?;
     for request in &mut requests {
@@ -376,7 +376,7 @@ fn read_targets(path: &Path) -> anyhow::Result<Vec<web::Request>> {
     let base = path.parent().unwrap_or(Path::new(""));
     let form = targets::detect(&text);
     targets::parse(&text, form, |body| {
-        // As vegeta does: from the working directory; failing that, from beside the target file.
+        // As vegeta does: from the working directory; failing that, from next to the target file.
         fs::read(body).or_else(|error| fs::read(base.join(body)).map_err(|_| error))
     })
     .with_context(|| format!("cannot use the targets `{shown}`"))
@@ -402,7 +402,7 @@ fn allow_descriptors(connections: u64) -> anyhow::Result<()> {
         && setrlimit(Resource::Nofile, Rlimit { current: Some(needed), ..limit }).is_ok();
     ensure!(
         raised,
-        "-c {connections} needs {needed} open files and this process may have {}; raise it with `ulimit -n`",
+        "-c {connections} needs {needed} open files, but this process can have {}; raise the limit with `ulimit -n`",
         limit.maximum.unwrap_or(0)
     );
     Ok(())

@@ -30,10 +30,10 @@ impl DriveProtocol {
     }
 
     /// The versions that were spoken, once something was.
-    pub fn spoken(&self) -> Option<String> {
+    pub fn used_protocols(&self) -> Option<String> {
         match self {
-            DriveProtocol::RoundRobin(web) => web.spoken(),
-            DriveProtocol::Scenario(web) => web.spoken(),
+            DriveProtocol::RoundRobin(web) => web.used_protocols(),
+            DriveProtocol::Scenario(web) => web.used_protocols(),
         }
     }
 

@@ -31,7 +31,7 @@ const QUEUE: usize = 40;
 /// Nicer than the workers: on a busy host it waits, not they.
 const NICE: i32 = 10;
 
-/// Which requests to keep, as it is said.
+/// Which requests to keep, as it is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KeepRequests {
     All,
@@ -50,9 +50,9 @@ impl FromStr for KeepRequests {
                 Ok(number @ 1..=MOST_SLOWEST) => Ok(KeepRequests::Slowest(number as usize)),
                 _ => Err("slowest= takes a number from 1 to 1000000".to_owned()),
             },
-            Some(("sample", share)) => parse_share(share)
-                .map(KeepRequests::Sample)
-                .ok_or("sample= takes a share over 0%, up to 100%, with its sign".to_owned()),
+            Some(("sample", share)) => parse_share(share).map(KeepRequests::Sample).ok_or(
+                "sample= takes a share of more than 0% and at most 100%, with the percent sign".to_owned(),
+            ),
             None if units::parse_count(text).is_ok() => {
                 Err(format!("is one of {FORMS}; to schedule {text} requests write `-n {text}`"))
             }
@@ -76,7 +76,7 @@ impl KeepRequests {
         }
     }
 
-    /// As it is said.
+    /// As it is stated.
     pub fn words(self) -> String {
         match self {
             KeepRequests::All => "all".to_owned(),
@@ -108,7 +108,7 @@ impl RequestsFile {
         names: &[String],
     ) -> anyhow::Result<(RequestsFile, Keeping)> {
         let path = folder.join(UNFINISHED);
-        let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let file = File::create_new(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let run = Run {
             zero: units::Nanos(document.time.started_monotonic_ns),
             started: document.time.started.clone(),
@@ -137,8 +137,10 @@ impl RequestsFile {
     pub fn finish(self, unkept: u64) -> anyhow::Result<Kept> {
         let (unfinished, path) = (self.folder.join(UNFINISHED), self.folder.join(FILE));
         let rows = self.thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a bug in Parallax")));
-        let rows = rows.with_context(|| format!("{} cannot be read: it has no end", unfinished.display()))?;
-        fs::rename(&unfinished, &path).with_context(|| format!("cannot name {}", path.display()))?;
+        let rows = rows.with_context(|| {
+            format!("{} cannot be read, because its end is missing", unfinished.display())
+        })?;
+        fs::rename(&unfinished, &path).with_context(|| format!("cannot rename to {}", path.display()))?;
         Ok(Kept { requests: self.keep.words(), rows, lost: unkept })
     }
 }

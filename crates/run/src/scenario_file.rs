@@ -34,12 +34,12 @@ pub struct Merged {
 /// One line for the first thing that is wrong, with its place.
 pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     let texts = |name: &str| given.0.get(name).map_or(&[][..], |given| &given.texts);
-    let shown = texts("url").first().context("a scenario without a file: name one")?;
+    let shown = texts("url").first().context("a scenario without a file; give one")?;
     let path = PathBuf::from(shown);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read the scenario `{shown}`"))?;
     let draft = Draft::read(shown, &text, texts("set"))?;
     let mut settings = draft.settings()?;
-    // The older name stands for the one that fits the load.
+    // `callers` is the older name of two options; the load decides which.
     let typed = |option: &str| {
         given.has(option) || (option == "callers" && (given.has("users") || given.has("max-in-flight")))
     };
@@ -68,23 +68,26 @@ pub fn merge(given: &GivenOptions) -> anyhow::Result<Merged> {
     Ok(Merged { draft, path, given: all, spec })
 }
 
-/// Whether an option gives way to one that was given with more weight: it says the same in another way, or is of
-/// no use beside it.
+/// Whether an option is replaced by one with higher precedence: it sets the same thing in another way, or is useless
+/// with it.
 fn gives_way(option: &str, is_given: impl Fn(&str) -> bool) -> bool {
     DISPLACED.iter().any(|(by, options)| is_given(by) && options.contains(&option))
 }
 
-/// What each option takes the place of. What bounds a run in any case stays: how long, how many.
+/// The options that each option replaces. The limits of a run, its duration and its count, stay.
 const DISPLACED: [(&str, &[&str]); 5] = [
-    ("rate", &["stage", "replay", "speed", "replay-column", "think"]),
-    // Stages say themselves how long they are, and how their arrivals lie.
-    ("stage", &["rate", "replay", "speed", "replay-column", "think", "arrivals", "jitter", "duration"]),
-    ("replay", &["rate", "stage", "think", "arrivals", "jitter"]),
+    ("rate", &["stage", "replay", "speed", "replay-column", "think", "users"]),
+    // Stages have their own lengths and arrivals.
+    (
+        "stage",
+        &["rate", "replay", "speed", "replay-column", "think", "users", "arrivals", "jitter", "duration"],
+    ),
+    ("replay", &["rate", "stage", "think", "users", "arrivals", "jitter"]),
     ("arrivals", &["jitter"]),
     ("jitter", &["arrivals"]),
 ];
 
-/// Why the options cannot be, at the place of the file's option that it is about.
+/// The error, with the place in the file of the option that it names.
 fn refused(error: &anyhow::Error, settings: &[Setting]) -> anyhow::Error {
     let what = format!("{error:#}");
     let about = settings.iter().find(|setting| what.contains(&format!("--{}", setting.option)));
@@ -106,14 +109,14 @@ impl Merged {
     ///
     /// One line for the first thing that cannot be done as it is written, with its place.
     pub fn compile(&self, seed: u64, environment: &Environment<'_>) -> anyhow::Result<Scenario> {
-        let read = |file: &Path| fs::read(self.beside(file));
+        let read = |file: &Path| fs::read(self.relative_to_file(file));
         let now = i64::try_from(clock::wall().0 / 1_000_000_000).unwrap_or(i64::MAX);
         let around = Surroundings { seed, read: &read, environment: environment.variable, now };
         Ok(self.draft.compile(&around)?)
     }
 
     /// Where a file is that the scenario names.
-    fn beside(&self, file: &Path) -> PathBuf {
+    fn relative_to_file(&self, file: &Path) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(file)
     }
 
@@ -149,7 +152,7 @@ pub fn protocol(
     if let Some(socket) = &merged.spec.connection.unix {
         ensure!(
             urls.len() == 1,
-            "--unix is one socket, and the scenario has {} targets; write url = \"unix:{socket}\" under the one \
+            "--unix is one socket, but the scenario has {} targets; write url = \"unix:{socket}\" under the one \
              that is there",
             urls.len()
         );
@@ -173,7 +176,7 @@ pub fn protocol(
 fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
     let mut own = merged.spec.clone();
     own.connection.resolve.retain(|resolve| resolve.value.is_for(&server.url));
-    let file = |file: &Path| Some(merged.beside(file).to_string_lossy().into_owned());
+    let file = |file: &Path| Some(merged.relative_to_file(file).to_string_lossy().into_owned());
     let tls = &server.tls;
     if tls.insecure || tls.ca.is_some() {
         own.tls.insecure = tls.insecure;

@@ -1,11 +1,11 @@
 //! A search for the highest rate that holds an objective: probes at rates that `stats::search` chooses, each an
-//! ordinary run with its own record, and the answer that they give together.
+//! ordinary run with its own record, and the response that they give together.
 
-mod answer;
 mod objective;
 mod opening;
 mod plan;
 mod probe;
+mod result;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, ensure};
 use engine::Controls;
 use record::document::{Document, OptionSource, State};
-use record::search::{ProbeResult, Says, SearchDocument, write_search};
+use record::search::{ProbeOutcome, ProbeResult, SearchDocument, write_search};
 use stats::search::{Length, Probed, Search, Step};
 use units::Nanos;
 
@@ -76,7 +76,7 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
     let claim = ClaimedFolder::make(&folder)?;
     ensure!(
         !record::search::is_search(&folder),
-        "`{}` already holds a search; choose another folder with -o, or remove it",
+        "`{}` already contains a search; choose another directory with -o, or remove it",
         folder.display()
     );
     // With random arrivals, one seed for the whole search, so that one number repeats it.
@@ -143,9 +143,9 @@ impl Running<'_> {
         let (finding, mut result) = judge.judge(&completed, &measured, rate);
         result.folder = name;
         match rate {
-            _ if cut_short => (result.says, result.why) = (Says::Interrupted, String::new()),
+            _ if cut_short => (result.says, result.why) = (ProbeOutcome::Interrupted, String::new()),
             None => {
-                (result.says, result.why) = (Says::Estimate, String::new());
+                (result.says, result.why) = (ProbeOutcome::Estimate, String::new());
                 search.note_estimate(Some(measured.ok_per_s()));
             }
             Some(rate) => search.note(Probed { rate, finding, served: measured.ok_per_s() }),
@@ -186,7 +186,9 @@ impl Running<'_> {
         };
         let completed = conduct(&prepared, with)?;
         match completed.write_error {
-            Some(error) => Err(error).context("the record of a probe is incomplete, so it cannot be judged"),
+            Some(error) => {
+                Err(error).context("the record of a probe is incomplete, so the probe cannot be judged")
+            }
             None => Ok(completed),
         }
     }
@@ -205,8 +207,8 @@ impl Running<'_> {
     fn keep(&mut self, search: &Search, state: State) -> anyhow::Result<()> {
         self.document.state = state;
         self.document.time.elapsed_ns = Some(clock::now().saturating_sub(self.begun).0);
-        let answer = answer::answer(search, &self.document.probes, self.plan.aim.probes);
-        self.document.answer = Some(answer);
+        let found = result::result(search, &self.document.probes, self.plan.aim.probes);
+        self.document.answer = Some(found);
         write_search(&self.folder, &self.document)?;
         Ok(())
     }

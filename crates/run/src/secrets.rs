@@ -1,8 +1,8 @@
 //! Keeps credentials out of the record: the value of a header that usually holds one is not written down.
 //!
-//! Only headers: what stands in a URL or a body is part of what was measured, and SECURITY.md says so.
+//! Only headers: what is in a URL or a body is part of what was measured, and SECURITY.md says so.
 
-/// What stands in the place of a value.
+/// What is in the place of a value.
 const REDACTED: &str = "(redacted)";
 
 const NAMES: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 use codec::tls::{Identity, TlsConfig, TlsOptions, Trust};
-use codec::web::{OriginPlan, Scheme, Speaks, Url};
+use codec::web::{HttpVersion, OriginPlan, Scheme, Url};
 use engine::{Peer, Place};
 
 use crate::prepare::or_default;
@@ -23,10 +23,10 @@ pub struct Servers {
 impl Servers {
     /// How many requests may be outstanding on one connection, as far as this side knows.
     pub fn depth(&self, pipeline: u64, streams: u64) -> u64 {
-        let depth = |plan: &OriginPlan| match plan.speaks {
-            Speaks::Http1 => pipeline,
-            Speaks::Http2 => streams,
-            Speaks::ByAlpn => pipeline.max(streams),
+        let depth = |plan: &OriginPlan| match plan.version {
+            HttpVersion::Http1 => pipeline,
+            HttpVersion::Http2 => streams,
+            HttpVersion::ByAlpn => pipeline.max(streams),
         };
         self.plans.iter().map(depth).max().unwrap_or(1)
     }
@@ -38,15 +38,12 @@ impl Servers {
     /// For options of TLS or of HTTP/2 where nobody speaks it.
     pub fn refuse_unused(&self, spec: &RunSpec) -> anyhow::Result<()> {
         let is_secure = self.plans.iter().any(|plan| plan.url.scheme() == Scheme::Https);
-        ensure!(
-            is_secure || !asks_for_tls(&spec.tls),
-            "options of TLS say nothing without https://; leave them out"
-        );
+        ensure!(is_secure || !asks_for_tls(&spec.tls), "TLS options need an https:// URL; leave them out");
         let streams = or_default::<Count>(&spec.connection.streams, "streams").0;
-        let has_streams = self.plans.iter().any(|plan| plan.speaks != Speaks::Http1);
+        let has_streams = self.plans.iter().any(|plan| plan.version != HttpVersion::Http1);
         ensure!(
             has_streams || streams == 1,
-            "--streams is for HTTP/2, and every server is spoken to in HTTP/1.1; write --pipeline {0}, or --http h2c \
+            "--streams is for HTTP/2, and all servers use HTTP/1.1; write --pipeline {0}, or --http h2c \
              (over https:// --http 2) with it",
             streams
         );
@@ -78,7 +75,7 @@ pub fn refuse_strange(urls: &[Url], spec: &RunSpec) -> anyhow::Result<()> {
     for resolve in &spec.connection.resolve {
         ensure!(
             urls.iter().any(|url| resolve.value.is_for(url)),
-            "--resolve names a host and port that no request goes to; give those of a URL"
+            "--resolve has a host and port that no URL has; use those of a URL"
         );
     }
     Ok(())
@@ -97,14 +94,14 @@ fn http(spec: &RunSpec) -> HttpChoice {
 }
 
 fn origin(url: Url, spec: &RunSpec, config: Option<&TlsConfig>) -> anyhow::Result<OriginPlan> {
-    let speaks = match (http(spec), url.scheme()) {
-        (HttpChoice::Auto, Scheme::Https) => Speaks::ByAlpn,
-        (HttpChoice::Auto | HttpChoice::Http1, _) => Speaks::Http1,
-        (HttpChoice::Http2, Scheme::Https) | (HttpChoice::H2c, Scheme::Http) => Speaks::Http2,
+    let version = match (http(spec), url.scheme()) {
+        (HttpChoice::Auto, Scheme::Https) => HttpVersion::ByAlpn,
+        (HttpChoice::Auto | HttpChoice::Http1, _) => HttpVersion::Http1,
+        (HttpChoice::Http2, Scheme::Https) | (HttpChoice::H2c, Scheme::Http) => HttpVersion::Http2,
         (HttpChoice::Http2, Scheme::Http) => {
-            bail!("--http 2 is agreed on over https://; for HTTP/2 in the clear write --http h2c")
+            bail!("--http 2 needs https://; for HTTP/2 without TLS write --http h2c")
         }
-        (HttpChoice::H2c, Scheme::Https) => bail!("--http h2c is in the clear; over https:// write --http 2"),
+        (HttpChoice::H2c, Scheme::Https) => bail!("--http h2c is without TLS; over https:// write --http 2"),
     };
     let tls = match (url.scheme(), config) {
         (Scheme::Https, Some(config)) => {
@@ -112,7 +109,7 @@ fn origin(url: Url, spec: &RunSpec, config: Option<&TlsConfig>) -> anyhow::Resul
         }
         _ => None,
     };
-    Ok(OriginPlan { url, speaks, tls })
+    Ok(OriginPlan { url, version, tls })
 }
 
 fn peer(url: &Url, connection: &Connection) -> anyhow::Result<Peer> {
@@ -129,7 +126,7 @@ fn peer(url: &Url, connection: &Connection) -> anyhow::Result<Peer> {
         let fits = |source: &IpAddr| source.is_ipv4() == address.is_ipv4();
         ensure!(
             sources.is_empty() || sources.iter().any(fits),
-            "--source has no address of the same family as {address}; give one that can reach it"
+            "--source has no address of the same family as {address}; add one that can reach it"
         );
     }
     Ok(Peer { place, sources })
@@ -211,15 +208,15 @@ mod tests {
 
     #[test]
     fn what_is_spoken_follows_the_scheme() {
-        for (arguments, speaks) in [
-            (&["http://h/"][..], Speaks::Http1),
-            (&["https://h/", "-k"], Speaks::ByAlpn),
-            (&["https://h/", "-k", "--http", "2"], Speaks::Http2),
-            (&["https://h/", "-k", "--http", "1.1"], Speaks::Http1),
-            (&["http://h/", "--http", "h2c"], Speaks::Http2),
+        for (arguments, version) in [
+            (&["http://h/"][..], HttpVersion::Http1),
+            (&["https://h/", "-k"], HttpVersion::ByAlpn),
+            (&["https://h/", "-k", "--http", "2"], HttpVersion::Http2),
+            (&["https://h/", "-k", "--http", "1.1"], HttpVersion::Http1),
+            (&["http://h/", "--http", "h2c"], HttpVersion::Http2),
         ] {
             let plan = &planned(arguments).unwrap().plans[0];
-            assert_eq!(plan.speaks, speaks, "{arguments:?}");
+            assert_eq!(plan.version, version, "{arguments:?}");
             assert_eq!(plan.tls.is_some(), arguments[0].starts_with("https"));
         }
     }
@@ -234,7 +231,7 @@ mod tests {
             (&["http://h/", "--tls-resumption", "off"], "leave them out"),
             (&["http://h/", "--streams", "4"], "--pipeline 4"),
             (&["https://h/", "-k", "--http", "1.1", "--streams", "4"], "--http 2"),
-            (&["http://h/", "--resolve", "g:80:127.0.0.1"], "give those of a URL"),
+            (&["http://h/", "--resolve", "g:80:127.0.0.1"], "use those of a URL"),
             (&["http://127.0.0.1/", "--source", "::1"], "same family"),
             (&["https://h/", "--cacert", "/nowhere"], "cannot read `/nowhere`"),
             (&["https://h/", "--cacert", "/dev/null"], "cannot use `/dev/null`"),

@@ -49,7 +49,7 @@ impl SinkPlan {
         if let [one, other] = rows.as_slice() {
             ensure!(
                 one.path != other.path,
-                "--jsonl and --csv both write to {}; name two files",
+                "--jsonl and --csv both write to {}; use two files",
                 one.path.display()
             );
         }
@@ -299,10 +299,8 @@ impl Sinks {
                 Ok(words) => warnings.push(format!("{}: {words}", thread.name)),
                 Err(RecvTimeoutError::Disconnected) => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    warnings.push(format!(
-                        "{}: it did not end in time; its last lines may be missing",
-                        thread.name
-                    ));
+                    warnings
+                        .push(format!("{}: did not end in time; its last lines may be missing", thread.name));
                 }
             }
         }

@@ -65,7 +65,7 @@ pub struct RunSpec {
     pub sinks: Sinks,
     #[serde(default, skip_serializing_if = "is_default")]
     pub output: Output,
-    /// Who gave an option, by its name, where that was not whoever made the spec: a scenario file, say.
+    /// Who gave an option, by its name, if it was not the maker of the spec but, for example, a scenario file.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sources: BTreeMap<String, OptionSource>,
 }

@@ -175,7 +175,7 @@ impl FromStr for Pid {
     fn from_str(text: &str) -> Result<Pid, String> {
         match text.parse() {
             Ok(pid @ 1..=0x7fff_ffff) => Ok(Pid(pid)),
-            _ => Err(format!("`{text}` is not a process id; `pgrep NAME` prints the ids of a name")),
+            _ => Err(format!("`{text}` is not a process ID; `pgrep NAME` prints the IDs of a name")),
         }
     }
 }

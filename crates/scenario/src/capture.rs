@@ -1,9 +1,9 @@
-//! Values taken from an answer for the steps that follow, and what else an answer is looked at for.
+//! Values taken from a response for the steps that follow, and what else a response is looked at for.
 //!
-//! Everything here is bounded: the answer by how much of it was kept, a value by [`VALUE_BYTES`], the time by
+//! Everything here is bounded: the response by how much of it was kept, a value by [`VALUE_BYTES`], the time by
 //! expressions that cannot run away.
 
-use codec::web::Answer;
+use codec::web::ReceivedResponse;
 use regex::bytes::Regex;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ pub(crate) struct Capture {
     pub slot: u16,
     pub from: From,
     pub regex: Option<Regex>,
-    /// The value where there is none.
+    /// The value if there is none.
     pub default: Option<String>,
     /// What the texts that use it want of it.
     pub needs: Needs,
@@ -32,7 +32,7 @@ pub(crate) enum From {
     Body,
 }
 
-/// One thing that must hold of an answer.
+/// One thing that must hold of a response.
 #[derive(Debug, Clone)]
 pub(crate) struct Look {
     pub at: From,
@@ -49,11 +49,11 @@ pub(crate) enum Wanted {
 
 impl Capture {
     /// The value, if there is one that may stand where it is used.
-    pub(crate) fn take(&self, answer: &Answer) -> Option<String> {
+    pub(crate) fn take(&self, response: &ReceivedResponse) -> Option<String> {
         let found = match (&self.from, &self.regex) {
-            (From::Body, Some(regex)) => group(regex, &answer.body, answer.cut),
-            (from, None) => from.text(answer),
-            (from, Some(regex)) => from.text(answer).and_then(|text| group(regex, text.as_bytes(), false)),
+            (From::Body, Some(regex)) => group(regex, &response.body, response.cut),
+            (from, None) => from.text(response),
+            (from, Some(regex)) => from.text(response).and_then(|text| group(regex, text.as_bytes(), false)),
         };
         let fits = |value: &String| value.len() <= VALUE_BYTES && self.needs.hold(value);
         found.filter(fits).or_else(|| self.default.clone())
@@ -69,48 +69,48 @@ impl From {
         matches!(self, From::Json(_) | From::Body)
     }
 
-    fn text(&self, answer: &Answer) -> Option<String> {
+    fn text(&self, response: &ReceivedResponse) -> Option<String> {
         match self {
-            From::Json(pointer) => as_text(&in_json(pointer, answer).ok()??),
-            From::Header(name) => String::from_utf8(answer.header(name)?.to_vec()).ok(),
+            From::Json(pointer) => as_text(&in_json(pointer, response).ok()??),
+            From::Header(name) => String::from_utf8(response.header(name)?.to_vec()).ok(),
             From::Cookie(name) => {
-                let lines = answer.headers_named("set-cookie").filter_map(SetCookie::parse);
+                let lines = response.headers_named("set-cookie").filter_map(SetCookie::parse);
                 lines.filter(|set| set.name == name).last().map(|set| set.value.to_owned())
             }
-            From::Body => String::from_utf8(answer.body.clone()).ok(),
+            From::Body => String::from_utf8(response.body.clone()).ok(),
         }
     }
 }
 
 impl Look {
-    pub(crate) fn holds(&self, answer: &Answer) -> bool {
+    pub(crate) fn holds(&self, response: &ReceivedResponse) -> bool {
         match (&self.wanted, &self.at) {
             (Wanted::Exists(wanted), From::Json(pointer)) => {
-                in_json(pointer, answer).is_ok_and(|found| found.is_some() == *wanted)
+                in_json(pointer, response).is_ok_and(|found| found.is_some() == *wanted)
             }
-            (Wanted::Exists(wanted), at) => at.text(answer).is_some() == *wanted,
-            (Wanted::Matches(regex), From::Body) => regex.is_match(&answer.body),
+            (Wanted::Exists(wanted), at) => at.text(response).is_some() == *wanted,
+            (Wanted::Matches(regex), From::Body) => regex.is_match(&response.body),
             (Wanted::Matches(regex), at) => {
-                at.text(answer).is_some_and(|text| regex.is_match(text.as_bytes()))
+                at.text(response).is_some_and(|text| regex.is_match(text.as_bytes()))
             }
-            (Wanted::Contains(part), at) => at.text(answer).is_some_and(|text| text.contains(part)),
+            (Wanted::Contains(part), at) => at.text(response).is_some_and(|text| text.contains(part)),
             (Wanted::Equals(wanted), From::Json(pointer)) => {
-                let found = in_json(pointer, answer).ok().flatten();
+                let found = in_json(pointer, response).ok().flatten();
                 found
                     .and_then(|found| serde_json::from_str(found.get()).ok())
                     .is_some_and(|found| same(&found, wanted))
             }
             (Wanted::Equals(wanted), at) => {
                 let wanted = wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned);
-                at.text(answer).is_some_and(|text| text == wanted)
+                at.text(response).is_some_and(|text| text == wanted)
             }
         }
     }
 }
 
-/// What stands at `pointer`. Of an answer that was cut nothing is known: the rest may hold the same key again.
-fn in_json(pointer: &Pointer, answer: &Answer) -> Result<Option<Box<RawValue>>, NoJson> {
-    if answer.cut { Err(NoJson) } else { pointer.find(&answer.body) }
+/// What stands at `pointer`. Of a response that was cut nothing is known: the rest may hold the same key again.
+fn in_json(pointer: &Pointer, response: &ReceivedResponse) -> Result<Option<Box<RawValue>>, NoJson> {
+    if response.cut { Err(NoJson) } else { pointer.find(&response.body) }
 }
 
 /// Whether two values of JSON are one: 1 and 1.0 are.
@@ -125,7 +125,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The first group, or all that was found where there is none. What ends where the text was cut may be half a value.
+/// The first group, or all that was found if there is none. What ends where the text was cut may be half a value.
 fn group(regex: &Regex, text: &[u8], cut: bool) -> Option<String> {
     let found = regex.captures(text)?;
     let part = found.get(1).or_else(|| found.get(0)).filter(|part| !cut || part.end() < text.len())?;
@@ -139,9 +139,14 @@ pub(crate) const VALUE_BYTES: usize = 8 << 10;
 mod tests {
     use super::*;
 
-    fn answer(headers: &[(&str, &str)], body: &str) -> Answer {
+    fn response(headers: &[(&str, &str)], body: &str) -> ReceivedResponse {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
-        Answer { status: 200, headers: headers.collect(), body: body.as_bytes().to_vec(), cut: false }
+        ReceivedResponse {
+            status: 200,
+            headers: headers.collect(),
+            body: body.as_bytes().to_vec(),
+            cut: false,
+        }
     }
 
     fn capture(from: From, regex: Option<&str>) -> Capture {
@@ -151,7 +156,7 @@ mod tests {
 
     #[test]
     fn values_are_taken_from_every_part_of_an_answer() {
-        let answer = answer(
+        let response = response(
             &[("Location", "/items/42?x"), ("Set-Cookie", "sid=abc; Path=/"), ("set-cookie", "sid=def")],
             r#"{"data":{"token":"t-1","ids":[7,8]}} csrf="xyz""#,
         );
@@ -169,24 +174,24 @@ mod tests {
             // What follows the JSON makes it none.
             (json("/data/token"), None, None),
         ] {
-            assert_eq!(capture(from, regex).take(&answer).as_deref(), value);
+            assert_eq!(capture(from, regex).take(&response).as_deref(), value);
         }
-        let mut answer = answer;
-        answer.body = br#"{"data":{"token":"t-1","ids":[7,8]}}"#.to_vec();
+        let mut response = response;
+        response.body = br#"{"data":{"token":"t-1","ids":[7,8]}}"#.to_vec();
         for (pointer, regex, value) in
             [("/data/token", None, "t-1"), ("/data/token", Some(r"\d"), "1"), ("/data/ids", None, "[7,8]")]
         {
-            assert_eq!(capture(json(pointer), regex).take(&answer).as_deref(), Some(value));
+            assert_eq!(capture(json(pointer), regex).take(&response).as_deref(), Some(value));
         }
     }
 
-    /// If this fails, an answer puts lines of its own into the next request, or as much memory as it likes.
+    /// If this fails, a response puts lines of its own into the next request, or as much memory as it likes.
     #[test]
     fn a_value_that_does_not_fit_its_place_is_none() {
         let token = From::Json(Pointer::parse("/t").unwrap());
         let needs =
             |header, number| Capture { needs: Needs { header, number }, ..capture(token.clone(), None) };
-        let with = |value: &str| answer(&[], &serde_json::json!({ "t": value }).to_string());
+        let with = |value: &str| response(&[], &serde_json::json!({ "t": value }).to_string());
         assert_eq!(needs(true, false).take(&with("a\r\nX: y")), None);
         assert_eq!(needs(false, false).take(&with("a\nb")).as_deref(), Some("a\nb"));
         assert_eq!(needs(false, true).take(&with("1,2")), None);
@@ -196,12 +201,12 @@ mod tests {
         assert_eq!(with_default.take(&with("a\r\n")).as_deref(), Some("d"));
     }
 
-    /// If this fails, a page that says the server is down passes for an answer without an error.
+    /// If this fails, a page that says the server is down passes for a response without an error.
     #[test]
     fn what_is_no_json_or_was_cut_passes_no_check_of_json() {
-        let page = answer(&[], "<html>down</html>");
+        let page = response(&[], "<html>down</html>");
         // What was kept is JSON of its own, and not all that was sent.
-        let cut = Answer { cut: true, ..answer(&[], "{}") };
+        let cut = ReceivedResponse { cut: true, ..response(&[], "{}") };
         let wanted = [
             Wanted::Exists(false),
             Wanted::Exists(true),
@@ -215,15 +220,15 @@ mod tests {
             assert!(!look.holds(&page) && !look.holds(&cut), "{look:?}");
         }
         assert_eq!(capture(From::Json(Pointer::parse("").unwrap()), None).take(&cut), None);
-        let cut = Answer { cut: true, ..answer(&[], "id=12 at=34") };
+        let cut = ReceivedResponse { cut: true, ..response(&[], "id=12 at=34") };
         let number = |text| capture(From::Body, Some(text)).take(&cut);
         assert_eq!((number(r"id=(\d+)").as_deref(), number(r"at=(\d+)")), (Some("12"), None));
     }
 
     #[test]
     fn answers_are_looked_at() {
-        let answer =
-            answer(&[("X-Kind", "big one")], r#"{"ok":true,"n":1.0,"list":[1,{"a":null}],"none":null}"#);
+        let response =
+            response(&[("X-Kind", "big one")], r#"{"ok":true,"n":1.0,"list":[1,{"a":null}],"none":null}"#);
         let json = |text: &str| From::Json(Pointer::parse(text).unwrap());
         let header = |name: &str| From::Header(name.to_owned());
         let matches = |text: &str| Wanted::Matches(Regex::new(text).unwrap());
@@ -244,7 +249,7 @@ mod tests {
             (From::Body, matches(r#""n":\s*1"#), true),
         ] {
             let look = Look { at, wanted };
-            assert_eq!(look.holds(&answer), holds, "{look:?}");
+            assert_eq!(look.holds(&response), holds, "{look:?}");
         }
     }
 }

@@ -133,19 +133,18 @@ impl Compiler<'_> {
         let span = given.span();
         let text = scope.template(given.get_ref(), &span, Context::Variable)?;
         let hidden = text.hides().then(|| given.get_ref().trim_end_matches('/').to_owned());
-        let text = text
-            .fixed()
-            .ok_or_else(|| Slip::new(&span, "a server is the same for all journeys; use values that are"))?;
+        let text = text.fixed().ok_or_else(|| {
+            Slip::new(&span, "the server must be the same for all journeys; use values that do not change")
+        })?;
         let url = Url::parse(&text).map_err(|error| match &hidden {
             None => Slip::new(&span, error.to_string()),
-            Some(_) => Slip::new(&span, "with what the environment holds this is no URL; see its variables"),
+            Some(_) => {
+                Slip::new(&span, "with these environment variables this is not a URL; check their values")
+            }
         })?;
         let base = url.path_and_query().trim_end_matches('/').to_owned();
         if base.contains('?') {
-            return Err(Slip::new(
-                &span,
-                "the url of a target cannot have a query; put it into the requests",
-            ));
+            return Err(Slip::new(&span, "the url of a target cannot have a query; move it to the requests"));
         }
         Ok(Server {
             name: name.to_owned(),
@@ -161,7 +160,8 @@ impl Compiler<'_> {
         let Some(given) = &self.file.defaults.keep_body else { return Ok(KEEP_BODY) };
         let bytes = given.get_ref().0.parse::<units::Bytes>();
         let bytes = bytes.map_err(|error| Slip::new(&given.span(), error.to_string()))?;
-        usize::try_from(bytes.0).map_err(|_| Slip::new(&given.span(), "over what memory can hold"))
+        usize::try_from(bytes.0)
+            .map_err(|_| Slip::new(&given.span(), "too large for the memory of this host"))
     }
 
     fn alone(
@@ -175,13 +175,13 @@ impl Compiler<'_> {
         if let Some((_, capture)) = own.capture.iter().next() {
             return Err(Slip::new(
                 &capture.span(),
-                "a request that stands alone has no next step to use a captured value; make it a [[journey.step]]",
+                "a stand-alone request has no next step that could use a captured value; make it a [[journey.step]]",
             ));
         }
         if let Some(think) = &own.think {
             return Err(Slip::new(
                 &think.span(),
-                "a request that stands alone has no next step to wait for; for callers that wait write run.think",
+                "a stand-alone request has no next step, so it has no think time; for virtual users with think time use run.think",
             ));
         }
         let elsewhere = self.captured_by("", 0);
@@ -230,10 +230,7 @@ impl Compiler<'_> {
         scope.begin_journey(BTreeMap::new());
         for (index, request) in own.steps.iter().enumerate() {
             if let Some(weight) = &request.get_ref().weight {
-                return Err(Slip::new(
-                    &weight.span(),
-                    "a step has no weight of its own; give it to the journey",
-                ));
+                return Err(Slip::new(&weight.span(), "a step has no weight; set the weight of the journey"));
             }
             scope.look_elsewhere(self.captured_by(&name, index));
             place_of(all, &request.span())?;
@@ -283,7 +280,7 @@ impl Compiler<'_> {
                 for key in step.get_ref().capture.keys() {
                     let what = match (name == journey, at.cmp(&index)) {
                         (true, std::cmp::Ordering::Equal) => {
-                            "this very step captures it, for the steps after it".to_owned()
+                            "this step captures it, for later steps".to_owned()
                         }
                         (true, _) => format!("step {} does, after this one", at + 1),
                         (false, _) => {
@@ -297,17 +294,15 @@ impl Compiler<'_> {
         elsewhere
     }
 
-    /// Two kinds of one name could not be told apart in the report.
+    /// Two kinds of one name could not be distinguished in the report.
     fn name_apart(&self, steps: &mut [Read]) -> Result<(), Slip> {
         let mut seen: BTreeMap<String, u32> = BTreeMap::new();
         for named in steps {
             let count = seen.entry(named.step.name.clone()).or_insert(0);
             *count += 1;
             if *count > 1 && named.given {
-                let what = format!(
-                    "`{}` is the name of another request already; give it one of its own",
-                    named.step.name
-                );
+                let what =
+                    format!("`{}` is already the name of another request; use another name", named.step.name);
                 return Err(Slip::new(&named.span, what));
             }
             if *count > 1 {
@@ -496,6 +491,6 @@ pub(crate) fn target_of(
     })
 }
 
-/// How much of a body is kept unless the file says otherwise: pages and answers of interfaces fit, and a thousand
-/// journeys under way take a gigabyte at the very most.
+/// How much of a body is kept unless the file says otherwise: pages and responses of interfaces fit, and a thousand
+/// journeys in progress take a gigabyte at the very most.
 const KEEP_BODY: usize = 1 << 20;

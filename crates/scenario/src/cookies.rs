@@ -69,7 +69,7 @@ impl<'a> SetCookie<'a> {
 }
 
 impl Jar {
-    /// Takes in a `Set-Cookie` line of an answer from `place`.
+    /// Takes in a `Set-Cookie` line of a response from `place`.
     pub(crate) fn store(&mut self, line: &[u8], place: Place<'_>, now: i64) {
         let Some(set) = SetCookie::parse(line) else { return };
         let Some((domain, host_only)) = domain(&set, place.host) else { return };

@@ -89,7 +89,7 @@ const SPECIAL_DRAWS: u64 = 12;
 /// A distribution that a file may name.
 struct Known {
     name: &'static str,
-    /// Its parameter where none is given, and the bounds of what may be given.
+    /// Its parameter if there is none given, and the bounds of what may be given.
     parameter: Option<(f64, f64, f64)>,
     shape: fn(f64) -> Shape,
 }

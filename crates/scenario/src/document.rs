@@ -32,7 +32,7 @@ fn slip(error: &toml::de::Error) -> Slip {
         match message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `")) {
             Some(rest) => unknown(rest),
             None if message == "invalid type: map, expected a sequence" => {
-                "a list of these begins with two brackets, as [[request]]".to_owned()
+                "an entry of a list is written with two brackets, as [[request]]".to_owned()
             }
             // The reader speaks of its own types.
             None => ["u32", "u64", "usize"].iter().fold(message.to_owned(), |text, number| {
@@ -47,8 +47,8 @@ fn unknown(rest: &str) -> String {
     let (given, expected) = rest.split_once('`').unwrap_or((rest, ""));
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     match nearest(given, known.iter().copied()) {
-        Some(name) => format!("`{given}` is not known here; did you mean `{name}`?"),
-        None => format!("`{given}` is not known here; known are {}", known.join(", ")),
+        Some(name) => format!("unknown key `{given}`; did you mean `{name}`?"),
+        None => format!("unknown key `{given}`; valid keys are {}", known.join(", ")),
     }
 }
 
@@ -105,7 +105,7 @@ fn place<'a>(
     let (first, rest) = path.split_first().expect("a key has at least one part");
     let key = Spanned::new(span.clone(), Cow::Owned(first.clone()));
     if rest.is_empty() {
-        // The place of a key that stands in the file already is that of the set from now on.
+        // The place of a key that is in the file already is that of the set from now on.
         table.remove(first.as_str());
         table.insert(key, value);
         return Ok(());
@@ -131,7 +131,7 @@ fn place<'a>(
                 _ => Err(Slip::new(span, format!("`{first}` has no entry of the name or number `{wanted}`"))),
             }
         }
-        _ => Err(Slip::new(span, format!("`{first}` holds no keys"))),
+        _ => Err(Slip::new(span, format!("`{first}` has no keys"))),
     }
 }
 
@@ -145,7 +145,7 @@ fn value<'a>(text: &'a str, span: &Span) -> Spanned<DeValue<'a>> {
     Spanned::new(span.clone(), value)
 }
 
-/// Gives all that lies within a value the place of its set.
+/// Gives all that is within a value the place of its set.
 fn respan<'a>(value: DeValue<'a>, span: &Span) -> DeValue<'a> {
     let again = |value: Spanned<DeValue<'a>>| Spanned::new(span.clone(), respan(value.into_inner(), span));
     match value {

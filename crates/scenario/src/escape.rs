@@ -1,5 +1,5 @@
-//! What becomes of a value where it is put: nothing that came from a file or an answer may change the form of the
-//! request that it stands in.
+//! What becomes of a value where it is put: nothing that came from a file or a response may change the form of the
+//! request that it is in.
 
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ pub(crate) fn write(value: &str, escape: Escape, out: &mut String) {
     }
 }
 
-/// Whether `value` may stand in a header as it is.
+/// Whether `value` can be put into a header as it is.
 pub(crate) fn fits_header(value: &str) -> bool {
     value.chars().all(is_of_header)
 }

@@ -65,15 +65,15 @@ pub(crate) struct Target {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tls {
-    /// Any certificate will do; not beside `ca`.
+    /// Any certificate will do; not next to `ca`.
     pub insecure: bool,
-    /// A file with the certificates to trust, in PEM; from beside the scenario.
+    /// A file with the certificates to trust, in PEM; from next to the scenario.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub ca: Option<Spanned<String>>,
-    /// A file with our certificate, in PEM; from beside the scenario.
+    /// A file with our certificate, in PEM; from next to the scenario.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub cert: Option<Spanned<String>>,
-    /// A file with its key, in PEM; from beside the scenario.
+    /// A file with its key, in PEM; from next to the scenario.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub key: Option<Spanned<String>>,
     /// The name to ask for and to expect, in place of the host of the URL.
@@ -127,20 +127,20 @@ pub(crate) struct Request {
     /// The body as a form: names and values.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
     pub form: Named<Scalar>,
-    /// A file with the body, from beside the scenario. Nothing in it is filled in.
+    /// A file with the body, from next to the scenario. Nothing in it is filled in.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub file: Option<Spanned<String>>,
-    /// What must hold of the answer; otherwise the request ends as `check_failed`.
+    /// What must hold of the response; otherwise the request ends as `check_failed`.
     pub expect: Expect,
-    /// Values taken from the answer for the steps that follow.
+    /// Values taken from the response for the steps that follow.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, CaptureSpec>"))]
     pub capture: Named<CaptureSpec>,
-    /// How long to wait between the answer and the next step: `1s`, `1s..3s`, or `exp:2s`.
+    /// How long to wait between the response and the next step: `1s`, `1s..3s`, or `exp:2s`.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub think: Option<Spanned<String>>,
 }
 
-/// What must hold of an answer.
+/// What must hold of a response.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -148,7 +148,7 @@ pub(crate) struct Expect {
     /// Statuses that are good: `200`, `"2xx"`, `"200,404"`, `[200, 404]`; below 400 unless given.
     #[cfg_attr(test, schemars(with = "Option<Scalars>"))]
     pub status: Option<Spanned<Scalars>>,
-    /// A text that must stand in the body.
+    /// Text that the body must contain.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub body_contains: Option<Spanned<String>>,
     /// A regular expression that must be found in the body.
@@ -178,7 +178,7 @@ pub(crate) struct Journey {
     /// The server of its steps, where there are several.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub target: Option<Spanned<String>>,
-    /// Whether cookies that a step is given go with the steps that follow; so unless it is said otherwise.
+    /// Whether cookies that a step is given go with the steps that follow; so unless it is stated otherwise.
     pub cookies: Option<bool>,
     /// Headers of all its steps.
     #[cfg_attr(test, schemars(with = "BTreeMap<String, Scalar>"))]
@@ -196,7 +196,7 @@ pub(crate) struct Journey {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Data {
-    /// CSV with a line of names, or one JSON object a line; from beside the scenario.
+    /// CSV with a line of names, or one JSON object a line; from next to the scenario.
     #[cfg_attr(test, schemars(with = "String"))]
     pub file: Option<Spanned<String>>,
     /// By the ending of the file unless given.

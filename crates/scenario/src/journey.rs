@@ -1,9 +1,9 @@
-//! One journey under way, and the scenario as the script of a run.
+//! One journey in progress, and the scenario as the script of a run.
 //!
 //! A journey travels with its requests. Until it has captured something or was given a cookie it is a few numbers;
 //! a request in which nothing is filled in is never copied into it.
 
-use codec::web::{Answer, Ask, Asked, Keep, Rendered, Script};
+use codec::web::{Ask, Asked, Keep, ReceivedResponse, Rendered, Script};
 use codec::{Next, Origin, Route};
 
 use crate::cookies::Jar;
@@ -30,11 +30,11 @@ struct Kept {
     jar: Jar,
 }
 
-/// An answer that was wanted, with the values that its step captures, in their order.
+/// A response that was wanted, with the values that its step captures, in their order.
 #[derive(Debug)]
 pub struct Taken {
     values: Vec<String>,
-    answer: Answer,
+    response: ReceivedResponse,
 }
 
 /// What a step's texts are filled in from.
@@ -98,11 +98,11 @@ impl Scenario {
         journey.rendered = Some(Box::new(rendered));
     }
 
-    /// Keeps of an answer what the steps that follow need.
+    /// Keeps of a response what the steps that follow need.
     fn keep(&self, journey: &mut Journey, taken: Taken) {
         let play = self.play(journey);
         let step = self.step(journey);
-        let sets_cookies = play.cookies && taken.answer.header("set-cookie").is_some();
+        let sets_cookies = play.cookies && taken.response.header("set-cookie").is_some();
         if step.captures.is_empty() && !sets_cookies {
             return;
         }
@@ -114,7 +114,7 @@ impl Scenario {
             kept.captured[usize::from(capture.slot)] = value;
         }
         if let Some(url) = url {
-            let lines = taken.answer.headers_named("set-cookie");
+            let lines = taken.response.headers_named("set-cookie");
             lines.for_each(|line| kept.jar.store(line, place(&url), self.now));
         }
     }
@@ -142,9 +142,9 @@ impl Script for Scenario {
         let reads_body = step.looks.iter().any(|look| look.at.reads_body())
             || step.captures.iter().any(|capture| capture.reads_body());
         let keep = if reads_body {
-            Keep::Answer { body_bytes: self.keep_body }
+            Keep::ReceivedResponse { body_bytes: self.keep_body }
         } else if !self.is_last(journey) || !step.looks.is_empty() {
-            Keep::Answer { body_bytes: 0 }
+            Keep::ReceivedResponse { body_bytes: 0 }
         } else {
             Keep::Nothing
         };
@@ -165,21 +165,21 @@ impl Script for Scenario {
         self.plays.iter().filter(|play| play.number.is_some()).count()
     }
 
-    fn take(&self, checks: u16, answer: Answer) -> Option<Taken> {
+    fn take(&self, checks: u16, response: ReceivedResponse) -> Option<Taken> {
         let step = &self.steps[usize::from(checks)];
-        if !step.looks.iter().all(|look| look.holds(&answer)) {
+        if !step.looks.iter().all(|look| look.holds(&response)) {
             return None;
         }
-        let values = step.captures.iter().map(|capture| capture.take(&answer));
+        let values = step.captures.iter().map(|capture| capture.take(&response));
         let values = values.collect::<Option<_>>()?;
-        Some(Taken { values, answer })
+        Some(Taken { values, response })
     }
 
     fn advance(&self, mut journey: Journey, taken: Option<Taken>) -> Next<Journey> {
         if self.is_last(&journey) {
             return Next::End;
         }
-        // Without an answer, or one that was wanted, there is nothing to go on from.
+        // Without a response, or one that was wanted, there is nothing to go on from.
         let Some(taken) = taken else { return Next::End };
         let think = think(self, self.step(&journey), journey.n);
         self.keep(&mut journey, taken);

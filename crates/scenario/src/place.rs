@@ -28,7 +28,7 @@ impl Slip {
     }
 }
 
-/// The texts that a scenario was put together from: the file, then each `--set`, as if they stood in one text.
+/// The texts that a scenario was put together from: the file, then each `--set`, as if they were one text.
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     name: String,
@@ -53,12 +53,12 @@ impl Sources {
         span.start > self.file.len()
     }
 
-    /// What stands in the file at `span`; nothing for a `--set`.
+    /// What is in the file at `span`; nothing for a `--set`.
     pub(crate) fn slice(&self, span: &Span) -> &str {
         self.file.get(span.clone()).unwrap_or("")
     }
 
-    /// `span`, narrowed to where `part` stands in it.
+    /// `span`, narrowed to where `part` is in it.
     pub(crate) fn narrow(&self, span: &Span, part: &str) -> Span {
         match self.slice(span).find(part) {
             Some(at) => span.start + at..span.start + at + part.len(),
@@ -100,7 +100,7 @@ pub(crate) fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a 
     nearest(given, known).map_or(String::new(), |name| format!("; did you mean `{name}`?"))
 }
 
-/// Names that differ only in case, dashes and underscores are one name to whoever slips.
+/// Names that differ only in case, dashes and underscores count as equal when guessing a typo.
 fn fold(name: &str) -> Vec<char> {
     name.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()
 }

@@ -16,7 +16,7 @@ use crate::think::Think;
 pub struct Scenario {
     pub(crate) seed: u64,
     pub(crate) targets: Vec<Server>,
-    /// Every request, those of one play beside each other.
+    /// Every request, those of one play next to each other.
     pub(crate) steps: Vec<Step>,
     pub(crate) plays: Vec<Play>,
     /// The play of each turn; unit `n` takes turn `n` modulo its length.
@@ -42,7 +42,7 @@ pub struct Server {
     pub(crate) headers: Vec<(String, Template)>,
 }
 
-/// How a server proves itself, and how we do. Files stand beside the scenario.
+/// How a server proves itself, and how we do. Files stand next to the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tls {
     /// Any certificate will do.
@@ -159,7 +159,7 @@ impl Scenario {
         fixed.map(|step| self.request(step, &Nothing, None)).collect()
     }
 
-    /// What the answers of each kind are held to.
+    /// What the responses of each kind are held to.
     pub fn checks(&self) -> Vec<Checks> {
         self.steps.iter().map(|step| step.checks.clone()).collect()
     }

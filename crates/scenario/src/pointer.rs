@@ -1,4 +1,4 @@
-//! JSON pointers (RFC 6901), followed while the text is read: what lies beside the way is passed over, not kept, so
+//! JSON pointers (RFC 6901), followed while the text is read: what lies next to the way is passed over, not kept, so
 //! a hostile answer takes no more memory than its text.
 
 use std::fmt;
@@ -24,7 +24,7 @@ impl Pointer {
         tokens.collect::<Option<Vec<_>>>().map(Pointer)
     }
 
-    /// The value's own JSON text; `None` where there is none.
+    /// The value's own JSON text; `None` if there is none.
     ///
     /// Nesting is bounded by the reader of JSON, at 128.
     ///

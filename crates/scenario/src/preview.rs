@@ -84,5 +84,5 @@ fn body(bytes: &[u8]) -> String {
     }
 }
 
-/// Longer bodies are told by their length.
+/// Longer bodies are reported by their length.
 const BODY_SHOWN: usize = 2_000;

@@ -61,7 +61,7 @@ pub(crate) struct Captured {
 /// What a value must be, to stand where it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Needs {
-    /// No control characters: it stands in a header.
+    /// No control characters: it is in a header.
     pub header: bool,
     pub number: bool,
 }
@@ -172,7 +172,7 @@ impl<'a> Scope<'a> {
         if context == Context::Header && !fixed.into_iter().all(|text| fits_header(text)) {
             return Err(Slip::new(
                 span,
-                "the value of a header cannot hold a line end or another control character",
+                "the value of a header cannot contain a line break or another control character",
             ));
         }
         Ok(template)
@@ -190,7 +190,7 @@ impl<'a> Scope<'a> {
             ["n"] => one(Value::Number),
             ["seed"] => Ok(Template::text(self.seed.to_string())),
             ["uuid"] if escape == Escape::Number => {
-                Err(Slip::new(span, "a UUID is no number; leave `number` out"))
+                Err(Slip::new(span, "a UUID is not a number; leave out `number`"))
             }
             ["uuid"] => {
                 let id = self.next_draw();
@@ -216,7 +216,7 @@ impl<'a> Scope<'a> {
             [name] => self.named(name, span, escape, context),
             _ => Err(Slip::new(
                 span,
-                format!("`{name}` is no name; a value is written {{{{name}}}} or {{{{name|filter}}}}"),
+                format!("`{name}` is not a name; a value is written {{{{name}}}} or {{{{name|filter}}}}"),
             )),
         }
     }
@@ -240,7 +240,7 @@ impl<'a> Scope<'a> {
             if context == Context::Variable {
                 return Err(Slip::new(
                     span,
-                    format!("a variable cannot stand for a row: write `{{{{{name}}}}}` where it is used"),
+                    format!("a variable cannot be used for a row: write `{{{{{name}}}}}` where it is used"),
                 ));
             }
             let source = self.cell(index, column, span, escape);
@@ -284,13 +284,13 @@ impl<'a> Scope<'a> {
         let meant = if FOR_N.contains(&name) {
             "; the number of the journey in the run is `{{n}}`".to_owned()
         } else if meant.is_empty() {
-            "; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: \
+            "; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in \
              n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
                 .to_owned()
         } else {
             meant
         };
-        Slip::new(span, format!("`{{{{{name}}}}}` is not known here{meant}"))
+        Slip::new(span, format!("unknown name `{{{{{name}}}}}`{meant}"))
     }
 }
 
@@ -311,16 +311,16 @@ fn escape_of(context: Context, filter: &str, span: &Span) -> Result<Escape, Slip
         ("json", Context::Body) => Ok(Escape::Json),
         ("url", Context::Body | Context::Header) => Ok(Escape::Percent),
         ("number", Context::Json | Context::Body) => Ok(Escape::Number),
-        ("path", _) => Err(Slip::new(span, "`path` is for paths; elsewhere leave it out")),
+        ("path", _) => Err(Slip::new(span, "`path` is only for paths; leave it out here")),
         ("json" | "url" | "number" | "raw", _) => Err(Slip::new(
             span,
-            format!("`{filter}` has no use here: values are made fit for their place already; leave it out"),
+            format!("`{filter}` is not needed here: values are always encoded for their place; leave it out"),
         )),
         _ => {
             let meant = did_you_mean(filter, ["path", "json", "url", "number"]);
             Err(Slip::new(
                 span,
-                format!("`{filter}` is not a filter{meant}; there are path, json, url and number"),
+                format!("`{filter}` is not a filter{meant}; filters are path, json, url and number"),
             ))
         }
     }
@@ -358,8 +358,8 @@ fn fit(text: &str, escape: Escape, name: &str, span: &Span) -> Result<String, Sl
     let needs = Needs { header: escape == Escape::Header, number: escape == Escape::Number };
     if !needs.hold(text) {
         let what =
-            if needs.number { "is no number" } else { "holds a line end or another control character" };
-        return Err(Slip::new(span, format!("the value of `{name}` {what}, and cannot stand here")));
+            if needs.number { "is no number" } else { "contains a line break or another control character" };
+        return Err(Slip::new(span, format!("the value of `{name}` {what}, and cannot be used here")));
     }
     let mut fit = String::new();
     crate::escape::write(text, escape, &mut fit);

@@ -17,7 +17,7 @@ pub struct Setting {
     pub option: &'static str,
     /// More than one where the option may be given again.
     pub values: Vec<String>,
-    /// Where it stands.
+    /// Its place in the file, for messages.
     pub place: String,
     pub origin: SettingOrigin,
 }
@@ -38,7 +38,7 @@ pub(crate) struct RunSettings(pub Given);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OutputSettings(pub Given);
 
-/// Keys in the order in which they stand, each with its values.
+/// Keys in file order, each with its values.
 pub(crate) type Given = Vec<(Spanned<String>, Spanned<Scalars>)>;
 
 /// A key, the option it stands for, and what it is for.
@@ -65,37 +65,69 @@ pub(crate) enum Form {
 }
 
 pub(crate) const RUN: &[Key] = &[
-    key("duration", "duration", Form::Time, "Schedule arrivals for this long."),
-    key("count", "count", Form::Count, "Schedule this many arrivals."),
+    key("duration", "duration", Form::Time, "How long to schedule arrivals."),
+    key("count", "count", Form::Count, "Number of arrivals to schedule."),
     key("rate", "rate", Form::Rate, "Open loop at this rate of arrivals: 500/s, 10k/s."),
-    key("stages", "stage", Form::List, "Open loop in stages, one after the other: 'ramp 100/s..1k/s 30s'."),
-    key("replay", "replay", Form::Text, "Open loop at the instants of a recording."),
-    key("speed", "speed", Form::Text, "Replay so many times faster: 2x."),
-    key("replay_column", "replay-column", Form::Text, "Where the times of a recording are."),
+    key("stages", "stage", Form::List, "Open loop in stages, one after another: 'ramp 100/s..1k/s 30s'."),
+    key("replay", "replay", Form::Text, "Open loop at the times of a recording."),
+    key("speed", "speed", Form::Text, "Speed of the replay: 2x."),
+    key(
+        "replay_column",
+        "replay-column",
+        Form::Text,
+        "Field, header or column that has the times of a recording.",
+    ),
     key("arrivals", "arrivals", Form::Text, "How arrivals are spaced."),
-    key("jitter", "jitter", Form::Text, "How far an arrival may lie from its even place."),
-    key("seed", "seed", Form::Count, "What all randomness of the run depends on."),
-    key("callers", "callers", Form::Count, "Journeys that may be under way or queueing at once."),
-    key("think", "think", Form::Text, "Closed loop: how long a caller waits before it begins again."),
-    key("connections", "connections", Form::Count, "Connections of the pool."),
-    key("streams", "streams", Form::Count, "Requests at once on one connection of HTTP/2."),
-    key("pipeline", "pipeline", Form::Count, "Requests at once on one connection of HTTP/1.1."),
-    key("http", "http", Form::Text, "Version of HTTP: auto, 1.1, 2, h2c."),
+    key("jitter", "jitter", Form::Text, "Random time by which arrivals are moved, plus or minus."),
+    key("seed", "seed", Form::Count, "Random seed; the same seed reproduces the same run."),
+    key("users", "users", Form::Count, "Closed loop: number of virtual users."),
+    key("max_in_flight", "max-in-flight", Form::Count, "Open loop: maximum journeys in progress or queued."),
+    key(
+        "callers",
+        "callers",
+        Form::Count,
+        "Older name of users (closed loop) and max_in_flight (open loop).",
+    ),
+    key(
+        "think",
+        "think",
+        Form::Text,
+        "Closed loop: think time before a virtual user starts its next journey.",
+    ),
+    key("connections", "connections", Form::Count, "Connections per server."),
+    key("streams", "streams", Form::Count, "Maximum concurrent streams per HTTP/2 connection."),
+    key("pipeline", "pipeline", Form::Count, "Maximum requests in flight per HTTP/1.1 connection."),
+    key("http", "http", Form::Text, "HTTP version: auto, 1.1, 2, h2c."),
     key("workers", "workers", Form::Count, "Threads, each with its share of the connections."),
-    key("pace", "pace", Form::Text, "How the client waits for what is due."),
-    key("timeout", "timeout", Form::Limit, "From the first byte sent to the whole answer read."),
-    key("connect_timeout", "connect-timeout", Form::Limit, "For a connection to stand."),
-    key("checkout_timeout", "checkout-timeout", Form::Limit, "For a connection of the pool to become free."),
-    key("drain", "drain", Form::Limit, "How long outstanding requests may still be answered at the end."),
-    key("max_head", "max-head", Form::Size, "Largest header of an answer."),
-    key("max_body", "max-body", Form::Size, "Largest body of an answer."),
-    key("stamps", "stamps", Form::Text, "Where the arrival of an answer is stamped: kernel or read."),
+    key(
+        "pace",
+        "pace",
+        Form::Text,
+        "How closely an open loop follows its schedule: precise, balanced, efficient.",
+    ),
+    key(
+        "timeout",
+        "timeout",
+        Form::Limit,
+        "Request timeout, from the first byte sent to the last byte of the response.",
+    ),
+    key("connect_timeout", "connect-timeout", Form::Limit, "Timeout for opening a connection."),
+    key(
+        "checkout_timeout",
+        "checkout-timeout",
+        Form::Limit,
+        "Timeout for getting a connection from the pool.",
+    ),
+    key("drain", "drain", Form::Limit, "How long to wait for outstanding responses at the end."),
+    key("max_head", "max-head", Form::Size, "Maximum header size of a response."),
+    key("max_body", "max-body", Form::Size, "Maximum body size of a response."),
+    key("stamps", "stamps", Form::Text, "Where the arrival of a response is timestamped: kernel or read."),
 ];
 
 pub(crate) const OUTPUT: &[Key] = &[
-    key("folder", "output", Form::Text, "Folder of the record."),
+    key("folder", "output", Form::Text, "Results directory."),
     key("json", "json", Form::Flag, "Print the result as JSON."),
-    key("quiet", "quiet", Form::Flag, "Nothing on standard error while the run goes on."),
+    key("quiet", "quiet", Form::Flag, "Suppress progress output."),
 ];
 
 const fn key(key: &'static str, option: &'static str, form: Form, about: &'static str) -> Key {
@@ -128,7 +160,7 @@ fn unknown(name: &Spanned<String>, known: &'static [Key]) -> Slip {
     let keys = || known.iter().map(|key| key.key);
     let meant = crate::place::did_you_mean(name.get_ref(), keys());
     let advice = if meant.is_empty() {
-        format!("; known are {}", keys().collect::<Vec<_>>().join(", "))
+        format!("; valid keys are {}", keys().collect::<Vec<_>>().join(", "))
     } else {
         meant
     };
@@ -183,4 +215,4 @@ impl<'de> Visitor<'de> for GivenVisitor {
 }
 
 /// `[thresholds] fail_if`.
-pub(crate) const FAIL_IF: Key = key("fail_if", "fail-if", Form::List, "What makes the run fail.");
+pub(crate) const FAIL_IF: Key = key("fail_if", "fail-if", Form::List, "Conditions that make the run fail.");

@@ -1,4 +1,4 @@
-//! One request of the file to a step: where it goes, what it says, what is wanted of its answer.
+//! One request of the file to a step: where it goes, what it says, what is wanted of its response.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::template::{Cut, Piece, Template, cut};
 use crate::think::Think;
 use crate::values::{CaptureSpec, CaptureTable, Matcher, Named};
 
-/// What a step stands in.
+/// What a step is in.
 pub(crate) struct Common<'a> {
     pub file: &'a File,
     pub sources: &'a Sources,
@@ -112,7 +112,7 @@ fn method(own: &Request, body: &Body) -> Result<String, Slip> {
     probe.check().map_err(|error| Slip::new(&given.span(), error.to_string()))?;
     if given.get_ref().chars().any(|c| c.is_ascii_lowercase()) {
         let upper = given.get_ref().to_ascii_uppercase();
-        return Err(Slip::new(&given.span(), format!("methods are told apart by case; write {upper}")));
+        return Err(Slip::new(&given.span(), format!("methods are case-sensitive; write {upper}")));
     }
     Ok(given.get_ref().clone())
 }
@@ -130,7 +130,7 @@ fn path(own: &Request, span: &Span, scope: &mut Scope<'_>) -> Result<Template, S
     };
     if !begins {
         let advice = if text.contains("://") {
-            "the server stands under [targets]"
+            "the server is set under [targets]"
         } else {
             "a value that is a whole path is written {{name|path}}"
         };
@@ -198,7 +198,7 @@ fn json_body(given: &Spanned<Json>, scope: &mut Scope<'_>) -> Result<Template, S
         // A text is JSON itself, so that what was copied from elsewhere need not be turned into TOML.
         Json::String(text) => {
             let value: Json = serde_json::from_str(text).map_err(|error| {
-                Slip::new(&span, format!("no JSON: {error}; values in it stand in quotes: \"{{{{name}}}}\""))
+                Slip::new(&span, format!("not JSON: {error}; values in it need quotes: \"{{{{name}}}}\""))
             })?;
             json_value(&value, &span, scope, &mut out)?;
         }
@@ -241,7 +241,7 @@ fn json_string(string: &str, span: &Span, scope: &mut Scope<'_>, out: &mut Templ
         // The whole string is one number: no quotes.
         [one] if is_number(one) => out.append(template),
         several if several.iter().any(is_number) => {
-            let what = "`number` takes the place of the whole string: write \"{{name|number}}\" alone";
+            let what = "`number` replaces the whole string: write \"{{name|number}}\" alone";
             return Err(Slip::new(span, what));
         }
         _ => {
@@ -257,7 +257,7 @@ fn think(own: &Request, common: &Common<'_>) -> Result<Think, Slip> {
     if common.last {
         return match &own.think {
             Some(think) if common.journey.is_some() => {
-                let what = "no step follows the last one; for callers that wait before they begin again write run.think";
+                let what = "no step follows the last one; for think time between journeys use run.think";
                 Err(Slip::new(&think.span(), what))
             }
             _ => Ok(Think::None),
@@ -281,10 +281,10 @@ fn checks(own: &Expect, defaults: &Expect, scope: &mut Scope<'_>) -> Result<Chec
     }
     if let Some(text) = own.body_contains.as_ref().or(defaults.body_contains.as_ref()) {
         let template = scope.template(text.get_ref(), &text.span(), Context::Variable)?;
-        let what = "an answer is compared with what is the same for all journeys; use values that are";
+        let what = "expected values must be the same for all journeys; use values that do not change";
         let fixed = template.fixed().ok_or_else(|| Slip::new(&text.span(), what))?;
         if fixed.is_empty() {
-            return Err(Slip::new(&text.span(), "the text is empty; give the text that must be there"));
+            return Err(Slip::new(&text.span(), "the text is empty; give the text that must be present"));
         }
         checks.expect_body_contains = Some(fixed.as_bytes().to_vec());
     }
@@ -351,8 +351,7 @@ fn captures(
     for (name, spec) in given {
         let span = spec.span();
         if common.last {
-            let what =
-                format!("no step follows to use `{name}`; to hold the answer to something write expect");
+            let what = format!("no later step can use `{name}`; to check the response use expect");
             return Err(Slip::new(&span, what));
         }
         let slot = scope.capture(name, &span)?;

@@ -129,7 +129,7 @@ impl Table {
                 continue;
             }
             let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
-                .map_err(|error| format!("{} line {line}: no JSON object: {error}", source.file))?;
+                .map_err(|error| format!("{} line {line}: not a JSON object: {error}", source.file))?;
             for column in source.wanted {
                 let cell = within(&object, &column.name).ok_or_else(|| {
                     let meant = did_you_mean(&column.name, object.keys().map(String::as_str));
@@ -174,12 +174,12 @@ fn check(cell: &str, column: &ColumnUse, file: &str, line: u64) -> Result<(), St
     let name = &column.name;
     if column.needs.number && !is_json_number(cell) {
         return Err(format!(
-            "{file} line {line}: `{name}` is used as a number, and `{}` is none",
+            "{file} line {line}: `{name}` is used as a number, but `{}` is not a number",
             cell.escape_debug()
         ));
     }
     debug_assert!(column.needs != Needs::default());
     Err(format!(
-        "{file} line {line}: `{name}` is used in a header, and holds a line end or another control character"
+        "{file} line {line}: `{name}` is used in a header, and contains a line break or another control character"
     ))
 }

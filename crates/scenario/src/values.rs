@@ -16,7 +16,7 @@ pub(crate) struct Scalar(pub String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scalars(pub Vec<String>);
 
-/// What a value of an answer is compared with.
+/// What a value of a response is compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Matcher {
     Equals(serde_json::Value),
@@ -33,13 +33,13 @@ pub(crate) struct MatcherTable {
     /// A regular expression that must be found in the value.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub matches: Option<Spanned<String>>,
-    /// A text that must stand in the value.
+    /// Text that the value must contain.
     pub contains: Option<String>,
     /// Whether there is such a value at all.
     pub exists: Option<bool>,
 }
 
-/// How a value is taken from an answer.
+/// How a value is taken from a response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CaptureSpec {
     /// A JSON pointer, for short.
@@ -47,7 +47,7 @@ pub(crate) enum CaptureSpec {
     Table(CaptureTable),
 }
 
-/// How a value is taken from an answer, in full.
+/// How a value is taken from a response, in full.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -57,9 +57,9 @@ pub(crate) struct CaptureTable {
     pub json: Option<Spanned<String>>,
     /// The name of a header; its first line counts.
     pub header: Option<String>,
-    /// The name of a cookie that the answer sets.
+    /// The name of a cookie that the response sets.
     pub cookie: Option<String>,
-    /// A regular expression: its first group, or all it found. Alone it is looked for in the body; beside one of the
+    /// A regular expression: its first group, or all it found. Alone it is looked for in the body; next to one of the
     /// others, in what that gave.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub regex: Option<Spanned<String>>,
@@ -97,7 +97,7 @@ impl Visitor<'_> for ScalarVisitor {
     type Value = Scalar;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text or a number")
+        f.write_str("a string or a number")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for ScalarsVisitor {
     type Value = Scalars;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, a number, or a list of them")
+        f.write_str("a string, a number, or a list of them")
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Scalars, E> {
@@ -184,7 +184,7 @@ impl<'de> Visitor<'de> for MatcherVisitor {
         let number = serde_json::Number::from_f64(number);
         number
             .map(|number| Matcher::Equals(number.into()))
-            .ok_or_else(|| E::custom("no JSON holds this number"))
+            .ok_or_else(|| E::custom("this number cannot be written in JSON"))
     }
 
     fn visit_bool<E>(self, truth: bool) -> Result<Matcher, E> {

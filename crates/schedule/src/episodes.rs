@@ -57,7 +57,7 @@ pub enum TimingError {
     )]
     Overlap { length: Nanos, jitter: Nanos, every: Nanos },
     #[error(
-        "no whole disturbance fits: the first would last until {end}, and the run ends at {until}; raise -d, or begin \
+        "no complete disturbance fits: the first one would last until {end}, but the run ends at {until}; raise -d, or start \
          sooner with --start",
         end = end.written(), until = until.written()
     )]

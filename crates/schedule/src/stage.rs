@@ -72,7 +72,7 @@ impl fmt::Display for Stage {
             Stage::Shaped { shape, process, length } => (shape, process, length),
             Stage::Recorded(recorded) => {
                 let (count, length) = (recorded.instants().len(), recorded.length());
-                return write!(f, "replay of {count} instants over {length}");
+                return write!(f, "replay of {count} times over {length}");
             }
         };
         match shape {

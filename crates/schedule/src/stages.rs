@@ -30,7 +30,7 @@ pub enum StagesError {
              places: use a smaller jitter, or poisson"
     )]
     Mixed { stage: usize, jitter: String, mixed: u64 },
-    #[error("stage {0} asks for more than 10^12 requests; use a lower rate or a shorter time")]
+    #[error("stage {0} has more than 10^12 requests; use a lower rate or a shorter time")]
     TooMany(usize),
     #[error("no request is due in the whole schedule; raise the rate or the duration")]
     Nothing,

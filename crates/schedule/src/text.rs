@@ -105,7 +105,7 @@ fn ramp(words: &mut Words<'_>) -> Result<Shape, StageError> {
         word.split_once("..").ok_or_else(|| words.wrong("needs two rates with `..` between them"))?;
     let (from, to) = (words.read(level(from))?, words.read(level(to))?);
     if from.is_none() && to.is_none() {
-        return Err(words.wrong("a ramp from 0 to 0 asks for nothing"));
+        return Err(words.wrong("a ramp from 0 to 0 schedules nothing"));
     }
     Ok(Shape::Ramp { from, to })
 }

@@ -219,6 +219,6 @@ fn stages_that_make_no_schedule_are_refused() {
     );
     assert_eq!(
         stages(&["constant 1G/s 2000s"]),
-        "stage 1 asks for more than 10^12 requests; use a lower rate or a shorter time"
+        "stage 1 has more than 10^12 requests; use a lower rate or a shorter time"
     );
 }

@@ -198,7 +198,7 @@ impl Fields {
             (Some(left), _) if left > 0 => Some(Body::Length { left }),
             _ => None,
         };
-        // HTTP/1.0 has no interim answers.
+        // HTTP/1.0 has no interim responses.
         Ok(Fields { keep_alive, expects_continue: expects_continue && !http10, body })
     }
 }

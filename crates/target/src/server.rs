@@ -91,7 +91,7 @@ impl Server {
         let collection: Arc<Collection> = self.shared.ask(reset, None);
         while !collection.wait(Nanos::from_millis(100)) {
             let ended = self.threads.iter().any(JoinHandle::is_finished);
-            assert!(!ended, "a thread of the server has panicked; its part of the truth is lost");
+            assert!(!ended, "a thread of the server has panicked; its part of /truth is lost");
         }
         self.truth_of(collection.tally())
     }

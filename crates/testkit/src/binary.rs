@@ -18,8 +18,8 @@ pub fn parallax() -> &'static Path {
     })
 }
 
-/// Puts a copy there, for whoever may not reach the build. A process of its own writes it: one that another test forks
-/// meanwhile would hold it open for writing, and nobody can run such a file.
+/// Puts a copy there, for users that cannot read the build directory. A process of its own writes it: one that another test forks
+/// in the meantime would hold it open for writing, and nobody can run such a file.
 ///
 /// # Panics
 ///

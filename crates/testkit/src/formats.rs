@@ -8,7 +8,7 @@ pub fn formats() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../formats")
 }
 
-/// Whether files are to be written anew: `UPDATE_FORMATS=1`.
+/// Whether files are to be written again: `UPDATE_FORMATS=1`.
 pub fn is_update() -> bool {
     std::env::var_os("UPDATE_FORMATS").is_some()
 }

@@ -18,7 +18,7 @@ pub struct Leash {
     log: PathBuf,
 }
 
-/// Runs the command beside it and ends the group when the command ends, or when the other end of its input goes.
+/// Runs the command next to it and ends the group when the command ends, or when the other end of its input goes.
 const SHELL: &str = r#"( "$@"; kill -KILL 0 ) & read -r _; kill -KILL 0"#;
 
 /// Servers start within a second; a busy machine may need longer.
@@ -48,12 +48,12 @@ impl Leash {
     pub fn wait_for(&mut self, port: u16) {
         let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
         let ready = wait::until(START, || self.has_ended() || listens());
-        assert!(ready && !self.has_ended(), "the server does not start; {}", self.said());
+        assert!(ready && !self.has_ended(), "the server does not start; {}", self.output());
     }
 
     /// Waits until the command has ended by itself.
     pub fn wait_for_end(&mut self) {
-        assert!(wait::until(START, || self.has_ended()), "the server does not stop; {}", self.said());
+        assert!(wait::until(START, || self.has_ended()), "the server does not stop; {}", self.output());
     }
 
     /// Kills all of it at once.
@@ -67,7 +67,7 @@ impl Leash {
         self.shell.try_wait().expect("a child of ours can be waited for").is_some()
     }
 
-    fn said(&self) -> String {
+    fn output(&self) -> String {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 }

@@ -1,6 +1,6 @@
 //! The smallest protocol that pipelines, so that tests of the engine do not depend on a real one.
 //!
-//! A request is its number and a line's end, with padding between them if asked for. An answer is one line: a
+//! A request is its number and a line's end, with padding between them if asked for. A response is one line: a
 //! word, a space, the request's number, and anything behind it.
 //!
 //! | word | means |
@@ -27,6 +27,7 @@ pub struct LineProtocol {
 }
 
 impl LineProtocol {
+    /// The test protocol with up to `pipeline` requests in flight per connection.
     pub fn new(pipeline: usize) -> LineProtocol {
         LineProtocol { pipeline, padding: 0 }
     }

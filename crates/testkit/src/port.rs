@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A port that nobody listens on now. Below the range that the kernel gives to clients (32768 upwards), so that
-/// no connection of a test running beside this one takes it meanwhile.
+/// no connection of a test running next to this one takes it in the meantime.
 pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     loop {

@@ -32,7 +32,7 @@ pub struct Script {
 impl Script {
     /// Connections stand at once, and every request is answered well after `after`.
     pub fn answering_after(after: Nanos) -> Script {
-        Script::serving(Turns::always(Service::answer(after, "ok")))
+        Script::serving(Turns::always(Service::response(after, "ok")))
     }
 
     /// Connections stand at once; requests go as told.
@@ -77,6 +77,7 @@ enum Around {
 }
 
 impl<T> Turns<T> {
+    /// The same turn for every request.
     pub fn always(turn: T) -> Turns<T> {
         Turns { turns: vec![turn], around: Around::LastAgain }
     }
@@ -170,7 +171,7 @@ pub enum Acks {
     #[default]
     Prompt,
     Never,
-    /// The kernel does not tell.
+    /// The kernel does not report.
     Unknown,
 }
 
@@ -196,11 +197,12 @@ pub struct Service {
 
 impl Service {
     /// One line of the test protocol: `word`, and the request's number.
-    pub fn answer(after: Nanos, word: &'static str) -> Service {
+    pub fn response(after: Nanos, word: &'static str) -> Service {
         let text = vec![Text::of(word), Text::of(" "), Text::Number, Text::of("\n")];
         Service::pieces(after, vec![Piece { after: Nanos::ZERO, text }])
     }
 
+    /// Starts to respond `after` the request has arrived, with these pieces, and keeps the connection.
     pub fn pieces(after: Nanos, pieces: Vec<Piece>) -> Service {
         Service { early_bytes: None, after, pieces, then: Then::Keep }
     }
@@ -216,6 +218,7 @@ impl Service {
         Service { early_bytes: None, after, pieces, then }
     }
 
+    /// The same service with another end of the connection.
     #[must_use]
     pub fn then(self, then: Then) -> Service {
         Service { then, ..self }
@@ -239,6 +242,7 @@ pub enum Text {
 }
 
 impl Text {
+    /// Fixed text.
     pub fn of(text: &'static str) -> Text {
         Text::Bytes(Cow::Borrowed(text.as_bytes()))
     }

@@ -55,6 +55,7 @@ impl ScriptedServer {
         ScriptedServer { address, shared, acceptor: Some(acceptor) }
     }
 
+    /// The address to connect to, on loopback.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -139,7 +140,7 @@ fn sleep(length: Nanos, stop: &AtomicBool) {
     }
 }
 
-/// Short beside the patience of whoever waits for a test.
+/// Short compared with the duration of a test.
 const SLEEP_PART: Nanos = Nanos::from_millis(20);
 
 #[cfg(test)]

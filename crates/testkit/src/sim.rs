@@ -29,7 +29,7 @@ pub struct SimReactor {
     places: Vec<Place>,
     edges: Edges,
     /// Places that the current wait has something to tell of.
-    told: Vec<u32>,
+    reported: Vec<u32>,
     begun: Begun,
     guard: Guard,
 }
@@ -95,7 +95,7 @@ impl SimReactor {
             stalls: on_clock(&script.stalls),
             places: Vec::new(),
             edges: Edges::default(),
-            told: Vec::new(),
+            reported: Vec::new(),
             begun: Begun { dials_to: vec![0; script.dials_to.len()], ..Begun::default() },
             guard: Guard::default(),
             script,
@@ -162,7 +162,7 @@ impl SimReactor {
                 continue;
             }
             if place.news.is_none() {
-                self.told.push(entry.slot);
+                self.reported.push(entry.slot);
             }
             place.news.get_or_insert_default().add(entry.edge);
             any = true;
@@ -241,7 +241,7 @@ impl Reactor for SimReactor {
                 script: &self.script,
                 freezes: &self.freezes,
                 requests: &mut self.begun.requests,
-                tell: &mut |at, edge| edges.put(at, owner, edge),
+                report: &mut |at, edge| edges.put(at, owner, edge),
             },
         )
     }
@@ -278,7 +278,7 @@ impl Reactor for SimReactor {
         self.clock.advance_to(wake);
         let any = self.take_edges(wake, ready);
         self.guard.waited(any || wake > now, wake.saturating_sub(self.start));
-        for slot in self.told.drain(..) {
+        for slot in self.reported.drain(..) {
             let place = &mut self.places[slot as usize];
             if let Some(News { readable, writable, closed }) = place.news.take() {
                 ready.push(Ready::Socket { slot: Slot(slot), readable, writable, closed });
@@ -330,7 +330,7 @@ impl Guard {
     }
 }
 
-/// A client is told of its run before the run begins.
+/// The client learns of its run before the run begins.
 const LEAD: Nanos = Nanos::from_millis(1);
 
 /// A wait that neither waits nor tells anything is allowed now and then. This many in a row burn a core.

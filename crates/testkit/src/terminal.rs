@@ -18,7 +18,7 @@ pub const LEAVES: &str = "\u{1b}[?1049l";
 /// Longer than any step takes, also on a busy machine.
 const LONGEST: Nanos = Nanos::from_secs(30);
 
-/// Where it stands, beside what the binary makes there.
+/// Where it stands, next to what the binary makes there.
 const TYPESCRIPT: &str = "typescript";
 
 /// Killed when dropped.
@@ -68,23 +68,27 @@ impl<'a> Terminal<'a> {
         text.split_once('\n').map_or_else(String::new, |(_, shown)| shown.to_owned())
     }
 
+    /// Waits until the terminal has shown `text`; panics if it does not in time.
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
         assert!(wait::until(LONGEST, || self.shown().contains(text)), "no `{text}`: {}", self.shown());
     }
 
+    /// Types `keys`.
     pub fn press(&mut self, keys: &str) {
         let keyboard = self.script.stdin.as_mut().expect("its input is a pipe");
         keyboard.write_all(keys.as_bytes()).expect("the terminal reads keys");
         keyboard.flush().expect("a pipe keeps nothing back");
     }
 
+    /// Sends a signal to the binary under test.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.parallax()).expect("process ids are positive"))
             .expect("no process has the id 0");
         kill_process(pid, signal).expect("the binary under test still runs");
     }
 
+    /// Changes the size of the terminal, which the program is notified of.
     pub fn resize(&self, rows: u16, columns: u16) {
         let terminal = fs::read_link(format!("/proc/{}/fd/2", self.parallax()))
             .expect("the binary under test still runs");
@@ -112,13 +116,13 @@ impl<'a> Terminal<'a> {
         // What `stty` says stands behind it.
         let _ = self.script.wait();
         let shown = self.shown();
-        let (said, ended) = shown.rsplit_once("EXIT=").expect("EXIT= has just been seen");
+        let (output, ended) = shown.rsplit_once("EXIT=").expect("EXIT= has just been seen");
         let (code, modes) = ended.split_once(char::is_whitespace).expect("stty speaks after EXIT=");
         for mode in ["icanon", "echo", "isig", "ixon"] {
             assert!(modes.split_whitespace().any(|word| word == mode), "{mode}: {modes}");
         }
         assert!(modes.contains("susp = ^Z"), "{modes}");
-        let (view, after) = said.rsplit_once(LEAVES).unwrap_or(("", said));
+        let (view, after) = output.rsplit_once(LEAVES).unwrap_or(("", output));
         Ended {
             view: view.to_owned(),
             after: after.to_owned(),

@@ -61,7 +61,7 @@ impl Default for Transactions {
     }
 }
 
-/// One transaction under way.
+/// One transaction in progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Transaction {
     n: u64,

@@ -70,7 +70,7 @@ impl<P: LiveView> Display<P> {
         }
     }
 
-    /// Changes the picture; it is drawn anew soon.
+    /// Changes the picture; it is drawn again soon.
     pub fn change(&self, change: impl FnOnce(&mut P)) {
         change(&mut lock(&self.shared.picture));
         self.shared.fresh.store(true, Ordering::Release);
@@ -149,7 +149,7 @@ impl<P: LiveView> Viewer<P> {
         self.drawn = Some(now);
         let mut picture = lock(&self.shared.picture);
         self.screen.draw(|frame| picture.draw(frame, now, self.look))?;
-        // A terminal may take its time; whoever changes the picture must not wait for it.
+        // A terminal can be slow; a change of the picture must not wait for it.
         drop(picture);
         self.screen.show()
     }

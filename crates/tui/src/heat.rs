@@ -30,6 +30,7 @@ pub struct Column {
 }
 
 impl Column {
+    /// The column of one second; `failed` marks seconds with failures.
     pub fn of(values: &Values, failed: bool) -> Column {
         let mut column = Column { counts: [0; BUCKETS], total: 0, failed };
         for &(value, count) in values {

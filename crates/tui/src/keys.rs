@@ -1,4 +1,4 @@
-//! What keys do: orders to the run, and what is said of them at the foot of the screen.
+//! What keys do: orders to the run, and what is stated of them at the foot of the screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use engine::{Controls, Order, Tempo};
@@ -13,12 +13,13 @@ pub struct KeyControls {
     ended: bool,
     pub help: bool,
     /// The last thing said, until the next key.
-    pub said: Option<String>,
+    pub message: Option<String>,
 }
 
 impl KeyControls {
+    /// Handles one key: gives the order to the run, and sets the message to show.
     pub fn press(&mut self, key: KeyEvent, model: LoadModel, controls: &Controls) {
-        self.said = None;
+        self.message = None;
         let shut = std::mem::take(&mut self.help);
         match key.code {
             KeyCode::Char('?' | 'h') => self.help = !shut,
@@ -35,20 +36,21 @@ impl KeyControls {
     }
 
     fn pause(&mut self, controls: &Controls) {
-        let (order, said) = if self.paused {
-            (Order::Resume, "goes on: what was due in the pause is due from now on")
+        let (order, message) = if self.paused {
+            (Order::Resume, "resumed: what was due during the pause becomes due from now on")
         } else {
-            (Order::Pause, "paused: nothing becomes due, the end stays where it is; p goes on")
+            (Order::Pause, "paused: nothing becomes due, the end of the run does not move; p resumes")
         };
         if controls.order(order).is_some() {
             self.paused = !self.paused;
-            self.said = Some(said.to_owned());
+            self.message = Some(message.to_owned());
         }
     }
 
     fn tempo(&mut self, steps: i32, model: LoadModel, controls: &Controls) {
         if model == LoadModel::Closed {
-            self.said = Some("a closed loop has no rate to change: its callers wait for answers".to_owned());
+            self.message =
+                Some("a closed loop has no rate to change: virtual users wait for responses".to_owned());
             return;
         }
         let wanted = (self.steps + steps).clamp(-50, 50);
@@ -62,7 +64,8 @@ impl KeyControls {
             controls.stop();
         } else if controls.order(Order::End).is_some() {
             self.ended = true;
-            self.said = Some("ending: waits for what is under way; q again stops at once".to_owned());
+            self.message =
+                Some("ending: waits for outstanding requests; q again stops immediately".to_owned());
         }
     }
 }
@@ -91,7 +94,7 @@ mod tests {
         let controls = Controls::new(Arc::default());
         let mut hand = KeyControls::default();
         hand.press(KeyEvent::from(KeyCode::Up), LoadModel::Closed, &controls);
-        assert!(hand.said.unwrap().contains("no rate"));
+        assert!(hand.message.unwrap().contains("no rate"));
     }
 
     #[test]

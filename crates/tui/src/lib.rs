@@ -1,6 +1,6 @@
 //! Live views on a terminal: a run of `drive`, with its keys, and the table of `watch`.
 //!
-//! A view gets what it shows once per interval from whoever measures, and is drawn by a thread of its own, so that a
+//! A view gets what it shows once per interval from its measurer, and is drawn by a thread of its own, so that a
 //! slow terminal delays nobody. It reads no environment: the caller says what the terminal can show.
 
 pub mod display;

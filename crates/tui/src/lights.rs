@@ -24,6 +24,7 @@ pub struct CheckStatus {
     pub figure: String,
 }
 
+/// The five checks of the audit that are shown during a run, in display order.
 pub fn lights(model: &Model) -> [CheckStatus; 5] {
     [schedule(model), client_lag(model), worker_cpu(model), stalls(model), stamps(model)]
 }
@@ -114,7 +115,7 @@ fn stamps(model: &Model) -> CheckStatus {
         ArrivalStamps::Read
             if model.stamps.reason.as_deref() == Some(record::document::Stamps::SWITCHED_OFF) =>
         {
-            (CheckLight::Off, "read, as asked".to_owned())
+            (CheckLight::Off, "read, as requested".to_owned())
         }
         ArrivalStamps::Read => (CheckLight::Amber, "read".to_owned()),
         ArrivalStamps::Kernel if over(totals.unstamped) => {

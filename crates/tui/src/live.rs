@@ -84,7 +84,7 @@ impl LiveView for Driven {
             self.seen += 1;
         }
         model.window = self.controls.window(&self.plan);
-        let foot = Footer { said: self.hand.said.as_deref(), help: self.hand.help };
+        let foot = Footer { message: self.hand.message.as_deref(), help: self.hand.help };
         view::draw(frame, model, foot, look);
     }
 

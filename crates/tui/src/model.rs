@@ -71,6 +71,7 @@ pub struct Totals {
 }
 
 impl Model {
+    /// A model without any second. `drain` is how long the last responses are waited for; `None` means until their timeouts.
     pub fn new(url: &str, load: Load, stamps: Stamps, drain: Option<Nanos>) -> Model {
         Model {
             url: record::escape_text(url),

@@ -1,7 +1,7 @@
 //! The terminal while the live view has it, and giving it back: at the end, on an error, a panic, or a signal.
 //!
 //! Keys come one by one and unseen, but Ctrl-C stays the signal it always was, so that it works even should the
-//! view hang. What was there before is put back exactly once, by whoever comes first.
+//! view hang. What was there before is restored exactly once, by the first caller.
 
 use std::io::{self, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, Once, TryLockError};
@@ -39,10 +39,10 @@ impl Screen {
     pub fn enter() -> io::Result<Screen> {
         static ON_PANIC: Once = Once::new();
         ON_PANIC.call_once(|| {
-            let told = std::panic::take_hook();
+            let reported = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
                 leave();
-                told(panic);
+                reported(panic);
             }));
         });
         let before = tcgetattr(io::stderr())?;
@@ -68,7 +68,7 @@ impl Screen {
         }
     }
 
-    /// Puts what was drawn on the terminal, unless it has been given back meanwhile.
+    /// Puts what was drawn on the terminal, unless it has been given back in the meantime.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Screen {
     ///
     /// # Errors
     ///
-    /// When the size of the terminal cannot be told.
+    /// When the size of the terminal cannot be reported.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         if held().is_some() {
             self.terminal.autoresize()?;
@@ -103,7 +103,7 @@ const DISABLED: u8 = 0;
 /// Gives the terminal back, if the view has it.
 pub fn leave() {
     let Some(mut before) = held_soon() else {
-        // Whoever draws has hung or panicked meanwhile: it holds the lock, and the terminal's modes with it.
+        // Whoever draws has hung or panicked in the meantime: it holds the lock, and the terminal's modes with it.
         let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
         return;
     };

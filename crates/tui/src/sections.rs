@@ -52,7 +52,7 @@ fn load(model: &Model, look: TerminalStyle) -> String {
             let words = load.arrivals.as_ref().map(|arrivals| record::escape_text(&arrivals.words));
             format!("open loop {}{times} over {over}", words.unwrap_or_default())
         }
-        (LoadModel::Closed, _) => format!("closed loop, {} callers over {over}", count(load.callers)),
+        (LoadModel::Closed, _) => format!("closed loop, {} virtual users over {over}", count(load.callers)),
     }
 }
 
@@ -65,7 +65,7 @@ fn progress(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> {
     let now = seconds(model.now);
     let text = if model.is_draining() {
         let under_way = model.latest().outstanding;
-        format!("{now}, waiting for the last answers ({} were under way)", count(under_way))
+        format!("{now}, waiting for the last responses ({} outstanding)", count(under_way))
     } else {
         match (by_time, requests) {
             (Some((_, window)), None) => {
@@ -78,7 +78,7 @@ fn progress(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> {
                 let by = by_time.map(|(_, window)| format!(" or {}", seconds(window))).unwrap_or_default();
                 format!("{now}, {} of {} requests left{by}", count(left), count(limit))
             }
-            (None, None) => format!("{now}, without an end"),
+            (None, None) => format!("{now}, no end set"),
         }
     };
     widgets::progress(&text, share, width, look)
@@ -223,7 +223,7 @@ pub fn outcomes(model: &Model, width: usize, rows: usize, look: TerminalStyle) -
     let of_all = |count: u64| percent(count as f64 / ended as f64);
     let ok = format!(" {} ok", of_all(totals.ok));
     if totals.failed == 0 {
-        let text = if totals.ok == 0 { " none as yet".to_owned() } else { format!("{ok}, none failed") };
+        let text = if totals.ok == 0 { "none yet".to_owned() } else { format!("{ok}, none failed") };
         return vec![Line::from(vec![look.title(" outcomes"), Span::raw(text)])];
     }
     let failed = look.bad(format!("{} failed", of_all(totals.failed)));

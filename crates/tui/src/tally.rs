@@ -12,6 +12,7 @@ pub const RECENT: usize = 10;
 /// The values of one interval, to the three digits of its histogram, with their counts.
 pub type Values = Vec<(u64, u64)>;
 
+/// The values of a histogram with their counts; empty for `None`.
 pub fn values(durations: Option<&Durations>) -> Values {
     let buckets = durations.into_iter().flat_map(|durations| durations.histogram().iter_recorded());
     buckets.map(|bucket| (bucket.value_iterated_to(), bucket.count_at_value())).collect()
@@ -34,6 +35,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Adds the values of one interval.
     pub fn add(&mut self, values: &Values) {
         for &(value, count) in values {
             *self.counts.entry(value).or_default() += count;
@@ -53,6 +55,7 @@ impl Tally {
         }
     }
 
+    /// The largest value.
     pub fn max(&self) -> Option<Nanos> {
         self.counts.last_key_value().map(|(&value, _)| Nanos(value))
     }
@@ -90,6 +93,7 @@ pub struct ResponseValues {
 }
 
 impl ResponseValues {
+    /// The response times of one interval, with the ages of unanswered requests.
     pub fn of(interval: &Interval) -> ResponseValues {
         let unanswered = Outcome::ALL.into_iter().filter(|outcome| outcome.is_unanswered());
         ResponseValues {
@@ -100,6 +104,7 @@ impl ResponseValues {
 }
 
 impl Response {
+    /// Adds one interval.
     pub fn add(&mut self, values: &ResponseValues) {
         self.ok.add(&values.ok);
         self.at_least.add(&values.ok);
@@ -112,6 +117,7 @@ impl Response {
         self.at_least.take_away(&values.unanswered);
     }
 
+    /// The quantile `q`, from 0 to 1, by the rule of the report.
     pub fn quantile(&self, q: f64) -> Shown {
         let Some(ranks) = quantile_ranks(self.at_least.total, q) else { return Shown::TooFew };
         let lower = |rank| self.at_least.at_rank(rank).unwrap_or(Nanos::ZERO);
@@ -121,6 +127,7 @@ impl Response {
         }
     }
 
+    /// The longest response; a lower bound if an unanswered request is older.
     pub fn max(&self) -> Shown {
         match (self.ok.max(), self.at_least.max()) {
             (ok, Some(any)) if ok != Some(any) => Shown::Above(any),
@@ -138,6 +145,7 @@ pub struct RecentResponse {
 }
 
 impl RecentResponse {
+    /// Adds the newest interval and removes the one that is older than [`RECENT`] intervals.
     pub fn push(&mut self, values: ResponseValues) {
         if self.parts.len() == RECENT
             && let Some(oldest) = self.parts.pop_front()
@@ -159,6 +167,7 @@ pub struct RecentPhase {
 }
 
 impl RecentPhase {
+    /// Adds the newest interval and removes the one that is older than [`RECENT`] intervals.
     pub fn push(&mut self, durations: Option<&Durations>) {
         if self.parts.len() == RECENT
             && let Some((oldest, sum_ns)) = self.parts.pop_front()

@@ -14,27 +14,33 @@ pub struct TerminalStyle {
 }
 
 impl TerminalStyle {
+    /// The text of a heading.
     pub fn title(self, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), Modifier::BOLD)
     }
 
+    /// Text of lesser importance.
     pub fn faint(self, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), Modifier::DIM)
     }
 
+    /// The name of a key.
     pub fn key(self, text: impl Into<String>) -> Span<'static> {
         Span::styled(text.into(), Modifier::BOLD)
     }
 
+    /// Text that reports a problem.
     pub fn bad(self, text: impl Into<String>) -> Span<'static> {
         self.paint(text, Color::Red)
     }
 
+    /// Text in a color, which is left out without colors.
     pub fn paint(self, text: impl Into<String>, colour: Color) -> Span<'static> {
         let style = if self.colour { Style::new().fg(colour) } else { Style::new() };
         Span::styled(text.into(), style)
     }
 
+    /// The sign of a check: a character, and a color that repeats it.
     pub fn light(self, light: CheckLight) -> Span<'static> {
         let (signs, colour) = match light {
             CheckLight::Green => (["✓", "ok"], Color::Green),
@@ -45,6 +51,7 @@ impl TerminalStyle {
         self.paint(if self.unicode { signs[0] } else { signs[1] }, colour).style_bold()
     }
 
+    /// A multiplication sign.
     pub fn cross(self) -> &'static str {
         if self.unicode { "×" } else { "x" }
     }
@@ -77,11 +84,13 @@ impl TerminalStyle {
         parts[index % parts.len()]
     }
 
+    /// Cells of the heat map for a share from 0 to 1.
     pub fn heat(self, share: f64, cells: usize) -> Span<'static> {
         let density = heat::density(share);
         self.paint(self.heat_signs()[density].repeat(cells), heat::COLOURS[density])
     }
 
+    /// The legend of the heat map.
     pub fn heat_key(self) -> String {
         let [_, least, few, some, many, most] = self.heat_signs();
         format!("{least} {few} 1 % {some} 5 % {many} 20 % {most} 50 %")

@@ -39,7 +39,7 @@ fn model(load: Load) -> Model {
     Model::new("http://127.0.0.1:8080/delay/2ms", load, stamps, Some(Nanos::from_secs(5)))
 }
 
-/// An answer whose phases take a fixed share of about `wait_us`.
+/// A response whose phases take a fixed share of about `wait_us`.
 fn answer(wait_us: u64) -> Timeline {
     let mut timeline = Timeline::due(Nanos::ZERO);
     let mut at = Nanos::ZERO;
@@ -57,7 +57,7 @@ fn answer(wait_us: u64) -> Timeline {
     timeline
 }
 
-/// Seconds of 200 answers each, a tenth of them slow; every `failing`-th second has four timeouts.
+/// Seconds of 200 responses each, a tenth of them slow; every `failing`-th second has four timeouts.
 fn run(mut model: Model, seconds: u64, failing: u64) -> Model {
     for index in 0..seconds {
         let mut interval = Interval::default();
@@ -134,7 +134,7 @@ fn a_usual_terminal_shows_everything() {
             |   2.00 ms                                                 ████████████
             | audit  ✓ schedule p99 30.0 us  ✓ client lag p99 40.0 us  ✓ worker CPU 12 %
             |        ✓ stalls none  ✓ stamps kernel
-            | p pause  + - rate by 10 %  q end well  ? help
+            | p pause  + - rate by 10 %  q end gracefully  ? help
         "#]],
     );
 }
@@ -169,7 +169,7 @@ fn plain_characters_say_the_same() {
             |   2.00 ms                                                 ############
             | audit  ok schedule p99 30.0 us  ok client lag p99 40.0 us  ok worker CPU 12 %
             |        ok stalls none  ok stamps kernel
-            | p pause  + - rate by 10 %  q end well  ? help
+            | p pause  + - rate by 10 %  q end gracefully  ? help
         "#]],
     );
 }
@@ -195,7 +195,7 @@ fn a_small_window_keeps_what_nobody_can_do_without() {
             |   whole run    2.47 ms    8.90 ms    9.19 ms   > 1.00 s
             | audit  ✓ schedule p99 30.0 us  ✓ client lag p99 40.0 us
             |        ✓ worker CPU 12 %  ✓ stalls none  ✓ stamps kernel
-            | p pause  + - rate by 10 %  q end well  ? help
+            | p pause  + - rate by 10 %  q end gracefully  ? help
         "#]],
     );
 }
@@ -209,7 +209,7 @@ fn a_large_window_has_two_columns_and_a_tall_strip() {
         &expect![[r#"
             | parallax  http://127.0.0.1:8080/delay/2ms                                                                                         draining
             | open loop 200/s over 20 connections, 1 worker
-            | ████████████████████████████████████████████████████████████ 70 s, waiting for the last answers (3 were under way)
+            | ████████████████████████████████████████████████████████████ 70 s, waiting for the last responses (3 outstanding)
             |
             | due         200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14 032    phases  of the ok requests of the last 10 s
             | sent        200/s  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  14 032    █▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓░░░░░░█
@@ -242,7 +242,7 @@ fn a_large_window_has_two_columns_and_a_tall_strip() {
             |
             |
             |
-            | p pause  + - rate by 10 %  q stop at once  ? help
+            | p pause  + - rate by 10 %  q stop immediately  ? help
         "#]],
     );
 }
@@ -252,7 +252,7 @@ fn a_steered_run_says_so() {
     let mut model = run(model(load()), 12, 0);
     model.steer(Change { at: Nanos::from_secs(4), order: Order::Tempo(Tempo::of_steps(2)) });
     model.steer(Change { at: Nanos::from_secs(5), order: Order::Pause });
-    let foot = Footer { said: Some("paused: nothing becomes due"), help: false };
+    let foot = Footer { message: Some("paused: nothing becomes due"), help: false };
     let text = text(&model, (80, 24), foot, COLOURED);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].ends_with("paused"), "{}", lines[0]);
@@ -262,10 +262,10 @@ fn a_steered_run_says_so() {
 
 #[test]
 fn help_lies_over_the_view() {
-    let foot = Footer { said: None, help: true };
+    let foot = Footer { message: None, help: true };
     let text = text(&run(model(load()), 3, 0), (80, 24), foot, ASCII);
     assert!(text.contains("+ keys ---"), "{text}");
-    assert!(text.contains("q, s          end well: wait for what is under way"), "{text}");
+    assert!(text.contains("q, s          end gracefully: wait for outstanding requests"), "{text}");
     assert!(text.contains("up to 5.00 s"), "{text}");
 }
 
@@ -280,7 +280,7 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
         ..load()
     };
     let text = text(&run(model(load), 12, 0), (80, 24), Footer::default(), COLOURED);
-    assert!(text.contains("closed loop, 20 callers over 20 connections, 1 worker"), "{text}");
+    assert!(text.contains("closed loop, 20 virtual users over 20 connections, 1 worker"), "{text}");
     assert!(text.contains("12 s, 7600 of 10 000 requests left"), "{text}");
     assert!(text.contains("– schedule none"), "{text}");
     assert!(!text.contains("rate by 10 %"), "{text}");
@@ -290,7 +290,7 @@ fn a_number_of_requests_and_a_closed_loop_have_their_own_words() {
 fn before_the_first_second_there_is_nothing_to_show_and_nothing_breaks() {
     let text = text(&model(load()), (80, 24), Footer::default(), COLOURED);
     assert!(text.contains("0 s of 30 s"), "{text}");
-    assert!(text.contains("none as yet"), "{text}");
+    assert!(text.contains("none yet"), "{text}");
 }
 
 /// If this fails, somebody who shrinks the window ends the run with a panic.
@@ -300,7 +300,7 @@ fn no_size_breaks_it() {
     for width in (0..=40).chain([59, 60, 79, 80, 81, 100, 131, 132, 133, 200, 400]) {
         for height in (0..=30).chain([50, 100]) {
             for help in [false, true] {
-                terminal(&model, (width, height), Footer { said: None, help }, COLOURED);
+                terminal(&model, (width, height), Footer { message: None, help }, COLOURED);
             }
         }
     }
@@ -341,17 +341,17 @@ fn lights_turn_with_what_was_measured() {
     model.add(&interval, &second);
     let text = text(&model, (120, 40), Footer::default(), ASCII);
     let audit = text.split(" audit ").nth(1).unwrap();
-    for said in
+    for message in
         ["! schedule p99 5.00 ms", "X client lag p99 40.0 ms", "X worker CPU 99 %", "! stalls 300 ms at 12 s"]
     {
-        assert!(audit.contains(said), "{said}: {audit}");
+        assert!(audit.contains(message), "{message}: {audit}");
     }
 
     // What the pace chose is no lateness.
     model.load.pace = Some(Pace { name: "efficient".to_owned(), batch_ns: 5_000_000 });
     let shown = self::text(&model, (120, 40), Footer::default(), ASCII);
     let audit = shown.split(" audit ").nth(1).unwrap();
-    for said in ["ok schedule p99 5.00 ms", "! client lag p99 40.0 ms"] {
-        assert!(audit.contains(said), "{said}: {audit}");
+    for message in ["ok schedule p99 5.00 ms", "! client lag p99 40.0 ms"] {
+        assert!(audit.contains(message), "{message}: {audit}");
     }
 }

@@ -14,11 +14,11 @@ use super::widgets::{Lines, rect, shortened, spread};
 /// What the hand on the keys adds to the picture.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Footer<'a> {
-    pub said: Option<&'a str>,
+    pub message: Option<&'a str>,
     pub help: bool,
 }
 
-/// From here on phases and outcomes stand beside rates and response.
+/// From here on phases and outcomes stand next to rates and response.
 const TWO_COLUMNS: usize = 132;
 
 /// Title, bar, and the two largest.
@@ -27,6 +27,7 @@ const FEWEST_PHASES: usize = 4;
 /// More rows for the strip would only thin it out.
 const TALLEST_STRIP: usize = 14;
 
+/// Draws the live view into a frame of any size.
 pub fn draw(frame: &mut Frame<'_>, model: &Model, foot: Footer<'_>, look: TerminalStyle) {
     let area = frame.area();
     let (width, height) = (usize::from(area.width), usize::from(area.height));
@@ -106,11 +107,11 @@ fn wide(frame: &mut Frame<'_>, model: &Model, (width, height): (usize, usize), l
 }
 
 fn keys(model: &Model, foot: Footer<'_>, width: usize, look: TerminalStyle) -> Line<'static> {
-    if let Some(said) = foot.said {
-        return Line::from(look.key(shortened(&format!(" {said}"), width, look)));
+    if let Some(message) = foot.message {
+        return Line::from(look.key(shortened(&format!(" {message}"), width, look)));
     }
-    let pause = if model.steering.paused { "go on" } else { "pause" };
-    let end = if model.steering.ended || model.is_draining() { "stop at once" } else { "end well" };
+    let pause = if model.steering.paused { "resume" } else { "pause" };
+    let end = if model.steering.ended || model.is_draining() { "stop immediately" } else { "end gracefully" };
     let mut keys = vec![("p", pause), ("q", end), ("?", "help")];
     if model.load.model == LoadModel::Open {
         keys.insert(1, ("+ -", "rate by 10 %"));
@@ -123,13 +124,13 @@ fn keys(model: &Model, foot: Footer<'_>, width: usize, look: TerminalStyle) -> L
 }
 
 const HELP: [(&str, &str); 7] = [
-    ("p, space", "pause: nothing becomes due; again: go on"),
-    ("+ -, up down", "the rate by 10 % of itself; 0: as planned"),
-    ("q, s", "end well: wait for what is under way"),
-    ("q q", "stop at once"),
-    ("Ctrl-C", "stop at once, exit code 130; twice: for good"),
+    ("p, space", "pause: nothing becomes due; again: resume"),
+    ("+ -, up down", "change the rate by 10 %; 0: back to the plan"),
+    ("q, s", "end gracefully: wait for outstanding requests"),
+    ("q q", "stop immediately"),
+    ("Ctrl-C", "stop immediately, exit code 130; twice: kill"),
     ("?", "this help"),
-    ("", "all of it is noted in the record"),
+    ("", "all changes are recorded"),
 ];
 
 fn help(frame: &mut Frame<'_>, model: &Model, look: TerminalStyle) {
@@ -143,8 +144,8 @@ fn help(frame: &mut Frame<'_>, model: &Model, look: TerminalStyle) {
         .collect();
     lines.push(Line::default());
     let drain = model.drain.map_or("until their timeouts".to_owned(), |drain| format!("up to {drain}"));
-    lines.push(Line::from(look.faint(format!(" last answers are waited for {drain}; figures"))));
-    lines.push(Line::from(look.faint(" come once a second; percentiles count the unanswered")));
+    lines.push(Line::from(look.faint(format!("waits for the last responses {drain}; figures"))));
+    lines.push(Line::from(look.faint(" update every second; percentiles include unanswered")));
     let border = if look.unicode {
         ratatui::symbols::border::PLAIN
     } else {

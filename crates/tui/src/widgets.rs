@@ -20,6 +20,7 @@ pub fn shortened(text: &str, width: usize, look: TerminalStyle) -> String {
     format!("{kept}{mark}")
 }
 
+/// A quantile as text: a value, `> value` for a lower bound, or a dash for too few samples.
 pub fn shown_text(shown: Shown, look: TerminalStyle) -> String {
     match shown {
         Shown::Known(value) => value.to_string(),

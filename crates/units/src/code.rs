@@ -62,7 +62,7 @@ impl Code {
 
     /// The code as text.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(self.as_bytes()).expect("a code holds printable ASCII only")
+        std::str::from_utf8(self.as_bytes()).expect("a code has only printable ASCII characters")
     }
 
     fn as_bytes(&self) -> &[u8] {

@@ -134,7 +134,7 @@ impl ThreadClocks {
         reading
     }
 
-    /// The possible error of user and system time: as if each boundary took up to twice what it took here.
+    /// The possible error of user and system time: as if each boundary picked up to twice what it took here.
     pub fn error(&self, time: &Boundaries) -> Nanos {
         time.hidden(self.cost)
     }
@@ -147,7 +147,7 @@ impl ThreadClocks {
     }
 
     /// Measures how much of a call and a fault is counted as user time, on this thread, which does nothing else
-    /// meanwhile.
+    /// in the meantime.
     fn calibrate(&mut self) -> Result<(), LoadError> {
         let own = std::process::id();
         self.want(own)?;

@@ -41,7 +41,7 @@ impl Session {
         let found = find::find(&named)?;
         let mut kernel = Kernel::load(settings)?;
         kernel.watch(&found.processes, &found.ports)?;
-        // After the programs run: a socket opened meanwhile counts as old, which is harmless.
+        // After the programs run: a socket opened in the meantime counts as old, which is harmless.
         kernel.set_old_sockets(&find::sockets_of_all(&found.processes))?;
         Ok(Session { kernel, assembler: Assembler::new(hint), named, found })
     }

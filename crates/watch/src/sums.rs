@@ -17,7 +17,7 @@ pub use record::observation::watch::PartsNs;
 pub struct Sums {
     /// Requests completed.
     pub requests: u64,
-    /// Of these, how many were pre-empted.
+    /// Of these, how many were preempted.
     pub preempted: u64,
     /// Bytes of the requests.
     pub request_bytes: u64,

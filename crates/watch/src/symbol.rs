@@ -12,9 +12,11 @@ pub enum SymbolError {
     Read { binary: PathBuf, source: std::io::Error },
     #[error("{binary} is not a program: {why}")]
     NoProgram { binary: PathBuf, why: String },
-    #[error("{binary} has no function `{name}`; `nm -D --demangle` lists those of a stripped program")]
+    #[error(
+        "{binary} has no function `{name}`; `nm -D --demangle` lists the functions of a stripped program"
+    )]
     NoFunction { binary: PathBuf, name: String },
-    #[error("{binary} has several functions with `{name}` in their names: {several}; name one of them")]
+    #[error("{binary} has several functions with `{name}` in their names: {several}; use one of these")]
     Several { binary: PathBuf, name: String, several: String },
 }
 

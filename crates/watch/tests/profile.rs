@@ -252,7 +252,7 @@ fn children_are_profiled_too() {
     let _alone = ONE_AT_A_TIME.lock();
     let folder = tempfile::tempdir().unwrap();
     let binary = compiled(folder.path(), &WITH_FRAMES);
-    // One that exists before, and one that is forked meanwhile.
+    // One that exists before, and one that is forked in the meantime.
     let script =
         format!("{0} 30000 10000 & sleep 1; timeout 2 {0} 30000 10000 & wait $!; kill %1", binary.display());
     let shell = Planted::start(Command::new("bash").args(["-c", &script]));
@@ -270,7 +270,7 @@ fn children_are_profiled_too() {
 fn an_id_that_is_not_a_process_is_refused_in_one_line() {
     let refused = |pid| Profiler::start(&[pid], 99).err().expect("it is refused");
     assert!(matches!(refused(0x7fff_fff0), ProfileError::NoProcess(_)));
-    assert_eq!(refused(0x7fff_fff0).to_string(), "there is no process 2147483632; name one that runs");
+    assert_eq!(refused(0x7fff_fff0).to_string(), "there is no process 2147483632");
     let (send_id, thread) = std::sync::mpsc::sync_channel(1);
     let (_end, ended) = std::sync::mpsc::sync_channel::<()>(1);
     let busy = std::thread::spawn(move || {

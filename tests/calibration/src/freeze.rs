@@ -34,7 +34,7 @@ fn a_freeze_in_the_last_second_delays_every_request_that_was_due() {
 
 /// If this fails, responses after the last request was due do not count.
 ///
-/// 500 of 3,000 are held back, from 1 s down to half of it: q lies at 1 s - (1 - q) 3 s.
+/// 500 of 3,000 are held back, from 1 s down to half of it: q is at 1 s - (1 - q) 3 s.
 #[test]
 fn a_freeze_beyond_the_last_due_request_counts_in_full() {
     let frozen = check(3, Nanos::from_millis(2_500), &[(950, 850), (990, 970)]);

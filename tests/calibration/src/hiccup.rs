@@ -35,7 +35,7 @@ fn a_stop_has_its_length_its_ticks_and_its_cause() {
     }
 }
 
-/// If this fails, a host that is too busy cannot be told from one that does not run.
+/// If this fails, a host that is too busy cannot be reported from one that does not run.
 #[test]
 fn a_hog_of_higher_priority_shows_as_run_queue_latency() {
     let _alone = quiet::alone();
@@ -127,7 +127,7 @@ fn what_cannot_be_measured_is_refused_in_one_line() {
     for (line, why) in [
         (&["--cpus", "1000"][..], "this process may not run on CPU 1000"),
         (&["--resolution", "1us"], "--resolution must be from 50us to 1s"),
-        (&["--", "no-such-program-here"], "there is no program `no-such-program-here`"),
+        (&["--", "no-such-program-here"], "cannot run `no-such-program-here`"),
         (&["--priority", "high"], "write normal, nice:N"),
         (&["-d", "0s"], "-d must be at least 1ms, the time to the first tick"),
     ] {
@@ -189,7 +189,7 @@ impl Metering {
         let mut first = String::new();
         if !line.contains(&"--") {
             out.read_line(&mut first).unwrap();
-            assert!(first.contains("a tick each"), "{first}");
+            assert!(first.contains("one tick per"), "{first}");
         }
         Metering { child, folder, _out: out }
     }

@@ -43,11 +43,12 @@ fn the_demo_prints_the_three_numbers() {
     let mut text = String::new();
     child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
-    for (said, planted_ms) in
-        [("said by the interceptor", 400), ("the request itself", 200), ("waiting for one of", 200)]
+    for (message, planted_ms) in
+        [("reported by an interceptor", 400), ("the request itself", 200), ("waiting for one of", 200)]
     {
-        let line = text.lines().find(|line| line.contains(said)).unwrap_or_else(|| panic!("{said}:\n{text}"));
-        let number = line.split(said).next().unwrap().trim().replace(' ', "");
+        let line =
+            text.lines().find(|line| line.contains(message)).unwrap_or_else(|| panic!("{message}:\n{text}"));
+        let number = line.split(message).next().unwrap().trim().replace(' ', "");
         let seen: Nanos = number.parse().unwrap_or_else(|_| panic!("{line}"));
         let planted = Nanos::from_millis(planted_ms);
         assert!(seen.0.abs_diff(planted.0) * 20 <= planted.0, "{line}");

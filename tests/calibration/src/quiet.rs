@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 static QUIET: RwLock<()> = RwLock::new(());
 
-/// For a test that measures time: nothing else of this package runs meanwhile.
+/// For a test that measures time: nothing else of this package runs in the meantime.
 pub fn alone() -> RwLockWriteGuard<'static, ()> {
     // A test that failed has left nothing behind that could harm the next.
     QUIET.write().unwrap_or_else(PoisonError::into_inner)

@@ -123,7 +123,7 @@ impl Peer {
         let Transport::Tls(stream) = &mut self.transport else { return Ok(()) };
         while stream.conn.is_handshaking() {
             if let Err(error) = stream.conn.complete_io(&mut stream.sock) {
-                // The alert is on its way. What the client sent meanwhile is read, so that the connection does not
+                // The alert is on its way. What the client sent in the meantime is read, so that the connection does not
                 // end with a reset that overtakes it.
                 let _ = self.cut();
                 return Err(error);

@@ -99,9 +99,9 @@ impl Peer {
             {
                 let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
                 if self.inbox.len() >= HEADER_BYTES + length {
-                    let told = (*kind, *flags, u32::from_be_bytes(*stream) & ALL_STREAMS);
+                    let reported = (*kind, *flags, u32::from_be_bytes(*stream) & ALL_STREAMS);
                     self.inbox.drain(..HEADER_BYTES + length);
-                    return Ok(told);
+                    return Ok(reported);
                 }
             }
             self.fill()?;

@@ -59,8 +59,8 @@ fn check_handshake(server: &Scripted, loads: &[&[&str]], options: &[&str], end: 
         run.expect(&[(end, REQUESTS)]);
         // As far as requests are concerned, nothing could be reached.
         run.expect_exit(run.exit.clamp(3, 4));
-        let told = reason.map(|reason| (format!("{}: {reason}", end.0), REQUESTS));
-        assert_eq!(reasons(&run), told.into_iter().collect::<Vec<_>>(), "{}", run.line);
+        let reported = reason.map(|reason| (format!("{}: {reason}", end.0), REQUESTS));
+        assert_eq!(reasons(&run), reported.into_iter().collect::<Vec<_>>(), "{}", run.line);
         let counts = run.recording.total.counts;
         assert_eq!(counts.connections_opened, REQUESTS, "{}", run.line);
         assert_eq!(server.connections() - before, REQUESTS, "{}", run.line);

@@ -49,8 +49,8 @@ impl Trial {
 
     /// `wait` less the server's own time until its call had returned.
     fn error(&self, per_mille: u64) -> i128 {
-        let said = quantile(self.run.phase(Phase::Wait), per_mille);
-        i128::from(said.0) - i128::from(self.truth.response.at(per_mille))
+        let message = quantile(self.run.phase(Phase::Wait), per_mille);
+        i128::from(message.0) - i128::from(self.truth.response.at(per_mille))
     }
 }
 
@@ -70,9 +70,13 @@ fn check_floor(run: &Run, planted: Nanos) {
 fn check_order(run: &Run, truth: &serve::Truth) {
     let pairing = run.recording.document.stamps.pairing_error_ns.unwrap();
     for per_mille in [500, 900, 990] {
-        let (said, handed) = (quantile(run.service(), per_mille), truth.handed.at(per_mille));
+        let (message, handed) = (quantile(run.service(), per_mille), truth.handed.at(per_mille));
         let least = handed - handed / 500 - 2 * pairing;
-        assert!(said.0 >= least, "{}: {per_mille} per mille: service {said}, handed {handed} ns", run.line);
+        assert!(
+            message.0 >= least,
+            "{}: {per_mille} per mille: service {message}, handed {handed} ns",
+            run.line
+        );
     }
 }
 

@@ -30,7 +30,7 @@ fn a_large_file_arrives_byte_for_byte() {
     fs::write(nginx.file("large.bin"), &content).unwrap();
     let run = drive(&["-n", "20", "-c", "2", "--expect-sha256", &sha256(&content), &nginx.url("/large.bin")]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 20"]);
+    assert_eq!(run.reported(), ["ok - 20"]);
     assert_eq!(run.total("body_bytes"), 20 * FIVE_MB as u64);
     let receive = &run.phase("receive")["distribution"];
     assert_eq!(number(receive, "/count"), 20);
@@ -45,14 +45,14 @@ fn a_body_that_is_not_the_expected_one_fails_its_check() {
     let nginx = Nginx::start("location / { return 200 'the quick brown fox'; }");
     let right = sha256(b"the quick brown fox");
     let wrong = sha256(b"the quick brown dog");
-    for (check, told) in [
+    for (check, reported) in [
         (["--expect-sha256", &right], "ok - 30"),
         (["--expect-sha256", &wrong], "check_failed server 30"),
         (["--expect-body-contains", "quick brown"], "ok - 30"),
         (["--expect-body-contains", "quick  brown"], "check_failed server 30"),
     ] {
         let run = drive(&["-n", "30", "-c", "2", check[0], check[1], &nginx.url("/")]);
-        assert_eq!(run.told(), [told], "{check:?}");
+        assert_eq!(run.reported(), [reported], "{check:?}");
         assert_eq!(run.total("connections_opened"), 2);
     }
     assert_eq!(nginx.finish().len(), 120);
@@ -66,7 +66,7 @@ fn check_chunked(nginx: &Nginx, path: &str, header: &str) {
     let url = nginx.url(path);
     let run = drive(&["-n", "40", "-c", "2", "-H", header, "--expect-sha256", &digest, &url]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 40"], "{path}");
+    assert_eq!(run.reported(), ["ok - 40"], "{path}");
     assert_eq!(run.total("body_bytes"), 40 * body.len() as u64);
     assert_eq!(run.total("connections_opened"), 2);
 }
@@ -104,7 +104,7 @@ fn a_body_that_ends_with_the_connection_ends_there() {
     let url = nginx.url("/listed/");
     let run = drive(&["-n", "400", "-c", "4", "--timeout", "10s", "--expect-sha256", &digest, &url]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 400"]);
+    assert_eq!(run.reported(), ["ok - 400"]);
     assert_eq!(run.total("connections_opened"), 400);
     assert_eq!(run.total("body_bytes"), 400 * body.len() as u64);
     let longest = number(&run.json, "/results/response/max_ns");
@@ -119,7 +119,7 @@ fn a_slow_body_is_received_and_not_waited_for() {
     fs::write(nginx.file("slow.bin"), vec![7; 150_000]).unwrap();
     let run = drive(&["-n", "8", "-c", "4", &nginx.url("/slow.bin")]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 8"]);
+    assert_eq!(run.reported(), ["ok - 8"]);
     // The first half comes at once and the rest about half a second later: the response starts within milliseconds.
     assert!(run.share("receive") > 0.5, "receive is {}", run.share("receive"));
     assert!(run.share("receive") > 2.0 * run.share("wait"), "wait is {}", run.share("wait"));
@@ -155,7 +155,7 @@ fn a_body_makes_it_a_post() {
     let run =
         drive(&["-n", "20", "-c", "2", "-b", "hello world", contains[0], contains[1], &nginx.url("/echo")]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 20"]);
+    assert_eq!(run.reported(), ["ok - 20"]);
     assert_eq!(run.codes(), ["201 20"]);
     assert!(nginx.finish().iter().all(|one| one.method == "POST"));
 }

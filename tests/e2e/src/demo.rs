@@ -7,7 +7,7 @@ use crate::support::{binary, turn};
 
 /// What stays the same from run to run: the words, without numbers, units, and what is drawn.
 fn words(text: &str) -> Vec<String> {
-    let begin = text.find("callers share").expect("the demo names its callers");
+    let begin = text.find("virtual users share").expect("the demo names its virtual users");
     let drawn = |token: &str| token.chars().all(|char| "▒█".contains(char));
     let is_unit = |token: &str| {
         ["s", "ms", "us", "\u{b5}s", "ns", "%"].contains(&token.trim_matches(|char| ".,;()".contains(char)))

@@ -64,15 +64,15 @@ fn read_by(program: &str, file: &Path) -> Value {
 }
 
 /// Without the buckets of histograms, which are many.
-fn names(told: &Value) -> Vec<&String> {
-    told.as_object().unwrap().keys().filter(|name| !name.contains("_bucket")).collect()
+fn names(reported: &Value) -> Vec<&String> {
+    reported.as_object().unwrap().keys().filter(|name| !name.contains("_bucket")).collect()
 }
 
 /// The first value whose name begins so.
 #[track_caller]
-fn value(told: &Value, begins: &str) -> u64 {
-    let mut found = told.as_object().unwrap().iter().filter(|(name, _)| name.starts_with(begins));
-    let (_, value) = found.next().unwrap_or_else(|| panic!("no {begins}: {:?}", names(told)));
+fn value(reported: &Value, begins: &str) -> u64 {
+    let mut found = reported.as_object().unwrap().iter().filter(|(name, _)| name.starts_with(begins));
+    let (_, value) = found.next().unwrap_or_else(|| panic!("no {begins}: {:?}", names(reported)));
     value.as_f64().unwrap() as u64
 }
 
@@ -80,8 +80,8 @@ fn value(told: &Value, begins: &str) -> u64 {
 fn convert(record: &Path, format: &str) -> Vec<u8> {
     let output =
         Command::new(binary::parallax()).arg("convert").arg(record).args(["--to", format]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "--to {format}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && message.is_empty(), "--to {format}: {message}");
     output.stdout
 }
 
@@ -99,9 +99,9 @@ fn a_record_has_the_same_figures_in_every_format() {
         fs::write(&path, convert(&run.record(), format)).unwrap();
         path
     };
-    let told = read_by(PROMETHEUS, &kept("prometheus"));
-    assert_eq!(value(&told, "parallax_scheduled_requests_total{"), 1_000);
-    assert_eq!(value(&told, "parallax_response_seconds_count{"), ok);
+    let reported = read_by(PROMETHEUS, &kept("prometheus"));
+    assert_eq!(value(&reported, "parallax_scheduled_requests_total{"), 1_000);
+    assert_eq!(value(&reported, "parallax_response_seconds_count{"), ok);
     let line = String::from_utf8(convert(&run.record(), "otlp")).unwrap();
     let flat = serde_json::from_str::<Value>(&line).unwrap().to_string();
     let path = folder.path().join("otlp");
@@ -120,7 +120,7 @@ fn a_record_has_the_same_figures_in_every_format() {
     assert!(hlog.lines().any(|line| line.starts_with("Tag=response,")), "{hlog}");
 }
 
-/// If this fails, a dashboard sees a run stand still, or miss its last second.
+/// If this fails, a dashboard sees a run are stalled, or miss its last second.
 #[test]
 fn a_run_is_exported_while_it_is_running() {
     let _turn = turn::together();
@@ -155,8 +155,8 @@ fn a_run_is_exported_while_it_is_running() {
     let lines = || fs::read_to_string(path("rows.ndjson")).unwrap_or_default().lines().count();
     assert!(wait::until(Nanos::from_secs(20), || lines() >= 2), "no rows");
     fs::write(path("scraped"), fetch(scraped, "/metrics")).unwrap();
-    let told = read_by(PROMETHEUS, &path("scraped"));
-    let scheduled = value(&told, "parallax_scheduled_requests_total{");
+    let reported = read_by(PROMETHEUS, &path("scraped"));
+    let scheduled = value(&reported, "parallax_scheduled_requests_total{");
     assert!((300..700).contains(&scheduled), "{scheduled} of 700");
     let run = run.finish();
     collector.kill();

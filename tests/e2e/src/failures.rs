@@ -13,7 +13,7 @@ fn a_server_that_closes_without_a_response_is_blamed() {
     let _turn = turn::together();
     let nginx = Nginx::start("location / { return 444; }");
     let run = drive(&["-n", "60", "-c", "3", &nginx.url("/")]);
-    assert_eq!(run.told(), ["closed_before_response server 60"]);
+    assert_eq!(run.reported(), ["closed_before_response server 60"]);
     assert_eq!(run.total("connections_opened"), 60);
     assert_eq!(run.total("sent"), 60);
     // Something was reached, and nothing was measured.
@@ -34,8 +34,8 @@ fn a_server_killed_in_mid_run_leaves_no_request_unknown() {
     nginx.kill();
     let run = running.finish();
     let after = run.ended("reset") + run.ended("closed_before_response") + run.ended("connect_refused");
-    assert!(run.ended("ok") > 0 && run.ended("connect_refused") > 0, "{:?}", run.told());
-    assert_eq!(run.ended("ok") + after, run.total("scheduled"), "{:?}", run.told());
+    assert!(run.ended("ok") > 0 && run.ended("connect_refused") > 0, "{:?}", run.reported());
+    assert_eq!(run.ended("ok") + after, run.total("scheduled"), "{:?}", run.reported());
     assert_eq!(run.total("scheduled"), 1_000);
 }
 
@@ -43,7 +43,7 @@ fn a_server_killed_in_mid_run_leaves_no_request_unknown() {
 fn a_port_without_a_listener_refuses_the_connection() {
     let _turn = turn::together();
     let run = drive(&["-n", "30", "-c", "3", &format!("http://127.0.0.1:{}/", port::free())]);
-    assert_eq!(run.told(), ["connect_refused server 30"]);
+    assert_eq!(run.reported(), ["connect_refused server 30"]);
     assert_eq!(run.total("sent"), 0);
     assert_eq!(run.code, Some(4));
 }
@@ -53,7 +53,7 @@ fn a_name_that_does_not_exist_cannot_be_looked_up() {
     let _turn = turn::together();
     let begin = clock::now();
     let run = drive(&["-n", "4", "-c", "2", "http://nonexistent.invalid/"]);
-    assert_eq!(run.told(), ["resolve_failed network 4"]);
+    assert_eq!(run.reported(), ["resolve_failed network 4"]);
     assert_eq!(run.total("sent"), 0);
     assert_eq!(run.code, Some(4));
     // A resolver without a reply gives up after its own 5 s, twice for each server it knows.
@@ -68,8 +68,8 @@ fn a_server_that_never_responds_runs_into_the_timeout() {
     let port = listener.local_addr().unwrap().port();
     let url = format!("http://127.0.0.1:{port}/");
     let run = drive(&["-n", "6", "-c", "2", "--timeout", "200ms", &url]);
-    assert_eq!(run.told(), ["request_timeout server 6"]);
+    assert_eq!(run.reported(), ["request_timeout server 6"]);
     assert_eq!(run.total("sent"), 6);
     let run = drive(&["-d", "300ms", "-c", "2", "--drain", "100ms", &url]);
-    assert_eq!(run.told(), ["in_flight undecided 2"]);
+    assert_eq!(run.reported(), ["in_flight undecided 2"]);
 }

@@ -40,8 +40,8 @@ fn the_python_reader_sees_the_same_histograms() {
             .args(["-c", READER, &argument(&run.record().join(file))])
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{file}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{file}: {message}");
         let theirs: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(number(&theirs, "/count"), number(&run.json, &format!("{recorded}/count")), "{file}");
         assert!(number(&theirs, "/intervals") >= 2, "{file}: {theirs}");

@@ -22,7 +22,7 @@ fn in_the_clear(port: u16, path: &str, options: &[&str]) -> Run {
 /// 400 requests over two connections, all with responses, each connection opened by one of them.
 #[track_caller]
 fn check_good(run: &Run, spoken: &str) {
-    assert_eq!(run.told(), ["ok - 400"], "{}", run.stderr);
+    assert_eq!(run.reported(), ["ok - 400"], "{}", run.stderr);
     assert_eq!(run.codes(), ["200 400"]);
     assert!(protocol(run).starts_with(spoken), "{}", protocol(run));
     assert_eq!((run.total("sent"), run.total("connections_opened")), (400, 2));
@@ -113,7 +113,7 @@ fn node_with_one_stream_at_a_time_never_gets_two() {
     let node = Node::start(&certificates, 1);
     let load = ["-n", "100", "-c", "1", "--streams", "10", "--http", "2"];
     let run = over_tls(&certificates, node.secure, "/slow", &load);
-    assert_eq!(run.told(), ["ok - 100"]);
+    assert_eq!(run.reported(), ["ok - 100"]);
     assert_eq!(node.seen(), Seen { connections: 1, requests: 100, most_at_once: 1 });
     // Nine wait for each that is served.
     assert!(run.share("pool_wait") > 0.7, "{}", run.share("pool_wait"));
@@ -126,7 +126,7 @@ fn a_connection_that_node_leaves_is_replaced() {
     let certificates = Certificates::until(2100);
     let node = Node::start(&certificates, 100);
     let run = over_tls(&certificates, node.secure, "/leaving", &["-n", "100", "-c", "1", "--http", "2"]);
-    assert_eq!(run.told(), ["ok - 100"]);
+    assert_eq!(run.reported(), ["ok - 100"]);
     assert_eq!((run.total("connections_opened"), passed(&run, "tls")), (10, 10));
     let seen = node.seen();
     assert_eq!((seen.connections, seen.requests), (10, 100));
@@ -154,7 +154,7 @@ fn nghttpd_with_one_stream_at_a_time_never_gets_two() {
     let _turn = turn::together();
     let server = Nghttpd::start(None, 1);
     let run = in_the_clear(server.port, "/page", &["-n", "100", "-c", "1", "--streams", "10"]);
-    assert_eq!(run.told(), ["ok - 100"]);
+    assert_eq!(run.reported(), ["ok - 100"]);
     assert_eq!(server.seen(100), Seen { connections: 1, requests: 100, most_at_once: 1 });
 }
 

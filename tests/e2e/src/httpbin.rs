@@ -22,7 +22,7 @@ fn the_wait_for_the_pool_is_separate_from_the_response() {
     let httpbin = Httpbin::start();
     let run = drive(&["-c", "2", "--users", "4", "-n", "20", &httpbin.url("/delay/2")]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 20"]);
+    assert_eq!(run.reported(), ["ok - 20"]);
     let ms = Nanos::from_millis;
     let results = &run.json["results"];
     let pool = quantile(&run.phase("pool_wait")["distribution"], 0.5);
@@ -39,7 +39,7 @@ fn a_dripping_body_is_received_for_as_long_as_it_drips() {
     let url = httpbin.url("/drip?duration=1&numbytes=10&code=200&delay=0");
     let run = drive(&["-c", "2", "-n", "8", &url]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 8"]);
+    assert_eq!(run.reported(), ["ok - 8"]);
     assert_eq!(run.total("body_bytes"), 80);
     let receive = quantile(&run.phase("receive")["distribution"], 0.5);
     check_within("p50 of receive", receive, Nanos::from_millis(850), Nanos::from_millis(1_200));
@@ -49,7 +49,7 @@ fn a_dripping_body_is_received_for_as_long_as_it_drips() {
 fn the_kinds_of_responses_of_an_application_are_understood() {
     let _turn = turn::together();
     let httpbin = Httpbin::start();
-    for (path, told, code, body_bytes) in [
+    for (path, reported, code, body_bytes) in [
         ("/status/500", "app_error server 20", "500 20", Some(0)),
         ("/status/404", "app_error client 20", "404 20", Some(0)),
         ("/base64/SGVsbG8gd29ybGQ=", "ok - 20", "200 20", Some(220)),
@@ -61,7 +61,11 @@ fn the_kinds_of_responses_of_an_application_are_understood() {
         ("/status/204", "ok - 20", "204 20", Some(0)),
     ] {
         let run = drive(&["-c", "2", "-n", "20", &httpbin.url(path)]);
-        assert_eq!((run.told(), run.codes()), (vec![told.to_owned()], vec![code.to_owned()]), "{path}");
+        assert_eq!(
+            (run.reported(), run.codes()),
+            (vec![reported.to_owned()], vec![code.to_owned()]),
+            "{path}"
+        );
         if let Some(body_bytes) = body_bytes {
             assert_eq!(run.total("body_bytes"), body_bytes, "{path}");
         }
@@ -76,7 +80,7 @@ fn a_response_that_breaks_off_is_incomplete_at_once() {
     let _turn = turn::together();
     let httpbin = Httpbin::start();
     let run = drive(&["-c", "2", "-n", "100", "--timeout", "10s", &httpbin.url("/bytes/1000")]);
-    assert_eq!(run.told(), ["incomplete_response server 100"]);
+    assert_eq!(run.reported(), ["incomplete_response server 100"]);
     let longest = number(&run.json, "/results/failed/incomplete_response/max_ns");
     assert!(longest < Nanos::from_secs(10).0, "noticed by the timeout only");
 }
@@ -92,6 +96,6 @@ fn what_is_sent_is_what_the_application_gets() {
         let mut arguments =
             vec!["-c", "1", "-n", "4", "-X", "PUT", "-b", "h\u{e9}llo", "-H", "X-Mine: one, two"];
         arguments.extend(["--expect-body-contains", expected, &url]);
-        assert_eq!(drive(&arguments).told(), ["ok - 4"], "{expected}");
+        assert_eq!(drive(&arguments).reported(), ["ok - 4"], "{expected}");
     }
 }

@@ -38,7 +38,7 @@ fn check_interrupted(signal: Signal, load: &[&str]) {
     assert!(
         (run.ended("ok")..=run.ended("ok") + under_way).contains(&answered),
         "{answered}: {:?}",
-        run.told()
+        run.reported()
     );
 }
 
@@ -72,7 +72,7 @@ fn ctrl_c_ends_a_drain() {
     let run = running.finish();
     assert!(clock::now() - begin < Nanos::from_secs(20));
     assert_eq!(run.code, Some(130));
-    assert_eq!(run.told(), ["in_flight undecided 3"]);
+    assert_eq!(run.reported(), ["in_flight undecided 3"]);
 }
 
 /// The only thing that the first Ctrl-C cannot end is a report that nothing reads: the second one does.

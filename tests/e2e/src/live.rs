@@ -46,8 +46,8 @@ fn keys_steer_a_run_and_are_on_record() {
     assert!(ended.after.contains("ended by hand after"), "{ended:?}");
     assert_eq!(document["state"], "finished");
     let changes = document["load"]["changes"].as_array().unwrap();
-    let told: Vec<_> = changes.iter().map(|change| change["change"].as_str().unwrap()).collect();
-    assert_eq!(told, ["rate", "paused", "resumed", "ended"]);
+    let reported: Vec<_> = changes.iter().map(|change| change["change"].as_str().unwrap()).collect();
+    assert_eq!(reported, ["rate", "paused", "resumed", "ended"]);
     let rate = changes[0]["rate_per_s"].as_f64().unwrap();
     assert!((rate - 220.0).abs() < 1e-6, "{rate}");
     // Nothing was due after the end, and nothing before it was lost.

@@ -32,7 +32,7 @@ fn json_is_the_document_of_the_folder() {
     run.assert_done();
     // That the two are equal is checked for each run that prints JSON: here it is made sure that it did.
     assert!(run.stdout.starts_with('{'), "{}", run.stdout);
-    assert_eq!(run.told(), ["ok - 750"]);
+    assert_eq!(run.reported(), ["ok - 750"]);
     assert_eq!(run.json["state"], "finished");
     let lines = fs::read_to_string(run.record().join("series.ndjson")).unwrap();
     assert!(lines.lines().count() >= 3);
@@ -47,7 +47,7 @@ fn options_say_where_their_values_come_from() {
         ("timeout", "7s", "given"),
         ("connections", "2", "given"),
         ("connect-timeout", "5s", "default"),
-        ("callers", "2", "derived"),
+        ("users", "2", "derived"),
         ("workers", "1", "derived"),
         ("method", "GET", "derived"),
         ("rate", "none: closed loop", "derived"),
@@ -83,7 +83,7 @@ fn credentials_are_sent_and_not_kept() {
         for form in [&["--json"][..], &[]] {
             let arguments = [&["-n", "20", "-c", "2", url.as_str()][..], spelling, form].concat();
             let run = start(&arguments).finish();
-            assert_eq!(run.told(), ["ok - 20"], "{spelling:?}");
+            assert_eq!(run.reported(), ["ok - 20"], "{spelling:?}");
             assert!(run.stdout.contains("(redacted)"), "{}", run.stdout);
             assert!(!run.stdout.contains("hunter2"), "{}", run.stdout);
             assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
@@ -103,7 +103,7 @@ fn an_open_loop_has_the_requested_rate() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     for end in [["-d", "2s"], ["-n", "8"]] {
         let run = drive(&["-r", "4/s", end[0], end[1], "-c", "2", &nginx.url("/")]);
-        assert_eq!(run.told(), ["ok - 8"]);
+        assert_eq!(run.reported(), ["ok - 8"]);
         assert_eq!(run.json["time"]["window_ns"], 2_000_000_000_u64);
         assert_eq!(run.json["results"]["totals"]["throughput_per_s"], 4.0);
     }

@@ -19,7 +19,7 @@ fn every_request_is_in_the_servers_log() {
     let run = drive(&["-n", "2000", "-c", "8", "-w", "2", &nginx.url("/some/path?a=1 2")]);
     run.assert_done();
     let seen = nginx.finish();
-    assert_eq!(run.told(), ["ok - 2000"]);
+    assert_eq!(run.reported(), ["ok - 2000"]);
     assert_eq!(seen.len(), 2_000);
     assert!(
         seen.iter().all(|one| one.method == "GET" && one.uri == "/some/path?a=1%202" && one.status == 200)
@@ -38,7 +38,7 @@ fn an_open_loop_sends_what_is_due() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let run = drive(&["-r", "400/s", "-d", "2s", "-c", "4", "-w", "2", &nginx.url("/")]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 800"]);
+    assert_eq!(run.reported(), ["ok - 800"]);
     assert_eq!(nginx.finish().len(), 800);
 }
 
@@ -46,13 +46,13 @@ fn an_open_loop_sends_what_is_due() {
 fn a_status_of_400_and_above_is_an_error_of_the_application() {
     let _turn = turn::together();
     let nginx = Nginx::start("location /teapot { return 418; } location /broken { return 503; }");
-    for (path, told, code) in [
+    for (path, reported, code) in [
         ("/missing", "app_error client 50", "404 50"),
         ("/teapot", "app_error client 50", "418 50"),
         ("/broken", "app_error server 50", "503 50"),
     ] {
         let run = drive(&["-n", "50", "-c", "2", &nginx.url(path)]);
-        assert_eq!(run.told(), [told]);
+        assert_eq!(run.reported(), [reported]);
         assert_eq!(run.codes(), [code]);
         // A run in which nothing went well is no measurement.
         assert_eq!(run.code, Some(3));
@@ -66,9 +66,9 @@ fn an_expected_status_is_good_and_any_other_is_not() {
     let nginx = Nginx::start("location /teapot { return 418; } location /fine { return 200 'fine'; }");
     let run = drive(&["-n", "50", "-c", "2", "--expect-status", "418", &nginx.url("/teapot")]);
     run.assert_done();
-    assert_eq!((run.told(), run.codes()), (vec!["ok - 50".to_owned()], vec!["418 50".to_owned()]));
+    assert_eq!((run.reported(), run.codes()), (vec!["ok - 50".to_owned()], vec!["418 50".to_owned()]));
     let run = drive(&["-n", "50", "-c", "2", "--expect-status", "404,500-599", &nginx.url("/fine")]);
-    assert_eq!(run.told(), ["check_failed server 50"]);
+    assert_eq!(run.reported(), ["check_failed server 50"]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_connection_that_the_server_ends_with_a_response_is_replaced() {
     let nginx = Nginx::start("keepalive_requests 10; location / { return 200 'hello'; }");
     let run = drive(&["-n", "95", "-c", "1", &nginx.url("/")]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 95"]);
+    assert_eq!(run.reported(), ["ok - 95"]);
     assert_eq!(run.total("connections_opened"), 10);
     // The last connection is not used up yet: nothing ends it.
     assert_eq!(number(run.phase("connect"), "/distribution/count"), 10);
@@ -114,7 +114,7 @@ fn pipelined_requests_all_arrive_and_all_get_responses() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let run = drive(&["-n", "1000", "-c", "2", "--pipeline", "4", &nginx.url("/")]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 1000"]);
+    assert_eq!(run.reported(), ["ok - 1000"]);
     let seen = nginx.finish();
     assert_eq!((seen.len(), connections(&seen)), (1_000, 2));
     assert!(seen.iter().any(|one| one.pipelined), "nothing was pipelined");
@@ -130,7 +130,7 @@ fn an_address_of_ipv6_is_driven() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let run = drive(&["-n", "40", "-c", "2", &format!("http://[::1]:{}/", nginx.port)]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 40"]);
+    assert_eq!(run.reported(), ["ok - 40"]);
     assert_eq!(run.json["subject"]["address"], format!("[::1]:{}", nginx.port));
     assert_eq!(nginx.finish().len(), 40);
 }
@@ -141,7 +141,7 @@ fn a_name_is_looked_up_once_and_its_phase_shows() {
     let nginx = Nginx::start("location / { return 200 'hello'; }");
     let run = drive(&["-n", "40", "-c", "2", &format!("http://localhost:{}/", nginx.port)]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 40"]);
+    assert_eq!(run.reported(), ["ok - 40"]);
     // Both connections waited for the same lookup, and no others did.
     assert_eq!(number(run.phase("resolve"), "/distribution/count"), 2);
     assert_eq!(nginx.finish().len(), 40);

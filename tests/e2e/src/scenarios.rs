@@ -78,7 +78,7 @@ fn check(callers: &str, count: u64, workers: &str) {
     let mut arguments = vec![scenario.as_str(), "--set", &set];
     arguments.extend(bounds);
     let run = drive(&arguments);
-    assert_eq!(run.told(), [format!("ok - {}", 3 * count)]);
+    assert_eq!(run.reported(), [format!("ok - {}", 3 * count)]);
     let (browse, order) = (count / 5 * 4, count / 5);
     assert_eq!(journeys(&run), [format!("browse {browse} {browse} 0"), format!("order {order} {order} 0")]);
     let seen = shop.seen();
@@ -134,7 +134,7 @@ fn data_that_is_used_once_ends_the_run() {
     let run = drive(&[&scenario, "--set", &set, "--set", "data.users.order=once", "-c", "2"]);
     assert_eq!(journeys(&run), ["browse 3 3 0", "order 1 1 0"]);
     let events = fs::read_to_string(run.record().join("events.ndjson")).unwrap();
-    assert!(events.contains("data `users` is used up after its 4 rows"), "{events}");
+    assert!(events.contains("data `users` was used up after 4 rows"), "{events}");
     assert_eq!(run.json["options"]["count"]["value"], "4");
 }
 
@@ -159,7 +159,7 @@ fn the_scenario_to_begin_with_runs_against_the_built_in_server() {
     // Its duration is longer than this takes, so no journey is cut by the end of the run.
     let run = drive(&[&start, "--set", &set, "--rate", "500/s", "-n", "500"]);
     // Of every five arrivals four are pages and one a journey of two steps.
-    assert_eq!(run.told(), ["ok - 600"]);
+    assert_eq!(run.reported(), ["ok - 600"]);
     assert_eq!(journeys(&run), ["visit 100 100 0"]);
     assert_eq!(run.json["options"]["rate"]["source"], "given");
 }
@@ -171,9 +171,9 @@ fn the_mix_is_driven_by_weight_with_its_checks() {
     let (_server, port) = serve(&folder);
     let set = format!("targets.local.url=http://127.0.0.1:{port}");
     let run = drive(&[&argument(&shipped("mix.toml")), "--set", &set, "-n", "1000"]);
-    assert_eq!(run.told(), ["ok - 1000"]);
+    assert_eq!(run.reported(), ["ok - 1000"]);
     let of = |place: &str| number(&run.json, &format!("/results/targets/{place}/ok"));
     assert_eq!([of("0"), of("1"), of("2")], [600, 300, 100]);
     assert_eq!(run.json["subject"]["targets"], serde_json::json!(["plaintext", "json", "slow"]));
-    assert_eq!(run.json["options"]["callers"]["source"], "file");
+    assert_eq!(run.json["options"]["users"]["source"], "file");
 }

@@ -17,9 +17,9 @@ fn printed(arguments: &[&str]) -> Value {
 #[test]
 fn a_diagnosis_fits_its_schema() {
     let _turn = turn::together();
-    let told = printed(&["doctor", "--json"]);
-    laws::fits("doctor.schema.json", &told);
-    assert!(told["checks"].as_array().unwrap().iter().any(|check| check["check"] == "arrival_stamps"));
+    let reported = printed(&["doctor", "--json"]);
+    laws::fits("doctor.schema.json", &reported);
+    assert!(reported["checks"].as_array().unwrap().iter().any(|check| check["check"] == "arrival_stamps"));
 }
 
 #[test]
@@ -33,10 +33,10 @@ fn an_explanation_fits_its_schema() {
         let drive = ["drive", "--quiet", "-n", "500", "-c", "2", "--requests", requests, "-o", record];
         let driven = Command::new(binary::parallax()).args(drive).arg(nginx.url("/")).output().unwrap();
         assert!(matches!(driven.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&driven.stderr));
-        let told = printed(&["explain", "--json", record]);
-        laws::fits("explain.schema.json", &told);
+        let reported = printed(&["explain", "--json", record]);
+        laws::fits("explain.schema.json", &reported);
         // There was no observer on the server's side: that is reported, and not guessed.
-        assert_eq!(told["join"]["by_ends"], 0);
-        assert!(told["notes"].to_string().contains("no record of the server"), "{}", told["notes"]);
+        assert_eq!(reported["join"]["by_ends"], 0);
+        assert!(reported["notes"].to_string().contains("no record of the server"), "{}", reported["notes"]);
     }
 }

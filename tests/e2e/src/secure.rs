@@ -55,7 +55,7 @@ fn every_request_over_tls_is_in_the_servers_log() {
         let fixed = ["-n", "400", "-c", "2", "--cacert", &certificates.path("ca.pem"), "--resolve"];
         let resolve = format!("localhost:{port}:127.0.0.1");
         let run = drive(&[&fixed[..], &[&resolve], options, &[&url]].concat());
-        assert_eq!(run.told(), ["ok - 400"], "{options:?}: {}", run.stderr);
+        assert_eq!(run.reported(), ["ok - 400"], "{options:?}: {}", run.stderr);
         assert!(protocol(&run).starts_with(spoken), "{}", protocol(&run));
         assert_eq!(run.total("connections_opened"), 2);
         assert_eq!(run.total("body_bytes"), 400 * 5);
@@ -85,11 +85,11 @@ fn a_failed_handshake_has_its_reason() {
         let url = format!("https://localhost:{port}/");
         let resolve = format!("localhost:{port}:127.0.0.1");
         let run = drive(&[&["-n", "6", "-c", "2", "--resolve", &resolve], options, &[&url]].concat());
-        assert_eq!(run.told(), ["tls_failed server 6"]);
+        assert_eq!(run.reported(), ["tls_failed server 6"]);
         assert_eq!(reasons(&run), [format!("tls_failed {reason} 6")]);
     }
     let believed = drive(&["-n", "6", "-c", "2", "-k", &format!("https://127.0.0.1:{old_port}/")]);
-    assert_eq!(believed.told(), ["ok - 6"]);
+    assert_eq!(believed.reported(), ["ok - 6"]);
     assert_eq!(old_server.finish().len(), 6);
 }
 
@@ -104,7 +104,7 @@ fn nginx_with_one_stream_at_a_time_refuses_none() {
     let ca = certificates.path("ca.pem");
     let fixed = ["-n", "400", "-c", "2", "--streams", "10", "--cacert", &ca, "--resolve", &resolve];
     let run = drive(&[&fixed[..], &[&format!("https://localhost:{port}/")]].concat());
-    assert_eq!(run.told(), ["ok - 400"]);
+    assert_eq!(run.reported(), ["ok - 400"]);
     assert_eq!((run.total("connections_opened"), passed(&run, "tls")), (2, 2));
     // Twenty virtual users share two streams: all but those who began the run have waited.
     assert_eq!(passed(&run, "pool_wait"), 400);
@@ -122,7 +122,7 @@ fn a_connection_that_nginx_leaves_is_replaced() {
     let ca = certificates.path("ca.pem");
     let fixed = ["-n", "100", "-c", "1", "--http", "2", "--cacert", &ca, "--resolve", &resolve];
     let run = drive(&[&fixed[..], &[&format!("https://localhost:{port}/")]].concat());
-    assert_eq!(run.told(), ["ok - 100"]);
+    assert_eq!(run.reported(), ["ok - 100"]);
     assert_eq!((run.total("connections_opened"), passed(&run, "tls")), (10, 10));
     assert_eq!(server.finish().len(), 100);
 }
@@ -134,11 +134,11 @@ fn a_socket_of_the_file_system_is_driven_like_a_port() {
     let socket = folder.path().join("nginx.sock");
     let nginx = Nginx::start(&format!("listen unix:{}; location / {{ return 200 'hello'; }}", show(&socket)));
     let run = drive(&["-n", "100", "-c", "2", &format!("unix:{}:/a", show(&socket))]);
-    assert_eq!(run.told(), ["ok - 100"]);
+    assert_eq!(run.reported(), ["ok - 100"]);
     // The kernel stamps nothing that arrives on such a socket: absent, not zero.
     assert_eq!((run.total("unstamped"), passed(&run, "client_lag")), (100, 0));
     let run = drive(&["-n", "100", "-c", "2", "--unix", show(&socket), "http://example.com/b"]);
-    assert_eq!(run.told(), ["ok - 100"]);
+    assert_eq!(run.reported(), ["ok - 100"]);
     let seen = nginx.finish();
     assert_eq!(seen.iter().filter(|one| one.uri == "/a").count(), 100);
     assert_eq!(seen.iter().filter(|one| one.uri == "/b").count(), 100);

@@ -26,7 +26,7 @@ fn check_weights(targets: impl FnOnce(&str) -> String) {
     fs::write(nginx.file("body.txt"), "a body").unwrap();
     let run = drive(&["-n", "1200", "-c", "4", "-w", "2", "--targets", &argument(&file)]);
     run.assert_done();
-    assert_eq!(run.told(), ["ok - 1200"]);
+    assert_eq!(run.reported(), ["ok - 1200"]);
     let seen = shares(&nginx.finish());
     let seen: Vec<_> = seen.iter().map(|(what, count)| (what.as_str(), *count)).collect();
     assert_eq!(seen, [("GET /often", 600), ("GET /once", 200), ("POST /twice", 400)]);

@@ -15,7 +15,7 @@ use units::Nanos;
 /// One request, as the server that served it knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// The client's port; 0 where there is none.
+    /// The client's port; 0 if there is none.
     pub peer_port: u16,
     /// Which request of its connection.
     pub n: u64,
@@ -49,7 +49,7 @@ pub struct Account {
 pub struct Used {
     pub wall_ns: u64,
     pub cpu_ns: u64,
-    /// Runnable and not running, as the kernel counts it: pre-empted, woken, yielded or throttled.
+    /// Runnable and not running, as the kernel counts it: preempted, woken, yielded or throttled.
     pub run_delay_ns: u64,
     /// How often it was put on a CPU.
     pub slices: u64,

@@ -21,10 +21,10 @@ fn check(place: &str) {
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .output()
         .unwrap();
-    let told =
+    let reported =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    println!("{told}");
-    assert!(output.status.success(), "{place}: {told}");
+    println!("{reported}");
+    assert!(output.status.success(), "{place}: {reported}");
 }
 
 /// If this fails, a stopped client is reported as a slow server: the question that no other tool answers.

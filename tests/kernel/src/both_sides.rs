@@ -17,7 +17,7 @@ fn parallax(arguments: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn said(output: &Output) -> String {
+fn message(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -46,18 +46,18 @@ fn a_run_is_watched_and_explained_in_one_step() {
         &pid,
         &url,
     ]);
-    let told = said(&output);
+    let reported = message(&output);
     // Few requests make a run that is not to be believed, and yet one that can be explained.
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{told}");
-    assert!(told.contains("200 by their connection"), "{told}");
-    assert!(Path::new(record).join("profile/run.json").exists(), "{told}");
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{reported}");
+    assert!(reported.contains("200 by their connection"), "{reported}");
+    assert!(Path::new(record).join("profile/run.json").exists(), "{reported}");
     for part in ["", "server", "profile"] {
         let folder = Path::new(record).join(part);
         let again = parallax(&["report", folder.to_str().unwrap()]);
         assert!(
             matches!(again.status.code(), Some(0 | 3)) && !again.stdout.is_empty(),
             "{part}: {}",
-            said(&again)
+            message(&again)
         );
     }
 }
@@ -77,10 +77,10 @@ fn a_server_that_is_not_there_begins_no_run() {
         "4194305",
         "http://127.0.0.1:9/",
     ]);
-    let told = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("there is no process 4194305"), "{told}");
-    assert!(!record.join("run.json").exists(), "{told}");
+    let reported = message(&output);
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert!(reported.contains("there is no process 4194305"), "{reported}");
+    assert!(!record.join("run.json").exists(), "{reported}");
 }
 
 /// What a profile that runs with a watch reports about the planted server.
@@ -140,8 +140,8 @@ fn a_server_that_cannot_be_profiled_begins_no_watch() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
     let output = parallax(&["watch", "--profile", "-p", "4194305", "-o", record.to_str().unwrap()]);
-    let told = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert_eq!(told.trim_end().lines().count(), 1, "{told}");
-    assert!(told.contains("there is no process 4194305") && !record.exists(), "{told}");
+    let reported = message(&output);
+    assert_eq!(output.status.code(), Some(1), "{reported}");
+    assert_eq!(reported.trim_end().lines().count(), 1, "{reported}");
+    assert!(reported.contains("there is no process 4194305") && !record.exists(), "{reported}");
 }

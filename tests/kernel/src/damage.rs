@@ -44,9 +44,9 @@ impl Cramped {
         command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        stderr.read_line(&mut said).unwrap();
-        assert!(said.contains("watching"), "{said}");
+        let mut message = String::new();
+        stderr.read_line(&mut message).unwrap();
+        assert!(message.contains("watching"), "{message}");
         let root = PathBuf::from(format!("/proc/{}/root", child.id()));
         let disk = File::open(root.join(place.path().strip_prefix("/").unwrap())).unwrap();
         Cramped { child, stderr, disk, _place: place }
@@ -82,13 +82,15 @@ impl Drop for Cramped {
 /// The totals are there, and the damage is one line.
 #[track_caller]
 fn check_told(output: &Output, requests: &str) {
-    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(told.contains(requests), "no totals: {told}\n{said}");
-    assert!(told.contains("where the time at the server went"), "{told}");
-    let damage: Vec<&str> = said.lines().filter(|line| line.contains("the record is incomplete")).collect();
-    assert_eq!(damage.len(), 1, "{said}");
-    assert!(damage[0].contains("No space left on device"), "{said}");
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let (reported, message) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(reported.contains(requests), "no totals: {reported}\n{message}");
+    assert!(reported.contains("where the time at the server went"), "{reported}");
+    let damage: Vec<&str> =
+        message.lines().filter(|line| line.contains("the record is incomplete")).collect();
+    assert_eq!(damage.len(), 1, "{message}");
+    assert!(damage[0].contains("No space left on device"), "{message}");
+    assert_eq!(output.status.code(), Some(1), "{message}");
 }
 
 /// If this fails, a full disk takes hours of observation with it.
@@ -102,9 +104,9 @@ fn a_disk_that_is_full_ends_no_watch() {
     drop(server);
     let output = watch.ended();
     check_told(&output, "100 requests in");
-    let told = String::from_utf8_lossy(&output.stdout);
-    let lines = told.lines().filter(|line| line.contains("throughput ")).count();
-    assert!(lines >= 5, "an interval each 100 ms: {told}");
+    let reported = String::from_utf8_lossy(&output.stdout);
+    let lines = reported.lines().filter(|line| line.contains("throughput ")).count();
+    assert!(lines >= 5, "an interval each 100 ms: {reported}");
 }
 
 /// If this fails, the record of a disk that was full for a while has no totals, or does not mention its gap.
@@ -147,7 +149,7 @@ fn a_look_for_new_ports_that_fails_ends_no_watch() {
     let pid = Pid::from_raw(i32::try_from(watching.pid()).unwrap());
     let none = Rlimit { current: Some(0), maximum: Some(1_024) };
     let before = prlimit(pid, Resource::Nofile, none).unwrap();
-    // It checks once per second. No requests meanwhile: the record may have to open a log for them.
+    // It checks once per second. No requests in the meantime: the record may have to open a log for them.
     wait::pause(Nanos::from_secs(3));
     prlimit(pid, Resource::Nofile, Rlimit { current: before.current.min(Some(1_024)), ..none }).unwrap();
     (0..20).for_each(|_| drop(client.http("/burn=100us")));

@@ -28,7 +28,7 @@ struct Run {
 
 struct Ended {
     output: Output,
-    said: String,
+    message: String,
     record: PathBuf,
     _folder: TempDir,
 }
@@ -64,9 +64,9 @@ impl Run {
 
     fn end(self) -> Ended {
         let output = self.child.wait_with_output().unwrap();
-        let said = [&output.stdout[..], &output.stderr[..]].concat();
-        let said = String::from_utf8_lossy(&said).into_owned();
-        Ended { output, said, record: self.record, _folder: self._folder }
+        let message = [&output.stdout[..], &output.stderr[..]].concat();
+        let message = String::from_utf8_lossy(&message).into_owned();
+        Ended { output, message, record: self.record, _folder: self._folder }
     }
 }
 
@@ -105,9 +105,13 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     // Longer than the interval after which an observer without remote control prints a line.
     let ended = Run::of(&far, &server, &["-d", "5s"]).end();
     // Few requests make a run that is not to be believed, and yet one that can be explained.
-    assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.said);
-    assert!(ended.said.contains("500 by their connection"), "{}", ended.said);
-    assert!(ended.said.contains("of another host, whose clock is known within"), "{}", ended.said);
+    assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.message);
+    assert!(ended.message.contains("500 by their connection"), "{}", ended.message);
+    assert!(
+        ended.message.contains("was made on another host, whose clock is known within"),
+        "{}",
+        ended.message
+    );
     // Before, after, and each second between.
     assert!(check_clocks(&ended.server()) >= 6);
     let explained = ended.explained();
@@ -117,7 +121,7 @@ fn a_run_is_watched_on_a_host_with_another_clock() {
     );
     let accounts = server.accounts();
     let served: u64 = accounts.iter().map(|account| account.written_ns - account.read_ns).sum();
-    let all = &explained["bands"][0]["segments_ns"];
+    let all = &explained["groups"][0]["segments_ns"];
     let at_server: u64 = ["on_cpu", "other_blocked", "run_queue", "stolen"]
         .iter()
         .filter_map(|segment| all[*segment].as_u64())
@@ -136,7 +140,7 @@ fn ctrl_c_ends_the_run_and_keeps_both_records() {
     run.wait_for_begin();
     kill_process(Pid::from_child(&run.child), Signal::INT).unwrap();
     let ended = run.end();
-    assert_eq!(ended.output.status.code(), Some(130), "{}", ended.said);
+    assert_eq!(ended.output.status.code(), Some(130), "{}", ended.message);
     check_clocks(&ended.server());
     let join = &ended.explained()["join"];
     assert_eq!(join["connection_not_seen"], 0, "{join}");
@@ -153,9 +157,9 @@ fn a_server_that_ends_meanwhile_leaves_what_was_seen() {
     run.wait_for_begin();
     drop(server);
     let ended = run.end();
-    let observed =
-        record::read_observation(&ended.server()).unwrap_or_else(|error| panic!("{error}: {}", ended.said));
-    assert_eq!(observed.document.state, State::Finished, "{}", ended.said);
+    let observed = record::read_observation(&ended.server())
+        .unwrap_or_else(|error| panic!("{error}: {}", ended.message));
+    assert_eq!(observed.document.state, State::Finished, "{}", ended.message);
     assert!(observed.events.iter().any(|event| event.kind == "server_ended"), "{:?}", observed.events);
     check_clocks(&ended.server());
     assert_eq!(far.leftovers(), Vec::<PathBuf>::new());
@@ -171,9 +175,9 @@ fn a_host_that_is_cut_off_costs_its_record_and_not_the_run_s() {
     run.wait_for_begin();
     far.cut_off();
     let ended = run.end();
-    assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.said);
-    assert!(ended.said.contains("--watch: the connection is lost; "), "{}", ended.said);
-    assert!(ended.said.contains("lies at far-root:/tmp/parallax-"), "{}", ended.said);
+    assert!(matches!(ended.output.status.code(), Some(0 | 3)), "{}", ended.message);
+    assert!(ended.message.contains("--watch: the connection was lost; "), "{}", ended.message);
+    assert!(ended.message.contains("on the other host, at far-root:/tmp/parallax-"), "{}", ended.message);
     assert!(record::read(&ended.record).is_ok());
     assert_eq!(far.leftovers().len(), 1, "it lies there");
 }
@@ -183,20 +187,20 @@ fn what_cannot_be_watched_on_the_other_host_is_reported_in_one_line() {
     let _together = quiet::together();
     let far = FarHost::start();
     let server = Plan::of("threads").start_on(&far);
-    for (login, pid, told) in [
+    for (login, pid, reported) in [
         (Login::Root, 4_194_305, "on far-root: there is no process 4194305"),
-        (Login::Bare, server.pid(), "far-bare has no `parallax` where ssh looks for it"),
-        (Login::Nobody, server.pid(), "on far-nobody: this needs the right"),
+        (Login::Bare, server.pid(), "far-bare has no `parallax` in the PATH of ssh"),
+        (Login::Nobody, server.pid(), "on far-nobody: loading eBPF programs is not permitted"),
         (Login::Stranger, server.pid(), "Permission denied (publickey)"),
         (Login::Nowhere, server.pid(), "Connection refused; `ssh far-nowhere true` must work"),
     ] {
         let ended = Run::start(&far, login, pid, server.address(), &["-d", "1s"]).end();
-        assert_eq!(ended.output.status.code(), Some(1), "{login:?}: {}", ended.said);
-        assert_eq!(ended.said.trim_end().lines().count(), 1, "{login:?}: {}", ended.said);
+        assert_eq!(ended.output.status.code(), Some(1), "{login:?}: {}", ended.message);
+        assert_eq!(ended.message.trim_end().lines().count(), 1, "{login:?}: {}", ended.message);
         assert!(
-            ended.said.starts_with("parallax: ") && ended.said.contains(told),
+            ended.message.starts_with("parallax: ") && ended.message.contains(reported),
             "{login:?}: {}",
-            ended.said
+            ended.message
         );
         assert!(!ended.record.exists(), "{login:?}: {:?} is left", fs::read_dir(&ended.record));
         assert_eq!(far.leftovers(), Vec::<PathBuf>::new(), "{login:?}");

@@ -117,8 +117,8 @@ pub fn check_parts(what: &str, pairs: &[(&Account, &Served)], quota: bool) -> Ve
         .iter()
         .filter_map(|(account, served)| {
             let faults = faults(account, served, quota);
-            let told = || format!("{} n {}: {}", account.path, account.n, faults.join(", "));
-            (!faults.is_empty()).then(told)
+            let reported = || format!("{} n {}: {}", account.path, account.n, faults.join(", "));
+            (!faults.is_empty()).then(reported)
         })
         .collect();
     println!("{what}: {} of {} requests have a part that is off", wrong.len(), pairs.len());

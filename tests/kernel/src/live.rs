@@ -59,7 +59,7 @@ fn the_table_has_the_figures_and_fits_a_window_that_changes() {
     let mut client = server.new_client();
     (0..200).for_each(|_| drop(client.http("/burn=1ms")));
     // Words, not sentences: a cell that was blank before is jumped over.
-    for word in ["throughput", "p95", "pre-empted", "CPU", "statement", "/burn", "lost"] {
+    for word in ["throughput", "p95", "preempted", "CPU", "statement", "/burn", "lost"] {
         terminal.wait_for(word);
     }
     let known = terminal.shown().len();

@@ -247,7 +247,7 @@ fn connections_that_were_there_before_are_taken_up_at_a_request() {
         let seen = seen.count();
         assert!(seen >= 48, "port {port}: {seen} of 50; {}", watched.losses());
     }
-    // What was not taken up was counted.
+    // What was not picked up was counted.
     let lost = watched.results.losses.mid_connection;
     assert_eq!(watched.served.len() as u64 + lost, 201, "{}", watched.losses());
 }

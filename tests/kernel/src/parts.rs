@@ -67,7 +67,7 @@ fn hogged() -> Verdict {
     joined.check_count(40, &watched.losses());
     assert!(watched.sum(Part::RunQueue) > Nanos::from_millis(100), "{}", watched.sum(Part::RunQueue));
     assert_eq!((watched.sum(Part::Yielded), watched.sum(Part::Throttled)), (Nanos::ZERO, Nanos::ZERO));
-    assert!(watched.results.preempted >= 20, "{} of 40 were pre-empted", watched.results.preempted);
+    assert!(watched.results.preempted >= 20, "{} of 40 were preempted", watched.results.preempted);
     check_parts("hogged", &joined.pairs, false)
 }
 

@@ -27,7 +27,7 @@ pub enum Step {
     Socket(Nanos),
     /// A page of a private file, written and made durable; it takes what it takes.
     Fsync,
-    /// Gives the CPU away so often.
+    /// Gives the CPU away this often.
     Yield(u32),
     /// Touches so many fresh pages.
     Fault(u32),

@@ -21,12 +21,12 @@ fn watch(arguments: &[&str]) -> Command {
 
 /// Refused in one line on standard error, with the exit code of a run that never began, and no record.
 #[track_caller]
-fn check_refused(output: &Output, told: &[&str]) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    assert!(said.starts_with("parallax: "), "{said}");
-    told.iter().for_each(|text| assert!(said.contains(text), "`{text}` is not in: {said}"));
+fn check_refused(output: &Output, reported: &[&str]) {
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert_eq!(message.trim_end().lines().count(), 1, "{message}");
+    assert!(message.starts_with("parallax: "), "{message}");
+    reported.iter().for_each(|text| assert!(message.contains(text), "`{text}` is not in: {message}"));
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn cpu_without_the_privilege_divides_by_ticks_and_reports_why() {
     let server = Plan::of("threads").start();
     let pid = server.pid().to_string();
     let output = as_nobody(folder.path()).args(["cpu", "0.1", "--", &pid]).output().unwrap();
-    let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && out.contains(&pid), "{out}{said}");
-    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    let (out, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains(&pid), "{out}{message}");
+    assert_eq!(message.trim_end().lines().count(), 1, "{message}");
     assert!(
-        said.starts_with("parallax: user and system are by ticks alone; ") && said.contains("root"),
-        "{said}"
+        message.starts_with("parallax: user and system are by ticks alone; ") && message.contains("root"),
+        "{message}"
     );
 }
 
@@ -122,10 +122,10 @@ fn what_needs_the_hosts_process_ids_is_refused_without_them() {
 fn cpu_time_is_measured_in_any_pid_namespace() {
     let _together = quiet::together();
     let output = contained(&["cpu", "--json", "-p", "1", "0.2"]).output().unwrap();
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reported: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(told["cpu"]["processes"][0]["pid"], 1, "{told}");
-    let missing = told["missing"].to_string();
+    assert_eq!(reported["cpu"]["processes"][0]["pid"], 1, "{reported}");
+    let missing = reported["missing"].to_string();
     assert!(missing.contains("split_by_ebpf") && missing.contains("PID namespace"), "{missing}");
 }
 
@@ -138,8 +138,8 @@ fn doctor_reports_a_pid_namespace() {
         if status == "ok" {
             command.args(["doctor", "--json"]);
         }
-        let told: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
-        let checks = told["checks"].as_array().unwrap();
+        let reported: serde_json::Value = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+        let checks = reported["checks"].as_array().unwrap();
         let ids = checks.iter().find(|check| check["check"] == "process_ids").unwrap();
         assert_eq!(ids["status"], status, "{ids}");
     }

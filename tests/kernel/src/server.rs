@@ -80,7 +80,7 @@ impl FromStr for Model {
 pub struct Shop {
     pub options: Options,
     pub book: Book,
-    /// Requests that were taken up and have no account yet, and processes of connections.
+    /// Requests that were picked up and have no account yet, and processes of connections.
     under_way: Mutex<usize>,
     ended: Condvar,
 }

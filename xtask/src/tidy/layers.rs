@@ -52,7 +52,7 @@ struct Edge {
     for_tests: bool,
 }
 
-/// The crates whose manifests lie in the tree, less those that the workspace excludes or that are their own.
+/// The crates whose manifests are in the tree, less those that the workspace excludes or that are their own.
 pub fn members(tree: &Tree) -> Result<Vec<Member>, Vec<Finding>> {
     let mut members = Vec::new();
     let mut findings = Vec::new();

@@ -1,8 +1,8 @@
 //! `parallax cpu`: the CPU time of processes between two instants.
 
+mod lines;
 mod order;
 mod split;
-mod tell;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -24,67 +24,67 @@ use units::Nanos;
 use self::order::Order;
 use self::split::{SplitBy, Splitter};
 use crate::exit::Exit;
-use crate::{observing, printed, say, signals, terminal};
+use crate::{observing, printed, report_line, signals, terminal};
 use run::folder::ClaimedFolder;
 use run::record_lock::RecordLock;
 
 /// Measure the CPU time of processes between two exact instants.
 ///
-/// The total is the scheduler's account in nanoseconds: all threads, those that begin or end meanwhile included. No
-/// privilege is needed. `parallax cpu 10 PID` measures 10 s of one process; `cpu 5 2 PID` two intervals of 5 s;
-/// `cpu 5 -- $(pgrep NAME)` all of a name that run now.
+/// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
+/// the interval. No privileges are needed. `parallax cpu 10 PID` measures one process for 10 s; `cpu 5 2 PID` measures
+/// two intervals of 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
                             parallax cpu [OPTIONS] [SECONDS [COUNT]] --all | --comm NAME | -p PID,…")]
 pub struct Args {
-    /// How long an interval is [default: 5], how many [default: 1; 0 until Ctrl-C], and which processes.
+    /// Length of an interval [default: 5], number of intervals [default: 1; 0: until Ctrl-C], and process IDs.
     #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
     numbers: Vec<String>,
 
-    /// The processes, where numbers before `--` are SECONDS and COUNT.
+    /// Process IDs; all numbers before `--` are then SECONDS and COUNT.
     #[arg(last = true, value_name = "PID", value_parser = pid)]
     pids: Vec<u32>,
 
-    /// The processes.
+    /// Processes to measure.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = pid)]
     pid: Vec<u32>,
 
-    /// All processes that can be seen, those that begin meanwhile included.
+    /// All visible processes, including those that start during the measurement.
     #[arg(short, long)]
     all: bool,
 
-    /// The processes of this name, those that begin meanwhile included.
+    /// All processes with this name, including those that start during the measurement.
     #[arg(short = 'C', long, value_name = "NAME")]
     comm: Option<String>,
 
-    /// Each thread, too.
+    /// Also list each thread.
     #[arg(short, long)]
     threads: bool,
 
-    /// What figures are of.
+    /// Unit of the figures.
     #[arg(short, long, value_name = "UNIT", default_value = "machine")]
     unit: Unit,
 
-    /// How user and system are told apart.
+    /// How to divide CPU time into user and system time.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     split: SplitBy,
 
-    /// Keep a record in this folder, with a line an interval.
+    /// Write a record to this directory, with one line per interval.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
-    /// At the end, print the record's document as JSON instead of tables.
+    /// At the end, print the result as JSON (formats/observation.schema.json) instead of tables.
     #[arg(long)]
     json: bool,
 
-    /// Disable colors.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     no_color: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Unit {
-    /// Percent of all CPUs of this host.
+    /// Percent of all CPUs of this host together.
     Machine,
     /// Percent of one CPU.
     Core,
@@ -92,11 +92,14 @@ enum Unit {
     Seconds,
 }
 
+/// Parses a process ID: a whole number from 1.
 pub fn pid(text: &str) -> Result<u32, String> {
     // The kernel's own ids are below 2^22.
     match text.parse() {
         Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
-        _ => Err(format!("`{text}` is no process id; `pgrep NAME` finds the ids of a name, --all takes all")),
+        _ => Err(format!(
+            "`{text}` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"
+        )),
     }
 }
 
@@ -104,7 +107,7 @@ pub fn pid(text: &str) -> Result<u32, String> {
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing has been measured then.
+/// Wrong usage or a problem of this host, in one line; nothing has been measured then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
@@ -144,7 +147,7 @@ fn options(order: &Order, matches: &ArgMatches) -> BTreeMap<String, EffectiveOpt
     options
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 struct Watch<'a> {
     args: &'a Args,
     meter: CpuMeter,
@@ -197,7 +200,7 @@ impl<'a> Watch<'a> {
             self.observe_until(end, stop);
             let span = self.meter.take();
             self.spans += 1;
-            self.tell(&span, order)?;
+            self.report_span(&span, order)?;
             self.splitter.close();
             match &mut self.total {
                 Some(total) => total.join(span),
@@ -226,13 +229,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn tell(&mut self, span: &CpuSpan, order: &Order) -> anyhow::Result<()> {
+    fn report_span(&mut self, span: &CpuSpan, order: &Order) -> anyhow::Result<()> {
         let mut line = self.line_of(span);
         self.splitter.split_span(&mut line);
         if let Some((writer, _)) = &mut self.folder {
             let zero = Nanos(self.document.time.started_monotonic_ns);
             let start = span.begin.middle().saturating_sub(zero);
-            let written = writer.append(&line, start, tell::length(span), &[]);
+            let written = writer.append(&line, start, lines::length(span), &[]);
             self.damage = self.damage.take().or(written.err());
         }
         for process in &span.processes {
@@ -242,14 +245,14 @@ impl<'a> Watch<'a> {
         }
         let several = order.count != Some(1);
         let head =
-            several.then(|| format!("interval {}: {:.3} s", self.spans, tell::length(span).as_secs_f64()));
+            several.then(|| format!("interval {}: {:.3} s", self.spans, lines::length(span).as_secs_f64()));
         if self.args.json { Ok(()) } else { self.print(head, &line, Notes::Later) }
     }
 
     fn line_of(&self, span: &CpuSpan) -> CpuLine {
-        let mut line = tell::line(span, self.meter.tick());
+        let mut line = lines::line(span, self.meter.tick());
         if self.args.all {
-            tell::set_idle_apart(&mut line);
+            lines::set_idle_apart(&mut line);
         }
         line
     }
@@ -290,7 +293,7 @@ impl<'a> Watch<'a> {
         self.splitter.split_all(&mut line);
         self.document.missing.extend(self.splitter.lost());
         self.document.state = if stopped { State::Interrupted } else { State::Finished };
-        self.document.time.elapsed_ns = Some(tell::length(&total).0);
+        self.document.time.elapsed_ns = Some(lines::length(&total).0);
         if !line.processes.iter().any(|process| process.used.voluntary.is_some()) {
             let why = "/proc/PID/task/TID/status has no counts of them".to_owned();
             self.document.missing.push(MissingFact { what: "switches".to_owned(), why });
@@ -305,7 +308,7 @@ impl<'a> Watch<'a> {
         if self.args.json {
             printed(report::json(&self.document, &mut io::stdout()))?;
         } else if self.spans > 1 {
-            let seconds = tell::length(&total).as_secs_f64();
+            let seconds = lines::length(&total).as_secs_f64();
             let head = format!("all {} intervals: {seconds:.3} s", self.spans);
             self.print(Some(head), &line, Notes::Below)?;
         } else {
@@ -316,11 +319,11 @@ impl<'a> Watch<'a> {
             self.damage = self.damage.take().or(written.err());
         }
         if let Some(fact) = self.splitter.missing() {
-            say(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
+            report_line(format!("user and system are by ticks alone; by boundaries, {}", fact.why));
         }
         for process in &total.processes {
-            if let Some(told) = tell::ended(process).filter(|_| !self.args.all) {
-                say(told);
+            if let Some(reported) = lines::ended(process).filter(|_| !self.args.all) {
+                report_line(reported);
             }
         }
         match self.damage {

@@ -1,4 +1,4 @@
-//! What the numbers of the command line mean: how long, how often, and which processes.
+//! Reads the numbers on the command line: interval, count, and process IDs.
 
 use anyhow::{bail, ensure};
 use host::process::{Wanted, is_process};
@@ -15,16 +15,16 @@ pub struct Order {
     pub wanted: Wanted,
 }
 
-/// As long as people wait for a table, and a thousand ticks of the slowest kernel.
+/// The default interval: short enough to wait for, and 500 ticks of the slowest kernel (100 Hz).
 const INTERVAL: Nanos = Nanos::from_secs(5);
-/// Some ticks: of less nothing is known.
+/// The shortest interval: at least one tick of the slowest kernel (100 Hz), because the kernel counts by ticks.
 const SHORTEST: Nanos = Nanos::from_millis(10);
 const LONGEST: Nanos = Nanos::from_secs(7 * 24 * 3_600);
 
 impl Order {
     /// # Errors
     ///
-    /// What does not make sense, or could mean two things.
+    /// When the numbers make no sense or are ambiguous, in one line.
     pub fn of(args: &Args) -> anyhow::Result<Order> {
         Order::read(args, is_process)
     }
@@ -34,7 +34,7 @@ impl Order {
         let mut pids = args.pid.clone();
         let ways = [args.all, args.comm.is_some(), !pids.is_empty(), !args.pids.is_empty()];
         let ways = ways.into_iter().filter(|&way| way).count();
-        ensure!(ways <= 1, "name processes in one way: PID…, -p PID, --comm NAME or --all");
+        ensure!(ways <= 1, "select processes in one way only: PID…, -p PID, --comm NAME or --all");
         pids.extend(&args.pids);
         if ways == 0 {
             let from = first_pid(&times, is_process)?;
@@ -61,19 +61,19 @@ impl Order {
     }
 }
 
-/// Where the ids begin among bare numbers, `[SECONDS [COUNT]] PID…`.
+/// The index of the first process ID among the numbers `[SECONDS [COUNT]] PID…`.
 fn first_pid(numbers: &[&str], is_process: impl Fn(u32) -> bool) -> anyhow::Result<usize> {
     match numbers {
-        [] => bail!("which processes? Name them, PID…, by --comm NAME, or write --all"),
+        [] => bail!("which processes? Give PID…, --comm NAME or --all"),
         [one] if one.parse::<u64>().is_err() => {
-            bail!("which processes? Write `parallax cpu {one} PID…`, or --all")
+            bail!("which processes? Use `parallax cpu {one} PID…`, or --all")
         }
         [_] => Ok(0),
         [_, _] => Ok(1),
-        // `cpu 10 $(pgrep NAME)` and `cpu 5 2 PID` look the same: ids and counts are not told apart by guessing.
+        // `cpu 10 $(pgrep NAME)` and `cpu 5 2 PID` look the same: do not guess which number is an ID.
         [first, second, rest @ ..] => match second.parse() {
             Ok(number) if is_process(number) => bail!(
-                "is `{second}` a count or a process? Write `{first} {second} -- {rest}` or `{first} -- {second} {rest}`",
+                "is `{second}` a count or a process ID? Write `{first} {second} -- {rest}` or `{first} -- {second} {rest}`",
                 rest = rest.join(" ")
             ),
             _ => Ok(2),
@@ -86,7 +86,7 @@ fn interval(text: &str) -> anyhow::Result<Nanos> {
     let written = if with_unit { text.to_owned() } else { format!("{text}s") };
     let interval: Nanos = match written.parse() {
         Ok(interval) => interval,
-        Err(_) => bail!("`{text}` is no time; SECONDS is for example 5, 0.5 or 500ms"),
+        Err(_) => bail!("`{text}` is not a time; SECONDS is for example 5, 0.5 or 500ms"),
     };
     ensure!(
         (SHORTEST..=LONGEST).contains(&interval),
@@ -100,11 +100,11 @@ fn count(text: &str) -> anyhow::Result<Option<u64>> {
     match text.parse() {
         Ok(0) => Ok(None),
         Ok(count) => Ok(Some(count)),
-        Err(_) => bail!("`{text}` is no count; COUNT is a whole number of intervals, 0 until Ctrl-C"),
+        Err(_) => bail!("`{text}` is not a count; COUNT is a whole number of intervals, or 0: until Ctrl-C"),
     }
 }
 
-/// Each once, in the order in which they were named.
+/// Each ID once, in the given order.
 fn once(pids: Vec<u32>) -> Vec<u32> {
     let mut seen = std::collections::BTreeSet::new();
     pids.into_iter().filter(|&pid| seen.insert(pid)).collect()
@@ -156,23 +156,26 @@ mod tests {
     #[test]
     fn a_count_that_may_be_a_process_is_asked_about() {
         let error = read("10 7141 19870").unwrap_err().to_string();
-        assert_eq!(error, "is `7141` a count or a process? Write `10 7141 -- 19870` or `10 -- 7141 19870`");
+        assert_eq!(
+            error,
+            "is `7141` a count or a process ID? Write `10 7141 -- 19870` or `10 -- 7141 19870`"
+        );
     }
 
     #[test]
     fn what_makes_no_sense_is_told_in_one_line() {
-        for (line, told) in [
-            ("", "which processes? Name them, PID…, by --comm NAME, or write --all"),
-            ("5s", "which processes? Write `parallax cpu 5s PID…`, or --all"),
-            ("--all -p 7141", "name processes in one way: PID…, -p PID, --comm NAME or --all"),
+        for (line, reported) in [
+            ("", "which processes? Give PID…, --comm NAME or --all"),
+            ("5s", "which processes? Use `parallax cpu 5s PID…`, or --all"),
+            ("--all -p 7141", "select processes in one way only: PID…, -p PID, --comm NAME or --all"),
             ("--all 5 2 7141", "`7141` is one number too many; SECONDS and COUNT come before the processes"),
             ("0 --all", "`0` is out of range; SECONDS is from 10.0 ms to 168 hours"),
-            ("five --all", "`five` is no time; SECONDS is for example 5, 0.5 or 500ms"),
-            ("5 2.5 --all", "`2.5` is no count; COUNT is a whole number of intervals, 0 until Ctrl-C"),
-            ("5 0x10", "`0x10` is no process id; `pgrep NAME` finds the ids of a name, --all takes all"),
-            ("5 0", "`0` is no process id; `pgrep NAME` finds the ids of a name, --all takes all"),
+            ("five --all", "`five` is not a time; SECONDS is for example 5, 0.5 or 500ms"),
+            ("5 2.5 --all", "`2.5` is not a count; COUNT is a whole number of intervals, or 0: until Ctrl-C"),
+            ("5 0x10", "`0x10` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
+            ("5 0", "`0` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"),
         ] {
-            assert_eq!(read(line).unwrap_err().to_string(), told, "{line}");
+            assert_eq!(read(line).unwrap_err().to_string(), reported, "{line}");
         }
     }
 }

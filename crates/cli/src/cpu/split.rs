@@ -1,4 +1,5 @@
-//! User and system apart, by the boundaries of system calls where programs can be loaded: else the ticks stand.
+//! Divides CPU time into user and system time: by eBPF programs at the boundaries of system calls if they can be
+//! loaded, otherwise by the kernel's ticks.
 
 use clap::ValueEnum;
 use host::process::Wanted;
@@ -7,12 +8,12 @@ use record::observation::cpu::CpuLine;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SplitBy {
-    /// `ebpf` for processes that are named by their ids, where it can be loaded; else `ticks`.
+    /// `ebpf` for processes given by ID, if eBPF programs can be loaded; otherwise `ticks`.
     Auto,
-    /// By the mode that the kernel sees at its ticks: needs no privilege, and may be all wrong.
+    /// By the mode that the kernel finds at its timer ticks. Needs no privileges; can be completely wrong.
     Ticks,
-    /// By programs at the boundaries of system calls and interrupts. While it runs, every system call of this host
-    /// takes somewhat longer.
+    /// By eBPF programs at the boundaries of system calls and interrupts. While it runs, every system call on this host
+    /// takes slightly longer.
     Ebpf,
 }
 
@@ -28,10 +29,10 @@ mod boundaries {
 
     use super::*;
 
-    /// Reads the clocks along with the meter.
+    /// Reads the threads' clocks whenever the meter is read.
     #[derive(Default)]
     pub struct Splitter {
-        /// Absent where ticks are to do.
+        /// `None` if user and system time come from ticks.
         clocks: Option<ThreadClocks>,
         why_not: Option<String>,
         begin: Option<Seen>,
@@ -61,17 +62,18 @@ mod boundaries {
             match ThreadClocks::start(&watched) {
                 Ok(clocks) => Ok(Splitter { clocks: Some(clocks), ..Splitter::default() }),
                 Err(error) if by == SplitBy::Ebpf => {
-                    Err(anyhow::Error::new(error).context("--split ebpf: write --split ticks to do without"))
+                    Err(anyhow::Error::new(error).context("--split ebpf failed; use --split ticks instead"))
                 }
                 Err(error) => Ok(Splitter { why_not: Some(error.to_string()), ..Splitter::default() }),
             }
         }
 
+        /// Reads the clocks of all threads; does nothing if the split comes from ticks.
         pub fn read(&mut self) {
             let Some(clocks) = &mut self.clocks else { return };
             let reading = clocks.read();
             self.now.processes = reading.processes;
-            // A thread that ended is told of once, and its last word stands.
+            // A thread that ended is reported once, and its last values stay.
             let threads = reading.threads.into_iter().map(|thread| ((thread.pid, thread.tid), thread.time));
             self.now.threads.extend(threads);
         }
@@ -82,7 +84,7 @@ mod boundaries {
             self.begin.get_or_insert_with(|| self.now.clone());
         }
 
-        /// Puts in what was seen in the span under way.
+        /// Puts in what was seen in the span in progress.
         pub fn split_span(&self, line: &mut CpuLine) {
             self.split(line, &self.before);
         }
@@ -106,7 +108,7 @@ mod boundaries {
             }
         }
 
-        /// Why it is by ticks, where that was not asked for.
+        /// Why ticks are used although they were not requested.
         pub fn missing(&self) -> Option<MissingFact> {
             self.why_not.clone().map(|why| MissingFact { what: "split_by_ebpf".to_owned(), why })
         }
@@ -157,22 +159,32 @@ pub struct Splitter;
 
 #[cfg(not(feature = "ebpf"))]
 impl Splitter {
+    /// Without eBPF, only ticks are available.
+    ///
+    /// # Errors
+    ///
+    /// When `--split ebpf` was given.
     pub fn start(by: SplitBy, _: &Wanted) -> anyhow::Result<Splitter> {
         anyhow::ensure!(
             by != SplitBy::Ebpf,
-            "--split ebpf: this program was built without eBPF; write --split ticks"
+            "--split ebpf: this parallax was built without eBPF; use --split ticks"
         );
         Ok(Splitter)
     }
 
+    /// Does nothing without eBPF.
     pub fn read(&mut self) {}
 
+    /// Does nothing without eBPF.
     pub fn close(&mut self) {}
 
+    /// Does nothing without eBPF: the split by ticks stays.
     pub fn split_span(&self, _: &mut CpuLine) {}
 
+    /// Does nothing without eBPF: the split by ticks stays.
     pub fn split_all(&self, _: &mut CpuLine) {}
 
+    /// What the record lacks because there is no eBPF.
     pub fn missing(&self) -> Option<MissingFact> {
         Some(MissingFact {
             what: "split_by_ebpf".to_owned(),
@@ -180,6 +192,7 @@ impl Splitter {
         })
     }
 
+    /// Nothing is lost without eBPF.
     pub fn lost(&self) -> Option<MissingFact> {
         None
     }

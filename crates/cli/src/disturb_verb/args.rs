@@ -9,13 +9,13 @@ use units::{Bytes, Nanos, Rate, parse_count};
 
 use crate::cpu_list::{CpuList, cpu_list};
 
-/// Disturb a process, a CPU, memory, a disk or a network on a known schedule, and write down what really was.
+/// Disturb a process, a CPU, memory, a disk or a network on a known schedule.
 ///
-/// With --every, one disturbance of --for each time; without, one as long as --for, or until -d or Ctrl-C. The
-/// schedule is drawn from --seed: the same seed plants the same truth. Each disturbance goes to events.ndjson in the
-/// record, with what was intended and what really was.
+/// With --every, disturbances of length --for are repeated; without it, there is one, of length --for, or until -d or
+/// Ctrl-C. The same --seed gives the same schedule. Each disturbance is recorded in events.ndjson, with the intended
+/// and the real times.
 ///
-/// Whatever happens to this process, a guard process undoes what it did.
+/// If this process is killed, a guard process undoes the disturbance.
 #[derive(Debug, clap::Args)]
 #[command(
     subcommand_required = true,
@@ -24,7 +24,7 @@ use crate::cpu_list::{CpuList, cpu_list};
   parallax disturb pause -p 4242 --for 50ms --every 5s --jitter 1s --seed 7
       a stall of 50 ms about every 5 s, until Ctrl-C
   parallax disturb cpu --cpus 0 --duty 80% --for 2s --every 10s -d 60s
-      a hog on CPU 0
+      80 % load on CPU 0
   parallax disturb memory --size 1GiB --touch 200MiB/s -d 30s
   parallax disturb disk /var/lib/data --rate 100/s -d 30s
   parallax disturb net 127.0.0.1:9000 127.0.0.1:8080 --delay 20ms --delay-jitter 5ms
@@ -32,7 +32,8 @@ use crate::cpu_list::{CpuList, cpu_list};
   parallax disturb pause -p 4242 --for 50ms --every 5s --count 10 --dry-run
       print the schedule, and do nothing
 
-Exit codes: 0 done, or ended by hand where no end was set; 1 usage or environment; 130 ended by hand before its end."
+Exit codes: 0 done, or stopped with Ctrl-C if no end was set; 1 wrong usage or a problem of this host; 130 stopped with
+Ctrl-C before the end that was set."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -46,10 +47,10 @@ pub enum Means {
     Memory(MemoryArgs),
     Disk(DiskArgs),
     Net(NetArgs),
-    /// Undoes what its parent did, when that is gone. Started by `disturb` alone.
+    /// Guard process: undoes a disturbance when its parent is gone. Started by `disturb` itself.
     #[command(hide = true)]
     Guard,
-    /// Uses something up. Started by `disturb` alone.
+    /// Worker process: loads a CPU, memory or a disk. Started by `disturb` itself.
     #[command(hide = true)]
     Worker {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -57,39 +58,39 @@ pub enum Means {
     },
 }
 
-/// When, and where that is written down.
+/// When to disturb, and where to record it.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Schedule")]
 pub struct TimingArgs {
-    /// From the begin of one disturbance to the begin of the next.
+    /// Time from the start of one disturbance to the start of the next.
     #[arg(long, value_name = "TIME")]
     pub every: Option<Nanos>,
 
-    /// How long each lasts.
+    /// Length of each disturbance.
     #[arg(long = "for", value_name = "TIME")]
     pub length: Option<Nanos>,
 
-    /// Move each begin by a random time of up to this, either way.
+    /// Start each one earlier or later by a random time of up to this.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub jitter: Nanos,
 
-    /// What random times are drawn from [default: a fresh one, printed].
+    /// Random seed; the same seed reproduces the same schedule [default: a fresh one, printed].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// When the first begins [default: --every; without it at once].
+    /// Time until the first disturbance [default: --every; without --every, 0].
     #[arg(long, value_name = "TIME")]
     pub start: Option<Nanos>,
 
-    /// End after this time. Only disturbances that are over by then are begun.
+    /// End after this time. A disturbance that would last longer is not started.
     #[arg(short = 'd', long, value_name = "TIME")]
     pub duration: Option<Nanos>,
 
-    /// End after so many.
+    /// End after this many disturbances.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub count: Option<u64>,
 
-    /// Print the schedule, and do nothing.
+    /// Print the schedule, and disturb nothing.
     #[arg(long)]
     pub dry_run: bool,
 
@@ -97,24 +98,24 @@ pub struct TimingArgs {
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
 
-    /// Print the record's document at the end, and nothing else.
+    /// At the end, print the record as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
 }
 
-/// Stop a process, and let it go on.
+/// Pause a process, and resume it.
 #[derive(Debug, clap::Args)]
 pub struct PauseArgs {
-    /// The process.
+    /// Process to pause.
     #[arg(short = 'p', long, value_name = "PID")]
     pub pid: u32,
 
-    /// How: by SIGSTOP and SIGCONT; in a control group of its own that is frozen (whichever version this host has, or
-    /// the one named); or by freezing the whole control group that it is in.
+    /// How to pause it. signal: SIGSTOP and SIGCONT. cgroup, cgroup-v1, cgroup-v2: move it to a new control group and
+    /// freeze that. whole-group: freeze the control group that it is in.
     #[arg(long, value_enum, default_value_t = By::Signal)]
     pub by: By,
 
-    /// Also a process that this one was started by, such as its shell.
+    /// Allow pausing a process that started this one, such as its shell.
     #[arg(long)]
     pub force: bool,
 
@@ -134,23 +135,23 @@ pub enum By {
 /// Burn CPU time.
 #[derive(Debug, clap::Args)]
 pub struct CpuArgs {
-    /// CPUs to burn, such as 0,2-3: one hog bound to each [default: one hog that the scheduler places].
+    /// CPUs to load, such as 0,2-3: one busy thread pinned to each [default: one busy thread, not pinned].
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub cpus: Option<CpuList>,
 
-    /// How many hogs; they take the CPUs in turn [default: one for each of --cpus].
+    /// Number of busy threads, spread over the CPUs in turn [default: one per CPU of --cpus].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub hogs: Option<u64>,
 
-    /// The share of the time in which each is busy, in periods of 10 ms.
+    /// Share of the time in which each thread is busy, in periods of 10 ms.
     #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
     pub duty: Ppm,
 
-    /// Put the hogs into the control groups of this process, under its CPU quota.
+    /// Run the busy threads in the control groups of this process, so that they use up its CPU quota.
     #[arg(short = 'p', long, value_name = "PID")]
     pub pid: Option<u32>,
 
-    /// The hogs' nice value; below 0 needs privileges.
+    /// Nice value of the busy threads; a value below 0 needs privileges.
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true,
         value_parser = clap::value_parser!(i32).range(-20..=19))]
     pub nice: i32,
@@ -159,18 +160,18 @@ pub struct CpuArgs {
     pub timing: TimingArgs,
 }
 
-/// Take memory and touch it.
+/// Allocate memory and touch it.
 #[derive(Debug, clap::Args)]
 pub struct MemoryArgs {
-    /// How much; it is given back at the end of each disturbance.
+    /// Amount to allocate; freed at the end of each disturbance.
     #[arg(long, value_name = "BYTES")]
     pub size: Bytes,
 
-    /// Touch so many bytes a second, round and round [default: all of it once, as fast as it goes].
+    /// Touch this many bytes per second, over and over [default: touch all of it once, as fast as possible].
     #[arg(long, value_name = "RATE", value_parser = bytes_per_s)]
     pub touch: Option<u64>,
 
-    /// Also more than this host has left.
+    /// Allow more than this host has available.
     #[arg(long)]
     pub force: bool,
 
@@ -178,10 +179,10 @@ pub struct MemoryArgs {
     pub timing: TimingArgs,
 }
 
-/// Write blocks, and wait for the disk after each (fsync).
+/// Write blocks, each followed by an fsync.
 #[derive(Debug, clap::Args)]
 pub struct DiskArgs {
-    /// A folder on that disk. Files are made in a folder of their own in there, which goes at the end.
+    /// Directory on the disk. Files are written to a temporary subdirectory, which is removed at the end.
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 
@@ -189,15 +190,15 @@ pub struct DiskArgs {
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = some_bytes)]
     pub block: Bytes,
 
-    /// The size of each writer's file, which is written round and round.
+    /// Size of each writer's file, which is overwritten again and again.
     #[arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = some_bytes)]
     pub file: Bytes,
 
-    /// How many write at once.
+    /// Number of concurrent writers.
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least_one)]
     pub writers: u64,
 
-    /// Fsyncs a second of each writer [default: one after another].
+    /// Fsyncs per second and writer [default: one after another].
     #[arg(long, value_name = "RATE", value_parser = whole_rate)]
     pub rate: Option<u64>,
 
@@ -205,49 +206,49 @@ pub struct DiskArgs {
     pub timing: TimingArgs,
 }
 
-/// Relay TCP connections, and hold them up.
+/// Relay TCP connections with added delay, loss, rate limit, resets or a black hole.
 ///
-/// It sees streams, not packets. Outside of the disturbances it passes everything on at once.
+/// The relay works on streams, not packets. Between disturbances it forwards everything immediately.
 #[derive(Debug, clap::Args)]
 pub struct NetArgs {
-    /// Where to listen: address and port, or a port on 127.0.0.1; port 0 takes a free one.
+    /// Address and port to listen on, or a port on 127.0.0.1; port 0 picks a free one.
     #[arg(value_name = "LISTEN", value_parser = address)]
     pub listen: SocketAddr,
 
-    /// Where to connect to.
+    /// Address and port to connect to.
     #[arg(value_name = "TARGET", value_parser = address)]
     pub target: SocketAddr,
 
-    /// Hold each piece up for so long.
+    /// Delay everything by this time.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub delay: Nanos,
 
-    /// And up to so much longer or shorter; the order stays.
+    /// Vary --delay by up to this, longer or shorter; the order of bytes is kept.
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub delay_jitter: Nanos,
 
-    /// Of the segments of 1448 bytes, this share is lost. A stream loses nothing, so what is lost holds its direction
-    /// up for --rto: that is how a lost packet looks to an application without others behind it.
+    /// Share of segments (of 1448 bytes) that are lost. A lost segment stalls its direction for --rto, as TCP does when no
+    /// other segments follow the lost one.
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
     pub loss: Ppm,
 
-    /// The time until a lost segment is sent again; doubled each time that it is lost again.
+    /// Retransmission timeout of a lost segment; doubled each time that it is lost again.
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     pub rto: Nanos,
 
-    /// So many bytes a second in each direction, of all connections together.
+    /// Maximum bytes per second in each direction, for all connections together.
     #[arg(long, value_name = "RATE", value_parser = bytes_per_s)]
     pub rate: Option<u64>,
 
-    /// Which way these work.
-    #[arg(long, value_enum, default_value_t = Way::Answers)]
+    /// Direction to disturb.
+    #[arg(long, value_enum, default_value_t = Way::Responses)]
     pub direction: Way,
 
-    /// Reset all connections, and new ones as they come.
+    /// Reset all connections, and new ones as soon as they are opened.
     #[arg(long, conflicts_with = "black_hole")]
     pub reset: bool,
 
-    /// Let nothing through, in either direction; it comes through at the end of the disturbance.
+    /// Forward nothing in either direction until the disturbance ends.
     #[arg(long)]
     pub black_hole: bool,
 
@@ -257,13 +258,14 @@ pub struct NetArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Way {
-    Answers,
+    #[value(alias = "answers")]
+    Responses,
     Requests,
     Both,
 }
 
 impl Means {
-    /// `None` for those that are no disturbance.
+    /// The schedule; `None` for the helper processes, which disturb nothing by themselves.
     pub fn timing(&self) -> Option<&TimingArgs> {
         Some(match self {
             Means::Pause(args) => &args.timing,
@@ -275,7 +277,7 @@ impl Means {
         })
     }
 
-    /// As it is called on the command line.
+    /// The name of the subcommand.
     pub fn name(&self) -> &'static str {
         match self {
             Means::Pause(_) => "pause",
@@ -322,7 +324,7 @@ fn some_bytes(text: &str) -> Result<Bytes, String> {
 fn whole_rate(text: &str) -> Result<u64, String> {
     let rate = text.parse::<Rate>().map_err(|error| error.to_string())?.as_per_second_f64();
     if rate < 1.0 || rate.fract() != 0.0 {
-        return Err("write a whole number a second, from 1/s on".to_owned());
+        return Err("write a whole number per second, 1/s or more".to_owned());
     }
     Ok(rate as u64)
 }

@@ -1,4 +1,4 @@
-//! The record of a run of disturbances.
+//! Writes the record of `disturb`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,18 +15,18 @@ use super::plan::Plan;
 use crate::observing;
 use run::record_lock::RecordLock;
 
-/// Writes each episode down as it ends.
+/// Writes each episode to the record when it ends.
 pub struct Keeper {
     writer: ObservationWriter,
     document: Observation,
     results: DisturbResults,
     zero: Nanos,
-    /// The first thing that could not be written; said at the end.
+    /// The first error when writing the record; reported at the end.
     damage: Option<RecordError>,
     _under_way: Option<RecordLock>,
 }
 
-/// What is known before anything is done.
+/// What is known before the first disturbance.
 pub fn opening(plan: &Plan) -> DisturbResults {
     DisturbResults {
         means: plan.means.to_owned(),
@@ -38,6 +38,11 @@ pub fn opening(plan: &Plan) -> DisturbResults {
 }
 
 impl Keeper {
+    /// Creates the record in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// When the record cannot be created.
     pub fn open(
         folder: &Path,
         results: DisturbResults,
@@ -50,27 +55,30 @@ impl Keeper {
         Ok(Keeper { writer, document, results, zero, damage: None, _under_way: under_way })
     }
 
-    pub fn keep(&mut self, told: &EpisodeReport, zero: Nanos) {
+    /// Adds an episode that has ended. `zero` is the record's zero on the monotonic clock.
+    pub fn keep(&mut self, report: &EpisodeReport, zero: Nanos) {
         let offset = |at: Nanos| at.saturating_sub(zero).0;
-        let real = told
+        let real = report
             .done
             .as_ref()
             .map(|done| Span { begin_ns: offset(done.begin), end_ns: done.end.map(offset) });
-        let facts = told.done.iter().flat_map(|done| &done.facts);
+        let facts = report.done.iter().flat_map(|done| &done.facts);
         let episode = Episode {
-            n: told.episode.n,
-            intended: Span { begin_ns: told.episode.begin.0, end_ns: told.episode.end.map(|end| end.0) },
+            n: report.episode.n,
+            intended: Span { begin_ns: report.episode.begin.0, end_ns: report.episode.end.map(|end| end.0) },
             real,
             facts: facts.map(|fact| (fact.name.clone(), fact.value)).collect(),
-            note: told.note.clone(),
+            note: report.note.clone(),
         };
-        let length = told.done.as_ref().and_then(length);
+        let length = report.done.as_ref().and_then(length);
         self.results.episodes += 1;
         self.results.skipped += u64::from(real.is_none());
         self.results.disturbed_ns = self.results.disturbed_ns.saturating_add(length.unwrap_or_default().0);
         let text = match real {
-            Some(_) => format!("{} for {}", self.results.means, for_people(length)),
-            None => format!("{} not done: {}", self.results.means, told.note.as_deref().unwrap_or("unknown")),
+            Some(_) => format!("{} for {}", self.results.means, length_text(length)),
+            None => {
+                format!("{} not done: {}", self.results.means, report.note.as_deref().unwrap_or("unknown"))
+            }
         };
         let at_ns = real.unwrap_or(episode.intended).begin_ns;
         self.event(&Event { disturbance: Some(episode), ..Event::new(at_ns, EVENT, text) });
@@ -84,7 +92,7 @@ impl Keeper {
 
     /// # Errors
     ///
-    /// What could not be written.
+    /// The first error when writing the record.
     pub fn finish(mut self, over: Over, wrong: Vec<String>) -> anyhow::Result<Observation> {
         let elapsed = clock::now().saturating_sub(self.zero);
         let broken = !wrong.is_empty();
@@ -107,17 +115,18 @@ impl Keeper {
     }
 }
 
-/// How long it was in effect, where that is known.
+/// How long it was in effect, if that is known.
 pub fn length(done: &Done) -> Option<Nanos> {
     Some(done.end?.saturating_sub(done.begin))
 }
 
-pub fn for_people(length: Option<Nanos>) -> String {
+/// A length for people; `an unknown time` if it is not known.
+pub fn length_text(length: Option<Nanos>) -> String {
     length.map_or("an unknown time".to_owned(), |length| length.to_string())
 }
 
 /// A figure for people: its name without the unit, and its value with one.
-pub fn said(fact: &Fact) -> String {
+pub fn fact_text(fact: &Fact) -> String {
     if let Some(name) = fact.name.strip_suffix("_ns") {
         return format!("{name} {}", Nanos(fact.value));
     }

@@ -1,4 +1,4 @@
-//! `parallax disturb`: options to a plan, the plan under a guard, and what really was.
+//! `parallax disturb`: makes a plan from the options, carries it out under a guard, and reports what really happened.
 
 mod args;
 mod keep;
@@ -18,13 +18,13 @@ use self::args::Means;
 use self::keep::Keeper;
 use self::plan::{Plan, Prepared};
 use crate::exit::Exit;
-use crate::{observing, printed, say, signals};
+use crate::{observing, printed, report_line, signals};
 
 /// Runs the verb.
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing was disturbed then, or nothing is any more.
+/// Wrong usage or a problem of this host, in one line; nothing was disturbed then, or it was undone.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     match &args.means {
         Means::Guard => {
@@ -54,7 +54,7 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     match done {
         Ok((Over::Stopped, false)) if !endless => Ok(Exit::Interrupted),
         Ok((_, false)) => Ok(Exit::Done),
-        // What went wrong has been said.
+        // The error has been printed already.
         Ok((_, true)) => Ok(Exit::Refused),
         Err(error) => {
             claim.release();
@@ -63,7 +63,7 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
-/// What the command line says besides the plan.
+/// The options that are not part of the plan.
 struct Asked<'a> {
     means: &'a Means,
     matches: &'a ArgMatches,
@@ -71,7 +71,7 @@ struct Asked<'a> {
     json: bool,
 }
 
-/// Why it was over, and whether something was wrong.
+/// Why it ended, and whether an error occurred.
 fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
     let stop = signals::stop_flag()?;
     let program = Program {
@@ -82,22 +82,23 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
     };
     let mut guard = Guard::start(&program)?;
     let episodes = plan.episodes;
-    let Opened { mut deed, zero, mut keeper, mut out } = match open(asked, plan, &program, &mut guard) {
+    let Opened { mut disturbance, zero, mut keeper, mut out } = match open(asked, plan, &program, &mut guard)
+    {
         Ok(opened) => opened,
         Err(error) => {
             if let Err(left) = guard.finish() {
-                say(&left);
+                report_line(&left);
             }
             return Err(error);
         }
     };
-    let over = conduct(&episodes, zero, (&mut *deed, &mut guard), &stop, &mut |told| {
+    let over = conduct(&episodes, zero, (&mut *disturbance, &mut guard), &stop, &mut |report| {
         // Who listens no longer does not end the disturbance of others.
-        let _ = line(&told, zero, &mut out).and_then(|()| out.flush());
-        keeper.keep(&told, zero);
+        let _ = line(&report, zero, &mut out).and_then(|()| out.flush());
+        keeper.keep(&report, zero);
     });
     // All is undone before anything else is done.
-    drop(deed);
+    drop(disturbance);
     let undone = guard.finish();
     let all_undone = undone.is_ok();
     let (over, broken) = match over {
@@ -105,7 +106,7 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
         Err(error) => (Over::Stopped, Some(error)),
     };
     let wrong: Vec<String> = broken.iter().chain(&undone.err()).map(ToString::to_string).collect();
-    wrong.iter().for_each(say);
+    wrong.iter().for_each(report_line);
     let is_wrong = !wrong.is_empty();
     let document = keeper.finish(over, wrong)?;
     if asked.json {
@@ -119,7 +120,7 @@ fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
 
 /// All that is there before the first episode.
 struct Opened {
-    deed: Box<dyn Disturbance>,
+    disturbance: Box<dyn Disturbance>,
     zero: Nanos,
     keeper: Keeper,
     /// For people: nowhere with `--json`.
@@ -130,7 +131,7 @@ struct Opened {
 fn open(asked: &Asked<'_>, plan: Plan, program: &Program, guard: &mut Guard) -> anyhow::Result<Opened> {
     let (episodes, seed) = (plan.episodes, plan.seed);
     let mut results = keep::opening(&plan);
-    let Prepared { deed, detail, relay } = plan.ready.prepare(program, guard, seed)?;
+    let Prepared { disturbance, detail, relay } = plan.ready.prepare(program, guard, seed)?;
     if let Some(detail) = detail {
         results.what = format!("{}, {detail}", results.what);
     }
@@ -143,7 +144,7 @@ fn open(asked: &Asked<'_>, plan: Plan, program: &Program, guard: &mut Guard) -> 
         .and_then(|()| out.flush());
     printed(announced)?;
     let keeper = Keeper::open(asked.folder, results, options(asked.means, asked.matches, seed), zero)?;
-    Ok(Opened { deed, zero, keeper, out })
+    Ok(Opened { disturbance, zero, keeper, out })
 }
 
 fn options(
@@ -184,7 +185,7 @@ fn planned(episode: &Episode) -> String {
 }
 
 fn show_whole(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}; seed {}; nothing is done", plan.what, plan.seed)?;
+    writeln!(out, "{}; seed {}; dry run, nothing is disturbed", plan.what, plan.seed)?;
     let most = if plan.episodes.is_endless() { SHOWN_DRY } else { usize::MAX };
     for episode in (0..).map_while(|n| plan.episodes.nth(n)).take(most) {
         writeln!(out, "{:>4}  {}", episode.n + 1, planned(&episode))?;
@@ -204,19 +205,19 @@ impl std::fmt::Display for Seconds {
     }
 }
 
-fn line(told: &EpisodeReport, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{:>4}  ", told.episode.n + 1)?;
-    match &told.done {
+fn line(report: &EpisodeReport, zero: Nanos, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{:>4}  ", report.episode.n + 1)?;
+    match &report.done {
         Some(done) => {
             let real = Seconds(done.begin.saturating_sub(zero));
-            write!(out, "at {real} for {}", keep::for_people(keep::length(done)))?;
+            write!(out, "at {real} for {}", keep::length_text(keep::length(done)))?;
             for fact in done.facts.iter().filter(|fact| fact.value > 0) {
-                write!(out, "  {}", keep::said(fact))?;
+                write!(out, "  {}", keep::fact_text(fact))?;
             }
         }
-        None => write!(out, "not done: it was due {}", planned(&told.episode))?,
+        None => write!(out, "not done; due {}", planned(&report.episode))?,
     }
-    match &told.note {
+    match &report.note {
         Some(note) => writeln!(out, "  ({note})"),
         None => writeln!(out),
     }
@@ -230,9 +231,9 @@ fn conclude(
     let record::observation::ObservationBody::Disturb(results) = body else { return Ok(()) };
     let why = match results.over {
         Some(WireOver::Schedule) => "done",
-        Some(WireOver::Stopped) => "ended by hand",
+        Some(WireOver::Stopped) => "stopped with Ctrl-C",
         Some(WireOver::VictimGone) => "the process has ended",
-        Some(WireOver::Broken) | None => "broken off",
+        Some(WireOver::Broken) | None => "ended by an error",
     };
     let skipped = match results.skipped {
         0 => String::new(),
@@ -241,5 +242,5 @@ fn conclude(
     let total = Nanos(results.disturbed_ns);
     let plural = if results.episodes == 1 { "disturbance" } else { "disturbances" };
     let undone = if all_undone { "; everything is undone" } else { "" };
-    writeln!(out, "{why}: {} {plural}{skipped}, {total} in all{undone}", results.episodes)
+    writeln!(out, "{why}: {} {plural}{skipped}, {total} in total{undone}", results.episodes)
 }

@@ -13,7 +13,7 @@ use units::{Bytes, Nanos};
 
 use super::args::{By, CpuArgs, DiskArgs, Means, MemoryArgs, NetArgs, PauseArgs, Ppm, TimingArgs, Way};
 
-/// Everything that can be said before anything is done.
+/// What is known before the first disturbance.
 pub struct Plan {
     pub means: &'static str,
     /// For people; one line.
@@ -80,15 +80,15 @@ fn pause(args: &PauseArgs) -> anyhow::Result<Planned> {
     let timing = &args.timing;
     ensure!(
         timing.length.is_some() || timing.duration.is_some(),
-        "say for how long to pause it: --for 50ms, and --every 5s to do it again"
+        "how long is the pause? Add --for 50ms, and --every 5s to repeat it"
     );
     let victim = Victim::open(args.pid, force(args.force))?;
     let of_process = |version| PauseMethod::Freezer { scope: Scope::Process, version };
     let (how, by) = match args.by {
         By::Signal => (PauseMethod::Signal, "SIGSTOP"),
-        By::Cgroup => (of_process(None), "a frozen control group of its own"),
-        By::CgroupV1 => (of_process(Some(Version::One)), "a frozen control group of its own, version 1"),
-        By::CgroupV2 => (of_process(Some(Version::Two)), "a frozen control group of its own, version 2"),
+        By::Cgroup => (of_process(None), "freezing a new control group"),
+        By::CgroupV1 => (of_process(Some(Version::One)), "freezing a new control group, version 1"),
+        By::CgroupV2 => (of_process(Some(Version::Two)), "freezing a new control group, version 2"),
         By::WholeGroup => {
             (PauseMethod::Freezer { scope: Scope::Group, version: None }, "freezing its whole control group")
         }
@@ -103,11 +103,11 @@ fn cpu(args: &CpuArgs) -> anyhow::Result<Planned> {
     ensure!(duty_ppm > 0, "--duty must be more than 0%");
     let cpus = args.cpus.as_ref().map(|list| list.0.as_slice()).unwrap_or_default();
     let hogs = args.hogs.unwrap_or_else(|| cpus.len().max(1) as u64);
-    ensure!(hogs <= WORKERS_MAX, "at most {WORKERS_MAX} hogs");
+    ensure!(hogs <= WORKERS_MAX, "--hogs {hogs} is over {WORKERS_MAX}; use fewer");
     if let Some(cpu) =
         cpus.iter().find(|cpu| !Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}")).exists())
     {
-        bail!("this host has no CPU {cpu}; `nproc --all` tells how many there are");
+        bail!("this host has no CPU {cpu}; `nproc --all` prints how many it has");
     }
     let cpu_of = |n: u64| cpus.get(n as usize % cpus.len().max(1)).copied();
     let works = (0..hogs).map(|n| Work::Cpu { duty_ppm, cpu: cpu_of(n), nice: args.nice }).collect();
@@ -115,11 +115,11 @@ fn cpu(args: &CpuArgs) -> anyhow::Result<Planned> {
         [] => String::new(),
         cpus => format!(" on CPU {}", list(cpus)),
     };
-    let beside = victim.as_ref().map_or_else(String::new, |victim| {
+    let in_group = victim.as_ref().map_or_else(String::new, |victim| {
         format!(", in the group of pid {} ({})", victim.pid(), victim.name())
     });
     let plural = if hogs == 1 { "hog" } else { "hogs" };
-    let what = format!("{hogs} CPU {plural} of {}%{place}{beside}", duty_ppm as f64 / 1e4);
+    let what = format!("{hogs} CPU {plural} of {}%{place}{in_group}", duty_ppm as f64 / 1e4);
     Ok((what, args.pid, Ready::Work(works, victim)))
 }
 
@@ -131,8 +131,8 @@ fn memory(args: &MemoryArgs) -> anyhow::Result<Planned> {
     ensure!(args.size.0 > 0, "--size must be more than 0");
     if let Some(left) = memory_left().filter(|&left| args.size > left && !args.force) {
         bail!(
-            "--size {} is more than the {left} that this host has left: it would swap or kill; if you mean it, add \
-             --force",
+            "--size {} is more than the {left} that this host has available, so it would swap or kill processes; add \
+             --force to do it anyway",
             args.size
         );
     }
@@ -143,7 +143,7 @@ fn memory(args: &MemoryArgs) -> anyhow::Result<Planned> {
     Ok((what, None, Ready::Work(vec![work], None)))
 }
 
-/// What can be had without swapping; `None` where the kernel does not tell.
+/// Memory available without swapping; `None` if the kernel does not report it.
 fn memory_left() -> Option<Bytes> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -154,16 +154,19 @@ fn memory_left() -> Option<Bytes> {
 fn disk(args: &DiskArgs) -> anyhow::Result<Planned> {
     let shown = args.folder.display();
     let folder =
-        std::fs::canonicalize(&args.folder).with_context(|| format!("cannot use the folder `{shown}`"))?;
-    ensure!(folder.is_dir(), "`{shown}` is not a folder; name one on the disk to load");
+        std::fs::canonicalize(&args.folder).with_context(|| format!("cannot use the directory `{shown}`"))?;
+    ensure!(folder.is_dir(), "`{shown}` is not a directory; give one on the disk to load");
     ensure!(args.block <= args.file, "--block {} is more than --file {}", args.block, args.file);
-    ensure!(args.block.0 <= 1 << 30, "--block may be at most 1GiB");
-    ensure!(args.writers <= WORKERS_MAX, "at most {WORKERS_MAX} writers");
+    ensure!(args.block.0 <= 1 << 30, "--block {} is over 1GiB; use less", args.block);
+    ensure!(args.writers <= WORKERS_MAX, "--writers {} is over {WORKERS_MAX}; use fewer", args.writers);
     let space =
-        rustix::fs::statvfs(&folder).with_context(|| format!("cannot tell the space left in `{shown}`"))?;
+        rustix::fs::statvfs(&folder).with_context(|| format!("cannot read the free space of `{shown}`"))?;
     let left = Bytes(space.f_bavail.saturating_mul(space.f_frsize));
     let takes = Bytes(args.file.0.saturating_mul(args.writers));
-    ensure!(takes.0 <= left.0 / 2, "the files would take {takes}, over half of the {left} left in `{shown}`");
+    ensure!(
+        takes.0 <= left.0 / 2,
+        "the files would take {takes}, more than half of the {left} free in `{shown}`; reduce --file or --writers"
+    );
     let each = args.rate.map_or_else(|| "one after another".to_owned(), |rate| format!("{rate}/s"));
     let what = format!("fsync of {} in {}, {each}, {} at once", args.block, folder.display(), args.writers);
     let work = Work::Disk {
@@ -183,7 +186,7 @@ fn net(args: &NetArgs) -> anyhow::Result<Planned> {
     };
     let effects = Effects {
         direction: match args.direction {
-            Way::Answers => Direction::Responses,
+            Way::Responses => Direction::Responses,
             Way::Requests => Direction::Requests,
             Way::Both => Direction::Both,
         },
@@ -196,9 +199,9 @@ fn net(args: &NetArgs) -> anyhow::Result<Planned> {
     };
     ensure!(
         args.delay_jitter <= args.delay,
-        "--delay-jitter may be at most --delay: nothing arrives before it is sent"
+        "--delay-jitter is more than --delay, so data would arrive before it is sent; use at most --delay"
     );
-    ensure!(args.delay <= Nanos::from_secs(3_600), "--delay may be at most 1h");
+    ensure!(args.delay <= Nanos::from_secs(3_600), "--delay is over 1h; use less");
     ensure!(args.listen != args.target, "LISTEN and TARGET are the same; the relay would relay to itself");
     let mut does = Vec::new();
     if args.delay > Nanos::ZERO {
@@ -212,10 +215,10 @@ fn net(args: &NetArgs) -> anyhow::Result<Planned> {
     does.extend((cut == Cut::BlackHole).then(|| "black hole".to_owned()));
     ensure!(
         !does.is_empty(),
-        "say what the relay is to do: --delay, --loss, --rate, --reset or --black-hole"
+        "the relay has nothing to do; add --delay, --loss, --rate, --reset or --black-hole"
     );
     let way = match (cut, args.direction) {
-        (Cut::None, Way::Answers) => " on answers",
+        (Cut::None, Way::Responses) => " on responses",
         (Cut::None, Way::Requests) => " on requests",
         _ => " in both directions",
     };
@@ -224,19 +227,19 @@ fn net(args: &NetArgs) -> anyhow::Result<Planned> {
 }
 
 impl Ready {
-    /// Makes the deed ready; nothing is disturbed yet.
+    /// Prepares the disturbance; nothing is disturbed yet.
     ///
     /// # Errors
     ///
-    /// What is missing or not permitted.
+    /// What is missing or not permitted, in one line.
     pub fn prepare(self, program: &Program, guard: &mut Guard, seed: u64) -> anyhow::Result<Prepared> {
         Ok(match self {
             Ready::Pause(victim, how) => {
-                let deed = Box::new(Pause::prepare(victim, how, guard)?);
-                Prepared { deed, detail: None, relay: None }
+                let disturbance = Box::new(Pause::prepare(victim, how, guard)?);
+                Prepared { disturbance, detail: None, relay: None }
             }
-            Ready::Work(works, beside) => {
-                let workers = Workers::start(program, &works, beside.as_ref(), guard)?;
+            Ready::Work(works, victim) => {
+                let workers = Workers::start(program, &works, victim.as_ref(), guard)?;
                 Prepared::work(workers)
             }
             Ready::Disk { folder, work, writers } => {
@@ -249,18 +252,18 @@ impl Ready {
                 let addresses =
                     RelayAddresses { listen: relay.address().to_string(), target: plan.target.to_string() };
                 let detail = format!("relaying {} to {}", addresses.listen, addresses.target);
-                Prepared { deed: Box::new(relay), detail: Some(detail), relay: Some(addresses) }
+                Prepared { disturbance: Box::new(relay), detail: Some(detail), relay: Some(addresses) }
             }
         })
     }
 }
 
-/// A disturbance that only has to be told when.
+/// A disturbance that is ready to begin and end at given times.
 pub struct Prepared {
-    pub deed: Box<dyn Disturbance>,
-    /// What is known of it only now, for people.
+    pub disturbance: Box<dyn Disturbance>,
+    /// Details that are known only once it is prepared, such as process IDs, for people.
     pub detail: Option<String>,
-    /// Its addresses, where it is a relay.
+    /// The addresses of a relay; `None` for other disturbances.
     pub relay: Option<RelayAddresses>,
 }
 
@@ -268,7 +271,7 @@ impl Prepared {
     fn work(workers: Workers) -> Prepared {
         let pids: Vec<String> = workers.pids().iter().map(ToString::to_string).collect();
         let detail = Some(format!("by pid {}", pids.join(", ")));
-        Prepared { deed: Box::new(workers), detail, relay: None }
+        Prepared { disturbance: Box::new(workers), detail, relay: None }
     }
 }
 
@@ -280,5 +283,5 @@ fn within(work: &Work, own: &Path) -> Work {
     work
 }
 
-/// Each is a process: enough for the largest hosts.
+/// Maximum number of workers. Each is a process; this is enough for the largest hosts.
 const WORKERS_MAX: u64 = 1_024;

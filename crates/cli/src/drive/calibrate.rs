@@ -10,11 +10,11 @@ use crate::environment::Process;
 use crate::exit::Exit;
 use crate::{printed, signals};
 
-/// Measures, keeps and prints the ceiling of this client.
+/// Measures the maximum of this load generator, stores it for later runs, and prints it.
 ///
 /// # Errors
 ///
-/// When it cannot be measured or kept.
+/// When it cannot be measured or stored.
 pub fn run(given: &GivenOptions) -> anyhow::Result<Exit> {
     let process = Process::new();
     let calibration = calibrate(given, &process.environment(), &signals::stop_flag()?)?;
@@ -32,11 +32,16 @@ fn print(calibration: &Calibration) -> io::Result<()> {
     let Calibration { shape, ceiling, path } = calibration;
     let mut out = io::stdout();
     writeln!(out, "maximum of this load generator, against the built-in target")?;
-    writeln!(out, "  {:>9}/s  in a closed loop", ceiling.throughput_per_s)?;
+    writeln!(out, "  {:>9}/s  closed loop", ceiling.throughput_per_s)?;
     match ceiling.rate_per_s {
-        Some(rate) => writeln!(out, "  {rate:>9}/s  the highest rate whose schedule was kept")?,
-        None => writeln!(out, "  no rate was found whose schedule was kept: this host is too busy")?,
+        Some(rate) => {
+            writeln!(out, "  {rate:>9}/s  open loop: the highest rate at which the schedule was kept")?
+        }
+        None => writeln!(
+            out,
+            "  open loop: no rate was found at which the schedule was kept; this host is too busy"
+        )?,
     }
     writeln!(out, "  shape      {}", record::escape_text(shape))?;
-    writeln!(out, "  kept in    {}", record::escape_text(&path.display().to_string()))
+    writeln!(out, "  stored in  {}", record::escape_text(&path.display().to_string()))
 }

@@ -22,7 +22,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Why this mode has no use for the options of `group`; `None` where it uses them.
+    /// Why this mode does not use the options of `group`; `None` if it uses them.
     pub fn refuses(self, group: Group) -> Option<&'static str> {
         use Group as G;
         match (self, group) {
@@ -33,23 +33,23 @@ impl Mode {
             (Mode::Scenario, G::Expectation) => Some("is for a URL; a scenario has expect under [defaults]"),
             (Mode::Search, G::Scenario) => Some("is for a scenario, and --search drives a URL or --targets"),
             (Mode::Search, G::Schedule) => {
-                Some("cannot be used with --search: each probe has a rate and a length of its own")
+                Some("cannot be used with --search, which sets the rate and length of each probe")
             }
             (Mode::Search, G::Thresholds) => {
-                Some("cannot be used with --search: the objective is what is judged")
+                Some("cannot be used with --search, which judges by its objective")
             }
             (Mode::Search, G::Requests | G::Sinks | G::Observers) => {
-                Some("cannot be used with --search: it belongs to one run, and a search makes several")
+                Some("cannot be used with --search, which makes several runs")
             }
             (Mode::Calibrate, G::Client | G::Printing) => None,
             (Mode::Calibrate, _) => Some(
-                "cannot be used with --calibrate, which uses -c, --pipeline, --workers, --pace and --stamps alone",
+                "cannot be used with --calibrate, which uses only -c, --pipeline, --workers, --pace and --stamps",
             ),
             _ => None,
         }
     }
 
-    /// Refuses the first option that this mode has no use for.
+    /// Refuses the first option that this mode does not use.
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl Mode {
     }
 }
 
-/// The options of a run that were typed.
+/// The options of a run that were given on the command line.
 pub fn given(command: &Command, matches: &ArgMatches) -> GivenOptions {
     let mut given = GivenOptions::default();
     for argument in command.get_arguments() {
@@ -88,7 +88,7 @@ fn raw(matches: &ArgMatches, id: &str) -> Vec<String> {
     texts.map(|text: &OsStr| text.to_string_lossy().into_owned()).collect()
 }
 
-/// The options of the verb that are not a run's own, for the record; `--spec` and what prints one leave no trace.
+/// The options of the verb that are not part of a run, for the record; `--spec` and `--print-spec` are not recorded.
 pub fn other_options(command: &Command, matches: &ArgMatches) -> EffectiveOptions {
     const NO_TRACE: [&str; 5] = ["help", "version", "callers", "spec", "print_spec"];
     let others = command.get_arguments().filter(|argument| {
@@ -108,7 +108,7 @@ pub fn other_options(command: &Command, matches: &ArgMatches) -> EffectiveOption
     typed.collect()
 }
 
-/// As typed, or clap's default; empty where there is neither, and for a flag that is off.
+/// The given value or clap's default; empty if there is neither, and for a flag that is off.
 pub fn typed(matches: &ArgMatches, argument: &Arg) -> EffectiveOption {
     let id = argument.get_id().as_str();
     let given = matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -117,17 +117,17 @@ pub fn typed(matches: &ArgMatches, argument: &Arg) -> EffectiveOption {
     let value = match values.as_slice() {
         [] => String::new(),
         [one] => one.clone(),
-        // No option that may be given again takes a value that begins with a bracket, so this is unambiguous.
+        // No repeatable option takes a value that begins with a bracket, so this is unambiguous.
         several => serde_json::to_string(several).expect("a list of texts is JSON"),
     };
     EffectiveOption { value, source: if given { OptionSource::Given } else { OptionSource::Default } }
 }
 
-/// Whether what is requested is a scenario file.
+/// Whether the argument is a scenario file.
 ///
 /// # Errors
 ///
-/// When a scenario is named together with something else, or in a way that would be taken for a host.
+/// When a scenario is not the only argument, or its name would be taken for a host.
 pub fn names_scenario(urls: &[String]) -> anyhow::Result<bool> {
     let is_file = |text: &&String| {
         Path::new(text).extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"))
@@ -145,12 +145,12 @@ pub fn names_scenario(urls: &[String]) -> anyhow::Result<bool> {
     );
     ensure!(
         file.ends_with(".toml"),
-        "`{file}`: the name of a scenario ends in .toml, in lower case; rename it"
+        "`{file}`: the name of a scenario must end in .toml, in lower case; rename it"
     );
     Ok(true)
 }
 
-/// Another tool's file, where a URL could be. No host is called like that.
+/// Whether this is a script of another tool instead of a URL. No host name ends like that.
 fn is_other_file(text: &str) -> bool {
     let end = Path::new(text).extension().and_then(|end| end.to_str()).unwrap_or_default();
     !text.contains("://") && ["lua", "js", "jmx", "yaml", "yml", "json"].contains(&end)

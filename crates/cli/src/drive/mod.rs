@@ -29,13 +29,13 @@ use crate::environment::Process;
 use crate::exit::Exit;
 use crate::explain_verb;
 use crate::progress::Shown;
-use crate::{printed, say, signals, terminal};
+use crate::{printed, report_line, signals, terminal};
 
 /// Runs the verb.
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing has been sent then.
+/// Wrong usage or a problem of this host, in one line; nothing has been sent then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let command = crate::Cli::command();
     let command = command.find_subcommand("drive").expect("drive is a verb of this program");
@@ -49,7 +49,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
-/// The options that were typed, over those of a spec.
+/// The options given on the command line, which override those of a spec.
 fn merged(args: &Args, command: &Command, matches: &ArgMatches) -> anyhow::Result<GivenOptions> {
     let typed = given::given(command, matches);
     let Some(path) = &args.spec else { return Ok(typed) };
@@ -78,27 +78,27 @@ fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
     }
     ensure!(
         !(args.calibrate && args.search.is_some()),
-        "--search cannot be used with --calibrate, which searches by itself"
+        "--search cannot be used with --calibrate, which makes its own search"
     );
     if args.calibrate {
         return Ok(Mode::Calibrate);
     }
     ensure!(
         !urls.is_empty() || given.has("targets"),
-        "there is nothing to request: name a URL, a scenario file that ends in .toml, --targets FILE or --spec FILE; see --help"
+        "nothing to request; give a URL, a scenario file that ends in .toml, --targets FILE or --spec FILE; see --help"
     );
     if args.search.is_some() {
         ensure!(
             !is_scenario,
-            "--search drives a URL or --targets, not a scenario; drive the scenario at several --rate instead"
+            "--search needs a URL or --targets, not a scenario; run the scenario at several --rate instead"
         );
         return Ok(Mode::Search);
     }
-    ensure!(is_scenario || !args.dry_run, "--dry-run shows a scenario; name a file that ends in .toml");
+    ensure!(is_scenario || !args.dry_run, "--dry-run needs a scenario; give a file that ends in .toml");
     Ok(if is_scenario { Mode::Scenario } else { Mode::Run })
 }
 
-/// What `--dry-run` shows: enough to see a mix and its rows; `scenario check -n` shows more.
+/// The number of journeys that `--dry-run` prints: enough to see a mix and its data; `scenario check -n` prints more.
 const JOURNEYS_SHOWN: u64 = 5;
 
 fn one_run(
@@ -107,7 +107,7 @@ fn one_run(
     command: &Command,
     matches: &ArgMatches,
 ) -> anyhow::Result<Exit> {
-    // What a scenario file says of the run is part of its spec.
+    // The `[run]` part of a scenario file is part of its spec.
     let spec = if given.names_scenario() { run::scenario_file::merge(given)?.spec } else { given.spec()? };
     let process = Process::new();
     let environment = process.environment();
@@ -134,8 +134,8 @@ fn one_run(
     let completed = conduct(&prepared, with)?;
     if let Some(profile) = &completed.profile {
         match profile {
-            Ok(folder) => say(format_args!("profile: {}", folder.display())),
-            Err(error) => say(format_args!("--profile: {error:#}")),
+            Ok(folder) => report_line(format_args!("profile: {}", folder.display())),
+            Err(error) => report_line(format_args!("--profile: {error:#}")),
         }
     }
     if !output.json && is_plain {
@@ -153,10 +153,14 @@ pub fn show(prepared: &PreparedRun, units: u64) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Reports where the time went, now that both sides are known. A run whose server's side was lost is a run.
+/// Explains where the time went, once both records are complete. If the server's record was lost, the run still counts.
 fn explain(spec: &RunSpec, client: &Path, server: PathBuf) -> anyhow::Result<()> {
     if spec.output.json || spec.sinks.to_stdout() {
-        say(format_args!("parallax explain {} {} joins them", client.display(), server.display()));
+        report_line(format_args!(
+            "to explain them together: parallax explain {} {}",
+            client.display(),
+            server.display()
+        ));
         return Ok(());
     }
     explain_verb::print(&[client.to_owned(), server], spec.output.no_color)
@@ -165,7 +169,7 @@ fn explain(spec: &RunSpec, client: &Path, server: PathBuf) -> anyhow::Result<()>
 fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
     let view = findings::run_view(&record_of(completed));
     if spec.sinks.to_stdout() {
-        // Standard output has the rows of the seconds: the report makes way.
+        // Standard output has the per-second rows, so the report is not printed there.
         return report::text(&view, &mut io::stderr(), Style { colour: false, ..Style::PLAIN });
     }
     let mut out = io::stdout();
@@ -176,25 +180,26 @@ fn print(spec: &RunSpec, completed: &CompletedRun) -> io::Result<()> {
     report::text(&view, &mut out, style)
 }
 
-/// What a report is made of.
+/// What the report of a run is made from.
 pub fn record_of(completed: &CompletedRun) -> RunRecord<'_> {
     RunRecord { document: &completed.document, seconds: &completed.seconds, folder: Some(&completed.folder) }
 }
 
-/// The exit code of a run, or why it has none: printed after the report, so that nothing measured is lost to it.
+/// The exit code of a run, or the error that takes its place. Called after the report was printed, so that an error
+/// hides no result.
 ///
 /// # Errors
 ///
 /// When the record is incomplete.
 pub fn conclude(spec: &RunSpec, completed: CompletedRun) -> anyhow::Result<Exit> {
     if let Some(Err(error)) = completed.server.map(|server| explain(spec, &completed.folder, server?)) {
-        say(format_args!("--watch: {error:#}"));
+        report_line(format_args!("--watch: {error:#}"));
     }
     if let Some(error) = completed.aborted {
-        say(error);
+        report_line(error);
     }
     for warning in &completed.warnings {
-        say(warning);
+        report_line(warning);
     }
     match completed.write_error {
         Some(error) => Err(error).context("the record is incomplete"),

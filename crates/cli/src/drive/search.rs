@@ -14,11 +14,11 @@ use crate::environment::Process;
 use crate::exit::Exit;
 use crate::{printed, signals, terminal};
 
-/// Searches, keeps the record and prints the answer.
+/// Searches for the maximum rate, writes the record and prints the result.
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each.
+/// Wrong usage or a problem of this host, in one line.
 pub fn run(args: &Args, given: GivenOptions, options: EffectiveOptions) -> anyhow::Result<Exit> {
     let request = SearchRequest {
         objective: args.search.clone().unwrap_or_default(),

@@ -13,12 +13,12 @@ use crate::cpu_list::{CpuList, cpu_list};
 
 /// Measure scheduling stalls: one thread per CPU sleeps and records how late it wakes up.
 ///
-/// Each tick counts with its own lateness, those within a stall included. Stalls of --threshold or more are listed with
-/// their causes as the kernel reports them: other threads ran (run queue), a CPU quota (throttled), the hypervisor
-/// (stolen), a signal (stopped), or none that it accounts for (unknown).
+/// Every tick is recorded with its own lateness, also those that were due during a stall. Stalls of --threshold or
+/// longer are listed with their causes, as the kernel reports them: other threads ran (run queue), a CPU quota
+/// (throttled), the hypervisor (stolen), a signal (stopped), or a cause that the kernel does not account for (unknown).
 ///
-/// With a command, the host is first measured idle, then while the command runs, and both are compared. The meter does
-/// nothing else, so it is delayed as any other process next to the command would be.
+/// With a command, the host is measured first without the command, then while it runs, and the two are compared. The
+/// measuring threads do nothing else, so the difference is what the command does to other processes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax hiccup
@@ -27,25 +27,25 @@ use crate::cpu_list::{CpuList, cpu_list};
   parallax hiccup --priority fifo:50 -d 10s
       above all normal processes: only interrupts, the kernel and a hypervisor are left
   parallax hiccup -- make -j2
-      what a build does to others on this host
+      how much a build disturbs other processes on this host
 
-Exit codes: 0 done, or ended by hand where no end was set; 1 usage or environment; 130 ended by hand before its end;
-with a command: the command's.")]
+Exit codes: 0 done, or stopped with Ctrl-C if no end was set; 1 wrong usage or a problem of this host; 130 stopped with
+Ctrl-C before the end that was set. With a command, the exit code is the command's.")]
 pub struct Args {
-    /// CPUs to measure, such as 0,2-3 [default: all that this process may run on].
+    /// CPUs to measure, such as 0,2-3 [default: all that this process can run on].
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub cpus: Option<CpuList>,
 
-    /// One meter that the scheduler may move, instead of one bound to each CPU.
+    /// Use one thread that the scheduler can move, instead of one thread pinned to each CPU.
     #[arg(long, conflicts_with = "cpus")]
     pub no_pin: bool,
 
-    /// Time from one tick to the next. A shorter stall may fall between two ticks.
+    /// Time between two ticks. A shorter stall can fall between two ticks and be missed.
     #[arg(long, value_name = "TIME", default_value = "1ms")]
     pub resolution: Nanos,
 
-    /// Priority of the meters: normal, nice:N, or fifo:N for real time. They cannot detect interference from lower-priority
-    /// threads.
+    /// Priority of the measuring threads: normal, nice:N, or fifo:N (real time). Interference from threads of lower
+    /// priority is invisible.
     #[arg(long, value_name = "PRIORITY", default_value = "normal", value_parser = priority)]
     pub priority: Priority,
 
@@ -73,7 +73,7 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Disable colors.
+    /// Disable colors, as with NO_COLOR set.
     #[arg(long)]
     pub no_color: bool,
 
@@ -83,16 +83,16 @@ pub struct Args {
 }
 
 impl Args {
-    /// The CPU of each meter; `None` for one that the scheduler places.
+    /// The CPU of each meter; `None` for a meter that is not pinned.
     ///
     /// # Errors
     ///
-    /// What cannot be measured, in one line.
+    /// Options that cannot be used, in one line.
     pub fn meters(&self) -> anyhow::Result<Vec<Option<usize>>> {
         let (shortest, longest) = (Nanos::from_micros(50), Nanos::from_secs(1));
         ensure!(
             (shortest..=longest).contains(&self.resolution),
-            "--resolution must be from 50us to 1s: below, the meter would measure itself"
+            "--resolution must be from 50us to 1s; with less, the meter would measure itself"
         );
         let least = Nanos::from_millis(100).max(self.resolution);
         ensure!(
@@ -133,7 +133,7 @@ fn priority(text: &str) -> Result<Priority, String> {
     }
 }
 
-/// As one would write it.
+/// The priority in the syntax of `--priority`.
 pub fn written(priority: Priority) -> String {
     match priority {
         Priority::Normal => "normal".to_owned(),
@@ -146,7 +146,7 @@ pub fn written(priority: Priority) -> String {
 mod tests {
     use super::*;
 
-    /// If this fails, a run without a single tick is done and well.
+    /// If this fails, a run without a single tick ends as if all were well.
     #[test]
     fn a_run_that_is_over_before_its_first_tick_is_refused() {
         let refused = |line: &[&str]| {
@@ -158,9 +158,9 @@ mod tests {
             let line = std::iter::once(&"hiccup").chain(line);
             <Line as clap::Parser>::parse_from(line).args.meters().err().map(|error| error.to_string())
         };
-        let told = "-d must be at least 1ms, the time to the first tick";
-        assert_eq!(refused(&["-d", "1us"]).as_deref(), Some(told));
-        assert_eq!(refused(&["-d", "0s"]).as_deref(), Some(told));
+        let reported = "-d must be at least 1ms, the time to the first tick";
+        assert_eq!(refused(&["-d", "1us"]).as_deref(), Some(reported));
+        assert_eq!(refused(&["-d", "0s"]).as_deref(), Some(reported));
         assert_eq!(refused(&["-d", "1ms"]), None);
         assert!(refused(&["-d", "1ms", "--resolution", "10ms"]).is_some());
     }

@@ -1,4 +1,4 @@
-//! The meters of a run, and what they saw of one interval or of all.
+//! The meters of a run, and what they measured in one interval or in all.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,10 +11,10 @@ use units::Nanos;
 
 use super::args::{Args, written};
 
-/// When this process was told to continue after a stop: the latest of them.
+/// When this process received SIGCONT: the latest times.
 pub type Continued = Arc<Mutex<Vec<Nanos>>>;
 
-/// Meters that run, and the accounts beside them.
+/// The running meters, and the thread that reads the kernel's accounts.
 pub struct Meters {
     each: Vec<(Option<usize>, HiccupMeter)>,
     accounts: Accounts,
@@ -23,7 +23,7 @@ pub struct Meters {
     zero: Nanos,
 }
 
-/// What meters saw.
+/// What the meters measured.
 pub struct Tally {
     pub ticks: Durations,
     over: [u64; 3],
@@ -31,7 +31,7 @@ pub struct Tally {
     causes: CausesNs,
 }
 
-/// What was seen of one interval.
+/// What was measured in one interval.
 pub struct Seen {
     pub all: Tally,
     /// In the order of the meters.
@@ -44,7 +44,7 @@ pub struct Seen {
 impl Meters {
     /// # Errors
     ///
-    /// Where a meter cannot be where it should, or as urgent as it should.
+    /// When a meter cannot be pinned to its CPU or cannot get its priority.
     pub fn start(args: &Args, cpus: &[Option<usize>], continued: Continued) -> anyhow::Result<Meters> {
         let start = |&cpu: &Option<usize>| {
             let settings =
@@ -52,7 +52,7 @@ impl Meters {
             let place = cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
             let meter = HiccupMeter::start_with(settings).with_context(|| {
                 let urgency = written(args.priority);
-                format!("cannot start a meter{place} at priority {urgency} (below nice 0 and fifo need root, or CAP_SYS_NICE)")
+                format!("cannot start a meter{place} at priority {urgency} (nice below 0 and fifo need root or CAP_SYS_NICE)")
             })?;
             Ok((cpu, meter))
         };
@@ -67,24 +67,25 @@ impl Meters {
         self.zero
     }
 
-    /// What this host does not tell.
+    /// What this host does not report.
     pub fn missing(&self) -> Vec<MissingFact> {
         let facts = self.accounts.missing().iter();
         facts.map(|missing| MissingFact { what: missing.what.to_owned(), why: missing.why.clone() }).collect()
     }
 
+    /// The CPU of each meter; `None` for a meter that is not pinned.
     pub fn cpus(&self) -> impl Iterator<Item = Option<usize>> {
         self.each.iter().map(|(cpu, _)| *cpu)
     }
 
-    /// Forgets what was due before `end`.
+    /// Discards ticks that were due before `end`.
     pub fn skip_to(&self, end: Nanos) {
         for (_, meter) in &self.each {
             let _ = meter.take_before(end);
         }
     }
 
-    /// What was due in `from..end` and has not been taken.
+    /// The ticks that were due in `from..end` and have not been taken yet.
     pub fn take(&self, from: Nanos, end: Nanos) -> Seen {
         let continued = self.continued.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut seen = Seen { all: Tally::new(), each: Vec::new(), stalls: Vec::new(), pressure: None };
@@ -108,13 +109,14 @@ impl Meters {
     }
 }
 
-/// Of an interval; the rest is counted.
+/// Maximum number of stalls kept per interval; the rest is only counted.
 const STALLS_KEPT: usize = 100;
 
-/// Stalls are counted from these lengths on.
+/// Stalls are counted in classes that begin at these lengths.
 const OVER: [Nanos; 3] = [Nanos::from_millis(1), Nanos::from_millis(10), Nanos::from_millis(100)];
 
 impl Tally {
+    /// A tally without ticks or stalls.
     pub fn new() -> Tally {
         Tally { ticks: Durations::new(), over: [0; 3], stalls: 0, causes: CausesNs::default() }
     }
@@ -123,7 +125,7 @@ impl Tally {
         OVER[0]
     }
 
-    /// Counts a stall; tells it where it is long enough.
+    /// Counts a stall, and lists it if it is long enough.
     fn stall(&mut self, wake: &Wake, cpu: Option<usize>, of: &Meters, continued: &[Nanos]) -> Option<Stall> {
         let length = wake.late();
         for (count, least) in self.over.iter_mut().zip(OVER) {
@@ -146,6 +148,7 @@ impl Tally {
         })
     }
 
+    /// Adds the counts of `other` to this tally.
     pub fn merge(&mut self, other: &Tally) {
         self.ticks.merge(&other.ticks);
         for (count, more) in self.over.iter_mut().zip(other.over) {
@@ -155,6 +158,7 @@ impl Tally {
         self.causes.add(&other.causes);
     }
 
+    /// The figures for the record: percentiles, counts and causes.
     pub fn hiccups(&self) -> Hiccups {
         let [over_1ms, over_10ms, over_100ms] = self.over;
         Hiccups {
@@ -169,6 +173,7 @@ impl Tally {
 }
 
 impl Seen {
+    /// The line of this interval in the record's series.
     pub fn line(&self) -> HiccupLine {
         HiccupLine {
             saw: self.all.hiccups(),

@@ -1,7 +1,7 @@
-//! `parallax hiccup`: options to meters, what they saw each interval, and the whole at the end.
+//! `parallax hiccup`: starts meters as the options say, prints each interval and the totals at the end.
 
 mod args;
-mod beside;
+mod command;
 mod meters;
 
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use anyhow::Context;
 use clap::ArgMatches;
 use record::RecordError;
 use record::document::State;
-use record::observation::hiccup::{Beside, HiccupResults, Hiccups, Meter};
+use record::observation::hiccup::{CommandRun, HiccupResults, Hiccups, Meter};
 use record::observation::{Observation, ObservationBody, ObservationWriter};
 use report::Style;
 use units::Nanos;
 
 pub use self::args::Args;
 use self::args::written;
-use self::beside::Running;
+use self::command::Running;
 use self::meters::{Continued, Meters, Tally};
 use crate::exit::Exit;
 use crate::{observing, printed, signals, terminal};
@@ -30,10 +30,10 @@ use run::record_lock::RecordLock;
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing was measured then.
+/// Wrong usage or a problem of this host, in one line; nothing was measured then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let cpus = args.meters()?;
-    beside::check(&args.command)?;
+    command::check(&args.command)?;
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(run::folder::new_folder);
     let claim = run::folder::ClaimedFolder::make(&folder)?;
@@ -61,7 +61,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     }
 }
 
-/// Everything of one run.
+/// The state of one run.
 struct Session<'a> {
     args: &'a Args,
     meters: Meters,
@@ -71,22 +71,22 @@ struct Session<'a> {
     results: HiccupResults,
     all: Tally,
     each: Vec<Tally>,
-    /// From the zero to the end of the last interval.
+    /// From the record's zero to the end of the last interval.
     start: Nanos,
     out: Box<dyn Write>,
     style: Style,
-    /// The first thing that could not be written.
+    /// The first error when writing the record.
     damage: Option<RecordError>,
     _under_way: Option<RecordLock>,
 }
 
-/// Lines are so much later than what they tell: the accounts and the continuation of a stall come after its end.
+/// A line is printed this long after its interval: the accounts of a stall and SIGCONT are read after its end.
 const SETTLE: Nanos = Nanos::from_millis(200);
 
-/// How often the wish to stop is looked at.
+/// How often the stop flag is checked.
 const SLICE: Nanos = Nanos::from_millis(20);
 
-/// Of the stalls of an interval, so many are printed.
+/// Maximum number of stalls printed per interval.
 const STALLS_SHOWN: usize = 3;
 
 impl<'a> Session<'a> {
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
         document.missing = meters.missing();
         let writer = ObservationWriter::create(folder, &document)?;
         let under_way = RecordLock::acquire(writer.path());
-        // What the command prints is its own: ours goes beside it.
+        // Standard output belongs to the command, so our lines go to standard error.
         let out: Box<dyn Write> = match (args.json, args.command.is_empty()) {
             (true, _) => Box::new(io::sink()),
             (false, true) => Box::new(io::stdout()),
@@ -149,12 +149,12 @@ impl<'a> Session<'a> {
             }
         };
         let (tick, priority) = (self.args.resolution.written(), &self.results.priority);
-        writeln!(self.out, "{meters} {plural}, a tick each {tick}, priority {priority}; {end}")?;
+        writeln!(self.out, "{meters} {plural}, one tick per {tick}, priority {priority}; {end}")?;
         writeln!(self.out, "record {}", record::escape_text(&folder.display().to_string()))?;
         writeln!(self.out, "{}", self.style.faint(findings::hiccup_head()))
     }
 
-    /// Measures until `until`, or until somebody stops it or `over` says so. `over` is told whether it is to stop.
+    /// Measures until `until`, a stop, or until `over` returns true. Its argument says whether a stop was requested.
     fn measure(&mut self, until: Option<Nanos>, over: &mut dyn FnMut(bool) -> bool) {
         loop {
             let next = self.start + self.args.interval;
@@ -169,12 +169,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether it was over before `end`.
+    /// Waits until `end`; true if it was over before that.
     fn wait(&self, end: Nanos, over: &mut dyn FnMut(bool) -> bool) -> bool {
         let due = self.meters.zero() + end;
         loop {
             let stop = self.stop.load(Ordering::Relaxed);
-            // A command that is to end has still to be waited for.
+            // A command that was asked to end must still be waited for.
             if over(stop) || stop && self.results.beside.is_none() {
                 return true;
             }
@@ -199,12 +199,12 @@ impl<'a> Session<'a> {
         }
         self.all.merge(&seen.all);
         self.each.iter_mut().zip(&seen.each).for_each(|(tally, seen)| tally.merge(seen));
-        // Who listens no longer does not end the record.
+        // A closed pipe does not end the measurement.
         let _ = write!(self.out, "{}", findings::hiccup_line(end, &line, STALLS_SHOWN))
             .and_then(|()| self.out.flush());
     }
 
-    /// Measures the idle host, and then while `command` runs: its exit code, where it ran.
+    /// Measures the idle host, then the host while `command` runs. Returns its exit code, or `None` if it did not run.
     fn measure_beside(&mut self, command: &[std::ffi::OsString]) -> anyhow::Result<Option<u8>> {
         if self.args.baseline > Nanos::ZERO {
             self.measure(Some(self.args.baseline), &mut |_| false);
@@ -215,13 +215,19 @@ impl<'a> Session<'a> {
         let idle = self.begin_anew();
         let mut running = Running::start(command)?;
         let from = clock::now() - self.meters.zero();
-        // Between the two nothing is measured: the command was being started.
+        // Nothing is measured while the command is being started.
         self.meters.skip_to(self.meters.zero() + from);
         self.start = from;
         let command = command.iter().map(|text| text.to_string_lossy().into_owned()).collect();
-        self.results.beside =
-            Some(Beside { command, exit_code: None, from_ns: from.0, until_ns: None, cpu_ns: None, idle });
-        let _ = writeln!(self.out, "{:>10} the command runs", from.to_string());
+        self.results.beside = Some(CommandRun {
+            command,
+            exit_code: None,
+            from_ns: from.0,
+            until_ns: None,
+            cpu_ns: None,
+            idle,
+        });
+        let _ = writeln!(self.out, "{:>10} command started", from.to_string());
         let mut until = None;
         self.measure(None, &mut |stop| {
             if stop {
@@ -242,7 +248,7 @@ impl<'a> Session<'a> {
         Ok(code)
     }
 
-    /// What was seen so far; the sums begin again.
+    /// What was measured so far; the sums start again from zero.
     fn begin_anew(&mut self) -> Hiccups {
         let idle = self.all.hiccups();
         self.all = Tally::new();

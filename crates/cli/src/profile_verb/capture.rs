@@ -1,4 +1,4 @@
-//! A profile under way, and its record. `parallax profile` drives it, and every verb that profiles beside its own work.
+//! A profile in progress, and its record. Used by `parallax profile`, and by the verbs with `--profile`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use watch::profile::Profiler;
 
 use super::{Args, Options, pictures};
 use crate::exit::Exit;
-use crate::{controlled, observing, say, signals};
+use crate::{controlled, observing, report_line, signals};
 use run::record_lock::RecordLock;
 
-/// A process that comes and goes within less leaves no names.
+/// How often new processes are looked for; names of a process that lives for less are unknown.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
@@ -25,7 +25,7 @@ const INTERVAL: Nanos = Nanos::from_secs(1);
 ///
 /// # Errors
 ///
-/// When the kernel or the folder refuses; nothing was looked at then, or the record is incomplete.
+/// When the kernel refuses, or the record cannot be written; nothing was profiled then, or the record is incomplete.
 pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit> {
     let stop = signals::stop_flag()?;
     let mut capture = Capture::begin(&args.pid, args.rate, options, folder)?;
@@ -39,17 +39,17 @@ pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit>
     let state = capture.watch(args.duration, &stop)?;
     let observation = capture.end(state, folder)?;
     let exit = super::print(&observation, args.json, args.no_color)?;
-    say(format_args!("record: {}", folder.display()));
+    report_line(format_args!("record: {}", folder.display()));
     Ok(exit)
 }
 
-/// Counts from its begin to its end.
+/// A profile from its beginning to its end.
 struct Capture {
     profiler: Profiler,
     document: Observation,
     writer: ObservationWriter,
     _under_way: Option<RecordLock>,
-    /// Where the last interval ended, from the begin.
+    /// The end of the last interval, as an offset from the beginning.
     kept: Nanos,
 }
 
@@ -63,7 +63,7 @@ impl Capture {
         Ok(Capture { profiler, document, writer, _under_way: under_way, kept: Nanos::ZERO })
     }
 
-    /// Until the time is over, somebody stops it, or the processes end.
+    /// Profiles until the time is over, it is stopped, or the processes end.
     fn watch(&mut self, length: Nanos, stop: &AtomicBool) -> anyhow::Result<State> {
         let zero = self.profiler.began();
         let end = zero.saturating_add(length);
@@ -82,7 +82,9 @@ impl Capture {
                 return Ok(State::Interrupted);
             }
             if !are_there {
-                say(format_args!("the process ended after {passed}; this is what was seen until then"));
+                report_line(format_args!(
+                    "the process ended after {passed}; the profile covers the time until then"
+                ));
             }
             if is_over {
                 return Ok(State::Finished);
@@ -91,7 +93,7 @@ impl Capture {
         }
     }
 
-    /// Names what was seen, and closes the record.
+    /// Looks up names, and closes the record.
     fn end(mut self, state: State, folder: &Path) -> anyhow::Result<Observation> {
         let profile = self.profiler.finish()?;
         let mut document = self.document;

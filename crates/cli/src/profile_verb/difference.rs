@@ -12,13 +12,13 @@ use record::stacks::{Stacks, changes};
 
 use super::pictures;
 use crate::exit::Exit;
-use crate::{printed, say, terminal};
+use crate::{printed, report_line, terminal};
 
 /// Compares, prints and draws.
 ///
 /// # Errors
 ///
-/// When a profile cannot be read, or the pictures not be written.
+/// When a profile cannot be read, or a flame graph cannot be written.
 pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow::Result<Exit> {
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
@@ -29,41 +29,41 @@ pub fn run(before: &Path, after: &Path, folder: &Path, no_color: bool) -> anyhow
             |path: &Path| if path.is_dir() { pictures::collapsed(path, picture) } else { path.to_owned() };
         let (before, after) = (pictures::read(&file(before))?, pictures::read(&file(after))?);
         if before.is_empty() || after.is_empty() {
-            // A change from or to nothing is no share.
+            // A change from or to zero has no share.
             continue;
         }
-        fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
         let graph = FlameGraph { picture, subtitle: &subtitle };
         drawn.push(pictures::write_difference(folder, graph, &before, &after)?);
-        let told = |stacks: &Stacks| {
+        let reported = |stacks: &Stacks| {
             if picture == Picture::OnCpu { stacks.clone() } else { stacks.outside_kernel() }
         };
-        let changes = changes(&told(&before), &told(&after));
+        let changes = changes(&reported(&before), &reported(&after));
         let change = ProfileChange { picture, changes: &changes };
         printed(
             report::text(&findings::profile_change_view(&change), &mut out, style)
                 .and_then(|()| writeln!(out)),
         )?;
     }
-    ensure!(!drawn.is_empty(), "there is nothing to compare: one of the two profiles saw nothing");
+    ensure!(!drawn.is_empty(), "nothing to compare: one of the two profiles has no samples");
     for path in drawn {
-        say(format_args!("picture: {}", path.display()));
+        report_line(format_args!("flame graph: {}", path.display()));
     }
     Ok(Exit::Done)
 }
 
-/// All three of records; of single files the one they hold, which their names tell.
+/// All three profiles of two records; for two files, the one that their names say.
 fn pictures_of(before: &Path, after: &Path) -> anyhow::Result<Vec<Picture>> {
     for path in [before, after] {
         ensure!(
             path.exists(),
-            "there is no profile `{}`; name a record's folder or a collapsed file",
+            "no such profile: `{}`; give a results directory or a collapsed file",
             path.display()
         );
     }
     ensure!(
         before.is_dir() == after.is_dir(),
-        "`{}` and `{}` are not of one sort; name two records or two collapsed files",
+        "`{}` and `{}` are of different kinds; give two results directories or two collapsed files",
         before.display(),
         after.display()
     );
@@ -71,7 +71,7 @@ fn pictures_of(before: &Path, after: &Path) -> anyhow::Result<Vec<Picture>> {
         for folder in [before, after] {
             ensure!(
                 pictures::collapsed(folder, Picture::OnCpu).exists(),
-                "`{}` is no record of a profile: it has no on-cpu.collapsed",
+                "`{}` is not a record of `profile`: it has no on-cpu.collapsed",
                 folder.display()
             );
         }
@@ -91,8 +91,8 @@ mod tests {
         let refused = |before: &Path, after: &Path| pictures_of(before, after).unwrap_err().to_string();
         let (folder, file) = (Path::new(env!("CARGO_MANIFEST_DIR")), Path::new(file!()).file_name().unwrap());
         let file = folder.join("src/profile_verb").join(file);
-        assert!(refused(Path::new("/nowhere"), folder).starts_with("there is no profile `/nowhere`"));
-        assert!(refused(&file, folder).contains("are not of one sort"));
-        assert!(refused(folder, folder).contains("is no record of a profile"));
+        assert!(refused(Path::new("/nowhere"), folder).starts_with("no such profile: `/nowhere`"));
+        assert!(refused(&file, folder).contains("are of different kinds"));
+        assert!(refused(folder, folder).contains("is not a record of `profile`"));
     }
 }

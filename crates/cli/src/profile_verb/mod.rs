@@ -16,24 +16,24 @@ use record::observation::ObservationBody;
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{observing, printed, report_verb, say_notes, terminal};
+use crate::{observing, printed, report_notes, report_verb, terminal};
 use run::folder::{ClaimedFolder, new_folder};
 
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
 ///
-/// Stacks are sampled and added up in the kernel, of the process and of all it forks; nothing in it is changed or
-/// restarted. The record holds on-cpu, off-cpu and run-queue each as collapsed stacks and as an interactive SVG.
-/// Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.
+/// The kernel collects and counts the stacks of the process and of its children; the process is neither changed nor
+/// restarted. The record contains on-CPU, off-CPU and run-queue profiles, each as collapsed stacks and as an
+/// interactive flame graph (SVG). Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.
 ///
-/// Callers are found by frame pointers: compile with -fno-omit-frame-pointer, start a JVM with
-/// -XX:+PreserveFramePointer. A JVM of JDK 17 or later is asked for the names of its methods when the profile ends.
+/// Stacks are walked by frame pointers: compile with -fno-omit-frame-pointer, and start a JVM with
+/// -XX:+PreserveFramePointer. The method names of a JVM (JDK 17 or later) are read when the profile ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax profile -p $(pgrep -o mariadbd) -d 30s -o before
   parallax profile -p $(pgrep -o mariadbd) -d 30s -o after
   parallax profile --diff before after")]
 pub struct Args {
-    /// The processes to profile, with all that they fork.
+    /// Processes to profile, with their children.
     #[arg(short, long, value_name = "PID", value_delimiter = ',', required_unless_present = "diff", value_parser = pid)]
     pid: Vec<u32>,
 
@@ -45,11 +45,11 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=9_973))]
     rate: u32,
 
-    /// What changed between two profiles: records of this verb, or collapsed files of any tool.
+    /// Show what changed between two profiles: records of `profile`, or collapsed stacks of any tool.
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with_all = ["pid", "duration", "rate"], value_hint = ValueHint::AnyPath)]
     diff: Vec<PathBuf>,
 
-    /// Results directory, or folder for the flame graphs of a difference [default: a new one under parallax-runs/].
+    /// Results directory; with --diff, the directory for its flame graphs [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
 
@@ -69,7 +69,7 @@ pub struct Args {
 fn pid(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
-        _ => Err(format!("`{text}` is no process id; `pgrep NAME` finds the ids of a name")),
+        _ => Err(format!("`{text}` is not a process ID; `pgrep NAME` finds the IDs of a name")),
     }
 }
 
@@ -77,13 +77,13 @@ fn pid(text: &str) -> Result<u32, String> {
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing has been looked at then.
+/// Wrong usage or a problem of this host, in one line; nothing has been profiled then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let folder = args.output.clone().unwrap_or_else(new_folder);
     if let [before, after] = args.diff.as_slice() {
         return difference::run(before, after, &folder, args.no_color);
     }
-    ensure!(args.duration > Nanos::ZERO, "--duration is 0; give a length of time, such as 10s");
+    ensure!(args.duration > Nanos::ZERO, "--duration is 0; give a time, such as 10s");
     let claim = ClaimedFolder::make(&folder)?;
     let mut options = observing::effective("profile", matches);
     let shown = folder.display().to_string();
@@ -98,7 +98,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     made
 }
 
-/// Prints a profile that was kept in `folder`.
+/// Prints the profile whose record is `folder`.
 ///
 /// # Errors
 ///
@@ -108,7 +108,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
     report_verb::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
-    say_notes(&observed.document);
+    report_notes(&observed.document);
     let stopped = observed.document.state == State::Interrupted;
     Ok(if stopped { Exit::Interrupted } else { Exit::Done })
 }
@@ -137,5 +137,5 @@ fn profile(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit>
 
 #[cfg(not(feature = "ebpf"))]
 fn profile(_: &Args, _: Options, _: &Path) -> anyhow::Result<Exit> {
-    anyhow::bail!("this build looks into no kernel; build it with the feature `ebpf`")
+    anyhow::bail!("this parallax was built without eBPF; build it with the feature `ebpf`")
 }

@@ -9,15 +9,15 @@ use export::flame::FlameGraph;
 use record::observation::profile::Picture;
 use record::stacks::Stacks;
 
-/// A profile of a large server has some megabytes.
+/// Limit of what is read; the profile of a large server has some megabytes.
 const LONGEST: u64 = 512 << 20;
 
-/// Where a picture's stacks lie.
+/// The path of a profile's collapsed stacks.
 pub fn collapsed(folder: &Path, picture: Picture) -> PathBuf {
     folder.join(format!("{}.collapsed", picture.name()))
 }
 
-/// Writes a picture's stacks, and draws them unless there are none.
+/// Writes a profile's stacks, and a flame graph unless there are none.
 ///
 /// # Errors
 ///
@@ -32,7 +32,7 @@ pub fn write(folder: &Path, graph: FlameGraph<'_>, stacks: &Stacks) -> anyhow::R
     write_file(&path, |out| graph.draw(stacks, out))
 }
 
-/// Draws what changed. False when there is nothing to compare.
+/// Draws what changed; false if there is nothing to compare.
 ///
 /// # Errors
 ///
@@ -64,12 +64,12 @@ fn write_file(
 ///
 /// # Errors
 ///
-/// When the file cannot be read, or is none.
+/// When the file cannot be read, or does not contain collapsed stacks.
 pub fn read(path: &Path) -> anyhow::Result<Stacks> {
     let shown = path.display();
     let length = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
-    ensure!(length <= LONGEST, "{shown} is over {} MiB; compare shorter profiles", LONGEST >> 20);
+    ensure!(length <= LONGEST, "{shown} is larger than {} MiB; compare shorter profiles", LONGEST >> 20);
     let bytes = fs::read(path).with_context(|| format!("cannot read {shown}"))?;
     Stacks::parse(&String::from_utf8_lossy(&bytes))
-        .map_err(|(line, why)| anyhow!("line {line} of {shown} is no collapsed stack: {why}"))
+        .map_err(|(line, why)| anyhow!("line {line} of {shown} is not a collapsed stack: {why}"))
 }

@@ -13,11 +13,11 @@ use super::keep::KeepRequests;
 
 /// Watch the requests of a running server from its kernel.
 ///
-/// Nothing is restarted and nothing in the server is changed. Each request is timed from the return of the read that
-/// brought it to the end of the write that answered it, and that time is split into what the server's threads did:
-/// on CPU, waiting for one (and for whom), blocked on disk, lock, network or else, or serving others. Ends with
-/// Ctrl-C or after -d, with totals, distributions and the table of those who took the CPU. Needs root, or CAP_BPF,
-/// CAP_PERFMON and CAP_SYS_RESOURCE.
+/// The server is neither restarted nor changed. Each request is timed from the return of the read that took its last
+/// byte to the end of the write of its response's last byte. That time is split into what the server's threads did:
+/// run on a CPU, wait for a CPU (and which process ran instead), wait for a disk, a lock or the network, or work on
+/// other requests. Ctrl-C or -d ends it; it then prints totals, distributions, and the processes that took the CPU.
+/// Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   parallax watch -p $(pidof mariadbd)
@@ -26,72 +26,71 @@ use super::keep::KeepRequests;
   parallax watch -p 4711 --class mariadb-query-cache
   parallax watch -p 4711 -d 30s --profile
 
-Exit codes: 0 done; 1 usage or environment.")]
+Exit codes: 0 done; 1 wrong usage or a problem of this host.")]
 #[command(group = clap::ArgGroup::new("server").required(true).args(["pid", "port", "comm"]))]
 pub struct Args {
-    /// The server's process; its children count, too. May be given again.
+    /// Server process, with its children; repeat it for more.
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pid: Vec<u32>,
 
-    /// Whoever listens on this TCP port, and only connections to it.
+    /// The process that listens on this TCP port; only connections to this port are watched.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 
-    /// All processes of this name.
+    /// All processes with this name.
     #[arg(long, value_name = "NAME")]
     comm: Option<String>,
 
-    /// A line is printed this often; on a terminal the table is renewed.
+    /// Reporting interval: time between two lines, or two updates of the live table.
     #[arg(short, long, value_name = "TIME", default_value = "3s")]
     pub interval: Nanos,
 
-    /// Ends after this time [default: with Ctrl-C].
+    /// How long to watch [default: until Ctrl-C].
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<Nanos>,
 
-    /// Results directory [default: a new one under parallax-runs].
+    /// Results directory [default: a new one under parallax-runs/].
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
-    /// Which requests to keep one by one in served.parquet: all, slowest=100 or sample=1%.
+    /// Keep individual requests in served.parquet: all, slowest=100, or sample=1%.
     #[arg(long, value_name = "WHICH", default_value = "slowest=100")]
     pub requests: KeepRequests,
 
-    /// Split requests by what a function of the server returned: uretprobe:BINARY:SYMBOL[:bool|i32|i64], or
+    /// Split the requests by the return value of a function of the server: uretprobe:BINARY:SYMBOL[:bool|i32|i64], or
     /// mariadb-query-cache (hit or miss).
     #[arg(long, value_name = "WHAT")]
     pub class: Option<ClassArg>,
 
-    /// What the server speaks, where its bytes leave that open.
+    /// Protocol of the server, if it cannot be detected from the traffic.
     #[arg(long, value_name = "PROTOCOL")]
     protocol: Option<ProtocolArg>,
 
-    /// Most bytes of one read or write to look at.
+    /// Maximum number of bytes to inspect per read or write.
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(64..=16384))]
     capture: u32,
 
-    /// Room for events on the way from the kernel, in MiB; a power of two.
+    /// Size of the buffer for events from the kernel, in MiB; a power of two.
     #[arg(long, value_name = "MIB", default_value_t = 8)]
     ring: u32,
 
-    /// Measure what watching costs, and say it.
+    /// Measure the CPU time that watching costs, and print it.
     #[arg(long = "self")]
     pub self_cost: bool,
 
-    /// Profile the server, too: where its threads are, on a CPU, asleep or waiting for one. The profile's record is the
-    /// folder `profile` of this one.
+    /// Also profile the server: on-CPU, off-CPU and run-queue flame graphs, in the directory `profile` of the results.
     #[arg(long)]
     pub profile: bool,
 
-    /// At the end, print the record's document as JSON instead of text.
+    /// At the end, print the result as JSON (formats/observation.schema.json) instead of text.
     #[arg(long)]
     pub json: bool,
 
-    /// No live table on a terminal, but a plain line an interval.
+    /// On a terminal, print one plain line per interval instead of the live table.
     #[arg(long)]
     pub no_tui: bool,
 
-    /// Another parallax leads: see `crate::controlled`.
+    /// Another parallax controls this observer, and ends it: see `crate::controlled`.
     #[arg(long, alias = "led", hide = true, conflicts_with = "json")]
     pub controlled: bool,
 
@@ -111,8 +110,8 @@ enum ProtocolArg {
 /// What will be done.
 pub struct Plan {
     pub named: Named,
-    /// As it was said.
-    pub told: String,
+    /// The value of `--class` as given.
+    pub selection: String,
     pub settings: CaptureSettings,
     pub hint: Option<dissect::Protocol>,
 }
@@ -120,23 +119,23 @@ pub struct Plan {
 impl Args {
     /// # Errors
     ///
-    /// One line for what makes no sense.
+    /// Options that contradict each other, in one line.
     pub fn plan(&self) -> anyhow::Result<Plan> {
         ensure!(
             self.interval >= Nanos::from_millis(100),
-            "--interval {} is too short; the least is 100 ms",
+            "--interval {} is too short; use at least 100ms",
             self.interval
         );
         ensure!(
             self.duration != Some(Nanos::ZERO),
-            "-d 0s would watch nothing; leave -d out to watch until Ctrl-C"
+            "-d 0s would watch nothing; leave out -d to watch until Ctrl-C"
         );
         ensure!(
             self.ring.is_power_of_two() && self.ring <= 1024,
-            "--ring takes a power of two up to 1024 (MiB), not {}",
+            "--ring {} is not a power of two up to 1024 (MiB)",
             self.ring
         );
-        let (named, told) = match (self.port, &self.comm) {
+        let (named, selection) = match (self.port, &self.comm) {
             (Some(port), _) => (Named::Port(port), format!("--port {port}")),
             (None, Some(comm)) => (Named::Comm(comm.clone()), format!("--comm {comm}")),
             (None, None) => {
@@ -146,7 +145,7 @@ impl Args {
         };
         let class = self.class.as_ref().map(|class| class.probe(&named)).transpose()?;
         let settings = CaptureSettings { capture: self.capture, ring_bytes: self.ring << 20, class };
-        Ok(Plan { named, told, settings, hint: self.protocol.map(ProtocolArg::hint) })
+        Ok(Plan { named, selection, settings, hint: self.protocol.map(ProtocolArg::hint) })
     }
 }
 

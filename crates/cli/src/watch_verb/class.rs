@@ -1,4 +1,4 @@
-//! `--class`: which function of the server says what class a request is of.
+//! `--class`: the function of the server whose return value classifies a request.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use watch::Named;
 use watch::kernel::ClassProbe;
 
-/// As it was said.
+/// The value of `--class`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassArg {
     from: From,
@@ -20,7 +20,7 @@ enum From {
     MariadbQueryCache,
 }
 
-/// What the function returns: of a register only as many bits are its value.
+/// The type that the function returns, which says how many bits of the register are its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Returns {
     Bool,
@@ -28,8 +28,8 @@ enum Returns {
     I64,
 }
 
-/// The function of MariaDB that answers from its query cache: 1 when it did, 0 when it could not, -1 when the user
-/// may not see the answer. Its name ends in its argument types, which differ between versions.
+/// The function of MariaDB that responds from the query cache: it returns 1 for a hit, 0 for a miss, and -1 if the user
+/// is not allowed to see the result. Its name ends in its argument types, which differ between versions.
 const MARIADB_QUERY_CACHE: &str = "Query_cache21send_result_to_client";
 
 impl FromStr for ClassArg {
@@ -57,7 +57,7 @@ impl FromStr for ClassArg {
 }
 
 impl ClassArg {
-    /// Where to attach.
+    /// The binary and symbol to attach to.
     ///
     /// # Errors
     ///
@@ -80,14 +80,14 @@ impl ClassArg {
         }
     }
 
-    /// What a returned register means.
+    /// The name of the class for a returned register.
     pub fn name(&self, register: i64) -> String {
         if register == watch::OTHER_CLASSES {
             return "others".to_owned();
         }
         let value = match self.returns {
             Returns::Bool => register & 0xff,
-            // The upper half of the register is whatever was there.
+            // The upper half of the register is undefined.
             Returns::I32 => i64::from(register as i32),
             Returns::I64 => register,
         };

@@ -1,4 +1,4 @@
-//! Which requests are kept one by one, in `served.parquet`.
+//! Keeps individual requests in `served.parquet`, as `--requests` says.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub use run::requests_file::KeepRequests;
 
 const FILE: &str = "served.parquet";
 
-/// As long as it has no footer, nobody can read it.
+/// Its name while it is written: without its footer it is unreadable.
 const UNFINISHED: &str = "served.parquet.unfinished";
 
 /// The file while it is written.
@@ -24,7 +24,7 @@ pub struct ServedFile {
     keep: KeepRequests,
     folder: PathBuf,
     writer: Writer<BufWriter<File>>,
-    /// By response, then in order of coming.
+    /// Ordered by response time, then by order of arrival.
     slowest: BTreeMap<(Nanos, Reverse<u64>), Served>,
     seen: u64,
     sample: schedule::Sample,
@@ -33,7 +33,7 @@ pub struct ServedFile {
 impl ServedFile {
     /// # Errors
     ///
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn begin(
         keep: KeepRequests,
         folder: &Path,
@@ -41,7 +41,7 @@ impl ServedFile {
         started: &str,
     ) -> anyhow::Result<ServedFile> {
         let path = folder.join(UNFINISHED);
-        let file = File::create_new(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let file = File::create_new(&path).with_context(|| format!("cannot create {}", path.display()))?;
         let record = Record { zero, started: started.to_owned(), kept: keep.words() };
         let writer = Writer::new(BufWriter::new(file), &record)?;
         let share = if let KeepRequests::Sample(share) = keep { share } else { 1.0 };
@@ -51,7 +51,7 @@ impl ServedFile {
 
     /// # Errors
     ///
-    /// When the disk is full, say; the file cannot be finished then.
+    /// When a write fails, for example because the disk is full; the file cannot be finished then.
     pub fn take(&mut self, served: Served) -> anyhow::Result<()> {
         let n = self.seen;
         self.seen += 1;
@@ -80,7 +80,7 @@ impl ServedFile {
         let written = self.writer.write(std::mem::take(&mut self.slowest).into_values().rev());
         let written = written.and_then(|()| self.writer.finish()).map_err(anyhow::Error::from);
         let named = written.and_then(|rows| {
-            fs::rename(&unfinished, &path).with_context(|| format!("cannot name {}", path.display()))?;
+            fs::rename(&unfinished, &path).with_context(|| format!("cannot rename to {}", path.display()))?;
             Ok(Kept { requests: self.keep.words(), rows, lost: 0 })
         });
         if named.is_err() {
@@ -89,7 +89,7 @@ impl ServedFile {
         named
     }
 
-    /// It cannot be finished: takes it away, which may make room for the rest of the record.
+    /// Deletes the file after a failed write, which can free space for the rest of the record.
     pub fn abandon(self) {
         let _ = fs::remove_file(self.folder.join(UNFINISHED));
     }

@@ -17,15 +17,15 @@ use clap::ArgMatches;
 pub use args::Args;
 
 use crate::exit::Exit;
-use crate::{controlled, say, signals, terminal};
+use crate::{controlled, report_line, signals, terminal};
 use run::companion::CompanionObserver;
 use run::folder::{ClaimedFolder, new_folder};
 
-/// Runs the verb. A watch that was ended by Ctrl-C is a watch that went well.
+/// Runs the verb. Ending it with Ctrl-C is not an error.
 ///
 /// # Errors
 ///
-/// Usage and environment, in one line each; nothing is attached then.
+/// Wrong usage or a problem of this host, in one line; nothing is attached then.
 pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let plan = args.plan()?;
     let stop = signals::stop_flag()?;
@@ -68,22 +68,23 @@ fn print(
     folder: &Path,
     profile: Option<anyhow::Result<PathBuf>>,
 ) -> anyhow::Result<()> {
-    // By now the window may have another size.
+    // The window may have been resized in the meantime.
     let out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     watched.print(args, &mut out.lock(), style)?;
     if !args.json {
-        say(format_args!("record: {}", folder.display()));
+        report_line(format_args!("record: {}", folder.display()));
     }
     match profile {
-        Some(Ok(folder)) if !args.json => say(format_args!("profile: {}", folder.display())),
-        Some(Err(error)) => say(format_args!("--profile: {error:#}")),
+        Some(Ok(folder)) if !args.json => report_line(format_args!("profile: {}", folder.display())),
+        Some(Err(error)) => report_line(format_args!("--profile: {error:#}")),
         Some(Ok(_)) | None => {}
     }
     Ok(())
 }
 
-/// Profiles the server, too. Before it is watched: until the profile samples, nobody would empty the ring.
+/// Also profiles the server. It starts before the watch does, because nothing would drain the ring buffer while the
+/// profile is being set up.
 fn profile(plan: &args::Plan, folder: &Path) -> anyhow::Result<CompanionObserver> {
     let program = std::env::current_exe().ok();
     CompanionObserver::profile(&watch::find(&plan.named)?.roots, folder, program.as_deref())

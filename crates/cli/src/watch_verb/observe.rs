@@ -1,4 +1,4 @@
-//! A watch from its beginning to its end: takes requests, adds them up, prints a line an interval, keeps the record.
+//! Carries out a watch: takes requests, adds them up, prints one line per interval, writes the record.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,13 +20,13 @@ use watch::{DigestSums, Session, Sums};
 use super::args::{Args, Plan};
 use super::progress::Progress;
 use super::recording::Recording;
-use crate::{observing, printed, say};
+use crate::{observing, printed, report_line};
 use tui::table::{RequestSample, TableSnapshot, TableSubject};
 
 /// How often /proc is asked for new ports and processes.
 const REFRESH: Nanos = Nanos::from_secs(1);
 
-/// What is not seen while /proc or the kernel refuse to tell.
+/// What is missing in the record while /proc or the kernel cannot be read.
 const NEW_PLACES: &str = "new ports and processes";
 
 /// A server that is watched.
@@ -37,11 +37,11 @@ pub struct Observing<'a> {
     results: WatchResults,
     recording: Recording,
     zero: Nanos,
-    /// How far this process's clock is ahead of the kernel's, with which the kernel stamps requests: not at all, but
-    /// in a time namespace.
+    /// How far this process's clock is ahead of the kernel's clock, which timestamps requests: zero outside of a time
+    /// namespace.
     ahead: i64,
     own_cpu: Option<Nanos>,
-    /// Of the interval under way, and of all before.
+    /// Sums of the current interval, and of all earlier ones.
     interval: Sums,
     total: Sums,
     digests: DigestSums,
@@ -54,7 +54,7 @@ impl<'a> Observing<'a> {
     ///
     /// # Errors
     ///
-    /// When the server is not there, the kernel refuses, or the record cannot be made.
+    /// When the server is not found, the kernel refuses, or the record cannot be created.
     pub fn begin(
         plan: &Plan,
         args: &'a Args,
@@ -104,12 +104,12 @@ impl<'a> Observing<'a> {
         })
     }
 
-    /// Watches until it is told to stop, its time is over, or the server is gone.
+    /// Watches until it is stopped, its time is over, or the server has ended.
     pub fn run(mut self, plan: &Plan, stop: &Arc<AtomicBool>) -> Watched {
         let subject = &self.results.subject;
-        let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.told);
+        let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.selection);
         if !self.args.json {
-            say(format_args!("watching {who}; Ctrl-C ends it"));
+            report_line(format_args!("watching {who}; Ctrl-C ends it"));
         }
         let subject =
             TableSubject { who: &who, ports: &subject.ports, start: self.zero, length: self.args.duration };
@@ -119,7 +119,7 @@ impl<'a> Observing<'a> {
         let mut refreshed = self.zero;
         loop {
             let line_at = begun + self.args.interval;
-            // Nobody wakes us: that would cost the server more than the event itself.
+            // No wake-ups from the kernel: one would cost the server more than the event itself.
             clock::sleep_until((clock::now() + self.session.patience()).min(line_at).min(end));
             let served = self.session.take();
             self.add(served);
@@ -131,7 +131,7 @@ impl<'a> Observing<'a> {
             }
             if now >= line_at || over {
                 if over {
-                    // What was written last on each connection was its answer.
+                    // The last write on each connection was the end of its response.
                     let served = self.session.finish();
                     self.add(served);
                 }
@@ -141,7 +141,7 @@ impl<'a> Observing<'a> {
             if over {
                 progress.end();
                 if self.gone {
-                    say("the server has ended");
+                    report_line("the server has ended");
                 }
                 return self.end(now, plan);
             }
@@ -151,7 +151,7 @@ impl<'a> Observing<'a> {
     fn add(&mut self, served: Vec<record::Served>) {
         for served in served {
             let served = served.later(self.ahead);
-            // Nobody asked for what was read before the record began.
+            // Requests read before the record began are not part of it.
             if served.read < self.zero {
                 continue;
             }
@@ -161,7 +161,7 @@ impl<'a> Observing<'a> {
         }
     }
 
-    /// Looks for what the server has become meanwhile; false when it has ended.
+    /// Looks for new processes and ports of the server; false if it has ended.
     fn refresh(&mut self, now: Nanos) -> bool {
         match self.session.refresh(Nanos(now.0.saturating_add_signed(-self.ahead))) {
             Ok(true) => true,
@@ -172,7 +172,7 @@ impl<'a> Observing<'a> {
                 self.recording.event(&Event::new(at_ns, "server_ended", text));
                 false
             }
-            // What is known of it is watched on, and the next look may succeed.
+            // The known processes are watched further, and the next look may succeed.
             Err(error) => {
                 if !self.document.missing.iter().any(|fact| fact.what == NEW_PLACES) {
                     let why = format!("at {}: {error}", now - self.zero);
@@ -200,7 +200,7 @@ impl<'a> Observing<'a> {
         self.interval.clear();
     }
 
-    /// What the live table shows from now on.
+    /// The figures for the live table.
     fn seen(&self, length: Nanos) -> TableSnapshot {
         let mut digests =
             self.session.with_digests(|digests| self.digests.rows(|id| digests.text(dissect::DigestId(id))));
@@ -219,7 +219,7 @@ impl<'a> Observing<'a> {
         }
     }
 
-    /// What was lost so far and what is inexact, by what the record calls it.
+    /// What was lost so far and what is inexact, by the record's names.
     fn shortcomings(&self) -> (Losses, Inexact) {
         let kernel = self.session.losses();
         let counts = self.session.counts();
@@ -271,12 +271,12 @@ impl<'a> Observing<'a> {
     }
 }
 
-/// What a watch has seen.
+/// The results of a watch.
 pub struct Watched {
     document: Observation,
     results: WatchResults,
     logs: BTreeMap<String, Durations>,
-    /// The first thing that could not be written to the record. The results are whole all the same.
+    /// The first error when writing the record. The results are complete even so.
     pub damage: Option<RecordError>,
 }
 
@@ -303,7 +303,7 @@ impl Watched {
 fn subject(plan: &Plan, session: &Session) -> WatchSubject {
     let found = session.found();
     WatchSubject {
-        named: plan.told.clone(),
+        named: plan.selection.clone(),
         pids: found.processes.iter().copied().take(1_000).collect(),
         ports: found.ports.clone(),
         comm: found.comm.clone(),
@@ -315,7 +315,7 @@ fn tier(session: &Session) -> Tier {
     Tier { name: "btf_tracepoints".to_owned(), attached: session.attached() }
 }
 
-/// Who took CPUs, one row for each process and name, the most time first; their control groups are not looked up.
+/// The preemptors, one row per process and name, the most time first; their control groups are not looked up.
 fn preemptors(session: &Session) -> Vec<Preemptor> {
     let mut rows: BTreeMap<(u32, String), Preemptor> = BTreeMap::new();
     for row in session.culprits() {

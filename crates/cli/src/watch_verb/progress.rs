@@ -1,4 +1,4 @@
-//! What is told while a watch goes on: nothing, a plain line an interval, or the live table.
+//! What is shown during a watch: nothing, one plain line per interval, or the live table.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,28 +15,29 @@ use tui::table::{LiveTable, TableSnapshot, TableSubject};
 pub enum Progress {
     Quiet,
     Lines,
-    /// On a terminal of our own.
+    /// The live table on a terminal.
     Live(Display<LiveTable>),
 }
 
 impl Progress {
+    /// Starts the display that the options and the terminal allow. Its keys set `stop`.
     pub fn begin(args: &Args, subject: &TableSubject<'_>, stop: &Arc<AtomicBool>) -> Progress {
         if args.json || args.controlled {
             return Progress::Quiet;
         }
         let look = terminal::live_style(args.no_color).filter(|_| !args.no_tui);
-        // A terminal that cannot be drawn on can still be written on.
+        // If the table cannot be drawn, plain lines can still be printed.
         look.and_then(|look| Display::raise(LiveTable::new(subject, Arc::clone(stop)), look).ok())
             .map_or(Progress::Lines, Progress::Live)
     }
 
-    /// An interval is over; `seen` is made only where it is shown.
+    /// Shows an interval; `seen` is called only if it is shown.
     pub fn interval(&self, line: &WatchLine, length: Nanos, seen: impl FnOnce() -> TableSnapshot) {
         match self {
             Progress::Quiet => {}
             Progress::Lines => {
                 let at = run::conduct::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-                // Where it cannot be printed, the report at the end cannot either, and says so.
+                // If this cannot be printed, the report at the end cannot either, and returns the error.
                 let _ = writeln!(io::stdout(), "{at}   {}", findings::watch_line(line, length));
             }
             Progress::Live(stage) => {
@@ -46,7 +47,7 @@ impl Progress {
         }
     }
 
-    /// It is over: a terminal is given back.
+    /// Ends the display and restores the terminal.
     pub fn end(&mut self) {
         if let Progress::Live(stage) = self {
             stage.end();

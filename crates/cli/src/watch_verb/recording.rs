@@ -1,5 +1,5 @@
-//! The record of a watch on its way to the disk. What cannot be written ends no watch: what is seen is worth more
-//! than the folder. It is told at the end, and in the record as far as that can still be written.
+//! Writes the record of a watch. A failed write does not end the watch, because the figures are worth more than the
+//! record. The error is reported at the end, and in the record if it can still be written.
 
 use std::path::Path;
 
@@ -14,21 +14,21 @@ use run::record_lock::RecordLock;
 
 pub struct Recording {
     writer: ObservationWriter,
-    /// Gone once it could not be written.
+    /// `None` after a failed write.
     served: Option<ServedFile>,
     _mark: Option<RecordLock>,
-    /// The first, and the offset of what is missing for it.
+    /// The first error, and the offset from which on data is missing.
     damage: Option<(RecordError, Nanos)>,
-    /// What the record lacks beside its intervals.
+    /// What the record lacks apart from intervals.
     missing: Vec<MissingFact>,
 }
 
 impl Recording {
-    /// Begins the record. `zero` is its begin on the clock of the requests.
+    /// Begins the record. `zero` is its beginning on the clock that timestamps requests.
     ///
     /// # Errors
     ///
-    /// When the folder takes no record.
+    /// When the record cannot be created.
     pub fn begin(
         folder: &Path,
         document: &Observation,
@@ -46,7 +46,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Keeps one request, where it is one of those to keep.
+    /// Keeps this request if `--requests` selects it.
     pub fn keep(&mut self, served: Served) {
         let Some(file) = &mut self.served else { return };
         if let Err(error) = file.take(served) {
@@ -55,20 +55,21 @@ impl Recording {
         }
     }
 
-    /// Adds an interval, which began at the offset `start`.
+    /// Adds an interval that began at the offset `start`.
     pub fn append(&mut self, line: &WatchLine, start: Nanos, length: Nanos, logs: &[(&str, &Durations)]) {
         if let Err(error) = self.writer.append(line, start, length, logs) {
             self.note_damage(error, start);
         }
     }
 
+    /// Writes an event; after a failed write, does nothing.
     pub fn event(&mut self, event: &Event) {
         if let Err(error) = self.writer.event(event) {
             self.note_damage(error, Nanos(event.at_ns));
         }
     }
 
-    /// Closes the file of requests: what it holds, if it can be read, and what the record lacks.
+    /// Closes the file of requests; returns what it contains, if it is readable, and what the record lacks.
     pub fn finish_served(&mut self) -> (Option<Kept>, Vec<MissingFact>) {
         let kept = match self.served.take().map(ServedFile::finish) {
             Some(Ok(kept)) => Some(kept),
@@ -81,15 +82,15 @@ impl Recording {
         (kept, std::mem::take(&mut self.missing))
     }
 
-    /// Closes the record: the first thing that could not be written, where there was one.
+    /// Closes the record; returns the first error when writing it, if any.
     pub fn finish(mut self, document: &Observation) -> Option<RecordError> {
-        // The document first: on a full disk it is worth more than what is noted beside it.
+        // The document first: on a full disk it is worth more than the event.
         if let Err(error) = self.writer.finish(document) {
             self.note_damage(error, Nanos(document.time.elapsed_ns.unwrap_or(0)));
         }
         let (error, at) = self.damage?;
         let event = Event::new(at.0, "record_damage", error.to_string());
-        // It is told on standard error all the same.
+        // The error is printed on standard error in any case.
         let _ = self.writer.event(&event);
         Some(error)
     }

@@ -1,4 +1,4 @@
-//! Reads the head of an answer: status, how the body is delimited, whether the connection may be kept.
+//! Reads the head of a response: status, how the body is delimited, whether the connection may be kept.
 //!
 //! It looks only at the three headers that decide these and at nothing else, and it holds no state: a head is
 //! given whole or it is not there yet. The session drives it.
@@ -143,7 +143,7 @@ impl Fields {
     }
 
     /// RFC 9112, section 9.3; and section 6.1 for the two faulty framings after which a connection is not kept:
-    /// a coding beside a length, and a coding in HTTP/1.0.
+    /// a coding next to a length, and a coding in HTTP/1.0.
     fn keep(&self, minor_version: u8) -> bool {
         let faulty = self.coded && (self.content_length.is_some() || minor_version == 0);
         !self.close && !faulty && (minor_version > 0 || self.keep_alive)

@@ -1,4 +1,4 @@
-//! Reads the answers of one connection, in the order of its requests.
+//! Reads the responses of one connection, in the order of its requests.
 //!
 //! A head that is whole in the input is parsed where it stands; only a head cut by the end of the input is kept,
 //! within its limit. Bodies are counted and shown to the checks, never stored. The engine drives it; it knows no
@@ -13,7 +13,7 @@
 //!
 //! # Cost
 //!
-//! No allocation for an answer, but for the first head of a connection that came in more than one piece.
+//! No allocation for a response, but for the first head of a connection that came in more than one piece.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::{CloseEvent, DecodeError, Event, Key, Reply, Step};
 
 /// The client's side of one HTTP/1.1 connection.
 ///
-/// Every byte that comes while a request is outstanding counts as the beginning of its answer, also the bytes of
+/// Every byte that comes while a request is outstanding counts as the beginning of its response, also the bytes of
 /// an interim (1xx) answer: whether a cut head is interim cannot be known, and what is reported must not depend
 /// on the cuts. So a connection that closes after `100 Continue` alone is [`CloseEvent::Incomplete`].
 #[derive(Debug)]
@@ -37,9 +37,9 @@ pub(crate) struct Http1Session {
     state: State,
     /// The beginning of a head whose end has not come yet.
     partial_head: Vec<u8>,
-    answer: Answer,
+    response: IncomingResponse,
     intake: Intake,
-    /// An answer said that it is the last of this connection, or could not be read.
+    /// A response said that it is the last of this connection, or could not be read.
     ended: bool,
 }
 
@@ -51,13 +51,13 @@ enum State {
     UntilClose,
 }
 
-/// What is known of the answer that is being read.
+/// What is known of the response that is being read.
 #[derive(Debug)]
-struct Answer {
+struct IncomingResponse {
     keep: bool,
     interim_count: u32,
     /// [`Event::Began`] was given for it.
-    said_began: bool,
+    began_reported: bool,
 }
 
 impl Http1Session {
@@ -66,7 +66,7 @@ impl Http1Session {
             outstanding: VecDeque::with_capacity(facts.pipeline.min(QUEUE_AT_START)),
             state: State::Head,
             partial_head: Vec::new(),
-            answer: Answer::NEW,
+            response: IncomingResponse::NEW,
             intake: Intake::new(&facts),
             ended: false,
             facts,
@@ -85,7 +85,7 @@ impl Http1Session {
         self.outstanding.push_back((key, expect));
     }
 
-    /// The answer that has just ended, where it was to be kept.
+    /// The response that has just ended, where it was to be kept.
     #[inline]
     pub(crate) fn take_kept(&mut self) -> Option<Kept> {
         self.intake.take_kept()
@@ -100,7 +100,7 @@ impl Http1Session {
             return Err(DecodeError::Unsolicited);
         }
         let result = self.advance(input);
-        // What follows an answer that could not be read is not read as answers, whoever gives it.
+        // Bytes after a response that could not be read are not read as responses.
         self.ended |= result.is_err();
         result
     }
@@ -119,7 +119,7 @@ impl Http1Session {
         event
     }
 
-    /// Reads on until an answer ends or the input is used up.
+    /// Reads on until a response ends or the input is used up.
     fn advance(&mut self, input: &[u8]) -> Result<Step, DecodeError> {
         let mut consumed = 0;
         while consumed < input.len() {
@@ -134,12 +134,12 @@ impl Http1Session {
                 return Ok(Step::new(consumed, Some(Event::Finished(key, reply))));
             }
         }
-        let event = if self.answer.said_began { None } else { Some(Event::Began(self.oldest().0)) };
-        self.answer.said_began = true;
+        let event = if self.response.began_reported { None } else { Some(Event::Began(self.oldest().0)) };
+        self.response.began_reported = true;
         Ok(Step::new(consumed, event))
     }
 
-    /// Reads what it can of a head. Gives the bytes taken and whether the answer ended with it.
+    /// Reads what it can of a head. Gives the bytes taken and whether the response ended with it.
     fn read_head(&mut self, input: &[u8]) -> Result<(usize, bool), DecodeError> {
         let limit = self.facts.limits.head_bytes;
         let held = self.partial_head.len();
@@ -169,23 +169,23 @@ impl Http1Session {
     }
 
     /// Decides what follows the head: another head, a body, or nothing.
-    /// The head stands in what is held of it, or whole in `input`.
+    /// The head is in what is held of it, or whole in `input`.
     fn handle_head(&mut self, head: Head, input: &[u8]) -> Result<bool, DecodeError> {
         if head.status == 101 {
             return Err(DecodeError::Unsupported { what: "switch of protocols (101)" });
         }
         let limits = &self.facts.limits;
         if head.status < 200 {
-            self.answer.interim_count += 1;
-            if self.answer.interim_count > limits.interim_count {
+            self.response.interim_count += 1;
+            if self.response.interim_count > limits.interim_count {
                 let limit = u64::from(limits.interim_count);
-                return Err(DecodeError::TooLong { what: "interim answers", limit });
+                return Err(DecodeError::TooLong { what: "interim responses", limit });
             }
             return Ok(false);
         }
         let (_, expect) = self.oldest();
         let form = expect.form;
-        self.answer.keep = head.keep && !form.last;
+        self.response.keep = head.keep && !form.last;
         let held = &self.partial_head;
         let headers = || head_fields(if held.is_empty() { input } else { held });
         self.intake.begin(&self.facts, expect, head.status, headers);
@@ -200,7 +200,7 @@ impl Http1Session {
             Framing::Length(left) => self.state = State::Length { left },
             Framing::Chunked => self.state = State::Chunked(ChunkDecoder::new()),
             Framing::UntilClose => {
-                self.answer.keep = false;
+                self.response.keep = false;
                 self.state = State::UntilClose;
             }
         }
@@ -233,24 +233,24 @@ impl Http1Session {
         *self.outstanding.front().expect("input and closes are looked at only while a request is outstanding")
     }
 
-    /// The oldest request has its answer: says which, and makes ready for the next.
+    /// The oldest request has its response: says which, and makes ready for the next.
     fn finish(&mut self) -> (Key, Reply) {
-        let answer = std::mem::replace(&mut self.answer, Answer::NEW);
+        let response = std::mem::replace(&mut self.response, IncomingResponse::NEW);
         self.state = State::Head;
         let (key, _) = self.oldest();
         self.outstanding.pop_front();
-        self.ended = !answer.keep;
+        self.ended = !response.keep;
         let (code, judgement, body_bytes) = self.intake.end(&self.facts);
-        (key, Reply { code: Some(Code::status(code)), judgement, body_bytes, keep: answer.keep })
+        (key, Reply { code: Some(Code::status(code)), judgement, body_bytes, keep: response.keep })
     }
 
     fn has_begun(&self) -> bool {
-        !matches!(self.state, State::Head) || !self.partial_head.is_empty() || self.answer.interim_count > 0
+        !matches!(self.state, State::Head) || !self.partial_head.is_empty() || self.response.interim_count > 0
     }
 }
 
-impl Answer {
-    const NEW: Answer = Answer { keep: false, interim_count: 0, said_began: false };
+impl IncomingResponse {
+    const NEW: IncomingResponse = IncomingResponse { keep: false, interim_count: 0, began_reported: false };
 }
 
 /// Beyond this depth the queue of requests grows as it is used, so that a slip in an option takes no memory.

@@ -1,7 +1,7 @@
 //! Watches the frames of a peer go by: their types and lengths, and nothing within them.
 //!
 //! `h2` does not say whether the peer's settings have come or that it is going away, and it answers every ping of
-//! a peer that asks for no answer of ours. It is watched here from the nine bytes that begin each frame.
+//! a peer that asks for no response of ours. It is watched here from the nine bytes that begin each frame.
 
 use crate::DecodeError;
 
@@ -12,9 +12,9 @@ pub(super) struct FrameWatch {
     header_len: usize,
     /// What is left of the current frame behind its header.
     payload_left: usize,
-    /// Frames since the last that brought an answer further, but for window updates.
+    /// Frames since the last that brought a response further, but for window updates.
     idle_frames: u64,
-    /// Window updates since the last that brought an answer or an upload further.
+    /// Window updates since the last that brought a response or an upload further.
     window_updates: u64,
     /// The peer's settings have come.
     pub settled: bool,
@@ -24,7 +24,7 @@ pub(super) struct FrameWatch {
 
 impl FrameWatch {
     /// Looks at `input`. Gives how much of it may go to `h2`, and what is wrong with the rest: the peer keeps us
-    /// busy with frames that bring no answer further, or does not speak HTTP/2 at all.
+    /// busy with frames that bring no response further, or does not speak HTTP/2 at all.
     pub(super) fn handle_input(&mut self, input: &[u8]) -> (usize, Option<DecodeError>) {
         let mut at = 0;
         while at < input.len() {
@@ -64,7 +64,7 @@ impl FrameWatch {
         self.settled |= kind == SETTINGS;
         self.leaving |= kind == GOAWAY;
         if self.idle_frames.max(self.window_updates) > IDLE_FRAMES_MAX {
-            return Err(DecodeError::TooLong { what: "frames without an answer", limit: IDLE_FRAMES_MAX });
+            return Err(DecodeError::TooLong { what: "frames without a response", limit: IDLE_FRAMES_MAX });
         }
         Ok(())
     }

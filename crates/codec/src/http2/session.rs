@@ -1,6 +1,6 @@
 //! One connection of HTTP/2: requests as streams, answers in the order in which they end.
 //!
-//! Whatever comes is given to `h2` whole; the streams that it wakes are looked at, and what became of them is told
+//! Whatever comes is given to `h2` whole; the streams that it wakes are looked at, and what became of them is reported
 //! one event at a time. The engine drives it.
 
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ pub(crate) struct Http2Session {
     events: VecDeque<(Event, Option<Kept>)>,
     /// Told once the events are.
     failed: Option<DecodeError>,
-    /// The answer that the last event told of, where it was to be kept.
+    /// The response that the last event told of, where it was to be kept.
     kept: Option<Kept>,
     ended: bool,
 }
@@ -104,34 +104,34 @@ impl Http2Session {
         self.count += 1;
         // A sender remembers a stream that waits for the peer's leave, and refuses the next: a fresh one does not.
         let sent = self.requests.clone().send_request(head, body.is_empty());
-        let Ok((answer, upload)) = sent else {
+        let Ok((response, upload)) = sent else {
             // Nor will it take another.
             self.frames.leaving = true;
             self.events.push_back((Event::Failed(key, StreamEnd::Unprocessed), None));
             return Encoded::Whole;
         };
-        let mut stream = Stream::new(key, expect, &self.facts, answer);
+        let mut stream = Stream::new(key, expect, &self.facts, response);
         let whole = body.is_empty() || stream.upload(upload, body);
         self.streams.push(stream);
         let before = out.len();
         self.pump();
         self.pipe.take_output(out);
         // The room for a body is known only once the headers are on their way.
-        let told = self.events.iter().position(|(event, _)| *event == Event::Encoded(key));
-        if let Some(told) = told {
-            self.events.remove(told);
+        let reported = self.events.iter().position(|(event, _)| *event == Event::Encoded(key));
+        if let Some(reported) = reported {
+            self.events.remove(reported);
         }
         if out.len() == before {
             // It waits for the peer's leave to open a stream.
             if let Some(stream) = self.streams.last_mut().filter(|stream| stream.key == key) {
-                stream.unopened = whole || told.is_some();
+                stream.unopened = whole || reported.is_some();
             }
             return Encoded::Partly;
         }
-        if whole || told.is_some() { Encoded::Whole } else { Encoded::Partly }
+        if whole || reported.is_some() { Encoded::Whole } else { Encoded::Partly }
     }
 
-    /// The answer that the last event told of, where it was to be kept.
+    /// The response that the last event told of, where it was to be kept.
     pub(crate) fn take_kept(&mut self) -> Option<Kept> {
         self.kept.take()
     }
@@ -206,7 +206,7 @@ impl Http2Session {
             Poll::Ready(Err(error)) if !error.is_remote() => {
                 self.failed = Some(refused(error.reason()));
             }
-            // The peer has said goodbye, and nothing is under way.
+            // The peer has said goodbye, and nothing is in progress.
             Poll::Ready(_) => self.frames.leaving = true,
         }
     }
@@ -238,14 +238,14 @@ impl Http2Session {
                     continue;
                 }
                 Looked::Failed(end) => {
-                    if stream.begun && !stream.said_began {
+                    if stream.begun && !stream.began_reported {
                         self.events.push_back((Event::Began(stream.key), None));
                     }
                     (Event::Failed(stream.key, end), None)
                 }
             };
             self.events.push_back(ended);
-            // Their order is that of the requests: the oldest is told of when the connection ends.
+            // Their order is that of the requests: the oldest is reported when the connection ends.
             self.streams.remove(index);
         }
     }
@@ -261,8 +261,8 @@ impl Http2Session {
     /// Answers that have begun in this input and not ended in it.
     fn note_begun(&mut self) {
         for stream in &mut self.streams {
-            if stream.begun && !stream.said_began {
-                stream.said_began = true;
+            if stream.begun && !stream.began_reported {
+                stream.began_reported = true;
                 self.events.push_back((Event::Began(stream.key), None));
             }
         }

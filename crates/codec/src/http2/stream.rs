@@ -1,4 +1,4 @@
-//! One request on a connection of HTTP/2, from its headers to the end of its answer.
+//! One request on a connection of HTTP/2, from its headers to the end of its response.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use super::pipe::Flag;
 use crate::web::{Expect, Facts, Intake, Kept};
 use crate::{DecodeError, Key, Reply, StreamEnd};
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub key: Key,
@@ -23,14 +23,14 @@ pub(super) struct Stream {
     place: Place,
     request: Option<Upload>,
     intake: Intake,
-    /// What the answer's head said of its body.
+    /// What the response's head said of its body.
     announced: Option<u64>,
     received: u64,
     interim_count: u32,
-    /// Any of the answer has come.
+    /// Any of the response has come.
     pub begun: bool,
     /// [`Event::Began`](crate::Event::Began) was given for it.
-    pub said_began: bool,
+    pub began_reported: bool,
     /// Set when there is something to look at.
     pub flag: Arc<Flag>,
     /// Whole, but for the peer's leave to open a stream for it.
@@ -40,7 +40,7 @@ pub(super) struct Stream {
     waker: Waker,
 }
 
-/// How far the answer is.
+/// How far the response is.
 #[derive(Debug)]
 enum Place {
     Head(ResponseFuture),
@@ -75,7 +75,7 @@ impl Stream {
             received: 0,
             interim_count: 0,
             begun: false,
-            said_began: false,
+            began_reported: false,
             unopened: false,
             looked: false,
             waker: Waker::from(Arc::clone(&flag)),
@@ -102,7 +102,7 @@ impl Stream {
             let room = match upload.to.poll_capacity(&mut context) {
                 Poll::Ready(Some(Ok(room))) => room,
                 Poll::Pending => return false,
-                // The stream has ended; its answer, or the lack of one, says how.
+                // The stream has ended; its response, or the lack of one, says how.
                 Poll::Ready(_) => {
                     self.request = None;
                     return false;
@@ -149,7 +149,7 @@ impl Stream {
             self.interim_count += 1;
             if self.interim_count > facts.limits.interim_count {
                 let limit = u64::from(facts.limits.interim_count);
-                return Err(DecodeError::TooLong { what: "interim answers", limit });
+                return Err(DecodeError::TooLong { what: "interim responses", limit });
             }
         }
         match Pin::new(head).poll(context) {
@@ -203,7 +203,7 @@ impl Stream {
 
     fn finish(&mut self, facts: &Facts) -> Looked {
         let (code, judgement, body_bytes) = self.intake.end(facts);
-        // Whether the connection takes more requests is its capacity's to say: others are under way on it.
+        // Whether the connection takes more requests is its capacity's to say: others are in progress on it.
         let reply = Reply { code: Some(Code::status(code)), judgement, body_bytes, keep: true };
         Looked::Finished(reply, self.intake.take_kept())
     }
@@ -212,11 +212,11 @@ impl Stream {
     fn end(&mut self, error: &h2::Error, facts: &Facts) -> Looked {
         let reason = error.reason();
         if error.is_remote() && error.is_go_away() {
-            // Only streams beyond the last that the peer has looked at are told of its going.
+            // Only streams beyond the last that the peer has looked at are ended by it.
             return Looked::Failed(StreamEnd::Unprocessed);
         }
         if error.is_remote() && error.is_reset() {
-            // RFC 9113, section 8.1: the answer is whole, and the rest of the request is not wanted.
+            // RFC 9113, section 8.1: the response is whole, and the rest of the request is not wanted.
             let whole = reason == Some(Reason::NO_ERROR)
                 && !matches!(self.place, Place::Head(_))
                 && self.announced.is_none_or(|announced| announced == self.received);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::web::{Checks, Limits, OriginPlan, Request, Settings, Speaks, Turns, Url, Web, WebSession};
+use crate::web::{Checks, HttpVersion, Limits, OriginPlan, Request, Settings, Turns, Url, Web, WebSession};
 use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Session, StreamEnd};
 
 /// What became of one request, or of the connection.
@@ -54,7 +54,7 @@ fn web(limits: Limits, body: usize) -> Web<Turns> {
     if body > 0 {
         (request.method, request.body) = ("POST".to_owned(), vec![b'x'; body]);
     }
-    let plan = OriginPlan { speaks: Speaks::Http2, ..OriginPlan::plain(url) };
+    let plan = OriginPlan { version: HttpVersion::Http2, ..OriginPlan::plain(url) };
     let settings = Settings { streams: 8, limits, ..Settings::default() };
     Web::turns_over(&[plan], &[request], &Checks::default(), settings).unwrap()
 }
@@ -113,7 +113,7 @@ fn endings<'a>(session: &mut WebSession<Turns>, pieces: impl Iterator<Item = &'a
 }
 
 /// Whole and byte by byte must agree; gives what they agree on, in the order of the bytes. Answers that end in one
-/// input are told of in the order of their requests.
+/// input are reported in the order of their requests.
 #[track_caller]
 fn read(limits: Limits, count: u64, input: &[u8]) -> Vec<Ending> {
     let mut whole = endings(&mut session(limits, count), std::iter::once(input));
@@ -163,7 +163,7 @@ fn a_stream_that_fails_leaves_the_others() {
     assert_eq!(over, [Ending::Failed(0, StreamEnd::Malformed), good(1, 4)]);
 }
 
-/// If this fails, an answer that broke off is booked as one that never came.
+/// If this fails, a response that broke off is counted as one that never came.
 #[test]
 fn an_answer_that_fails_in_the_input_in_which_it_begins_has_begun() {
     for (text, end) in
@@ -171,16 +171,16 @@ fn an_answer_that_fails_in_the_input_in_which_it_begins_has_begun() {
     {
         let mut session = session(Limits::default(), 1);
         let mut input = frames(text);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         loop {
             let step = session.handle_input(&input, &mut Vec::new()).unwrap();
-            told.extend(step.event);
+            reported.extend(step.event);
             input.drain(..step.consumed);
             if !step.more && input.is_empty() {
                 break;
             }
         }
-        assert_eq!(told, [Event::Began(Key(0)), Event::Failed(Key(0), end)], "{text}");
+        assert_eq!(reported, [Event::Began(Key(0)), Event::Failed(Key(0), end)], "{text}");
     }
 }
 
@@ -189,9 +189,9 @@ fn an_answer_that_fails_in_the_input_in_which_it_begins_has_begun() {
 fn a_peer_that_goes_away_finishes_what_it_has_seen() {
     let mut session = session(Limits::default(), 3);
     let input = frames("away1 head1 DATA1:a");
-    let told = endings(&mut session, std::iter::once(input.as_slice()));
+    let reported = endings(&mut session, std::iter::once(input.as_slice()));
     let unprocessed = |key| Ending::Failed(key, StreamEnd::Unprocessed);
-    assert_eq!(told, [good(0, 1), unprocessed(1), unprocessed(2)]);
+    assert_eq!(reported, [good(0, 1), unprocessed(1), unprocessed(2)]);
     assert_eq!(session.capacity(), 0);
     assert_eq!(session.handle_close(), CloseEvent::Idle);
 }
@@ -220,7 +220,7 @@ fn streams_are_as_many_as_the_peer_takes() {
     }
 }
 
-/// If this fails, a large body is said to be sent while the peer has no room for it.
+/// If this fails, a large body counts as sent while the peer has no room for it.
 #[test]
 fn a_body_waits_for_room() {
     let mut session = web(Limits::default(), 100_000).session(Origin(0));
@@ -260,7 +260,7 @@ fn a_large_upload_takes_any_number_of_window_updates() {
     assert!(matches!(step.event, Some(Event::Finished(Key(0), _))));
 }
 
-/// If this fails, a stream that is given up takes those beside it with it, or its late answer another's place.
+/// If this fails, a stream that is given up takes those next to it with it, or its late answer another's place.
 #[test]
 fn a_request_is_cancelled_alone() {
     let mut session = session(Limits::default(), 2);
@@ -286,7 +286,7 @@ fn a_peer_that_goes_away_takes_no_more() {
     let mut session = session(Limits::default(), 2);
     assert_eq!(endings(&mut session, std::iter::once(frames("away3").as_slice())), []);
     assert_eq!(session.capacity(), 0);
-    // Who asks all the same is told so without any more input.
+    // A later request gets the same result without more input.
     let mut out = Vec::new();
     assert_eq!(session.request(&0, Key(7), &mut out), Encoded::Whole);
     assert!(out.is_empty());
@@ -316,7 +316,7 @@ fn what_no_peer_should_send_ends_the_connection() {
 
 #[test]
 fn floods_are_bounded() {
-    let calm = "frames without an answer over the limit of 10000";
+    let calm = "frames without a response over the limit of 10000";
     check_broken(&frames(&"ping ".repeat(10_001)), calm);
     check_broken(&frames(&"settings9 ".repeat(10_001)), calm);
     check_broken(&frames(&"window0:1 ".repeat(10_001)), calm);
@@ -339,8 +339,8 @@ fn a_peer_of_another_protocol_is_named() {
 fn a_head_over_the_limit_is_refused() {
     let limits = Limits { head_bytes: 100, ..Limits::default() };
     let long = [b"\x88\x00\x01a\x7f\x80\x01".as_slice(), &[b'x'; 255]].concat();
-    let told = read(limits, 2, &[frame(1, 5, 1, &long), frames("HEAD3")].concat());
-    assert_eq!(told, [Ending::Failed(0, StreamEnd::Malformed), good(1, 0)]);
+    let reported = read(limits, 2, &[frame(1, 5, 1, &long), frames("HEAD3")].concat());
+    assert_eq!(reported, [Ending::Failed(0, StreamEnd::Malformed), good(1, 0)]);
 }
 
 fn cut<'a>(input: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
@@ -355,11 +355,11 @@ proptest! {
     fn cuts_do_not_change_the_answers(cuts in prop::collection::vec(any::<usize>(), 0..12)) {
         let input = frames("interim1 head1 ping head3:2 data3:b data1:a reset5:8 DATA3:b HEAD7 DATA1:aa");
         let pieces = cut(&input, &cuts);
-        let told = endings(&mut session(Limits::default(), 4), pieces.into_iter());
+        let reported = endings(&mut session(Limits::default(), 4), pieces.into_iter());
         let reset = Ending::Failed(2, StreamEnd::Reset);
-        prop_assert_eq!(told.len(), 4);
+        prop_assert_eq!(reported.len(), 4);
         for ending in [good(0, 3), good(1, 2), reset, good(3, 0)] {
-            prop_assert!(told.contains(&ending), "{:?}", told);
+            prop_assert!(reported.contains(&ending), "{:?}", reported);
         }
     }
 

@@ -73,15 +73,15 @@ pub enum Resumption {
 /// Why TLS could not be set up as asked. The text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TlsError {
-    #[error("no trusted certificate was found; name one with --cacert, or use -k to believe anyone")]
+    #[error("no trusted certificate was found; give a CA bundle with --cacert, or skip verification with -k")]
     NoRoots,
-    #[error("there is no certificate in it; give a file with `-----BEGIN CERTIFICATE-----`")]
+    #[error("the file contains no certificate; it must have `-----BEGIN CERTIFICATE-----`")]
     NoCertificate,
-    #[error("there is no private key in it; give a file with `-----BEGIN PRIVATE KEY-----`")]
+    #[error("the file contains no private key; it must have `-----BEGIN PRIVATE KEY-----`")]
     NoKey,
     #[error("the client's certificate and key cannot be used together: {reason}")]
     Identity { reason: String },
-    #[error("`{name}` is not a name that a certificate could be for; give a host name or an address")]
+    #[error("`{name}` cannot be the name in a certificate; use a host name or an address")]
     BadName { name: String },
     #[error("`{name}` is not a protocol for ALPN; write for example h2 or http/1.1")]
     BadAlpn { name: String },
@@ -183,7 +183,7 @@ fn alpn(name: &str) -> Result<Vec<u8>, TlsError> {
 static ONLY_12: [&SupportedProtocolVersion; 1] = [&version::TLS12];
 static ONLY_13: [&SupportedProtocolVersion; 1] = [&version::TLS13];
 
-/// The time of day, from whoever may read it.
+/// The time of day; the caller reads the clock.
 struct WallClock(fn() -> Nanos);
 
 impl fmt::Debug for WallClock {

@@ -17,11 +17,13 @@ pub(super) fn of(error: &Error) -> &'static str {
             | PeerIncompatible::Tls13RequiredForQuic,
         ) => "protocol version: none in common",
         Error::PeerIncompatible(_) => "nothing in common with the server's TLS",
-        Error::PeerMisbehaved(_) | Error::InappropriateMessage { .. } => "the server broke the rules of TLS",
-        Error::InappropriateHandshakeMessage { .. } => "the server broke the rules of TLS",
-        Error::NoCertificatesPresented => "the server showed no certificate",
-        Error::DecryptError => "a message does not decrypt",
-        Error::PeerSentOversizedRecord => "a record is over the limit of TLS",
+        Error::PeerMisbehaved(_) | Error::InappropriateMessage { .. } => {
+            "the server violated the TLS protocol"
+        }
+        Error::InappropriateHandshakeMessage { .. } => "the server violated the TLS protocol",
+        Error::NoCertificatesPresented => "the server sent no certificate",
+        Error::DecryptError => "a message could not be decrypted",
+        Error::PeerSentOversizedRecord => "a record exceeds the limit of TLS",
         Error::NoApplicationProtocol => "ALPN: no protocol in common",
         Error::InvalidCertRevocationList(_) => "certificate: revocation list",
         _ => "TLS failed on this side",
@@ -41,7 +43,7 @@ fn of_certificate(error: &CertificateError) -> &'static str {
             "certificate for another name"
         }
         CertificateError::Revoked => "certificate revoked",
-        CertificateError::BadSignature => "certificate signature does not fit",
+        CertificateError::BadSignature => "certificate signature is invalid",
         CertificateError::BadEncoding => "certificate cannot be read",
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "certificate for another purpose"
@@ -59,7 +61,7 @@ fn of_alert(alert: AlertDescription) -> &'static str {
     match alert {
         AlertDescription::HandshakeFailure => "alert received: handshake failure",
         AlertDescription::ProtocolVersion => "alert received: protocol version",
-        AlertDescription::UnrecognisedName => "alert received: unrecognised name",
+        AlertDescription::UnrecognisedName => "alert received: unrecognized name",
         AlertDescription::NoApplicationProtocol => "alert received: no application protocol",
         AlertDescription::CertificateRequired => "alert received: certificate required",
         AlertDescription::BadCertificate => "alert received: bad certificate",

@@ -1,6 +1,6 @@
 //! One connection over TLS: the handshake, then HTTP within it.
 //!
-//! All records of an input are opened before any of their content is looked at, so that what is said of an answer
+//! All records of an input are opened before any of their content is looked at, so that what is stated of a response
 //! does not depend on how the peer cut it into records. The engine drives it through
 //! [`WebSession`](crate::web::WebSession).
 
@@ -11,14 +11,14 @@ use rustls::{ClientConnection, ProtocolVersion};
 
 use super::config::TlsPlan;
 use super::messages;
-use crate::web::{Expect, Facts, Kept, Outgoing, Plain, Speaks, Tongue};
+use crate::web::{Expect, Facts, HttpVersion, Kept, Outgoing, Plain, UsedProtocol};
 use crate::{CloseEvent, DecodeError, Encoded, Event, Key, Step};
 
 /// The client's side of one connection over TLS.
 #[derive(Debug)]
 pub(crate) struct TlsSession {
     facts: Arc<Facts>,
-    speaks: Speaks,
+    version: HttpVersion,
     tls: ClientConnection,
     /// What is spoken within; from the end of the handshake on.
     inner: Option<Plain>,
@@ -28,10 +28,10 @@ pub(crate) struct TlsSession {
     /// `inner` may have more to tell of what it has taken.
     more: bool,
     /// What `inner` says, before it is encrypted.
-    said: Vec<u8>,
+    plaintext: Vec<u8>,
     /// Whether any byte has come.
     spoken_to: bool,
-    /// Whether an answer has begun.
+    /// Whether a response has begun.
     answered: bool,
     /// The peer has closed its side as TLS has it, so nothing was cut off.
     closed_well: bool,
@@ -40,20 +40,20 @@ pub(crate) struct TlsSession {
 }
 
 impl TlsSession {
-    pub(crate) fn new(plan: &TlsPlan, speaks: Speaks, facts: Arc<Facts>) -> TlsSession {
+    pub(crate) fn new(plan: &TlsPlan, version: HttpVersion, facts: Arc<Facts>) -> TlsSession {
         let tls = ClientConnection::new(Arc::clone(&plan.config), plan.name.clone());
         let mut tls = tls.expect("a name and settings that were accepted begin a handshake");
         // What is written is moved out at once.
         tls.set_buffer_limit(None);
         TlsSession {
             facts,
-            speaks,
+            version,
             tls,
             inner: None,
             content: Vec::new(),
             taken: 0,
             more: false,
-            said: Vec::new(),
+            plaintext: Vec::new(),
             spoken_to: false,
             answered: false,
             closed_well: false,
@@ -79,7 +79,7 @@ impl TlsSession {
         out: &mut Vec<u8>,
     ) -> Encoded {
         let Some(inner) = &mut self.inner else { unreachable!("requests follow the end of the handshake") };
-        let encoded = inner.request(request, (key, expect), &mut self.said);
+        let encoded = inner.request(request, (key, expect), &mut self.plaintext);
         self.encrypt(out);
         encoded
     }
@@ -125,7 +125,7 @@ impl TlsSession {
     }
 
     pub(crate) fn cancel(&mut self, key: Key, out: &mut Vec<u8>) -> bool {
-        let cancelled = self.inner.as_mut().is_some_and(|inner| inner.cancel(key, &mut self.said));
+        let cancelled = self.inner.as_mut().is_some_and(|inner| inner.cancel(key, &mut self.plaintext));
         self.encrypt(out);
         cancelled
     }
@@ -134,7 +134,7 @@ impl TlsSession {
         self.inner.as_ref().is_some_and(Plain::survives_early_answer)
     }
 
-    /// Opens every record of `input`, and answers what TLS itself asks.
+    /// Opens every record of `input`, and responds to TLS messages that need it.
     fn decrypt(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         if !self.spoken_to && input.first().is_some_and(|kind| !RECORD_KINDS.contains(kind)) {
             return Err(DecodeError::Handshake { what: messages::NOT_TLS });
@@ -163,18 +163,18 @@ impl TlsSession {
     /// The handshake has ended: what is spoken from now on.
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), DecodeError> {
         let chosen = self.tls.alpn_protocol();
-        let speaks = match (self.speaks, chosen) {
-            (Speaks::Http2, Some(b"h2")) | (Speaks::ByAlpn, Some(b"h2")) => Speaks::Http2,
-            (Speaks::Http2, _) => {
+        let version = match (self.version, chosen) {
+            (HttpVersion::Http2, Some(b"h2")) | (HttpVersion::ByAlpn, Some(b"h2")) => HttpVersion::Http2,
+            (HttpVersion::Http2, _) => {
                 return Err(DecodeError::Handshake { what: "ALPN: the server did not choose HTTP/2" });
             }
-            _ => Speaks::Http1,
+            _ => HttpVersion::Http1,
         };
-        let mut inner = Plain::new(speaks, Arc::clone(&self.facts));
-        inner.open(&self.facts, &mut self.said);
+        let mut inner = Plain::new(version, Arc::clone(&self.facts));
+        inner.open(&self.facts, &mut self.plaintext);
         match self.tls.protocol_version() {
-            Some(ProtocolVersion::TLSv1_2) => self.facts.spoken.note(Tongue::Tls12),
-            _ => self.facts.spoken.note(Tongue::Tls13),
+            Some(ProtocolVersion::TLSv1_2) => self.facts.used_protocols.note(UsedProtocol::Tls12),
+            _ => self.facts.used_protocols.note(UsedProtocol::Tls13),
         }
         self.inner = Some(inner);
         self.encrypt(out);
@@ -187,7 +187,7 @@ impl TlsSession {
         if !self.more && self.taken == self.content.len() {
             return Ok(None);
         }
-        let step = inner.handle_input(&self.content[self.taken..], &mut self.said);
+        let step = inner.handle_input(&self.content[self.taken..], &mut self.plaintext);
         self.encrypt(out);
         let step = step?;
         self.taken += step.consumed;
@@ -197,8 +197,8 @@ impl TlsSession {
 
     fn encrypt(&mut self, out: &mut Vec<u8>) {
         // Writes to memory without a bound.
-        let _ = self.tls.writer().write_all(&self.said);
-        self.said.clear();
+        let _ = self.tls.writer().write_all(&self.plaintext);
+        self.plaintext.clear();
         self.move_out(out);
     }
 

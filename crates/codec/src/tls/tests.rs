@@ -10,7 +10,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use units::Nanos;
 
 use super::*;
-use crate::web::{Checks, OriginPlan, Request, Settings, Speaks, Turns, Url, Web, WebSession};
+use crate::web::{Checks, HttpVersion, OriginPlan, Request, Settings, Turns, Url, Web, WebSession};
 use crate::{CloseEvent, DecodeError, Event, Key, Opening, Origin, Protocol, Session};
 
 /// An authority, and a server's certificate from it.
@@ -47,7 +47,7 @@ struct Case {
     trust: Option<Trust>,
     name: &'static str,
     offers: &'static [&'static str],
-    speaks: Speaks,
+    version: HttpVersion,
     versions: Versions,
     server_alpn: &'static [&'static str],
     server_versions: &'static [&'static rustls::SupportedProtocolVersion],
@@ -61,7 +61,7 @@ impl Default for Case {
             trust: None,
             name: "localhost",
             offers: &["h2", "http/1.1"],
-            speaks: Speaks::ByAlpn,
+            version: HttpVersion::ByAlpn,
             versions: Versions::Any,
             server_alpn: &["http/1.1"],
             server_versions: rustls::ALL_VERSIONS,
@@ -100,7 +100,7 @@ impl Case {
         let url = Url::parse("https://localhost/").unwrap();
         let plan = OriginPlan {
             url: url.clone(),
-            speaks: self.speaks,
+            version: self.version,
             tls: Some(options.config().unwrap().for_server(self.name).unwrap()),
         };
         let web = Web::turns_over(&[plan], &[Request::get(url)], &Checks::default(), Settings::default());
@@ -171,8 +171,8 @@ impl Line {
         self.carry().unwrap();
     }
 
-    /// What was told, but for the beginnings of answers, which depend on the cuts.
-    fn told(&self) -> Vec<Event> {
+    /// What was reported, but for the beginnings of responses, which depend on the cuts.
+    fn reported(&self) -> Vec<Event> {
         self.events.iter().filter(|event| !matches!(event, Event::Began(_))).copied().collect()
     }
 }
@@ -196,13 +196,13 @@ fn http1_within_tls_is_read_alike_however_cut() {
         for piece in [usize::MAX, 1, 7, 1_000] {
             let mut line = Line::new(&Case { server_versions, ..Case::default() }, piece);
             line.carry().unwrap();
-            assert_eq!(line.told(), [Event::Opened], "said once");
+            assert_eq!(line.reported(), [Event::Opened], "said once");
             line.client.request(&0, Key(3), &mut line.to_server);
             line.carry().unwrap();
             assert!(line.heard.starts_with(b"GET / HTTP/1.1\r\nHost: localhost\r\n"));
             let body = "x".repeat(40_000);
             line.say(format!("HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n{body}").as_bytes());
-            assert_eq!(finished(&line.told()[1..]), [(3, 200, 40_000)]);
+            assert_eq!(finished(&line.reported()[1..]), [(3, 200, 40_000)]);
             let whole = line.piece == usize::MAX;
             assert_eq!(line.events.len() == 2, whole, "begun and ended in one input, whatever the records");
         }
@@ -220,7 +220,7 @@ fn http2_is_spoken_where_the_server_chooses_it() {
         // Settings; then headers with `:status: 200`, the end of the stream.
         line.say(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
         line.say(&[0, 0, 1, 1, 5, 0, 0, 0, 1, 0x88]);
-        assert_eq!(finished(&line.told()[1..]), [(3, 200, 0)]);
+        assert_eq!(finished(&line.reported()[1..]), [(3, 200, 0)]);
     }
 }
 
@@ -235,7 +235,7 @@ fn check_refused(case: &Case, words: &str) {
     }
 }
 
-/// If this fails, a user whose certificate has expired is told that TLS failed, and has to guess.
+/// If this fails, a user whose certificate has expired sees only that TLS failed, and has to guess.
 #[test]
 fn every_refusal_says_why() {
     check_refused(&Case { years: (2020, 2024), ..Case::default() }, "certificate expired");
@@ -246,7 +246,7 @@ fn every_refusal_says_why() {
     check_refused(&Case { asks_client: true, ..Case::default() }, "alert received: certificate required");
     let only_12 = Case { server_versions: &ONLY_12, ..Case::default() };
     check_refused(&Case { versions: Versions::Only13, ..only_12 }, "alert received: protocol version");
-    let no_h2 = Case { speaks: Speaks::Http2, offers: &["h2"], server_alpn: &[], ..Case::default() };
+    let no_h2 = Case { version: HttpVersion::Http2, offers: &["h2"], server_alpn: &[], ..Case::default() };
     check_refused(&no_h2, "did not choose HTTP/2");
     let no_common = Case { offers: &["x"], ..Case::default() };
     check_refused(&no_common, "alert received: no application protocol");
@@ -260,7 +260,7 @@ fn anyone_is_believed_when_asked_for() {
     ] {
         let mut line = Line::new(&case, usize::MAX);
         line.carry().unwrap();
-        assert_eq!(line.told(), [Event::Opened]);
+        assert_eq!(line.reported(), [Event::Opened]);
     }
 }
 
@@ -271,7 +271,7 @@ fn a_server_without_tls_is_named() {
     assert!(error.to_string().contains("does not speak TLS"), "{error}");
 }
 
-/// If this fails, whoever cuts a connection decides where a body ends.
+/// If this fails, somebody who cuts a connection decides where a body ends.
 #[test]
 fn a_body_that_the_close_ends_needs_a_close_of_tls() {
     for (says_goodbye, complete) in [(true, true), (false, false)] {
@@ -299,10 +299,10 @@ fn bytes_that_were_altered_end_the_connection() {
     line.server.write_tls(&mut bytes).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     let error = line.deliver(&bytes).unwrap_err();
-    assert_eq!(error, DecodeError::Malformed { what: "a message does not decrypt" });
+    assert_eq!(error, DecodeError::Malformed { what: "a message could not be decrypted" });
 }
 
-/// If this fails, an answer that came whole is booked as the server's failure, for what came behind it.
+/// If this fails, a response that came whole is counted as the server's failure, for what came behind it.
 #[test]
 fn an_answer_before_a_bad_record_is_told() {
     let mut line = Line::new(&Case::default(), usize::MAX);
@@ -316,11 +316,11 @@ fn an_answer_before_a_bad_record_is_told() {
     }
     *bytes.last_mut().unwrap() ^= 1;
     let error = line.deliver(&bytes).unwrap_err();
-    assert_eq!(error, DecodeError::Malformed { what: "a message does not decrypt" });
-    assert_eq!(finished(&line.told()[1..]), [(0, 200, 2)]);
+    assert_eq!(error, DecodeError::Malformed { what: "a message could not be decrypted" });
+    assert_eq!(finished(&line.reported()[1..]), [(0, 200, 2)]);
 }
 
-/// If this fails, a server that breaks off in the middle of its work is said to have refused the handshake.
+/// If this fails, a server that breaks off in the middle of its work counts as having refused the handshake.
 #[test]
 fn an_alert_after_an_answer_is_no_matter_of_the_handshake() {
     for piece in [usize::MAX, 1] {
@@ -333,7 +333,7 @@ fn an_alert_after_an_answer_is_no_matter_of_the_handshake() {
         line.to_server.extend([[23, 3, 3, 0, 32].as_slice(), &[7; 32]].concat());
         let error = line.carry().unwrap_err();
         assert_eq!(error, DecodeError::Malformed { what: "alert received: bad record" });
-        assert_eq!(finished(&line.told()[1..]), [(0, 200, 2)]);
+        assert_eq!(finished(&line.reported()[1..]), [(0, 200, 2)]);
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Checks {
 pub enum CheckError {
     #[error("`{text}` is not a set of statuses; write for example 200, 2xx, 200-299 or 200,404")]
     NotStatuses { text: String },
-    #[error("status {status} never ends an answer; expect one from 200 to 999")]
+    #[error("status {status} is never final; expect a status from 200 to 999")]
     NotFinal { status: u16 },
     #[error("a SHA-256 digest has 64 hexadecimal digits; `{text}` has not")]
     NotADigest { text: String },
@@ -46,6 +46,7 @@ pub struct StatusSet {
 }
 
 impl StatusSet {
+    /// Whether this status counts as success.
     pub fn contains(&self, status: u16) -> bool {
         self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&status))
     }
@@ -130,7 +131,7 @@ impl PreparedChecks {
     }
 }
 
-/// The checks of one body, used anew for each answer of a connection.
+/// The checks of one body, used again for each response of a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct BodyChecks {
     search: Option<Search>,

@@ -4,7 +4,6 @@
 //! [`WebSession`] is one connection. Requests are prepared, and everything that can be refused is refused, before
 //! anything is sent. It does not open connections, resolve names, follow redirects or decompress bodies.
 
-mod answer;
 mod checks;
 mod cycle;
 mod limits;
@@ -12,19 +11,18 @@ mod origin;
 mod outgoing;
 mod protocol;
 mod request;
+mod response;
 mod script;
 mod search;
 mod session;
-mod spoken;
 pub mod targets;
 mod url;
+mod used_protocols;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Keep};
-pub(crate) use answer::{Expect, Facts, Intake, Kept};
 pub use checks::{CheckError, Checks, Sha256Digest, StatusSet};
 pub use cycle::turns;
 pub(crate) use limits::HEADER_LINES;
@@ -34,9 +32,11 @@ pub(crate) use outgoing::Outgoing;
 pub use outgoing::Rendered;
 pub use protocol::{Parts, Settings, Web};
 pub use request::{Header, Request, RequestError};
+pub(crate) use response::{Expect, Facts, Intake, Kept};
+pub use response::{Keep, ReceivedResponse};
 pub use script::{Ask, Asked, Script, Turns};
 pub use session::WebSession;
-pub(crate) use spoken::Tongue;
 pub use url::{Scheme, Url, UrlError};
+pub(crate) use used_protocols::UsedProtocol;
+pub use wire::HttpVersion;
 pub(crate) use wire::Plain;
-pub use wire::Speaks;

@@ -2,7 +2,7 @@
 
 use super::request::{Request, RequestError};
 use super::url::{Scheme, Url};
-use super::wire::Speaks;
+use super::wire::HttpVersion;
 use crate::tls::TlsPlan;
 
 /// One of the run's servers, and how it is spoken to.
@@ -10,7 +10,7 @@ use crate::tls::TlsPlan;
 pub struct OriginPlan {
     /// Its scheme, host and port; the path does not matter.
     pub url: Url,
-    pub speaks: Speaks,
+    pub version: HttpVersion,
     /// Without it, everything is sent in the clear.
     pub tls: Option<TlsPlan>,
 }
@@ -18,7 +18,7 @@ pub struct OriginPlan {
 impl OriginPlan {
     /// HTTP/1.1 in the clear.
     pub fn plain(url: Url) -> OriginPlan {
-        OriginPlan { url, speaks: Speaks::Http1, tls: None }
+        OriginPlan { url, version: HttpVersion::Http1, tls: None }
     }
 
     /// Whether it is spoken to as its URL says.

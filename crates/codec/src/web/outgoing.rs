@@ -5,18 +5,18 @@ use bytes::Bytes;
 use super::request::{Request, RequestError};
 use crate::Origin;
 
-/// What a request decides about the form of its answer.
+/// What a request decides about the form of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AnswerForm {
-    /// The request was HEAD: the answer ends with its head, whatever that says of a body.
+pub(crate) struct ResponseForm {
+    /// The request was HEAD: the response ends with its head, whatever that says of a body.
     pub head_only: bool,
     /// The request asked for the connection to be closed after it.
     pub last: bool,
 }
 
-impl AnswerForm {
-    fn of(request: &Request) -> AnswerForm {
-        AnswerForm { head_only: request.is_head(), last: request.asks_close() }
+impl ResponseForm {
+    fn of(request: &Request) -> ResponseForm {
+        ResponseForm { head_only: request.is_head(), last: request.asks_close() }
     }
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Prepared {
     /// Without its body.
     pub http2: http::Request<()>,
     pub body: Bytes,
-    pub form: AnswerForm,
+    pub form: ResponseForm,
 }
 
 impl Prepared {
@@ -38,7 +38,7 @@ impl Prepared {
             http1,
             http2: request.http2_head()?,
             body: Bytes::copy_from_slice(&request.body),
-            form: AnswerForm::of(request),
+            form: ResponseForm::of(request),
         })
     }
 }
@@ -52,7 +52,7 @@ pub(crate) enum Outgoing<'a> {
 
 impl Outgoing<'_> {
     #[inline]
-    pub(crate) fn form(self) -> AnswerForm {
+    pub(crate) fn form(self) -> ResponseForm {
         match self {
             Outgoing::Prepared(prepared) => prepared.form,
             Outgoing::Rendered(rendered) => rendered.form,
@@ -82,12 +82,12 @@ impl Outgoing<'_> {
 
 /// A request made for one journey, from what its earlier answers held.
 ///
-/// What an answer held is not to be trusted: [`Rendered::new`] refuses what would break the request.
+/// What a response held is not to be trusted: [`Rendered::new`] refuses what would break the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
     origin: Origin,
     request: Request,
-    form: AnswerForm,
+    form: ResponseForm,
 }
 
 impl Rendered {
@@ -97,9 +97,10 @@ impl Rendered {
     pub fn new(origin: Origin, request: Request) -> Result<Rendered, RequestError> {
         request.check()?;
         request.check_http2()?;
-        Ok(Rendered { origin, form: AnswerForm::of(&request), request })
+        Ok(Rendered { origin, form: ResponseForm::of(&request), request })
     }
 
+    /// The index of the server to which the request goes.
     pub fn origin(&self) -> Origin {
         self.origin
     }

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use super::answer::Facts;
 use super::checks::{Checks, PreparedChecks};
 use super::limits::Limits;
 use super::origin::{OriginPlan, origins};
 use super::outgoing::Prepared;
 use super::request::{Request, RequestError};
+use super::response::Facts;
 use super::script::{Script, Turns};
 use super::session::WebSession;
-use super::spoken::Spoken;
+use super::used_protocols::UsedProtocols;
 use crate::{Ended, Next, Origin, Protocol, Route};
 
 /// HTTP as one run speaks it. Cheap to share: workers hold it by reference.
@@ -20,7 +20,7 @@ pub struct Web<S> {
     run: Arc<Run<S>>,
 }
 
-/// How connections are used, and how much of an answer is accepted.
+/// How connections are used, and how much of a response is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Requests that may be outstanding on one connection of HTTP/1.1.
@@ -45,7 +45,7 @@ pub(super) struct Run<S> {
     pub facts: Arc<Facts>,
 }
 
-/// What a run is made of, beside its script.
+/// What a run is made of, next to its script.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
     /// The prepared requests; a script names them by index.
@@ -79,7 +79,7 @@ impl<S: Script> Web<S> {
             streams: settings.streams,
             limits: settings.limits,
             checks: parts.checks.iter().map(PreparedChecks::new).collect(),
-            spoken: Spoken::default(),
+            used_protocols: UsedProtocols::default(),
         };
         let run = Run {
             script,
@@ -90,13 +90,14 @@ impl<S: Script> Web<S> {
         Ok(Web { run: Arc::new(run) })
     }
 
+    /// The script that decides what is sent.
     pub fn script(&self) -> &S {
         &self.run.script
     }
 
     /// What the connections of the run turned out to speak: `http/2 over TLS 1.3`. `None` before the first.
-    pub fn spoken(&self) -> Option<String> {
-        self.run.facts.spoken.words()
+    pub fn used_protocols(&self) -> Option<String> {
+        self.run.facts.used_protocols.words()
     }
 }
 

@@ -30,9 +30,9 @@ pub struct Header {
 pub enum RequestError {
     #[error("there is no request to send; give a URL or a target")]
     NoRequests,
-    #[error("a pipeline of 0 sends nothing; give 1 or more")]
+    #[error("a pipeline of 0 sends nothing; use 1 or more")]
     NoPipeline,
-    #[error("the check for a text in the body is empty; give the text that must be there")]
+    #[error("the text to look for in the body is empty; give the text that must be present")]
     EmptyCheck,
     #[error("`{method}` is not a method; write for example GET or POST")]
     BadMethod { method: String },
@@ -40,11 +40,11 @@ pub enum RequestError {
     Connect,
     #[error("`{line}` is not a header; write `Name: value`")]
     BadHeader { line: String },
-    #[error("the value of header `{name}` holds a line end or another control character; take it out")]
+    #[error("the value of header `{name}` contains a line break or another control character; remove it")]
     BadValue { name: String },
-    #[error("header `{name}` is given twice; give it once")]
+    #[error("header `{name}` is given twice; remove one")]
     Repeated { name: String },
-    #[error("Transfer-Encoding cannot be given: bodies are sent with a Content-Length; leave it out")]
+    #[error("Transfer-Encoding cannot be set: bodies are sent with a Content-Length; leave it out")]
     TransferEncoding,
     #[error("Content-Length is {given} but the body has {actual} bytes; leave the header out")]
     WrongLength { given: String, actual: usize },
@@ -54,13 +54,13 @@ pub enum RequestError {
         "the weights need a cycle of {turns} requests, over the limit of {limit}; use rounder weights or fewer targets"
     )]
     WeightsTooFine { turns: u64, limit: u64 },
-    #[error("`{what}` cannot be said in HTTP/2; write it with letters, digits and percent signs")]
+    #[error("`{what}` is not allowed in HTTP/2; use letters, digits and percent-encoding")]
     NotForHttp2 { what: String },
     #[error("{url} is reached over TLS, which was not set up; use http://")]
     NoTls { url: String },
     #[error("the requests go to {count} servers, over the limit of {limit}; split them into several runs")]
     TooManyOrigins { count: usize, limit: usize },
-    #[error("{url} is none of the run's servers; name its server among them")]
+    #[error("{url} is not on one of the run's servers; add its server")]
     UnknownOrigin { url: String },
     #[error("there are {count} requests, over the limit of {limit}; split them into several runs")]
     TooManyRequests { count: usize, limit: usize },
@@ -102,12 +102,12 @@ impl Request {
         }
     }
 
-    /// Whether the answer has no body whatever its head says.
+    /// Whether the response has no body whatever its head says.
     pub(super) fn is_head(&self) -> bool {
         self.method == "HEAD"
     }
 
-    /// Whether it asks for the connection to be closed after the answer.
+    /// Whether it asks for the connection to be closed after the response.
     pub(super) fn asks_close(&self) -> bool {
         let mut tokens = self.headers_named("connection").flat_map(|value| value.split(','));
         tokens.any(|token| token.trim().eq_ignore_ascii_case("close"))

@@ -1,14 +1,14 @@
-//! What a run asks for, request after request, and what follows from the answers.
+//! What a run asks for, request after request, and what follows from the responses.
 //!
 //! A script knows no connection, no version of HTTP and no bytes. [`Turns`] is the plain one: requests that stand
 //! alone, in turn by weight.
 
 use std::fmt;
 
-use super::answer::{Answer, Keep};
 use super::cycle::turns;
 use super::outgoing::Rendered;
 use super::request::{Request, RequestError};
+use super::response::{Keep, ReceivedResponse};
 use super::url::Url;
 use crate::{Next, Origin, Route};
 
@@ -17,7 +17,7 @@ pub trait Script: Send + Sync {
     /// What one unit of demand is about to ask for; see [`Protocol::Journey`](crate::Protocol::Journey).
     type Journey: Send;
 
-    /// What an answer gave that its journey goes on with.
+    /// What a response gave that its journey goes on with.
     type Taken: Send + fmt::Debug;
 
     /// The first request of unit `n` of the run's demand. Depends on `n` alone.
@@ -37,17 +37,17 @@ pub trait Script: Send + Sync {
         0
     }
 
-    /// What the journey goes on with of an answer that was kept and passed every other check; `None` where it is not
-    /// the one that was wanted. `checks` is what its [`Ask`] said. Asked before the answer is booked, so that it ends
+    /// What the journey goes on with of a response that was kept and passed every other check; `None` where it is not
+    /// the one that was wanted. `checks` is what its [`Ask`] said. Asked before the response is counted, so that it ends
     /// as what it is.
-    fn take(&self, checks: u16, answer: Answer) -> Option<Self::Taken>;
+    fn take(&self, checks: u16, response: ReceivedResponse) -> Option<Self::Taken>;
 
-    /// What follows the journey's current request, which has ended: with what was taken from its answer, where it was
-    /// answered as wanted and the answer was to be kept, or without.
+    /// What follows the journey's current request, which has ended: with what was taken from its response, where it was
+    /// answered as wanted and the response was to be kept, or without.
     fn advance(&self, journey: Self::Journey, taken: Option<Self::Taken>) -> Next<Self::Journey>;
 }
 
-/// One request of a journey, and what is wanted of its answer.
+/// One request of a journey, and what is wanted of its response.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
     pub request: Asked<'a>,
@@ -94,7 +94,7 @@ impl Turns {
 
 impl Script for Turns {
     type Journey = u32;
-    /// No answer is kept.
+    /// No response is kept.
     type Taken = ();
 
     #[inline]
@@ -118,7 +118,7 @@ impl Script for Turns {
         self.routes.len()
     }
 
-    fn take(&self, _: u16, _: Answer) -> Option<()> {
+    fn take(&self, _: u16, _: ReceivedResponse) -> Option<()> {
         Some(())
     }
 

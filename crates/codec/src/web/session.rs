@@ -1,13 +1,13 @@
 //! One connection of HTTP, whatever version and transport it turned out to have.
 //!
-//! It asks the script for the request, hands it to the version that is spoken, and shows the script the answers
+//! It asks the script for the request, hands it to the version that is spoken, and shows the script the responses
 //! that were to be kept. Framing is the versions' own.
 
 use std::sync::Arc;
 
-use super::answer::Expect;
 use super::outgoing::Outgoing;
 use super::protocol::Run;
+use super::response::Expect;
 use super::script::{Asked, Script};
 use super::wire::Plain;
 use crate::tls::TlsSession;
@@ -35,8 +35,8 @@ impl<S: Script> WebSession<S> {
         let plan = &run.origins[usize::from(origin.0)];
         let facts = Arc::clone(&run.facts);
         let wire = match &plan.tls {
-            None => Wire::Plain(Plain::new(plan.speaks, facts)),
-            Some(tls) => Wire::Tls(Box::new(TlsSession::new(tls, plan.speaks, facts))),
+            None => Wire::Plain(Plain::new(plan.version, facts)),
+            Some(tls) => Wire::Tls(Box::new(TlsSession::new(tls, plan.version, facts))),
         };
         WebSession { run, wire, taken: None }
     }
@@ -45,7 +45,7 @@ impl<S: Script> WebSession<S> {
         self.taken.take()
     }
 
-    /// An answer has ended: what its script makes of it.
+    /// A response has ended: what its script makes of it.
     #[inline]
     fn judge(&mut self, reply: &mut Reply) {
         let kept = match &mut self.wire {
@@ -55,7 +55,7 @@ impl<S: Script> WebSession<S> {
         // A journey goes on from what was wanted, and from nothing else.
         self.taken = None;
         let (Some(kept), Judgement::Good) = (kept, reply.judgement) else { return };
-        self.taken = self.run.script.take(kept.checks, kept.answer);
+        self.taken = self.run.script.take(kept.checks, kept.response);
         if self.taken.is_none() {
             reply.judgement = Judgement::CheckFailed;
         }

@@ -15,7 +15,7 @@ enum Step {
 
 impl Script for Login {
     type Journey = Step;
-    type Taken = Answer;
+    type Taken = ReceivedResponse;
 
     fn begin(&self, _: u64) -> Step {
         Step::First
@@ -38,14 +38,14 @@ impl Script for Login {
         2
     }
 
-    fn take(&self, _: u16, answer: Answer) -> Option<Answer> {
-        answer.body.starts_with(b"id=").then_some(answer)
+    fn take(&self, _: u16, response: ReceivedResponse) -> Option<ReceivedResponse> {
+        response.body.starts_with(b"id=").then_some(response)
     }
 
-    fn advance(&self, journey: Step, answer: Option<Answer>) -> Next<Step> {
-        let (Step::First, Some(answer)) = (journey, answer) else { return Next::End };
-        let id = String::from_utf8_lossy(&answer.body[3..]).into_owned();
-        let token = String::from_utf8_lossy(answer.header("x-token").unwrap()).into_owned();
+    fn advance(&self, journey: Step, response: Option<ReceivedResponse>) -> Next<Step> {
+        let (Step::First, Some(response)) = (journey, response) else { return Next::End };
+        let id = String::from_utf8_lossy(&response.body[3..]).into_owned();
+        let token = String::from_utf8_lossy(response.header("x-token").unwrap()).into_owned();
         let url = Url::parse("http://h/").unwrap().with_path(&format!("/of/{id}"));
         let header = Header { name: "X-Token".to_owned(), value: token };
         let request = Request { headers: vec![header], ..Request::get(url) };
@@ -80,7 +80,7 @@ fn judged(session: &mut impl Session, input: &[u8]) -> Judgement {
 
 #[test]
 fn an_answer_that_was_kept_makes_the_next_request() {
-    let web = login(Keep::Answer { body_bytes: 100 });
+    let web = login(Keep::ReceivedResponse { body_bytes: 100 });
     let mut session = web.session(Origin(0));
     let mut out = Vec::new();
     let first = web.begin(0);
@@ -107,13 +107,13 @@ fn an_answer_that_was_kept_makes_the_next_request() {
     assert!(matches!(web.advance(journey, answered(&mut session)), Next::End));
 }
 
-/// If this fails, a journey goes on from an answer that its own checks had refused.
+/// If this fails, a journey goes on from a response that its own checks had refused.
 #[test]
 fn a_script_judges_what_was_kept_and_no_more_is_kept_than_was_asked() {
     for (keep, body, judgement, kept) in [
-        (Keep::Answer { body_bytes: 3 }, "id=ab", Judgement::Good, Some(("id=", true))),
-        (Keep::Answer { body_bytes: 5 }, "id=ab", Judgement::Good, Some(("id=ab", false))),
-        (Keep::Answer { body_bytes: 9 }, "other", Judgement::CheckFailed, None),
+        (Keep::ReceivedResponse { body_bytes: 3 }, "id=ab", Judgement::Good, Some(("id=", true))),
+        (Keep::ReceivedResponse { body_bytes: 5 }, "id=ab", Judgement::Good, Some(("id=ab", false))),
+        (Keep::ReceivedResponse { body_bytes: 9 }, "other", Judgement::CheckFailed, None),
         (Keep::Nothing, "other", Judgement::Good, None),
     ] {
         let web = login(keep);
@@ -121,8 +121,8 @@ fn a_script_judges_what_was_kept_and_no_more_is_kept_than_was_asked() {
         session.request(&web.begin(0), Key(0), &mut Vec::new());
         let input = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}");
         assert_eq!(judged(&mut session, input.as_bytes()), judgement, "{keep:?}");
-        let answer = session.hand_over();
+        let response = session.hand_over();
         let kept = kept.map(|(body, cut)| (body.as_bytes().to_vec(), cut));
-        assert_eq!(answer.map(|answer| (answer.body, answer.cut)), kept);
+        assert_eq!(response.map(|response| (response.body, response.cut)), kept);
     }
 }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Where a request goes: scheme, host, port, and the path with its query as it stands in the request line.
+/// Where a request goes: scheme, host, port, and the path with its query as it is in the request line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     scheme: Scheme,
@@ -29,6 +29,7 @@ pub enum Scheme {
 }
 
 impl Scheme {
+    /// The name as in a URL, without `://`.
     pub fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -51,20 +52,18 @@ pub enum UrlError {
     UnknownScheme { text: String, scheme: String },
     #[error("`{text}` lacks the colon of http://; write it with one")]
     NoColon { text: String },
-    #[error("`{text}` names no socket; write unix:/path/of.sock:/path")]
+    #[error("`{text}` has no socket; write unix:/path/of.sock:/path")]
     NoSocket { text: String },
     #[error("`{text}` has no host; write for example http://127.0.0.1:8080/")]
     NoHost { text: String },
-    #[error(
-        "`{host}` in `{text}` is not a host name or an address; an IPv6 address stands in brackets: [::1]"
-    )]
+    #[error("`{host}` in `{text}` is not a host name or an address; an IPv6 address needs brackets: [::1]")]
     BadHost { text: String, host: String },
     #[error("`{port}` in `{text}` is not a port; write a number from 1 to 65535")]
     BadPort { text: String, port: String },
     /// The text of the URL is left out of the message: it holds a password.
-    #[error("a name and password in a URL are not sent; use -H 'Authorization: Basic ...'")]
+    #[error("user name and password in a URL are not sent; use -H 'Authorization: Basic ...'")]
     Credentials,
-    #[error("a URL must not hold control characters; write %0A for a line feed")]
+    #[error("a URL must not contain control characters; write %0A for a line feed")]
     ControlCharacter,
 }
 
@@ -128,6 +127,7 @@ impl Url {
         Url { path_and_query: encode_path(path_and_query), ..self.clone() }
     }
 
+    /// The scheme, which decides about TLS.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -142,6 +142,7 @@ impl Url {
         &self.host
     }
 
+    /// The port, or the default port of the scheme.
     pub fn port(&self) -> u16 {
         self.port
     }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::answer::{Expect, Facts, Kept};
 use super::outgoing::Outgoing;
-use super::spoken::Tongue;
+use super::response::{Expect, Facts, Kept};
+use super::used_protocols::UsedProtocol;
 use crate::http1::Http1Session;
 use crate::http2::Http2Session;
 use crate::{CloseEvent, DecodeError, Encoded, Key, Step};
 
 /// Which version of HTTP is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Speaks {
+pub enum HttpVersion {
     #[default]
     Http1,
     /// Without asking first, or, over TLS, nothing else.
@@ -29,18 +29,18 @@ pub(crate) enum Plain {
 }
 
 impl Plain {
-    pub(crate) fn new(speaks: Speaks, facts: Arc<Facts>) -> Plain {
-        match speaks {
-            Speaks::Http1 | Speaks::ByAlpn => Plain::Http1(Http1Session::new(facts)),
-            Speaks::Http2 => Plain::Http2(Box::new(Http2Session::new(facts))),
+    pub(crate) fn new(version: HttpVersion, facts: Arc<Facts>) -> Plain {
+        match version {
+            HttpVersion::Http1 | HttpVersion::ByAlpn => Plain::Http1(Http1Session::new(facts)),
+            HttpVersion::Http2 => Plain::Http2(Box::new(Http2Session::new(facts))),
         }
     }
 
     pub(crate) fn open(&mut self, facts: &Facts, out: &mut Vec<u8>) {
         match self {
-            Plain::Http1(_) => facts.spoken.note(Tongue::Http1),
+            Plain::Http1(_) => facts.used_protocols.note(UsedProtocol::Http1),
             Plain::Http2(http2) => {
-                facts.spoken.note(Tongue::Http2);
+                facts.used_protocols.note(UsedProtocol::Http2);
                 http2.open(out);
             }
         }

@@ -76,7 +76,7 @@ fn recorder() -> (Recorder, Receiver<Part>, SyncSender<Box<Interval>>) {
     (recorder, parts, emptied_in)
 }
 
-fn answer(recorder: &mut Recorder) {
+fn response(recorder: &mut Recorder) {
     let mut timeline = Timeline::due(START);
     timeline.skip(record::Phase::ClientLag);
     recorder.current.record_ok(&timeline);
@@ -87,7 +87,7 @@ fn answer(recorder: &mut Recorder) {
 fn an_interval_that_cannot_be_handed_over_goes_on() {
     let (mut recorder, parts, _emptied) = recorder();
     for second in 1..=3 {
-        answer(&mut recorder);
+        response(&mut recorder);
         let now = START + ms(second * 1_000);
         assert!(now >= recorder.ends_at());
         recorder.roll(now, 0, Nanos::ZERO);

@@ -25,12 +25,12 @@ fn then() -> impl Strategy<Value = Then> {
 }
 
 fn text() -> impl Strategy<Value = Vec<Text>> {
-    let answer = |word: &'static str| vec![Text::of(word), Text::Number, Text::of("\n")];
+    let response = |word: &'static str| vec![Text::of(word), Text::Number, Text::of("\n")];
     prop_oneof![
-        12 => Just(answer("ok ")),
-        1 => Just(answer("bye ")),
-        1 => Just(answer("err ")),
-        1 => Just(answer("rest ")),
+        12 => Just(response("ok ")),
+        1 => Just(response("bye ")),
+        1 => Just(response("err ")),
+        1 => Just(response("rest ")),
         1 => Just(vec![Text::of("ok ")]),
         1 => Just(vec![Text::Number, Text::of("\n")]),
         1 => Just(vec![Text::of("ok 0\nok 1\n")]),
@@ -42,7 +42,7 @@ fn text() -> impl Strategy<Value = Vec<Text>> {
 fn service() -> impl Strategy<Value = Service> {
     let piece = (short(), text()).prop_map(|(after, text)| Piece { after, text });
     let early = prop_oneof![4 => Just(None), 1 => (1usize..40).prop_map(Some)];
-    let well = short().prop_map(|after| Service::answer(after, "ok"));
+    let well = short().prop_map(|after| Service::response(after, "ok"));
     let any = (early, short(), vec(piece, 0..3), then())
         .prop_map(|(early_bytes, after, pieces, then)| Service { early_bytes, after, pieces, then });
     prop_oneof![2 => well, 1 => any]
@@ -122,12 +122,12 @@ fn plan() -> impl Strategy<Value = Plan> {
     let sizes = (1u64..4, 1u64..9, 1u64..21, 1u64..400);
     let ends = (50u64..400, prop_oneof![Just(0u64), 1u64..200], any::<bool>());
     (rate, sizes, (limit(), limit(), limit()), ends).prop_map(|(rate, sizes, limits, ends)| {
-        let (workers, connections, callers, count) = sizes;
+        let (workers, connections, users, count) = sizes;
         let (window, drain, by_name) = ends;
         let mut plan = rate.map_or(closed(1, 1, count), |rate| open(rate, count));
         plan = if by_name { named(&plan) } else { plan };
-        plan.workers = workers.min(connections).min(callers);
-        (plan.pool.connections, plan.pool.callers) = (connections, callers);
+        plan.workers = workers.min(connections).min(users);
+        (plan.pool.connections, plan.pool.users) = (connections, users);
         (plan.pool.checkout_timeout, plan.pool.connect_timeout, plan.pool.request_timeout) = limits;
         (plan.window, plan.drain, plan.interval) = (Some(ms(window)), Some(ms(drain)), ms(150));
         plan
@@ -149,19 +149,19 @@ fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>
         let due = arrivals.count_before(plan.window.unwrap()).min(plan.request_limit.unwrap());
         assert_eq!(total.counts.scheduled, due, "an open loop does not depend on the server");
     }
-    // One that was put on a connection that had ended is encoded anew for another; it is sent at most once.
+    // One that was put on a connection that had ended is encoded again for another; it is sent at most once.
     encoded.sort_unstable();
     encoded.dedup();
     assert!(encoded.last().is_none_or(|&last| last < plan.request_limit.unwrap()));
     assert!(encoded.len() as u64 <= total.counts.scheduled);
     assert!(total.counts.sent <= encoded.len() as u64);
-    // A stall may be under way at the end of the drain, and some steps of the clock follow.
+    // A stall may be in progress at the end of the drain, and some steps of the clock follow.
     let asleep = script.stalls.last().map_or(Nanos::ZERO, |stall| stall.until);
     let latest = asleep.max(plan.window.unwrap() + plan.drain.unwrap()) + ms(20);
     assert!(elapsed <= latest, "the run ended after {elapsed}, not by {latest}");
     assert!(intervals.windows(2).all(|pair| pair[0].index < pair[1].index), "intervals out of order");
     for interval in &intervals {
-        assert!(interval.counts.outstanding <= plan.pool.callers, "more under way than callers");
+        assert!(interval.counts.outstanding <= plan.pool.users, "more under way than users");
     }
     if script.stalls.is_empty() {
         check_limits(plan, &total);
@@ -209,13 +209,13 @@ proptest! {
     fn the_servers_time_is_the_servers_whatever_the_client_does(
         afters in vec((0u64..50_000).prop_map(us), 1..9),
         there in short(), back in short(), connect in short(), stalls in spans(),
-        (connections, callers, count) in (1u64..9, 1u64..21, 1u64..300)
+        (connections, users, count) in (1u64..9, 1u64..21, 1u64..300)
     ) {
         let way = Way { there, back, ..Way::default() };
-        let services = afters.iter().map(|&after| Service::answer(after, "ok")).collect();
+        let services = afters.iter().map(|&after| Service::response(after, "ok")).collect();
         let script = Script { stalls, ..Script::serving(Turns::cycle(services)) }
             .dialing(Turns::always(Dial::Stands { after: connect, way }));
-        let run = simulate(&closed(connections, callers, count), &script);
+        let run = simulate(&closed(connections, users, count), &script);
         prop_assert_eq!(run.total.counts.ok, count);
         let served: u64 = afters.iter().cycle().take(count as usize).map(|after| after.0).sum();
         let sum_of = |phase| run.total.phase(phase).map_or(0, sum);

@@ -14,7 +14,7 @@ fn a_closed_loop_asks_for_nothing_after_its_window() {
     let run = simulate(&plan, &Script::answering_after(ms(10)));
     assert_eq!(endings(&run.total), "10 ok");
     assert_eq!(run.elapsed, ms(100));
-    // What was drained is told apart: the window's end is a boundary.
+    // What was drained is distinguished: the window's end is a boundary.
     let ends: Vec<_> = run.intervals.iter().map(|interval| (interval.start, interval.counts.ok)).collect();
     assert_eq!(ends, [(ms(0), 9), (ms(95), 1)]);
 }
@@ -43,10 +43,10 @@ fn a_number_of_requests_has_a_drain_only_when_it_is_given() {
 #[test]
 fn a_run_that_is_told_to_stop_keeps_what_it_has() {
     let mut plan = open("1000/s", 1_000_000);
-    (plan.pool.callers, plan.pool.connections) = (100, 100);
+    (plan.pool.users, plan.pool.connections) = (100, 100);
     let watched = Watched::stopping_at(LineProtocol::new(1), Some(50));
     let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
-    // Told while the request due at 50 ms was put into words: its connection stood, so it went out.
+    // Told while the request due at 50 ms was put into words: its connection was, so it went out.
     assert_eq!(endings(&run.total), "31 ok; 20 in_flight/wait/undecided");
     assert_eq!(run.elapsed, ms(50));
 }
@@ -64,7 +64,7 @@ fn a_run_that_is_told_to_stop_before_its_start_ends() {
 fn a_paused_run_sends_its_whole_schedule_later() {
     let mut plan = open("1000/s", 100);
     plan.workers = 3;
-    (plan.pool.callers, plan.pool.connections) = (7, 5);
+    (plan.pool.users, plan.pool.connections) = (7, 5);
     let watched = Watched::new(LineProtocol::new(1));
     watched.log.controls.order_at(Order::Pause, ms(30)).unwrap();
     watched.log.controls.order_at(Order::Resume, ms(80)).unwrap();
@@ -78,11 +78,11 @@ fn a_paused_run_sends_its_whole_schedule_later() {
     assert!(lag.max().unwrap() <= ms(1), "what was not due did not wait");
 }
 
-/// If this fails, whoever ends a run with a key loses what was under way, as by a signal.
+/// If this fails, a user who ends a run with a key loses the requests in progress, as with a signal.
 #[test]
 fn a_run_that_is_ended_well_waits_for_what_is_under_way() {
     let plan = Plan { window: Some(ms(1_000)), ..open("1000/s", 1_000_000) };
-    let plan = Plan { pool: PoolPlan { callers: 100, connections: 100, ..plan.pool }, ..plan };
+    let plan = Plan { pool: PoolPlan { users: 100, connections: 100, ..plan.pool }, ..plan };
     let watched = Watched::new(LineProtocol::new(1));
     watched.log.controls.order_at(Order::End, ms(40)).unwrap();
     let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
@@ -106,7 +106,7 @@ fn an_ended_runs_drain_is_the_plans() {
 fn every_request_belongs_to_one_worker() {
     let mut plan = open("1000/s", 100);
     plan.workers = 3;
-    (plan.pool.callers, plan.pool.connections) = (7, 5);
+    (plan.pool.users, plan.pool.connections) = (7, 5);
     let mut run = simulate(&plan, &Script::answering_after(ms(2)));
     run.encoded.sort_unstable();
     assert_eq!(run.encoded, (0..100).collect::<Vec<_>>());

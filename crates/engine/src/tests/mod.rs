@@ -261,9 +261,9 @@ fn open(rate: &str, count: u64) -> Plan {
 }
 
 /// `count` requests of a closed loop.
-fn closed(connections: u64, callers: u64, count: u64) -> Plan {
+fn closed(connections: u64, users: u64, count: u64) -> Plan {
     let mut plan = Plan { request_limit: Some(count), window: None, ..plan() };
-    (plan.pool.connections, plan.pool.callers) = (connections, callers);
+    (plan.pool.connections, plan.pool.users) = (connections, users);
     plan
 }
 

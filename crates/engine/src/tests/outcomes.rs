@@ -40,26 +40,26 @@ fn an_answer_says_how_it_went() {
         ("chk", "3 check_failed/receive/server"),
         ("gibberish", "3 protocol_error/receive/server"),
     ] {
-        check(&closed(1, 1, 3), &always(Service::answer(ms(1), word)), ending);
+        check(&closed(1, 1, 3), &always(Service::response(ms(1), word)), ending);
     }
 }
 
-/// A server that closes behind each answer without saying so. If this fails, requests that were put on a connection
-/// in the moment it ended, and of which not one byte was sent, are booked as the server's failures.
+/// A server that closes behind each response without saying so. If this fails, requests that were put on a connection
+/// in the moment it ended, and of which not one byte was sent, are counted as the server's failures.
 #[test]
 fn a_request_that_was_never_offered_gets_another_connection() {
-    let closing = always(Service::answer(ms(1), "ok").then(Then::Close));
+    let closing = always(Service::response(ms(1), "ok").then(Then::Close));
     check(&closed(1, 1, 20), &closing, "20 ok");
     check(&closed(3, 7, 50), &closing, "50 ok");
     assert_eq!(simulate(&closed(1, 1, 20), &closing).dials, 20);
-    // Without a caller waiting, the close is noticed before the next request is due.
+    // If no virtual user waits, the close is noticed before the next request is due.
     check(&open("100/s", 10), &closing, "10 ok");
 }
 
 #[test]
 fn what_waits_in_vain_for_the_pool() {
     let mut plan = open("100/s", 6);
-    plan.pool.callers = 3;
+    plan.pool.users = 3;
     plan.window = Some(ms(100));
     let hung = always(never());
     check(&plan, &hung, "1 in_flight/wait/undecided; 2 not_sent/pool_wait/pool; 3 queue_full/pool_wait/pool");
@@ -73,11 +73,11 @@ fn what_waits_in_vain_for_the_pool() {
     );
 }
 
-/// If this fails, `--callers` does not hold back an open loop whose connections outnumber them.
+/// If this fails, `--max-in-flight` does not hold back an open loop whose connections outnumber them.
 #[test]
 fn no_more_requests_are_under_way_than_callers() {
     let mut plan = open("100/s", 6);
-    (plan.pool.callers, plan.pool.connections) = (2, 8);
+    (plan.pool.users, plan.pool.connections) = (2, 8);
     check(&plan, &always(never()), "2 in_flight/wait/undecided; 4 queue_full/pool_wait/pool");
 }
 
@@ -126,7 +126,7 @@ fn two_addresses(first: Dial) -> Script {
         lookups: Turns::always(Lookup::Finds { after: ms(1), addresses }),
         dials_to: vec![(address(1), Turns::always(first))],
         // Every connection carries one request, so each request opens one.
-        ..always(Service::answer(ms(1), "bye").then(Then::Close))
+        ..always(Service::response(ms(1), "bye").then(Then::Close))
     }
 }
 
@@ -159,8 +159,8 @@ fn all_addresses_refuse() {
     check(&named(&closed(2, 2, 6)), &script, "6 connect_refused/connect/server");
 }
 
-/// If this fails, a packet lost on the way and a server that does not answer are told apart without evidence,
-/// or not told apart in spite of it.
+/// If this fails, a packet lost on the way and a server that does not answer are distinguished without evidence,
+/// or not distinguished in spite of it.
 #[test]
 fn silence_is_the_servers_fault_only_if_the_request_got_there() {
     let mut plan = closed(1, 1, 3);
@@ -175,15 +175,15 @@ fn silence_is_the_servers_fault_only_if_the_request_got_there() {
     check(&plan, &always(half), "3 request_timeout/receive/server");
 }
 
-/// If this fails, an answer too many is taken for that of the next request, and a server has answered in no time.
+/// If this fails, a response too many is taken for that of the next request, and a server has answered in no time.
 #[test]
 fn an_answer_from_before_its_request_is_none() {
     let mut refused = 0;
     // A second answer to the first request, around the moment at which the second request is due.
     for early_us in 0..60 {
-        let answer = |after, text| Piece { after, text: vec![Text::of(text)] };
-        let pieces = vec![answer(ms(1), "ok 0\n"), answer(ms(9).saturating_sub(us(early_us)), "ok 1\n")];
-        let services = Turns::first(vec![Service::pieces(ms(0), pieces)], Service::answer(ms(1), "ok"));
+        let response = |after, text| Piece { after, text: vec![Text::of(text)] };
+        let pieces = vec![response(ms(1), "ok 0\n"), response(ms(9).saturating_sub(us(early_us)), "ok 1\n")];
+        let services = Turns::first(vec![Service::pieces(ms(0), pieces)], Service::response(ms(1), "ok"));
         let script = Script { clock_cost: us(5), ..Script::serving(services) };
         let total = simulate(&open("100/s", 2), &script).total;
         assert_eq!(total.counts.stamps_moved, 0, "{early_us} us early: {}", endings(&total));
@@ -218,12 +218,12 @@ fn an_answer_that_ends_with_the_connection() {
     assert!(run.total.phase(record::Phase::ClientLag).is_none());
 }
 
-/// The close comes together with the answer before it, which did not announce it.
+/// The close comes together with the response before it, which did not announce it.
 #[test]
 fn a_connection_closed_behind_its_answer_carries_no_request() {
-    let script = always(Service::answer(ms(1), "ok").then(Then::Close));
+    let script = always(Service::response(ms(1), "ok").then(Then::Close));
     let mut plan = open("100/s", 5);
-    plan.pool.callers = 5;
+    plan.pool.users = 5;
     let run = simulate(&plan, &script);
     assert_eq!(endings(&run.total), "5 ok");
     assert_eq!((run.total.counts.idle_closes, run.dials), (5, 5));
@@ -251,7 +251,7 @@ fn a_request_that_meets_a_close_on_the_way() {
 #[test]
 fn a_client_that_sleeps_through_the_end_has_not_sent() {
     let mut plan = open("100/s", 100);
-    (plan.window, plan.drain, plan.pool.callers) = (Some(ms(100)), Some(ms(50)), 20);
+    (plan.window, plan.drain, plan.pool.users) = (Some(ms(100)), Some(ms(50)), 20);
     let script = Script {
         stalls: vec![Span { from: ms(55), until: Nanos::from_secs(3) }],
         ..Script::answering_after(ms(1))
@@ -259,7 +259,7 @@ fn a_client_that_sleeps_through_the_end_has_not_sent() {
     check(&plan, &script, "6 ok; 4 not_sent/schedule_lag/client");
 }
 
-/// If this fails, a pool is blamed for what its callers missed while this client did not run.
+/// If this fails, a pool is blamed for what its users missed while this client did not run.
 #[test]
 fn what_ran_out_while_the_client_slept_is_the_clients() {
     let mut plan = closed(1, 3, 6);
@@ -267,25 +267,25 @@ fn what_ran_out_while_the_client_slept_is_the_clients() {
     let script =
         Script { stalls: vec![Span { from: ms(10), until: ms(1_010) }], ..Script::answering_after(ms(20)) };
     let run = simulate(&plan, &script);
-    // The first in the queue gets the connection that the answer in the kernel frees; the second has run out.
+    // The first in the queue gets the connection that the response in the kernel frees; the second has run out.
     assert_eq!(endings(&run.total), "5 ok; 1 checkout_timeout/pool_wait/client");
     // At least: from when it would have looked around at the latest.
     assert!((ms(940)..=ms(1_000)).contains(&run.total.worker_stall_max), "{}", run.total.worker_stall_max);
 }
 
-/// If this fails, a pool is blamed for the requests that a sleeping client could not take up.
+/// If this fails, a pool is blamed for the requests that a sleeping client could not pick up.
 #[test]
 fn what_found_the_queue_full_after_a_sleep_is_the_clients() {
     let mut plan = open("100/s", 100);
-    plan.pool.callers = 3;
+    plan.pool.users = 3;
     let script =
         Script { stalls: vec![Span { from: ms(205), until: ms(755) }], ..Script::answering_after(ms(1)) };
-    // Of the 55 due in its sleep, three are taken up.
+    // Of the 55 due in its sleep, three are picked up.
     check(&plan, &script, "48 ok; 52 queue_full/pool_wait/client");
     // Those due before it found no room by the pool's fault.
     let hung = Script { stalls: vec![Span { from: ms(45), until: ms(795) }], ..always(never()) };
     let mut plan = Plan { window: Some(ms(900)), drain: Some(ms(1)), ..plan };
-    plan.pool.callers = 2;
+    plan.pool.users = 2;
     check(
         &plan,
         &hung,
@@ -328,7 +328,7 @@ fn a_limit_beyond_all_time_is_no_limit() {
 fn a_request_does_not_queue_beside_a_connection_with_room() {
     let failing = Dial::FailsAtOnce { errno: Errno::MFILE.raw_os_error() };
     let mut plan = open("1000000000/s", 20);
-    plan.pool.callers = 100;
+    plan.pool.users = 100;
     plan.pace = Pace::Precise;
     let script = dialing(failing);
     let run = simulate_lines(&plan, &script, LineProtocol::new(1));

@@ -11,7 +11,7 @@ use crate::plan::Plan;
 /// 10,000/s over ten connections, for 10 ms.
 fn dense(pace: Pace) -> Plan {
     let mut plan = open("10000/s", 100);
-    (plan.pool.connections, plan.pool.callers) = (50, 1_000);
+    (plan.pool.connections, plan.pool.users) = (50, 1_000);
     plan.pace = pace;
     plan
 }

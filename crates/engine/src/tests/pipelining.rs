@@ -11,7 +11,7 @@ use crate::plan::Plan;
 const FOUR: LineProtocol = LineProtocol { pipeline: 4, padding: 0 };
 
 fn ok(after: Nanos) -> Service {
-    Service::answer(after, "ok")
+    Service::response(after, "ok")
 }
 
 #[track_caller]
@@ -20,7 +20,7 @@ fn check(plan: &Plan, services: Vec<Service>, expected: &str) {
     assert_eq!(endings(&simulate_lines(plan, &script, FOUR).total), expected);
 }
 
-/// The session refuses an answer with another request's number, so `ok` means in order.
+/// The session refuses a response with another request's number, so `ok` means in order.
 #[test]
 fn answers_come_in_the_order_of_the_requests() {
     let script = Script::answering_after(ms(10));
@@ -31,7 +31,7 @@ fn answers_come_in_the_order_of_the_requests() {
     assert_eq!(run.total.response().map(sum), Some((10 + 20 + 30 + 40 + 4 * 40) * 1_000_000));
 }
 
-/// If this fails, requests behind a broken one are booked twice, or not at all.
+/// If this fails, requests behind a broken one are counted twice, or not at all.
 #[test]
 fn a_connection_that_breaks_takes_each_request_with_it_once() {
     for (service, ending) in [
@@ -45,10 +45,10 @@ fn a_connection_that_breaks_takes_each_request_with_it_once() {
             Service::raw(ms(1), "rubbish\n", Then::Keep),
             "6 ok; 1 protocol_error/receive/server; 3 closed_before_response/wait/server",
         ),
-        (Service::answer(ms(1), "bye").then(Then::Close), "7 ok; 3 closed_before_response/wait/server"),
+        (Service::response(ms(1), "bye").then(Then::Close), "7 ok; 3 closed_before_response/wait/server"),
     ] {
         let mut plan = open("1000000000/s", 10);
-        plan.pool.callers = 10;
+        plan.pool.users = 10;
         // Four leave together, and the fifth when the first is answered; the second goes wrong.
         check(&plan, vec![ok(ms(1)), service], ending);
     }
@@ -82,7 +82,7 @@ fn a_request_is_sent_when_its_first_byte_is_accepted() {
     // Each request is two bytes. The kernel takes two of them, then nothing until the run has ended.
     let script = choked(vec![Choke { after_bytes: 4, lasts: Nanos::MAX }]);
     let mut plan = open("1000/s", 4);
-    (plan.pool.callers, plan.window) = (4, Some(ms(10)));
+    (plan.pool.users, plan.window) = (4, Some(ms(10)));
     let total = simulate_lines(&plan, &script, FOUR).total;
     assert_eq!(endings(&total), "2 ok; 2 not_sent/send/undecided");
     assert_eq!(total.counts.sent, 2);
@@ -91,7 +91,7 @@ fn a_request_is_sent_when_its_first_byte_is_accepted() {
 #[test]
 fn an_answer_to_half_a_request_ends_its_connection() {
     let lines = LineProtocol { pipeline: 2, padding: 100 };
-    let early = Service { early_bytes: Some(10), ..Service::answer(ms(1), "ok") };
+    let early = Service { early_bytes: Some(10), ..Service::response(ms(1), "ok") };
     let script = choked(vec![Choke { after_bytes: 50, lasts: ms(20) }]);
     let script = Script { services: Turns::first(vec![early], ok(ms(1))), ..script };
     let run = simulate_lines(&closed(1, 2, 4), &script, lines);
@@ -100,7 +100,7 @@ fn an_answer_to_half_a_request_ends_its_connection() {
     assert_eq!(run.dials, 2);
 }
 
-/// If this fails, an answer that begins before its request is wholly sent is stamped twice.
+/// If this fails, a response that begins before its request is wholly sent is stamped twice.
 #[test]
 fn an_answer_may_begin_before_its_request_has_left() {
     let text = |text| vec![Text::of(text)];

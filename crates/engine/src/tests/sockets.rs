@@ -22,16 +22,16 @@ impl Listener for Sum {
     }
 }
 
-/// The kernel may tell of the last bytes and of the close in one event. If this fails, an answer that ends with
-/// its connection waits for its timeout, and a fast server is booked as one that never answers.
+/// The kernel may tell of the last bytes and of the close in one event. If this fails, a response that ends with
+/// its connection waits for its timeout, and a fast server is counted as one that never answers.
 #[test]
 fn a_close_that_comes_with_the_bytes_is_noticed() {
-    let answer = vec![
+    let response = vec![
         Action::ReadUntil(b"\n".to_vec()),
         Action::Write(b"rest 0 and more".to_vec()),
         Action::ShutdownWrite,
     ];
-    let server = ScriptedServer::start(vec![answer]);
+    let server = ScriptedServer::start(vec![response]);
     let mut plan = plan();
     plan.peers = vec![Peer::at(Place::Address(server.address()))];
     plan.window = None;
@@ -104,7 +104,7 @@ fn a_worker_that_breaks_ends_the_run() {
     plan.peers = vec![Peer::at(Place::Address(server.address()))];
     plan.load = Load::Open(Arrivals::Constant("100/s".parse().unwrap()));
     plan.window = Some(Nanos::from_secs(60));
-    (plan.workers, plan.pool.connections, plan.pool.callers) = (2, 2, 2);
+    (plan.workers, plan.pool.connections, plan.pool.users) = (2, 2, 2);
     let controls = Controls::new(Arc::default());
     let before = clock::now();
     let ended = run(&plan, &Broken(LineProtocol::new(1)), &controls, &mut Sum(Interval::default()));

@@ -1,7 +1,7 @@
 //! Connections that open with a handshake, carry several requests at once, and are answered in any order; several
 //! origins; journeys.
 //!
-//! What the peer says is lines: `ok N` answers request N, `rst N` gives it up, `cut N` ends its answer early and
+//! What the peer says is lines: `ok N` answers request N, `rst N` gives it up, `cut N` ends its response early and
 //! `bad N` in nonsense, `hello` opens the connection, `room N` says how many it takes, `away` that it takes no more;
 //! after `deaf` the session refuses what it is given.
 
@@ -198,11 +198,11 @@ fn a_stream_that_is_given_up_leaves_the_others_alone() {
     assert_eq!(run.dials, 1);
 }
 
-/// If this fails, one stream that is given up takes those beside it with it, however well they do.
+/// If this fails, one stream that is given up takes those next to it with it, however well they do.
 #[test]
 fn a_stream_that_times_out_leaves_the_others_alone() {
     let mut plan = open("20/s", 4);
-    (plan.pool.callers, plan.pool.request_timeout) = (4, Some(ms(120)));
+    (plan.pool.users, plan.pool.request_timeout) = (4, Some(ms(120)));
     // Due at 0, 50, 100 and 150. The first is never answered; the fourth turn of the server is its end, at 120.
     let turns = vec![says(ms(0), ""), says(ms(60), "ok 1\n"), says(ms(60), "ok 2\n"), says(ms(0), "")];
     let script = Script::serving(Turns::first(turns, says(ms(60), "ok 3\n")));
@@ -217,7 +217,7 @@ fn a_stream_that_times_out_leaves_the_others_alone() {
     assert_eq!((endings(&run.total).as_str(), run.dials), ("4 request_timeout/wait/undecided", 2));
 }
 
-/// If this fails, an answer that came in one read and was wrong is booked as time that the server took.
+/// If this fails, a response that came in one read and was wrong is counted as time that the server took.
 #[test]
 fn an_answer_that_is_wrong_is_one_that_came() {
     for (line, ending) in
@@ -255,7 +255,7 @@ fn room_may_change_while_the_connection_stands() {
 /// one has less room than it had.
 #[test]
 fn a_fresh_connection_may_have_less_room_than_the_one_that_broke() {
-    // The second turn is the answer to the room.
+    // The second turn is the response to the room.
     let services = vec![says(ms(1), "room 2\n"), says(ms(0), ""), says(ms(1), "ok 0\nok 1\nwhat?\n")];
     let script = Script::serving(Turns::first(
         [services, vec![says(ms(1), "ok 2\n")]].concat(),
@@ -275,10 +275,10 @@ fn a_connection_that_is_left_with_room_gets_no_more() {
         vec![Piece { after: ms(1), text: text("away\n") }, Piece { after: ms(29), text: text("ok 0\n") }];
     let script = Script::serving(Turns::first(vec![Service::pieces(ms(0), pieces)], says(ms(1), "ok 1\n")));
     let mut plan = open("100/s", 2);
-    plan.pool.callers = 2;
+    plan.pool.users = 2;
     let run = run(&plan, &script, PLAIN);
     assert_eq!((endings(&run.total).as_str(), run.dials), ("2 ok", 2));
-    // Due at 10, and the connection is free to be opened anew at 30.
+    // Due at 10, and the connection is free to be opened again at 30.
     assert_eq!(run.total.phase(Phase::PoolWait).map(sum), Some(20_000_000));
 }
 
@@ -291,7 +291,7 @@ fn what_a_session_refuses_gets_another_connection() {
     let deaf = Service { then: Then::Close, ..Service::pieces(ms(0), pieces) };
     let script = Script::serving(Turns::first(vec![deaf], says(ms(1), "ok 1\n")));
     let mut plan = open("100/s", 2);
-    plan.pool.callers = 2;
+    plan.pool.users = 2;
     let run = run(&plan, &script, PLAIN);
     assert_eq!((endings(&run.total).as_str(), run.dials), ("2 ok", 2));
     assert_eq!(run.elapsed, ms(31));
@@ -362,7 +362,7 @@ fn the_steps_of_a_journey_follow_each_other() {
     }));
     let lines = Lines { steps: 3, think: ms(10), ..PLAIN };
     let run = run(&closed(1, 1, 2), &script, lines);
-    // Two journeys of three requests, one after the other, by one caller: 3 × 2 ms and 2 × 10 ms each.
+    // Two journeys of three requests, one after the other, by one virtual user: 3 × 2 ms and 2 × 10 ms each.
     assert_eq!((endings(&run.total).as_str(), run.elapsed), ("6 ok", ms(52)));
     check_rank(run.total.response().unwrap(), 6, ms(2));
     let by_step: Vec<u64> = run.total.kinds().iter().map(|kind| kind.ok).collect();

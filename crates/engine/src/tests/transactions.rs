@@ -14,7 +14,7 @@ fn server(line: &str) -> Service {
         "handshake" => Service::raw(ms(2), "secured\n", Then::Keep),
         "login" => Service::raw(ms(4), "notice be patient\nprove it\n", Then::Keep),
         "proof" => Service::raw(ms(8), "welcome\nnotice you have mail\n", Then::Keep),
-        "prepare" => Service::answer(ms(16), "prepared"),
+        "prepare" => Service::response(ms(16), "prepared"),
         "read try 0" => {
             let text = |word| vec![Text::of(word), Text::of(" "), Text::Number, Text::of("\n")];
             let noticed = vec![Text::of("notice in between\n")];
@@ -29,7 +29,7 @@ fn server(line: &str) -> Service {
                 ],
             )
         }
-        _ => Service::answer(ms(2), "ok"),
+        _ => Service::response(ms(2), "ok"),
     }
 }
 
@@ -176,7 +176,7 @@ fn a_lease_keeps_others_off_its_connection_and_waits_for_the_pool_once() {
 fn a_retry_counts_from_the_first_intended_start() {
     let transactions = Transactions { retries: 2, backoff: ms(5), ..Transactions::default() };
     let by_text: fn(&str) -> Service = |line| match line {
-        "0 commit try 0" | "0 commit try 1" => Service::answer(ms(2), "deadlock"),
+        "0 commit try 0" | "0 commit try 1" => Service::response(ms(2), "deadlock"),
         line => server(line),
     };
     let run = run(&closed(1, 1, 1), &script(by_text), &transactions);
@@ -194,7 +194,7 @@ fn a_retry_counts_from_the_first_intended_start() {
 fn retries_have_an_end() {
     let transactions = Transactions { retries: 3, ..Transactions::default() };
     let by_text: fn(&str) -> Service = |line| match line {
-        line if line.contains("commit") => Service::answer(ms(2), "deadlock"),
+        line if line.contains("commit") => Service::response(ms(2), "deadlock"),
         line => server(line),
     };
     let run = run(&closed(1, 1, 2), &script(by_text), &transactions);
@@ -206,7 +206,7 @@ fn retries_have_an_end() {
 #[test]
 fn a_connection_with_an_open_transaction_is_not_given_to_another() {
     let by_text: fn(&str) -> Service = |line| match line {
-        "0 read try 0" => Service::answer(ms(2), "error"),
+        "0 read try 0" => Service::response(ms(2), "error"),
         line => server(line),
     };
     let transactions = Transactions::default();
@@ -272,7 +272,7 @@ fn the_end_of_the_run_cuts_transactions_wherever_they_are() {
                 (plan.window, plan.drain) = (Some(ms(window)), Some(ms(drain)));
                 run(&plan, &script(server), &transactions);
                 let mut plan = open("100/s", 1_000);
-                (plan.pool.connections, plan.pool.callers) = (connections, users);
+                (plan.pool.connections, plan.pool.users) = (connections, users);
                 (plan.window, plan.drain) = (Some(ms(window)), Some(ms(drain)));
                 run(&plan, &script(server), &transactions);
             }
@@ -285,7 +285,7 @@ fn the_end_of_the_run_cuts_transactions_wherever_they_are() {
 fn a_transaction_that_pauses_keeps_its_place() {
     let transactions = Transactions { think: ms(40), ..Transactions::default() };
     let mut plan = open("100/s", 30);
-    (plan.pool.connections, plan.pool.callers) = (1, 1);
+    (plan.pool.connections, plan.pool.users) = (1, 1);
     plan.window = None;
     let run = run(&plan, &script(server), &transactions);
     let journey = journey(&run.total);

@@ -109,7 +109,7 @@ fn the_wait_for_a_pool_is_not_the_servers() {
 /// 1000/s for 10 s over one connection that takes any number of requests.
 fn ten_seconds(script: &Script) -> super::Simulated {
     let mut plan = open("1000/s", 1_000_000);
-    plan.pool.callers = 5_000;
+    plan.pool.users = 5_000;
     let run = simulate_lines(&plan, script, LineProtocol::new(5_000));
     assert_eq!(endings(&run.total), "10000 ok");
     run
@@ -173,13 +173,13 @@ fn a_stalled_client_blames_itself() {
 #[test]
 fn what_is_sent_late_and_refused_was_late_all_the_same() {
     let mut plan = open("100/s", 30);
-    plan.pool.callers = 30;
+    plan.pool.users = 30;
     let stalls = vec![Span { from: ms(95), until: ms(200) }];
-    let script = Script { stalls, ..Script::serving(Turns::always(Service::answer(us(100), "err"))) };
+    let script = Script { stalls, ..Script::serving(Turns::always(Service::response(us(100), "err"))) };
     let total = simulate(&plan, &script).total;
     assert_eq!(endings(&total), "30 app_error/receive/server");
     let lag = total.series(Series::FailedLag(Lag::Schedule)).unwrap();
-    // Due at 100, 110, … 190 and taken up at 200, all the others in time.
+    // Due at 100, 110, … 190 and picked up at 200, all the others in time.
     assert_eq!((lag.count(), sum(lag)), (30, (1..=10).sum::<u128>() * 10_000_000));
     assert_eq!(total.series(Series::FailedLag(Lag::Client)).unwrap().count(), 30);
 }

@@ -1,4 +1,4 @@
-//! How requests end other than by an answer: timeouts, broken connections, the end of the run.
+//! How requests end other than by a response: timeouts, broken connections, the end of the run.
 
 use std::collections::VecDeque;
 
@@ -55,7 +55,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// Attends to what lies in the kernel already: after a stall of this client the timers have run out, but the
+    /// Attends to what is in the kernel already: after a stall of this client the timers have run out, but the
     /// answers may have come in time, and more of them than one wait returns.
     fn look_again(&mut self, slot: Slot) {
         match self.connections[slot.0 as usize].state {
@@ -86,7 +86,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             return self.fail_connection(slot, Failure::new(Outcome::ConnectTimeout, phase));
         }
         // The request was wholly sent and the peer's kernel has acknowledged every byte of it, so it got there: what
-        // is missing is the answer. Otherwise silence is all there is.
+        // is missing is the response. Otherwise silence is all there is.
         let missing = self.reactor.unacknowledged(slot);
         let arrived = missing.is_some_and(|bytes| connection.oldest_has_arrived(bytes));
         let blame = if arrived { Blame::Server } else { Blame::Undecided };
@@ -126,7 +126,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     /// Ends the connection of `slot`: its oldest request failed by `failure`, those behind it with it.
     ///
     /// A connection that breaks takes all its requests with it, but only the oldest was being answered: the
-    /// others are booked as closed before their response, or under the same outcome where that holds for
+    /// others are counted as closed before their response, or under the same outcome where that holds for
     /// each of them. A request that was given a connection which had ended already has not failed, and gets
     /// another: see [`Exchange::may_move`].
     pub(super) fn fail_connection(&mut self, slot: Slot, failure: Failure) {
@@ -189,7 +189,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.serve_queues();
     }
 
-    /// The answer said that the connection ends with it.
+    /// The response said that the connection ends with it.
     pub(super) fn close_after_answer(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
         self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
@@ -261,7 +261,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 }
 
-/// What becomes of a request whose connection ended by an earlier one's `failure`. `began`: its answer had.
+/// What becomes of a request whose connection ended by an earlier one's `failure`. `began`: its response had.
 fn behind(failure: Failure, phase: Phase, began: bool) -> Failure {
     match failure.outcome {
         Outcome::ProtocolError | Outcome::IncompleteResponse | Outcome::ClosedBeforeResponse => {

@@ -29,14 +29,14 @@ struct Arrival {
     kernel: Option<Nanos>,
     /// The read that took it has returned.
     read: Nanos,
-    /// The answer ended with its connection: no stamp tells when that arrived, so none is missing.
+    /// The response ended with its connection: no stamp tells when that arrived, so none is missing.
     by_close: bool,
 }
 
 impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     #[inline]
     pub(super) fn flush_dirty(&mut self) {
-        // By index: a write that fails may free callers, whose requests come behind.
+        // By index: a write that fails may free users, whose requests come behind.
         let mut next = 0;
         while let Some(&slot) = self.dirty.get(next) {
             self.connections[slot.0 as usize].dirty = false;
@@ -68,7 +68,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             Err(error) => {
                 connection.wrote(0, before, before);
                 self.recorder.note_offered(std::mem::take(&mut connection.newly_offered), before);
-                // The answer, or the reason, may already be here.
+                // The response, or the reason, may already be here.
                 if !self.read_what_is_left(slot) {
                     self.connection_broke(slot, error.raw_os_error());
                 }
@@ -237,7 +237,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     fn stream_ended(&mut self, slot: Slot, index: usize, end: StreamEnd, now: Nanos) {
         let connection = &mut self.connections[slot.0 as usize];
         let phase = match end {
-            // Something of its answer has come, readable or not.
+            // Something of its response has come, readable or not.
             StreamEnd::Incomplete | StreamEnd::Malformed => Phase::Receive,
             StreamEnd::Reset | StreamEnd::Unprocessed => connection.phase(&connection.exchanges[index]),
         };
@@ -327,15 +327,15 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         self.record_failure(failure, request());
     }
 
-    /// Puts waiting requests and free callers on the connection that has just become free, so that a closed loop
-    /// needs no turn of the event loop between an answer and the next request.
+    /// Puts waiting requests and free users on the connection that has just become free, so that a closed loop
+    /// needs no turn of the event loop between a response and the next request.
     #[inline]
     fn refill(&mut self, now: Nanos) {
         if now >= self.give_up_at {
             return;
         }
         self.serve_queues();
-        while (self.pools.any_room() && self.occupied() < self.callers) || self.journeys.is_held_due(now) {
+        while (self.pools.any_room() && self.occupied() < self.users) || self.journeys.is_held_due(now) {
             let Some(due) = self.next_due(now) else { return };
             self.take_up(due);
         }
@@ -405,8 +405,8 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 }
 
-/// Whether the kernel had the answer's last bytes before the request was handed to it: then they answer something
-/// else, and only this client's not looking made them look like its answer.
+/// Whether the kernel had the response's last bytes before the request was handed to it: then they answer something
+/// else, and only this client's not looking made them look like its response.
 #[inline]
 fn came_before<J>(exchange: &Exchange<J>, arrival: Arrival, reactor: &mut impl Reactor) -> bool {
     let (Some(arrived), Some(offered)) = (arrival.kernel, exchange.offered) else { return false };
@@ -414,7 +414,7 @@ fn came_before<J>(exchange: &Exchange<J>, arrival: Arrival, reactor: &mut impl R
     arrived < offered && reactor.is_surely_before(arrived, offered)
 }
 
-/// Stamps the end of an answer. Returns by how much a kernel stamp had to be moved to keep the order.
+/// Stamps the end of a response. Returns by how much a kernel stamp had to be moved to keep the order.
 #[inline]
 fn stamp_answer<J>(exchange: &mut Exchange<J>, arrival: Arrival) -> Nanos {
     let Some(kernel) = arrival.kernel else {

@@ -2,7 +2,7 @@
 //!
 //! The loop is: hand over a finished interval, give up what timed out, send what is due, wait, attend to what
 //! became ready. Hot path: no lock, no allocation, no formatting; two clock reads a request (before it is handed to
-//! the kernel, after its answer is read).
+//! the kernel, after its response is read).
 
 mod ending;
 mod exchanging;
@@ -48,7 +48,7 @@ pub(crate) struct Job<'a, P> {
     pub start: Nanos,
 }
 
-/// What a worker knows at its end beside what it recorded.
+/// What a worker knows at its end next to what it recorded.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub at: Nanos,
@@ -70,7 +70,7 @@ struct Due<J> {
 }
 
 impl<J> Due<J> {
-    /// It ended at `at` without having been taken up.
+    /// It ended at `at` without having been picked up.
     fn ended(&self, route: Route, at: Nanos) -> Request {
         let timeline = Timeline::due(self.intended);
         Request {
@@ -99,8 +99,8 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     connections: Vec<Connection<P::Session>>,
     timers: Timers,
     recorder: Recorder,
-    /// Requests under way or queueing at once, at most.
-    callers: u64,
+    /// Requests in progress or queueing at once, at most.
+    users: u64,
     /// Requests assigned to a connection and not ended.
     under_way: u64,
     /// Connections with bytes to hand to the kernel.
@@ -111,7 +111,7 @@ pub(crate) struct Worker<'a, R, P: Protocol> {
     engaged: usize,
     /// By origin.
     peers: Vec<PeerState>,
-    /// Origins whose names are to be looked up, the one under way first.
+    /// Origins whose names are to be looked up, the one in progress first.
     lookups: VecDeque<Origin>,
     /// The run tells several kinds of requests apart.
     several_kinds: bool,
@@ -172,7 +172,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             connections,
             timers: Timers::new(slots),
             recorder,
-            callers: share.callers,
+            users: share.users,
             under_way: 0,
             dirty: Vec::with_capacity(slots as usize),
             unread: VecDeque::with_capacity(slots as usize),
@@ -208,7 +208,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             }
             self.give_up_expired(now);
             if now >= self.give_up_at {
-                // What has become due meanwhile would be sent only to be cut off.
+                // What has become due in the meantime would be sent only to be cut off.
                 break Ok(());
             }
             self.dispatch(now);
@@ -216,8 +216,8 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             if self.demand.is_over(now) && self.outstanding() == 0 && self.journeys.is_empty() {
                 break Ok(());
             }
-            debug_assert!(self.pools.is_matched_up(), "a request waits beside room for it");
-            debug_assert!(self.occupied() <= self.callers, "more requests than users");
+            debug_assert!(self.pools.is_matched_up(), "a request waits although there is room for it");
+            debug_assert!(self.occupied() <= self.users, "more requests than users");
             let rest = self.plan_rest(now);
             self.woke_by = rest.until;
             if let Err(error) = self.rest(rest, &mut ready) {
@@ -246,7 +246,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
                 Ready::Resolved { result, at } => self.resolved(result, at),
             }
         }
-        // All that has arrived is read before anything is sent: no answer waits for another's request, and a server
+        // All that has arrived is read before anything is sent: no response waits for another's request, and a server
         // that fell asleep is woken once, not for each request (over nginx 0.88 of wrk's CPU time instead of 0.95).
         self.flush_dirty();
     }
@@ -317,7 +317,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// The next request that is due by `now`: of a journey under way, or the first of the next one.
+    /// The next request that is due by `now`: of a journey in progress, or the first of the next one.
     #[inline]
     fn next_due(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         if let Some(due) = self.take_pause(now) {
@@ -334,7 +334,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         Some(due)
     }
 
-    /// The next request of a journey under way that is due by `now`.
+    /// The next request of a journey in progress that is due by `now`.
     #[inline]
     fn take_pause(&mut self, now: Nanos) -> Option<Due<P::Journey>> {
         if self.journeys.is_empty() {
@@ -364,7 +364,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         if due.is_first {
             self.note_journey_begun(route.journey);
         }
-        if self.occupied() >= self.callers {
+        if self.occupied() >= self.users {
             let now = self.reactor.now();
             let mut failure = Failure::new(Outcome::QueueFull, Phase::PoolWait);
             if self.stalled_from.is_some_and(|from| due.intended >= from) {
@@ -384,7 +384,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// Puts a request on a connection, which is thereby off the pool's list unless it has room for more.
+    /// Puts a request on a connection, and takes the connection off the pool's list unless it has room for more.
     #[inline]
     fn assign(&mut self, slot: Slot, mut exchange: Exchange<P::Journey>) {
         let connection = &mut self.connections[slot.0 as usize];
@@ -525,7 +525,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         }
     }
 
-    /// With a number of requests and no window, the drain begins when the last one has been taken up.
+    /// With a number of requests and no window, the drain begins when the last one has been picked up.
     fn note_last_taken(&mut self, now: Nanos) {
         if self.give_up_at == Nanos::MAX && self.demand.is_exhausted() {
             self.give_up_at = self.job.plan.drain.map_or(Nanos::MAX, |drain| now.saturating_add(drain));

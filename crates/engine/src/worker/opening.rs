@@ -38,9 +38,9 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         }
     }
 
-    /// The lookup under way has ended.
+    /// The lookup in progress has ended.
     pub(super) fn resolved(&mut self, result: io::Result<Vec<SocketAddr>>, at: Nanos) {
-        let origin = self.lookups.pop_front().expect("one lookup is under way, and it has ended once");
+        let origin = self.lookups.pop_front().expect("one lookup is in progress, and it ends once");
         if let Some(&next) = self.lookups.front() {
             self.look_up(next);
         }
@@ -113,7 +113,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 let address = self.address(slot, attempt);
                 let origin = self.connections[slot.0 as usize].origin;
                 let peer = &mut self.peers[usize::from(origin.0)];
-                // Other connections may have found another one meanwhile; either is as good.
+                // Other connections may have found another one in the meantime; either is as good.
                 peer.preferred = attempt.address;
                 peer.reached.get_or_insert(address);
                 self.recorder.current.counts.connections_opened += 1;

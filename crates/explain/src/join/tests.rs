@@ -62,7 +62,7 @@ fn requests_are_found_by_their_connection_and_time() {
     assert_eq!(counts, expected);
 }
 
-/// Pipelined requests are under way at once, and one of them was lost.
+/// Pipelined requests are in progress at once, and one of them was lost.
 #[test]
 fn order_tells_pipelined_requests_apart() {
     let rows: Vec<_> = (0..6).map(|nth| sent(1, nth, 0, 100)).collect();
@@ -73,7 +73,7 @@ fn order_tells_pipelined_requests_apart() {
 
 #[test]
 fn a_relay_between_is_seen_through_by_time() {
-    // Four connections, an answer held back by 50 ms; the server knows other ports.
+    // Four connections, a response held back by 50 ms; the server knows other ports.
     let rows: Vec<_> = (0..40).map(|i| sent(100 + (i % 4) as u16, i / 4, i * 25, 52)).collect();
     let at: Vec<_> = (0..40).map(|i| read(200 + (i % 4) as u16, i / 4, i * 25 + 1, i * 25 + 2)).collect();
     let (matches, counts) = join(&rows, &[shared(&at)]);
@@ -96,7 +96,7 @@ fn on_two_clocks_the_order_that_the_wall_clocks_agree_on_is_taken() {
     assert_eq!(places(&matches), expected);
 }
 
-/// The clock is known within 30 ms, and a connection has a request every 20 ms: order has to tell them apart.
+/// The clock is known within 30 ms, and a connection has a request every 20 ms: order has to distinguishes them.
 #[test]
 fn a_clock_that_is_known_within_an_error_joins_by_order() {
     let rows: Vec<_> = (0..10).map(|nth| sent(1, nth, 100 + nth * 20, 10)).collect();

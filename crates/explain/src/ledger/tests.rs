@@ -38,7 +38,7 @@ fn one_clock_divides_the_way_there_from_the_way_back() {
     let divided = Ledger::divided(&waits(100), &at(&request, Some(0)));
     check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 30), (ToClient, 40)]);
     check(Ledger::of(&waits(100)), &[(ServerAndNetwork, 100)]);
-    // An answer is here before the server's write has returned.
+    // A response is here before the server's write has returned.
     let divided = Ledger::divided(&waits(50), &at(&request, Some(0)));
     check(divided, &[(ToServer, 10), (SocketQueue, 20), (OnCpu, 20)]);
 }
@@ -53,7 +53,7 @@ fn two_clocks_leave_the_network_undivided() {
     );
 }
 
-/// If this fails, what two clocks leave open is told as one way of the network, or taken off the server's time.
+/// If this fails, what two clocks leave open is reported as one way of the network, or taken off the server's time.
 #[test]
 fn a_clock_that_is_known_within_an_error_divides_what_it_can() {
     use Segment::{Network, OnCpu, SocketQueue, ToClient, ToServer};

@@ -8,7 +8,7 @@ use super::*;
 fn first(times: &[(Segment, u64)], facts: &Facts) -> (&'static str, Place, String) {
     let mut sums = Ledger::default();
     times.iter().for_each(|&(segment, ms)| sums.put(segment, ms * 1_000_000));
-    let (blame, sentences) = judge("all answered requests", &sums, 1, facts);
+    let (blame, sentences) = judge("all requests with a response", &sums, 1, facts);
     assert!(!sentences[0].text.contains(['{', '}']), "{}", sentences[0].text);
     (sentences[0].rule, blame.place, blame.sentence)
 }
@@ -86,8 +86,8 @@ fn a_sentence_names_the_culprit_with_the_figure_that_proves_it() {
     let (_, _, sentence) = first(&[(S::RunQueue, 48), (S::OnCpu, 12)], &facts);
     assert_eq!(
         sentence,
-        "The server waits for a CPU: 48.0 ms per request, 80.0 % of the time of all answered requests, ready to run \
-         while others ran, most of all hog (pid 77), 41 ms in all."
+        "The server waits for a CPU: 48.0 ms per request, 80.0 % of the time of all requests with a response, ready to \
+         run while other processes ran, most of all hog (pid 77), 41 ms in all."
     );
 }
 
@@ -100,7 +100,7 @@ fn where_no_place_has_clearly_most_nobody_is_blamed() {
     ] {
         let (_, place, sentence) = first(&times, &none);
         assert_eq!(place, Place::Undecided);
-        assert!(sentence.starts_with("No one place is to blame"), "{sentence}");
+        assert!(sentence.starts_with("No single place is to blame"), "{sentence}");
     }
     let (blame, sentences) = judge("nothing", &Ledger::default(), 0, &none);
     assert_eq!((blame.place, sentences.len()), (Place::Undecided, 0));
@@ -127,7 +127,7 @@ fn what_a_stall_excuses_of_the_server_each_of_its_places_gives_by_its_time() {
     assert_eq!(shares, expected.into());
 }
 
-/// If this fails, a pause of the server's JVM is taken for the network's time, or for that of a host that stood still.
+/// If this fails, a pause of the server's JVM is taken for the network's time, or for that of a host that was stalled.
 #[test]
 fn a_pause_takes_what_is_left_after_the_hosts_stalls_and_nothing_of_the_network() {
     let mut sums = Ledger::default();
@@ -151,7 +151,9 @@ fn what_a_stall_excuses_is_no_longer_told_of_the_client() {
     let (_, sentences) = judge("these", &sums, 1, &facts);
     let client = sentences.iter().find(|sentence| sentence.place == Place::Client).unwrap();
     assert!(
-        client.text.contains("20.0 ms per request, 40.0 % of the time of these, of which client_lag 20.0 ms"),
+        client
+            .text
+            .contains("20.0 ms per request, 40.0 % of the time of these, of which 20.0 ms is client_lag"),
         "{client:?}"
     );
 }

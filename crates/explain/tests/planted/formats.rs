@@ -32,7 +32,7 @@ fn the_schema_accepts_what_is_printed_and_nothing_else() {
             let found = serde_json::to_value(explain(&read.client, servers, &read.hosts)).unwrap();
             let errors: Vec<_> = schema.iter_errors(&found).map(|error| error.to_string()).collect();
             assert!(errors.is_empty(), "{errors:?}");
-            for place in ["", "/blame", "/bands/0", "/slowest/0", "/join", "/surroundings", "/seconds/0"] {
+            for place in ["", "/blame", "/groups/0", "/slowest/0", "/join", "/surroundings", "/seconds/0"] {
                 let mut more = found.clone();
                 more.pointer_mut(place).unwrap()["surprise"] = 1.into();
                 assert!(!schema.is_valid(&more), "a surprise at `{place}`");

@@ -19,10 +19,10 @@ fn check(plant: Plant, place: Place, segment: Segment) {
     assert!(found.blame.share > 0.9, "{:?}", found.blame);
     assert_eq!(found.join.by_ends, 200);
     // All of it is in the one segment, to the nanosecond.
-    let all = &found.bands[0];
+    let all = &found.groups[0];
     assert_eq!(all.segments_ns[segment.name()], 200 * (50 * MS + World::usual(segment)), "{all:?}");
-    for band in &found.bands {
-        assert_eq!(band.segments_ns.values().sum::<u64>(), band.sum_ns);
+    for group in &found.groups {
+        assert_eq!(group.segments_ns.values().sum::<u64>(), group.sum_ns);
     }
     let responses: u64 = world.requests.iter().map(|request| request.age().0).sum();
     assert_eq!(all.sum_ns, responses);
@@ -130,16 +130,16 @@ fn a_queue_for_the_pool_behind_a_stall_is_the_stall_s() {
         "{:#?}",
         found.blame
     );
-    assert!(found.bands.iter().any(|band| band.most == Some(Place::Pool)), "{:#?}", found.bands);
+    assert!(found.groups.iter().any(|group| group.most == Some(Place::Pool)), "{:#?}", found.groups);
     // In the table these are waits for a connection: the sentence says how much.
     assert!(
-        found.blame.sentence.contains("of that are waits for connections that it held up."),
+        found.blame.sentence.contains("of that is waiting for connections that were occupied because of it."),
         "{:?}",
         found.blame
     );
 }
 
-/// If this fails, a client that is late all the time is said to stand still for one long stall of another second, or for
+/// If this fails, a client that is late all the time counts as stalled because of one long stall in another second, or because of
 /// a stall that is shorter than what it was late.
 #[test]
 fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long() {
@@ -157,15 +157,15 @@ fn a_client_stood_still_where_its_meter_stalled_in_the_same_second_for_as_long()
     assert_eq!(rule(40 * MS, |_| true), "client-late-to-send");
 }
 
-/// What became due while the client stood still comes all at once: that it then waits for connections is no fault of
+/// What became due while the client was stalled comes all at once: that it then waits for connections is no fault of
 /// the pool.
 #[test]
 fn a_burst_after_a_stall_is_the_client_s() {
     let read = World::burst(20, 50 * MS, 3 * MS).write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!(found.blame.place, Place::Client, "{found:#?}");
-    assert!(found.bands[0].segments_ns["pool_after_lag"] > 400 * MS, "{found:#?}");
-    assert!(found.bands[0].segments_ns["pool_wait"] < 100 * MS, "{found:#?}");
+    assert!(found.groups[0].segments_ns["pool_after_lag"] > 400 * MS, "{found:#?}");
+    assert!(found.groups[0].segments_ns["pool_wait"] < 100 * MS, "{found:#?}");
 }
 
 #[test]
@@ -175,12 +175,12 @@ fn a_host_that_does_not_run_excuses_its_client() {
     let mut read = world.write();
     let found = explain(&read.client, read.servers.clone(), &read.hosts);
     assert_eq!((found.blame.place, found.sentences[0].rule), (Place::Platform, "host-stalled"), "{found:#?}");
-    // That of another host does not, and it is said.
+    // That of another host does not, and it is stated.
     read.hosts[0].observed.document.host.boot_id = Some("other".to_owned());
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 0), "{found:#?}");
     assert!(
-        found.notes.iter().any(|note| note.starts_with("hiccup is of another host")),
+        found.notes.iter().any(|note| note.starts_with("hiccup was made on another host")),
         "{:?}",
         found.notes
     );
@@ -191,7 +191,7 @@ fn a_host_that_does_not_run_excuses_its_client() {
     assert_eq!((found.blame.place, found.surroundings.stalls), (Place::Client, 1), "{found:#?}");
 }
 
-/// If this fails, a stall of the client's host is told of a server that was on another one.
+/// If this fails, a stall of the client's host is attributed to a server on another host.
 #[test]
 fn a_host_that_does_not_run_excuses_no_server_of_another_host() {
     for (is_far, place) in [(false, Place::Platform), (true, Place::Network)] {
@@ -276,13 +276,14 @@ fn requests_that_were_not_found_stay_in_what_is_explained() {
         *wait = wait.map(|wait| wait + Nanos(20 * MS));
     }
     let found = explain(&read.client, read.servers, &read.hosts);
-    assert_eq!((found.blame.rows, found.blame.over.as_str()), (300, "all answered requests"), "{found:#?}");
-    assert_eq!(found.blame.explained_ns, found.bands[0].sum_ns);
+    assert_eq!(
+        (found.blame.rows, found.blame.over.as_str()),
+        (300, "all requests with a response"),
+        "{found:#?}"
+    );
+    assert_eq!(found.blame.explained_ns, found.groups[0].sum_ns);
     assert!(
-        found
-            .notes
-            .iter()
-            .any(|note| note.starts_with("150 of the 300 requests that are explained were not")),
+        found.notes.iter().any(|note| note.starts_with("150 of the 300 explained requests were not")),
         "{:?}",
         found.notes
     );
@@ -306,7 +307,10 @@ fn connections_turned_away_count_while_connects_hang() {
     };
     let (place, sentence) = first(1_200 * MS, 1);
     assert_eq!(place, Place::SocketQueue, "{sentence}");
-    assert!(sentence.contains("a listener of this host turned 3 away"), "{sentence}");
+    assert!(
+        sentence.contains("3 connections were dropped by a full listen queue on this host"),
+        "{sentence}"
+    );
     // They hung from 0 s to 1.7 s, and the last is in second 4; a connect that took half a second was not turned away.
     assert_eq!(first(1_200 * MS, 4).0, Place::Network);
     assert_eq!(first(500 * MS, 0).0, Place::Network);
@@ -325,11 +329,10 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     assert_eq!(found.surroundings.disturbances, 2);
     let planted = &found.surroundings.planted[0];
     assert_eq!((planted.times, planted.in_effect_ns), (2, 3_000 * MS));
-    let note =
-        "For 3.00 s of the run this was disturbed on purpose: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
+    let note = "A deliberate disturbance was active for 3.00 s of the run: relaying 127.0.0.1:4000 to 127.0.0.1:5000.";
     assert!(found.notes.iter().any(|one| one == note), "{:?}", found.notes);
     let text = rendered(&found);
-    assert!(text.contains("planted, for 3.00 s of the run in 2 times: relaying"), "{text}");
+    assert!(text.contains("deliberate disturbance for 3.00 s of the run in 2 times: relaying"), "{text}");
     // One that ended before the run began, and one of other addresses.
     read.client.document.subject.url = "http://127.0.0.1:400/".to_owned();
     read.hosts = vec![world.write_disturb(&[Some((0, 400))])];
@@ -340,7 +343,7 @@ fn a_disturbance_counts_for_as_long_as_it_was_in_effect() {
     assert!(!found.notes.iter().any(|note| note.contains("on purpose")), "{:?}", found.notes);
 }
 
-/// If this fails, a pause of the collector is told as a lock of the server's own.
+/// If this fails, a pause of the collector is reported as a lock of the server's own.
 #[test]
 fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     let mut world = World::of(1_000, Plant::Part(Part::Lock));
@@ -352,7 +355,7 @@ fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     let found = explain(&read.client, read.servers.clone(), &read.hosts);
     assert_eq!(found.blame.place, Place::Runtime, "{:?}", found.blame);
     assert!(found.blame.share > 0.95, "{:?}", found.blame);
-    let pauses = "lies within 50 of its pauses, of up to 50.0 ms, most by G1 Evacuation Pause.";
+    let pauses = "is within 50 of its pauses, of up to 50.0 ms, most by G1 Evacuation Pause.";
     assert!(found.blame.sentence.ends_with(pauses), "{:?}", found.blame);
     let runtime = &found.surroundings.runtimes[0];
     assert_eq!((runtime.pauses, runtime.paused_ns), (200, 200 * 50 * MS));
@@ -362,7 +365,7 @@ fn a_jvm_that_stood_still_has_the_time_of_the_requests_it_served() {
     // Without a record of `watch` it is still the JVM's.
     let found = explain(&read.client, Vec::new(), &read.hosts);
     assert_eq!(found.blame.place, Place::Runtime, "{:?}", found.blame);
-    // One that served none of them, and one that stood still when nothing was asked.
+    // One that served none of them, and one that was stalled when nothing was asked.
     read.hosts = vec![world.write_jvm(pid + 1, &held)];
     assert_eq!(explain(&read.client, read.servers.clone(), &read.hosts).blame.place, Place::HandlerBlocked);
     let fast: Vec<_> = world.served.iter().skip(2).step_by(5).collect();
@@ -385,7 +388,7 @@ fn without_requests_one_by_one_the_sums_are_explained() {
         read.servers[0].served.clear();
         let found = explain(&read.client, read.servers, &[]);
         assert_eq!(found.blame.place, place, "{found:#?}");
-        assert_eq!(found.bands[0].segments_ns.values().sum::<u64>(), found.bands[0].sum_ns);
+        assert_eq!(found.groups[0].segments_ns.values().sum::<u64>(), found.groups[0].sum_ns);
     }
 }
 
@@ -396,7 +399,7 @@ fn on_another_host_the_network_is_one_sum() {
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network));
-    assert!(found.bands[0].segments_ns.contains_key("network"));
+    assert!(found.groups[0].segments_ns.contains_key("network"));
 }
 
 /// If this fails, a clock of another host puts a slow way to the server on the way back, or the reverse.
@@ -406,19 +409,19 @@ fn on_another_host_whose_clock_is_known_the_two_ways_are_told_apart() {
         let read = World::of(200, plant).on_another_host(400 * US).write();
         let found = explain(&read.client, read.servers, &read.hosts);
         assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
-        let all = &found.bands[0];
+        let all = &found.groups[0];
         assert_eq!(all.segments_ns.values().sum::<u64>(), all.sum_ns);
         // The exchanges bound the error by half their length.
         let error = all.segments_ns[segment.name()].abs_diff(200 * (50 * MS + World::usual(segment)));
         assert!(error <= 200 * 201 * US, "{} is off by {error} ns", segment.name());
         assert!(found.notes.iter().any(|note| note.contains("known within 200 us")), "{:?}", found.notes);
     }
-    // Ways of 50 ms cannot be told apart by a clock that is off by up to 10 ms.
+    // Ways of 50 ms cannot be distinguished by a clock that is off by up to 10 ms.
     let read = World::of(200, Plant::Back).on_another_host(20 * MS).write();
     let found = explain(&read.client, read.servers, &read.hosts);
     assert_eq!((found.join.by_ends, found.blame.place), (200, Place::Network), "{found:#?}");
-    assert!(found.bands[0].segments_ns.contains_key("network"));
-    assert!(!found.bands[0].segments_ns.contains_key("to_client"));
+    assert!(found.groups[0].segments_ns.contains_key("network"));
+    assert!(!found.groups[0].segments_ns.contains_key("to_client"));
 }
 
 /// The far host was suspended for a second: what its clock said before says nothing of after.
@@ -432,11 +435,11 @@ fn a_clock_that_cannot_be_believed_is_not_used() {
     }
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
-    assert!(found.bands[0].segments_ns.contains_key("network"), "{found:#?}");
-    assert!(found.notes.iter().any(|note| note.contains("stood still or jumped")), "{:?}", found.notes);
+    assert!(found.groups[0].segments_ns.contains_key("network"), "{found:#?}");
+    assert!(found.notes.iter().any(|note| note.contains("stopped or jumped")), "{:?}", found.notes);
 }
 
-/// If this fails, what a server did for others after the run stands in the run's last second.
+/// If this fails, what a server did for others after the run is in the run's last second.
 #[test]
 fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
     let mut world = World::of(200, Plant::Queue);
@@ -445,8 +448,8 @@ fn what_was_served_after_the_run_is_in_none_of_its_seconds() {
     world.served.push(late);
     let read = world.write();
     let found = explain(&read.client, read.servers, &read.hosts);
-    let told = found.seconds.iter().filter_map(|second| second.servers[0]).map(|sums| sums.requests);
-    assert_eq!((told.sum::<u64>(), found.join.others_at_servers), (200, 1));
+    let reported = found.seconds.iter().filter_map(|second| second.servers[0]).map(|sums| sums.requests);
+    assert_eq!((reported.sum::<u64>(), found.join.others_at_servers), (200, 1));
 }
 
 /// Rows and requests as long as the format can tell: no sum of them may overflow.
@@ -483,7 +486,7 @@ fn an_explanation_can_be_read_by_people_and_programs() {
     assert!(text.lines().all(|line| line.chars().count() < 400), "{text}");
     let json = serde_json::to_value(&found).unwrap();
     assert_eq!(json["blame"]["place"], "handler_blocked");
-    assert_eq!(json["bands"][0]["segments_ns"]["disk"], 200 * 50 * MS);
+    assert_eq!(json["groups"][0]["segments_ns"]["disk"], 200 * 50 * MS);
     // One each 25 ms, done 50.25 ms after it was due: those up to number 37 within the first second.
     assert_eq!(json["seconds"][0]["servers"][0]["requests"], 38);
     assert_eq!(World::usual(Segment::OnCpu), 200 * US);

@@ -184,7 +184,7 @@ impl World {
     }
 
     /// One request a millisecond over one connection, each held for a tenth of that; each hundredth is blocked for
-    /// `stall` at the server, and those due meanwhile wait for the connection.
+    /// `stall` at the server, and those due in the meantime wait for the connection.
     pub fn stalled(count: u64, stall: u64) -> World {
         let mut world = World::of(0, Plant::Queue);
         let mut free = ZERO;
@@ -212,8 +212,8 @@ impl World {
         }
         let reading = |at: u64| {
             // The way there took all of it.
-            let told = Nanos(ahead(at + exchange));
-            ClockReading::of(Nanos(at), told, Nanos(at + exchange)).unwrap()
+            let reported = Nanos(ahead(at + exchange));
+            ClockReading::of(Nanos(at), reported, Nanos(at + exchange)).unwrap()
         };
         let readings = (0..20).map(|second| reading(ZERO + second * 1_000 * MS));
         self.clocks = Some(TwoClocks::new(Some("this".to_owned()), readings.collect()));
@@ -286,7 +286,7 @@ impl World {
         HostRecord { observed, name: "disturb".to_owned() }
     }
 
-    /// The record of a JVM that stood still from the read of each of these requests for 50 ms.
+    /// The record of a JVM that was stalled from the read of each of these requests for 50 ms.
     pub fn write_jvm(&self, pid: u32, served: &[&Served]) -> HostRecord {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jvm");
@@ -375,7 +375,7 @@ impl World {
         writer.finish(&document).unwrap();
     }
 
-    /// A stall from each answer's arrival until the client has read it; or before it, where the way back is long.
+    /// A stall from each response's arrival until the client has read it; or before it, where the way back is long.
     fn write_hiccup(&self, path: &Path, cause: &str) -> HostRecord {
         let document = observation(ObservationBody::Hiccup(Box::default()));
         let mut writer = ObservationWriter::create(path, &document).unwrap();

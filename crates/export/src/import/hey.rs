@@ -27,10 +27,10 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     if text.trim_start().starts_with("response-time,") { csv(text) } else { summary(text) }
 }
 
-fn time(name: &str, said: &str, meaning: &str) -> ImportedTime {
+fn time(name: &str, original: &str, meaning: &str) -> ImportedTime {
     ImportedTime {
         name: name.to_owned(),
-        said: said.to_owned(),
+        original: original.to_owned(),
         meaning: meaning.to_owned(),
         ..ImportedTime::default()
     }
@@ -143,7 +143,7 @@ fn head(
 
 /// `DNS+dialup: 0.0001 secs, 0.0000 secs, 0.0009 secs`: average, fastest, slowest.
 fn detail(line: Line<'_>) -> Result<Option<ImportedTime>, ImportError> {
-    let Some((said, values)) = line.text.split_once(':') else { return Ok(None) };
+    let Some((original, values)) = line.text.split_once(':') else { return Ok(None) };
     if values.contains("NaN") {
         return Ok(None);
     }
@@ -155,7 +155,7 @@ fn detail(line: Line<'_>) -> Result<Option<ImportedTime>, ImportError> {
         mean_ns: Some(mean),
         min_ns: Some(min),
         max_ns: Some(max),
-        ..time("other", said.trim(), meaning)
+        ..time("other", original.trim(), meaning)
     }))
 }
 
@@ -169,8 +169,8 @@ fn code(line: Line<'_>) -> Result<Option<CodeCount>, ImportError> {
 
 /// `[5] Get "http://…": dial tcp …`.
 fn error(line: Line<'_>) -> Result<ErrorCount, ImportError> {
-    let (count, said) = bracketed(line).ok_or_else(|| line.wrong("an error without its count"))?;
-    Ok(ErrorCount { said: said.trim().to_owned(), count: Some(line.count(count)?) })
+    let (count, original) = bracketed(line).ok_or_else(|| line.wrong("an error without its count"))?;
+    Ok(ErrorCount { original: original.trim().to_owned(), count: Some(line.count(count)?) })
 }
 
 fn bracketed(line: Line<'_>) -> Option<(&str, &str)> {
@@ -194,7 +194,8 @@ fn csv(text: &str) -> Result<Parsed, ImportError> {
     let rows = rows(text)?;
     let answered: u64 = rows.codes.values().sum();
     let named = COLUMNS.iter().zip(rows.columns);
-    let named = named.map(|((said, name, meaning), values)| (values.time(name, said, meaning), values));
+    let named =
+        named.map(|((original, name, meaning), values)| (values.time(name, original, meaning), values));
     // A phase that no request passed is absent.
     let (times, values): (Vec<_>, Vec<_>) = named.filter(|(_, values)| !values.is_empty()).unzip();
     let names: Vec<String> = times.iter().map(|time: &ImportedTime| time.name.clone()).collect();

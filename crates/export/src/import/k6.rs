@@ -42,9 +42,9 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
         ..ImportedResults::default()
     };
     results.ok = requests.zip(results.failed).map(|(all, failed)| all.saturating_sub(failed));
-    for (said, name, meaning) in TRENDS {
-        let Some(trend) = metrics.get(said).filter(|trend| trend.is_object()) else { continue };
-        let trend = one(trend, name, said, meaning, requests)?;
+    for (original, name, meaning) in TRENDS {
+        let Some(trend) = metrics.get(original).filter(|trend| trend.is_object()) else { continue };
+        let trend = one(trend, name, original, meaning, requests)?;
         // A phase whose maximum is 0 was passed by no request: it is absent.
         if trend.max_ns != Some(0) {
             results.times.push(trend);
@@ -55,7 +55,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
     }
     if let Some(dropped) = whole(metrics, "/dropped_iterations/count")?.filter(|&dropped| dropped > 0) {
         results.errors.push(ErrorCount {
-            said: "dropped_iterations: due, and never sent".to_owned(),
+            original: "dropped_iterations: due, and never sent".to_owned(),
             count: Some(dropped),
         });
     }
@@ -89,13 +89,13 @@ fn flat(metrics: &Value) -> Value {
 fn one(
     trend: &Value,
     name: &str,
-    said: &str,
+    original: &str,
     meaning: &str,
     count: Option<u64>,
 ) -> Result<ImportedTime, ImportError> {
     let mut imported = ImportedTime {
         name: name.to_owned(),
-        said: said.to_owned(),
+        original: original.to_owned(),
         meaning: meaning.to_owned(),
         count,
         min_ns: time(trend, "/min", MS)?,

@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, ImportError> {
 fn request() -> ImportedTime {
     ImportedTime {
         name: "request".to_owned(),
-        said: "response time".to_owned(),
+        original: "response time".to_owned(),
         meaning: REQUEST.to_owned(),
         ..ImportedTime::default()
     }
@@ -70,8 +70,8 @@ fn of_json(text: &str) -> Result<ImportedResults, ImportError> {
             .map_err(|_| ImportError::Whole { what: format!("`{}` is not a status", shown(&key)) })?;
         results.codes.push(CodeCount { code, count });
     }
-    for (said, count) in counts(&json, "errorDistribution")? {
-        results.errors.push(ErrorCount { said, count: Some(count) });
+    for (original, count) in counts(&json, "errorDistribution")? {
+        results.errors.push(ErrorCount { original, count: Some(count) });
     }
     let mut request = ImportedTime {
         min_ns: time(&json, "/summary/fastest", SECOND)?,
@@ -145,10 +145,11 @@ fn of_text(text: &str) -> Result<ImportedResults, ImportError> {
                 results.codes.push(CodeCount { code, count });
             }
             "Error distribution:" => {
-                let (count, said) = bracketed(line)?;
-                results
-                    .errors
-                    .push(ErrorCount { said: said.trim().to_owned(), count: Some(line.count(count)?) });
+                let (count, original) = bracketed(line)?;
+                results.errors.push(ErrorCount {
+                    original: original.trim().to_owned(),
+                    count: Some(line.count(count)?),
+                });
             }
             _ => {}
         }

@@ -103,7 +103,7 @@ fn wrk_is_service_and_wrk2_is_response() {
 /// If this fails, a server that responds with errors, late or not at all looks as good as a healthy one.
 #[test]
 fn errors_of_wrk_are_failures() {
-    // 190 answers, 48 of them bad and one after the timeout; four connections broke.
+    // 190 responses, 48 of them bad and one after the timeout; four connections broke.
     let errors = read(WRK_ERRORS);
     let results = &errors.results;
     assert_eq!((results.requests, results.ok, results.failed), (Some(194), Some(141), Some(53)));
@@ -179,7 +179,7 @@ fn hey_is_read_with_its_quirks() {
     assert_eq!((results.requests, results.ok, results.failed), (Some(20), Some(0), Some(20)));
     // hey prints 0 and NaN where it has nothing.
     assert_eq!((results.times[0].max_ns, results.times[0].mean_ns), (None, None));
-    assert!(results.errors[0].said.ends_with("connection refused"));
+    assert!(results.errors[0].original.ends_with("connection refused"));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn every_request_of_a_csv_is_in_its_histogram_log() {
     let names: Vec<_> = logs.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["request.hlog", "phase-send.hlog", "phase-wait.hlog", "phase-receive.hlog"]);
     // Four connections were made: the other requests have no such phase.
-    let set_up = import.results.times.iter().find(|time| time.said == "DNS+dialup").unwrap();
+    let set_up = import.results.times.iter().find(|time| time.original == "DNS+dialup").unwrap();
     assert_eq!(set_up.count, Some(4));
 }
 
@@ -242,8 +242,8 @@ fn k6_summaries_of_both_shapes_say_the_same() {
 #[test]
 fn an_error_is_one_line_and_names_its_own() {
     for (text, tool, error) in [
-        ("nothing of the kind", None, "the tool that produced this was not recognised"),
-        ("{}", None, "the tool that produced this was not recognised"),
+        ("nothing of the kind", None, "the tool that produced this was not recognized"),
+        ("{}", None, "the tool that produced this was not recognized"),
         ("{\"metrics\": 3}", Some(Tool::K6), "there is no object `metrics`"),
         ("{\n\"metrics\": {,}}", Some(Tool::K6), "line 2: not JSON: key must be a string"),
         ("Thread Stats\n  Latency  1.0ms 1.0ms -3ms 9%", None, "line 2: `-3ms` is not a time"),
@@ -255,9 +255,9 @@ fn an_error_is_one_line_and_names_its_own() {
         ),
         ("response-time,DNS+dialup\n", None, "line 1: not the columns of hey's CSV"),
     ] {
-        let said = parse(text.as_bytes(), tool).unwrap_err().to_string();
-        assert!(said.starts_with(error), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let original = parse(text.as_bytes(), tool).unwrap_err().to_string();
+        assert!(original.starts_with(error), "{original}");
+        assert_eq!(original.lines().count(), 1, "{original}");
     }
     assert_eq!(parse(&[b'a', 0xff], None).unwrap_err(), ImportError::NotText { at: 1 });
 }

@@ -45,7 +45,7 @@ impl Values {
     }
 
     /// The distribution, with its quantiles and their confidence intervals.
-    pub(super) fn time(&self, name: &str, said: &str, meaning: &str) -> ImportedTime {
+    pub(super) fn time(&self, name: &str, original: &str, meaning: &str) -> ImportedTime {
         let mut all = Durations::new();
         self.seconds.values().for_each(|durations| all.merge(durations));
         let at = |rank| all.at_rank(rank).map(|value| value.0);
@@ -56,7 +56,7 @@ impl Values {
         };
         ImportedTime {
             name: name.to_owned(),
-            said: said.to_owned(),
+            original: original.to_owned(),
             meaning: meaning.to_owned(),
             count: Some(all.count()),
             min_ns: all.min().map(|ns| ns.0),

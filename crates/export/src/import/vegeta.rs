@@ -46,7 +46,7 @@ fn report(text: &str) -> Result<Parsed, ImportError> {
     let requests = whole(&json, "/requests")?;
     let mut request = ImportedTime {
         name: "request".to_owned(),
-        said: "latencies".to_owned(),
+        original: "latencies".to_owned(),
         meaning: REQUEST.to_owned(),
         count: requests,
         min_ns: time(&json, "/latencies/min", 1.0)?,
@@ -73,8 +73,8 @@ fn report(text: &str) -> Result<Parsed, ImportError> {
     let ok = number(&json, "/success")?
         .zip(requests)
         .map(|(share, all)| (share.min(1.0) * all as f64).round() as u64);
-    let said = json.get("errors").and_then(|errors| errors.as_array()).into_iter().flatten();
-    let said = said.filter_map(|error| error.as_str()).take(MOST_ERRORS);
+    let original = json.get("errors").and_then(|errors| errors.as_array()).into_iter().flatten();
+    let original = original.filter_map(|error| error.as_str()).take(MOST_ERRORS);
     let results = ImportedResults {
         started: json.get("earliest").and_then(|at| at.as_str()).map(str::to_owned),
         elapsed_ns: attack_ns.zip(time(&json, "/wait", 1.0)?).map(|(attack, wait)| attack + wait),
@@ -86,7 +86,7 @@ fn report(text: &str) -> Result<Parsed, ImportError> {
         request_rate_per_s: number(&json, "/rate")?,
         bytes_sent: whole(&json, "/bytes_out/total")?,
         bytes_received: whole(&json, "/bytes_in/total")?,
-        errors: said.map(|said| ErrorCount { said: said.to_owned(), count: None }).collect(),
+        errors: original.map(|original| ErrorCount { original: original.to_owned(), count: None }).collect(),
         times: vec![request],
         ..with_codes(counts)
     };
@@ -165,7 +165,8 @@ impl Hits {
         }
         let requests = self.hits.len() as u64;
         let span_s = (last - first) as f64 / 1e9;
-        let errors = self.errors.into_iter().map(|(said, count)| ErrorCount { said, count: Some(count) });
+        let errors =
+            self.errors.into_iter().map(|(original, count)| ErrorCount { original, count: Some(count) });
         let results = ImportedResults {
             url,
             started: record::import::timestamp(Nanos(first)),

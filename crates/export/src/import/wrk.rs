@@ -89,7 +89,7 @@ pub(super) fn parse(text: &str, is_wrk2: bool) -> Result<Parsed, ImportError> {
 fn named(name: &str, meaning: &str) -> ImportedTime {
     ImportedTime {
         name: name.to_owned(),
-        said: "Latency".to_owned(),
+        original: "Latency".to_owned(),
         meaning: meaning.to_owned(),
         ..ImportedTime::default()
     }
@@ -232,8 +232,8 @@ fn is_spectrum(share: &str, inverse: &str) -> bool {
         && (inverse == "inf" || inverse.parse::<f64>().is_ok())
 }
 
-fn error(said: &str, count: u64) -> ErrorCount {
-    ErrorCount { said: said.to_owned(), count: Some(count) }
+fn error(original: &str, count: u64) -> ErrorCount {
+    ErrorCount { original: original.to_owned(), count: Some(count) }
 }
 
 /// `17.76GB`: wrk's units are powers of 1024.

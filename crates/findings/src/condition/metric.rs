@@ -6,23 +6,23 @@ use record::{Outcome, Phase};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Metric {
     Time(Of, Statistic),
-    /// `ok` answers within the window, a second of it.
+    /// `ok` responses within the window, per second.
     Throughput,
     SentRate,
     ScheduledRate,
-    /// Of what was scheduled, what did not end `ok`.
+    /// Requests that did not end `ok`, as a share of the scheduled ones.
     ErrorShare,
     Scheduled,
     Sent,
     Failed,
     ConnectionsOpened,
-    /// Requests that ended so; their share of what was scheduled where the limit is a share.
+    /// Requests with this outcome; if the limit is a share, their share of the scheduled ones.
     Outcome(Outcome),
-    /// Answers with this code of the application; their share of what was scheduled where the limit is a share.
+    /// Responses with this application code; if the limit is a share, their share of the scheduled requests.
     Code(u16),
 }
 
-/// Whose distribution.
+/// The duration of which a statistic is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     Response,
@@ -38,7 +38,7 @@ pub enum Statistic {
     Max,
 }
 
-/// What a limit may be written in.
+/// The unit of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Time,
@@ -74,7 +74,7 @@ pub(super) fn timed(name: &str) -> Option<Of> {
     }
 }
 
-/// Everything that may stand before a dot or an operator, to guess what a slip meant.
+/// All names that are valid before a dot or an operator, for guessing what a typo meant.
 pub(super) fn heads() -> impl Iterator<Item = &'static str> {
     let phases = Phase::ALL.into_iter().map(Phase::name);
     let plain = PLAIN.into_iter().map(|(name, _)| name);

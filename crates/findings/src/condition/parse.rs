@@ -10,7 +10,7 @@ use units::{Nanos, Rate};
 use super::metric::{self, Metric, Of, Statistic, Unit};
 use super::{Condition, Operator};
 
-/// Why a text is no condition. It does not repeat the whole text: whoever asked for it has it.
+/// Why a text is not a condition. It does not repeat the text, which the caller adds.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConditionError {
     #[error("`{text}` has no operator; write for example response.p99 > 50ms")]
@@ -105,7 +105,7 @@ fn unknown_metric(name: &str, head: &str) -> ConditionError {
         return ConditionError::Statistic { statistic: name.to_owned(), hint };
     }
     let hint = if head.contains("latency") || head == "http_req_duration" {
-        "say which: response (from when it was due) or service (from when it was sent)".to_owned()
+        "which one: response (from the intended start) or service (from the first byte sent)?".to_owned()
     } else if head.contains("error") {
         "did you mean `error_share`?".to_owned()
     } else if Outcome::from_name(head).is_some() {
@@ -221,7 +221,7 @@ fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a s
     (distance <= (name.len() / 3).max(1)).then_some(name)
 }
 
-/// How many letters have to be put in, taken out, changed or swapped with their neighbour.
+/// The number of letters to insert, delete, change or swap with a neighbor.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];

@@ -10,7 +10,7 @@ use crate::distribution;
 use crate::words;
 use crate::words::quantile_name;
 
-/// The figure of `metric`, in the unit of `limit` where it has two.
+/// The figure of `metric`, in the unit of `limit` if the metric has two units.
 pub(super) fn of(metric: Metric, limit: Quantity, figures: &Figures<'_>) -> Result<Reading, String> {
     let totals = &figures.results.totals;
     match metric {
@@ -29,7 +29,7 @@ pub(super) fn of(metric: Metric, limit: Quantity, figures: &Figures<'_>) -> Resu
     }
 }
 
-/// A histogram gives the upper end of a bucket of three digits: a limit within that bucket has not been passed.
+/// A histogram gives the upper end of a bucket of three digits: a limit within that bucket is not exceeded.
 fn met(reading: Reading, limit: Quantity) -> Reading {
     let Quantity::Ns(limit_ns) = limit else { return reading };
     let buckets = Durations::new();
@@ -122,7 +122,7 @@ fn quantile(q: f64, value: QuantileValue) -> Result<Reading, String> {
     }
 }
 
-/// Once a request was never answered, nobody knows how long the longest would have been.
+/// If a request got no response, the maximum is unknown.
 fn response_max(total: &Interval) -> Result<Reading, String> {
     let answered = total.response().and_then(Durations::max);
     let mut given_up = unanswered(total).map(|(_, ages)| ages.and_then(Durations::max)).peekable();
@@ -135,8 +135,8 @@ fn response_max(total: &Interval) -> Result<Reading, String> {
     Ok(Reading::Above(Quantity::Ns(longest.map_or(0, |longest| longest.0))))
 }
 
-/// Of the answered alone it would flatter a server that drops the slow ones. With the unanswered at their ages it is
-/// a lower bound.
+/// The mean of the answered requests alone would flatter a server that drops slow ones. With the ages of the unanswered
+/// ones it is a lower bound.
 fn response_mean(total: &Interval) -> Result<Reading, String> {
     let of_ok = |durations: &Durations| (durations.count(), durations.sum_ns());
     let (mut requests, mut sum_ns) = total.response().map_or((0, 0), of_ok);
@@ -150,7 +150,7 @@ fn response_mean(total: &Interval) -> Result<Reading, String> {
     Ok(if requests == answered { known(mean) } else { Reading::Above(mean) })
 }
 
-/// How many ended in each of the outcomes that leave the caller without an answer, and their ages as far as kept.
+/// The number of requests for each outcome without a response, and their ages if known.
 fn unanswered(total: &Interval) -> impl Iterator<Item = (u64, Option<&Durations>)> {
     let outcomes = Outcome::ALL.into_iter().filter(|outcome| outcome.is_unanswered());
     outcomes.map(|outcome| (ended_in(total, outcome), total.failed(outcome))).filter(|(count, _)| *count > 0)

@@ -49,7 +49,7 @@ fn an_error_names_the_wrong_part_and_what_was_meant() {
         ("reset > 1%", "`reset` is no metric; did you mean `outcome.reset`?"),
         (
             "latency.p99 > 1ms",
-            "`latency` is no metric; say which: response (from when it was due) or service (from when it was sent)",
+            "`latency` is no metric; which one: response (from the intended start) or service (from the first byte sent)?",
         ),
         ("response.p999 > 50ms", "`p999` is no statistic; did you mean `p99.9`?"),
         ("p999 > 50ms", "`p999` is no statistic; did you mean `p99.9`?"),
@@ -82,7 +82,7 @@ fn an_error_names_the_wrong_part_and_what_was_meant() {
     }
 }
 
-/// A second of answers, of which number `i` took `i` ms, and of failures at an age of 2 s.
+/// A second of responses, of which number `i` took `i` ms, and of failures at an age of 2 s.
 fn run(answers: u64, outcome: Outcome, failures: u64) -> Interval {
     let mut total = Interval::default();
     total.length = Nanos::from_secs(1);
@@ -101,7 +101,7 @@ fn run(answers: u64, outcome: Outcome, failures: u64) -> Interval {
 }
 
 #[track_caller]
-fn check(text: &str, total: &Interval, result: ThresholdResult, said: &str) {
+fn check(text: &str, total: &Interval, result: ThresholdResult, message: &str) {
     let stamps =
         Stamps { arrival: ArrivalStamps::Kernel, reason: None, pairing_error_ns: None, wall_clock_steps: 0 };
     let subject = Subject {
@@ -123,7 +123,7 @@ fn check(text: &str, total: &Interval, result: ThresholdResult, said: &str) {
             threshold.result,
             format!("{}{reason}", threshold.measured.map_or("no figure".to_owned(), reading_text)).as_str()
         ),
-        (result, said),
+        (result, message),
         "{text}"
     );
 }
@@ -132,7 +132,7 @@ fn check(text: &str, total: &Interval, result: ThresholdResult, said: &str) {
 fn figures_are_compared_as_they_were_measured() {
     use ThresholdResult::{Met, Missed};
     let total = run(1_000, Outcome::AppError, 10);
-    for (text, result, said) in [
+    for (text, result, message) in [
         ("response.p90 > 900ms", Met, "900 ms"),
         ("response.p90 > 899ms", Missed, "900 ms"),
         ("response.p12.5 >= 126ms", Met, "125 ms"),
@@ -149,7 +149,7 @@ fn figures_are_compared_as_they_were_measured() {
         ("scheduled < 1010", Met, "1010"),
         ("failed > 1%", Met, "0.990099 %"),
     ] {
-        check(text, &total, result, said);
+        check(text, &total, result, message);
     }
 }
 
@@ -158,11 +158,11 @@ fn figures_are_compared_as_they_were_measured() {
 fn what_the_sample_cannot_carry_is_not_met() {
     use ThresholdResult::Undecided;
     let total = run(100, Outcome::Ok, 0);
-    for (text, said) in [
+    for (text, message) in [
         ("response.p99 > 50s", "no figure: too few requests: p99 needs 368"),
         ("tls.p50 > 1ms", "no figure: tls is absent: no TLS"),
     ] {
-        check(text, &total, Undecided, said);
+        check(text, &total, Undecided, message);
     }
     check("error_share > 1%", &Interval::default(), Undecided, "no figure: nothing was scheduled");
     check(
@@ -180,7 +180,7 @@ fn a_bound_beyond_the_limit_decides_and_one_below_it_does_not() {
     use ThresholdResult::{Met, Missed, Undecided};
     // 5 % were given up after 2 s.
     let total = run(950, Outcome::RequestTimeout, 50);
-    let lost = "it falls among requests that were never answered, so it is only known to be over 2.00 s";
+    let lost = "it is among requests that got no response, so it is only known to be over 2.00 s";
     check("response.p99 > 50ms", &total, Missed, "> 2.00 s");
     check("response.p99 >= 1999ms", &total, Missed, "> 2.00 s");
     check("response.p99 > 3s", &total, Undecided, &format!("> 2.00 s: {lost}"));

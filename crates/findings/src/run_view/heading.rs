@@ -51,7 +51,7 @@ fn load_line(document: &Document) -> Phrase {
             phrase!("open loop, {arrivals} over ", arrivals = facts.words.as_str())
         }
         (Model::Open, Some(per_s), None) => {
-            phrase!("open loop, {rate} asked over ", rate = Value::PerSecond(per_s))
+            phrase!("open loop, {rate} requested over ", rate = Value::PerSecond(per_s))
         }
         (Model::Open, None, None) => Phrase::new("open loop over "),
         (Model::Closed, ..) => {
@@ -71,14 +71,14 @@ fn load_line(document: &Document) -> Phrase {
     how.then(", ", workers).then(", ", how_long(document))
 }
 
-/// What the user did to the load while it ran, in order.
+/// Manual changes of the load during the run, in order.
 fn changes(load: &Load) -> Option<Phrase> {
     let change = |change: &LoadChange| {
         let what = match (change.change, change.rate_per_s) {
             (LoadOrder::Paused, _) => Phrase::new("paused"),
             (LoadOrder::Resumed, _) => Phrase::new("resumed"),
             (LoadOrder::Rate, Some(per_s)) => phrase!("{rate}", rate = Value::PerSecond(per_s)),
-            (LoadOrder::Rate, None) => Phrase::new("another rate"),
+            (LoadOrder::Rate, None) => Phrase::new("rate change"),
             (LoadOrder::Ended, _) => Phrase::new("ended"),
         };
         what.then(" at ", phrase!("{at}", at = Nanos(change.at_ns)))
@@ -113,31 +113,31 @@ fn how_long(document: &Document) -> Phrase {
     let asked = match (duration, limit) {
         (Some(duration), Some(limit)) => duration.then(" or ", limit),
         (Some(only), None) | (None, Some(only)) => only,
-        (None, None) => Phrase::new("no end given"),
+        (None, None) => Phrase::new("no end set"),
     };
     let took = match document.time.elapsed_ns {
         Some(ns) => phrase!("{took}", took = Nanos(ns)),
-        None => Phrase::new("not known how long"),
+        None => Phrase::new("unknown duration"),
     };
     let after = |how: &str| {
         Phrase::new(how)
             .then(" after ", took.clone())
             .then(" (", asked.clone())
-            .then(" asked)", Phrase::default())
+            .then(" requested)", Phrase::default())
     };
     match document.state {
         State::Finished if load.changes.iter().any(|change| change.change == LoadOrder::Ended) => {
-            after("ended by hand")
+            after("ended by the user")
         }
         State::Finished if load.duration_ns.is_some() && load.request_limit.is_none() => {
             Phrase::new("for ").then("", asked)
         }
         State::Finished => asked.then(" in ", took),
         State::Interrupted => after("interrupted"),
-        State::Broken => after("broke off"),
+        State::Broken => after("ended by an error"),
         State::Recovered => after("cut off"),
         State::Running if document.time.elapsed_ns.is_none() => {
-            Phrase::new("running, ").then("", asked).then(" asked", Phrase::default())
+            Phrase::new("running, ").then("", asked).then(" requested", Phrase::default())
         }
         State::Running => after("still running"),
     }

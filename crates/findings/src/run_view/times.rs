@@ -1,4 +1,4 @@
-//! Response, service and the phases with their shares and percentiles.
+//! Response time, service time and the phases, with shares and percentiles.
 
 use record::Outcome;
 use record::document::{Distribution, PhaseResult, Results};
@@ -6,17 +6,17 @@ use record::document::{Distribution, PhaseResult, Results};
 use crate::view::{self, Block, Cell, Percentile, Phrase, Role, Row, Table, Value, phrase};
 use crate::words::{percentile, quantile_cell, quantile_name};
 
-/// The percentiles that have a column; the others are among the intervals.
+/// The percentiles that have a column; the others are only in the list of intervals.
 const COLUMNS: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// Response, service and the ten phases: whose they are, their share, and their percentiles.
+/// Response time, service time and the ten phases, with owner, share and percentiles.
 pub(super) fn phases(results: &Results) -> Vec<Block> {
     let sum = |name: &str, what: &str, distribution: &Distribution, max: Cell| {
         let head = vec![Cell::from(name), Cell::from(what), Cell::absent()];
         Row { key: name == "response", ..Row::new(with_times(head, distribution, max)) }
     };
     let mut rows = vec![
-        sum("response", "felt by the caller", &results.response, response_max(results)),
+        sum("response", "seen by the user", &results.response, response_max(results)),
         sum("service", "sent to arrived", &results.service, Cell::ns(results.service.max_ns)),
     ];
     rows.extend(results.phases.iter().map(phase));
@@ -34,9 +34,8 @@ pub(super) fn phases(results: &Results) -> Vec<Block> {
     let unanswered = unanswered(results);
     if unanswered > 0 {
         let text = phrase!(
-            "response counts the unanswered ({unanswered}) at their ages; the rows below it are of the ok requests \
-             alone",
-            unanswered = Value::Count(unanswered)
+            "response includes {unanswered} without a response, by age; the other rows are for ok requests only",
+            unanswered = Value::items(unanswered, "request")
         );
         blocks.push(Block::line(Role::Note, text));
     }
@@ -46,7 +45,7 @@ pub(super) fn phases(results: &Results) -> Vec<Block> {
 fn phase(phase: &PhaseResult) -> Row {
     let mut head = vec![Cell::from(phase.phase.as_str()), Cell::from(phase.belongs_to.as_str())];
     let Some(distribution) = &phase.distribution else {
-        let because = phase.absent.clone().unwrap_or_else(|| "not known why".to_owned());
+        let because = phase.absent.clone().unwrap_or_else(|| "reason unknown".to_owned());
         head.resize(2 + 1 + COLUMNS.len() + 1, Cell::Absent { because });
         return Row::new(head);
     };
@@ -60,7 +59,7 @@ fn with_times(mut cells: Vec<Cell>, distribution: &Distribution, max: Cell) -> V
     cells
 }
 
-/// How many requests got no response, of which only a lower bound of the response time is known.
+/// The number of requests without a response, whose response time has only a lower bound.
 fn unanswered(results: &Results) -> u64 {
     results.outcomes.iter().filter(|row| is_unanswered(&row.outcome)).map(|row| row.count).sum()
 }
@@ -69,7 +68,7 @@ fn is_unanswered(name: &str) -> bool {
     Outcome::from_name(name).is_some_and(Outcome::is_unanswered)
 }
 
-/// The longest response; where a request was given up later than that, only a lower bound is known.
+/// The longest response; only a lower bound if a request without a response was older.
 pub(super) fn response_max(results: &Results) -> Cell {
     let unanswered = results.failed.iter().filter(|(name, _)| is_unanswered(name));
     let oldest = unanswered.filter_map(|(_, ages)| ages.max_ns).max();
@@ -82,7 +81,7 @@ pub(super) fn response_max(results: &Results) -> Cell {
     }
 }
 
-/// Every percentile of the response with its interval.
+/// All percentiles of the response time with their confidence intervals.
 pub(super) fn response(results: &Results) -> Block {
     let response = &results.response;
     let percentiles = response.quantiles.iter().map(|quantile| Percentile {
@@ -92,7 +91,7 @@ pub(super) fn response(results: &Results) -> Block {
     });
     Block::Distribution(Box::new(view::Distribution {
         id: "response".to_owned(),
-        title: Phrase::new("response with 95 % intervals"),
+        title: Phrase::new("response time with 95 % confidence intervals"),
         count: Value::Count(response.count).into(),
         min: Cell::ns(response.min_ns),
         mean: Cell::ns(response.mean_ns),

@@ -1,4 +1,4 @@
-//! Figures with their units, and the words that they stand in.
+//! Figures with their units, and the words that they are in.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum Value {
     Ns(u64),
     /// A difference of two durations in nanoseconds.
     NsChange(i64),
-    /// A number of things that the column or the words around it name.
+    /// A number of things that are named by the column or the surrounding words.
     Count(u64),
     /// A number of things that are named here, in the singular.
     Items {
@@ -28,18 +28,18 @@ pub enum Value {
     PerSecond(f64),
     /// A part of a whole: 1 is all of it.
     Share(f64),
-    /// A difference of two shares, in the unit of a share.
+    /// A difference of two shares: 0.01 is one percentage point.
     ShareChange(f64),
     /// Seconds of CPU time.
     CpuSeconds(f64),
-    /// Percent of the CPU time that was there: of one CPU or of all, as the table says.
+    /// Percent of the available CPU time: of one CPU or of all, as the table says.
     CpuPercent(f64),
     Bytes(u64),
     /// A ratio, or an average of counts: one decimal place is enough.
     Number(f64),
     /// A number that names something: a process, a port.
     Id(u64),
-    /// Text from the record. It may come from a stranger: show it as text, never as markup.
+    /// Text from the record. It can come from a stranger: show it as text, never as markup.
     Text(String),
 }
 
@@ -77,7 +77,7 @@ impl From<Quantity> for Value {
     }
 }
 
-/// As running text has it: three significant digits, text without control characters.
+/// Formats for running text: three significant digits, text without control characters.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
@@ -115,34 +115,34 @@ fn four_digits(value: f64) -> String {
     if grown { digits(places - 1) } else { text }
 }
 
-/// What is in one place of a table or a sentence: a figure, or why there is none. Absent is never zero.
+/// A cell of a table or a figure in a sentence: a value, or the reason why there is none. Absent is never zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cell {
     Figure(Value),
-    /// A figure with an order-statistic interval of 95 %; no upper end where that is among requests without a response.
+    /// A figure with its 95 % order-statistic interval; no upper end if that is among requests without a response.
     Interval {
         value: Value,
         low: Value,
         high: Option<Value>,
     },
-    /// Only a lower bound is known: the true figure is above it.
+    /// A lower bound: the true figure is above it.
     Above(Value),
-    /// A figure whose error is a good part of itself.
+    /// A figure with a large relative error.
     Doubtful(Value),
-    /// The sample cannot carry this percentile: it takes at least so many values.
+    /// The sample is too small for this percentile, which needs at least this many values.
     TooFew {
         needed: u64,
     },
-    /// There is no figure, because of this; empty where the record has no reason.
+    /// There is no figure, for this reason; empty if the record gives no reason.
     Absent {
         because: String,
     },
 }
 
 impl Cell {
-    /// Without a reason: the place does not apply.
+    /// An absent value without a reason: it does not apply here.
     pub fn absent() -> Cell {
         Cell::Absent { because: String::new() }
     }
@@ -157,7 +157,7 @@ impl Cell {
         value.map_or_else(Cell::absent, Cell::Figure)
     }
 
-    /// The figure or its lower bound, where there is one.
+    /// The figure or its lower bound, if there is one.
     pub fn value(&self) -> Option<&Value> {
         match self {
             Cell::Figure(value)
@@ -214,10 +214,10 @@ impl fmt::Display for Cell {
     }
 }
 
-/// Words with places for figures: `{name}` is the figure of that name, `{*name}` the one that matters most, `{!name}`
-/// one that is bad where it is not zero.
+/// Words with placeholders for figures: `{name}` is the figure of that name, `{*name}` the most important one,
+/// `{!name}` one that is bad unless it is zero.
 ///
-/// The figures are the evidence of the words: a reader of the JSON finds each with its unit.
+/// The figures are the evidence for the words: a reader of the JSON finds each with its unit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -227,18 +227,18 @@ pub struct Phrase {
     pub figures: BTreeMap<String, Cell>,
 }
 
-/// How a figure stands out of its phrase.
+/// How a figure is highlighted in its phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stress {
     None,
-    /// It matters most.
+    /// It is the most important figure.
     Key,
-    /// It is bad where it is not zero.
+    /// It is bad unless it is zero.
     Bad,
 }
 
 impl Stress {
-    /// From the place as it is written: the stress, and the name without its sign.
+    /// Parses a placeholder: the emphasis, and the name without its sign.
     fn of(place: &str) -> (Stress, &str) {
         match (place.strip_prefix('*'), place.strip_prefix('!')) {
             (Some(name), _) => (Stress::Key, name),
@@ -248,7 +248,7 @@ impl Stress {
     }
 }
 
-/// A piece of a phrase as it is read.
+/// A piece of a phrase, for display.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Piece<'a> {
     Words(&'a str),
@@ -261,19 +261,19 @@ impl Phrase {
         Phrase { words: words.into(), figures: BTreeMap::new() }
     }
 
-    /// One text from a record, whole: nothing in it is a place for a figure.
+    /// A text from a record, taken literally: nothing in it is a placeholder.
     pub fn text(text: impl Into<String>) -> Phrase {
         Phrase::new("{text}").with("text", text.into())
     }
 
-    /// Gives the place `{name}` its figure.
+    /// Sets the figure for the placeholder `{name}`.
     #[must_use]
     pub fn with(mut self, name: &str, figure: impl Into<Cell>) -> Phrase {
         self.figures.insert(name.to_owned(), figure.into());
         self
     }
 
-    /// This phrase, then `between`, then `next`. Names that both have are told apart by a number.
+    /// This phrase, then `between`, then `next`. Names that occur in both get a number to distinguish them.
     #[must_use]
     pub fn then(mut self, between: &str, next: Phrase) -> Phrase {
         let mut words = next.words;
@@ -294,12 +294,12 @@ impl Phrase {
         self
     }
 
-    /// All of `phrases` with `between` them; nothing of none.
+    /// All `phrases`, separated by `between`; empty if there are none.
     pub fn join(phrases: impl IntoIterator<Item = Phrase>, between: &str) -> Phrase {
         phrases.into_iter().reduce(|all, next| all.then(between, next)).unwrap_or_default()
     }
 
-    /// The pieces in their order. A place that has no figure stays as it is written.
+    /// The pieces in order. A placeholder without a figure is kept as text.
     pub fn pieces(&self) -> Vec<Piece<'_>> {
         let mut pieces = Vec::new();
         let mut rest = self.words.as_str();

@@ -18,7 +18,7 @@ fn a_line_says_what_there_was() {
     };
     assert_eq!(
         watch_line(&line, Nanos::from_secs(2)),
-        "throughput      500/s  p50   73.0 us  p95    127 us  p99   1.00 ms  pre-empted 3.1 %"
+        "throughput      500/s  p50   73.0 us  p95    127 us  p99   1.00 ms  preempted 3.1 %"
     );
     let empty = watch_line(&watch::WatchLine::default(), Nanos::from_secs(1));
     assert_eq!(empty, "throughput        0/s  no request");
@@ -35,6 +35,6 @@ fn every_loss_is_told() {
 fn all_that_is_inexact_is_told() {
     let all = Inexact { forgotten_slices: 1, joined_arrivals: 2, missed_switches: 3 };
     assert_eq!(inexact(&all).len(), 3);
-    assert!(inexact(&all)[1].to_string().starts_with("2 – lots of bytes"));
+    assert!(inexact(&all)[1].to_string().starts_with("2 – arrivals were merged"));
     assert!(inexact(&Inexact::default()).is_empty());
 }

@@ -64,7 +64,7 @@ impl Pause {
         self.freezer.as_ref().map_or(Undo::Continue(who), Freezer::undo)
     }
 
-    /// Whether it is stopped or about to be, whoever did it.
+    /// Whether it is stopped or about to be, by any process.
     fn is_held(&self) -> bool {
         self.freezer.as_ref().map_or_else(|| self.victim.is_stopped(), Freezer::is_frozen)
     }
@@ -91,7 +91,7 @@ impl Pause {
                 Some(woken.min(end)),
                 Some("the guard ended it: this process did not run when it was due to end it"),
             ),
-            (None, _) if self.victim.has_ended() => (Some(end), Some("it ended meanwhile")),
+            (None, _) if self.victim.has_ended() => (Some(end), Some("it ended in the meantime")),
             (None, false) => {
                 (None, Some("it was not stopped at the end: something else woke it, at an unknown time"))
             }

@@ -1,6 +1,6 @@
 //! A process to be disturbed, held by a descriptor, so that no other process can take its place.
 //!
-//! The kernel reuses pids. A [`Victim`] is opened once; every signal goes through its descriptor (pidfd), and whoever
+//! The kernel reuses pids. A [`Victim`] is opened once; every signal goes through its descriptor (pidfd), and a process that
 //! else needs to identify the process gets its pid together with its start time.
 
 use std::fs;

@@ -66,12 +66,12 @@ impl Workers {
     ) -> Result<Workers, DisturbError> {
         let shown = folder.display();
         let folder =
-            fs::canonicalize(folder).map_err(DisturbError::system(format!("use the folder `{shown}`")))?;
+            fs::canonicalize(folder).map_err(DisturbError::system(format!("use the directory `{shown}`")))?;
         let own = folder.join(format!("parallax-disturb-{}-{}", std::process::id(), clock::now().0));
         let armed = guard.arm(&Undo::Remove(own.clone()), None)?;
         if let Err(error) = fs::create_dir(&own) {
             guard.disarm(&armed)?;
-            return Err(DisturbError::system(format!("make a folder in `{shown}`"))(error));
+            return Err(DisturbError::system(format!("create a directory in `{shown}`"))(error));
         }
         // Dropped when the start fails, and the folder with it.
         let mut keeper = Workers { each: Vec::new(), folder: Some(own.clone()) };

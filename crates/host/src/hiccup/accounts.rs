@@ -81,7 +81,7 @@ impl Accounts {
     /// The samples around `from..until`: the last one before and the first one after, as far as they exist.
     pub fn around(&self, from: Nanos, until: Nanos) -> Option<(Sample, Sample)> {
         let samples = self.shared.samples.lock().unwrap_or_else(PoisonError::into_inner);
-        // A deque lies in two slices.
+        // A deque is in two slices.
         let (older, newer) = samples.as_slices();
         around([older, newer], from, until)
     }

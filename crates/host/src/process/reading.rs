@@ -224,7 +224,7 @@ pub fn is_process(pid: u32) -> bool {
     reader.name(pid).is_ok_and(|(_, kernel_thread)| !kernel_thread)
 }
 
-/// The command line of a process; `None` where it has none, or has ended.
+/// The command line of a process; `None` if it has none, or has ended.
 pub(super) fn command_line(pid: u32) -> Option<String> {
     let mut bytes = Vec::new();
     File::open(format!("/proc/{pid}/cmdline")).ok()?.take(MOST_COMMAND).read_to_end(&mut bytes).ok()?;

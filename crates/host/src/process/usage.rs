@@ -15,12 +15,12 @@ pub struct Ticks {
     pub system: u64,
 }
 
-/// How often something left a CPU: by itself, because it waited for something; or pre-empted, or by `sched_yield`.
+/// How often something left a CPU: by itself, because it waited for something; or preempted, or by `sched_yield`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Switches {
     /// By itself.
     pub voluntary: u64,
-    /// Pre-empted, or by `sched_yield`.
+    /// Preempted, or by `sched_yield`.
     pub involuntary: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Whether this client had the CPU it needed: how much it used, how long it waited, and who took it away.
+//! Whether the load generator had the CPU time it needed: how much it used, how long it waited, and who took it away.
 
 use units::Nanos;
 
@@ -16,18 +16,18 @@ pub(super) fn worker_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
         degraded(
             Check::WorkerCpu,
             format!(
-                "the busiest worker used {}.{} % of a CPU in the median second",
+                "the busiest worker used {}.{} % of a core in the median second",
                 per_mille / 10,
                 per_mille % 10
             ),
             "80 %".to_owned(),
-            "the client may be the limit: throughput is a lower bound, and its queueing is in client_lag and \
-             schedule_lag; use more workers, or lower the load",
+            "the load generator may be the limit: throughput is then a lower bound, and schedule_lag and client_lag \
+             include its queueing; use more workers, or lower the load",
         )
     })
 }
 
-/// All threads of this process against all CPUs it may run on. A worker that is at its limit says so itself.
+/// All threads of this process, compared with all CPUs it can run on. Skipped if `worker_cpu` found something.
 pub(super) fn process_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
     let cpus = evidence.host.cpus.filter(|&cpus| cpus > 0)?;
     if worker_cpu(evidence).is_some() {
@@ -41,12 +41,12 @@ pub(super) fn process_cpu(evidence: &Evidence<'_>) -> Option<Finding> {
         degraded(
             Check::ProcessCpu,
             format!(
-                "this process used {}.{} % of the {cpus} CPUs it may run on in the median second",
+                "the load generator used {}.{} % of the {cpus} CPUs it can run on in the median second",
                 per_mille / 10,
                 per_mille % 10
             ),
             "80 %".to_owned(),
-            "the client may be the limit: give it more CPUs, or lower the load",
+            "the load generator may be the limit: give it more CPUs, or lower the load",
         )
     })
 }
@@ -70,23 +70,23 @@ pub(super) fn run_queue(evidence: &Evidence<'_>) -> Option<Finding> {
     is_over_share(waited, length, WAITING_PER_MILLE).then(|| {
         let pressure = known_sum(evidence.full_seconds(), |second| second.host.cpu_pressure_ns);
         let pressure = pressure.map(|ns| {
-            format!("; on this host, something waited for one {} of the time", percent(ns, length))
+            format!("; CPU pressure (PSI some) was {}", percent(ns, length))
         });
         degraded(
             Check::RunQueue,
             format!(
-                "worker {worker} could run and waited for a CPU {} of the time{}",
+                "worker {worker} was ready to run but waited for a CPU for {} of the time{}",
                 percent(waited, length),
                 pressure.unwrap_or_default()
             ),
             "10 %".to_owned(),
-            "others ran on its CPU: stop them, pin this client to a core of its own (taskset), or raise its \
+            "other processes ran on its CPU: stop them, pin the load generator to free CPUs (taskset), or raise its \
              priority (nice)",
         )
     })
 }
 
-/// A share of less than a second says little.
+/// The share of less than a second has little meaning.
 pub(super) fn no_full_second(evidence: &Evidence<'_>) -> Option<String> {
     evidence.full_seconds().next().is_none().then(|| "no full second".to_owned())
 }
@@ -94,11 +94,11 @@ pub(super) fn no_full_second(evidence: &Evidence<'_>) -> Option<String> {
 pub(super) fn no_run_queue(evidence: &Evidence<'_>) -> Option<String> {
     let mut workers = evidence.full_seconds().flat_map(|second| &second.workers);
     let is_kept = workers.any(|worker| worker.run_queue_ns.is_some());
-    let no_account = || (!is_kept).then(|| "this kernel keeps no account of it".to_owned());
+    let no_account = || (!is_kept).then(|| "not reported by this kernel".to_owned());
     no_full_second(evidence).or_else(no_account)
 }
 
-/// A client that its quota stops is late by as much: what may be late may be stopped.
+/// A throttled load generator is late by the time it was throttled, so the limit is the same as that of late requests.
 const THROTTLED_PER_MILLE: u64 = 10;
 
 pub(super) fn cpu_quota(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -109,7 +109,7 @@ pub(super) fn cpu_quota(evidence: &Evidence<'_>) -> Option<Finding> {
         degraded(
             Check::CpuQuota,
             format!(
-                "a CPU quota stopped this client's control group in {times} periods, for {} of CPU time",
+                "the load generator's control group was throttled by its CPU quota in {times} periods, for {}",
                 Nanos(throttled)
             ),
             format!("1 % of the run, {}", Nanos(length / 1_000 * THROTTLED_PER_MILLE)),
@@ -131,9 +131,9 @@ pub(super) fn steal(evidence: &Evidence<'_>) -> Option<Finding> {
     is_over_share(stolen, whole, STOLEN_PER_MILLE).then(|| {
         degraded(
             Check::Steal,
-            format!("the hypervisor gave {} of this client's CPU time to others", percent(stolen, whole)),
+            format!("the hypervisor took {} of the load generator's CPU time", percent(stolen, whole)),
             "5 %".to_owned(),
-            "this virtual machine shares its CPUs: measure from another, or from bare metal",
+            "this virtual machine shares its CPUs with others: use one with dedicated CPUs, or bare metal",
         )
     })
 }

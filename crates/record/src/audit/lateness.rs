@@ -1,4 +1,4 @@
-//! Whether this client was late: behind its schedule, behind its answers, or not running at all.
+//! Whether the load generator was late: in sending, in reading responses, or because it did not run at all.
 
 use units::Nanos;
 
@@ -21,24 +21,24 @@ const LAG_INVALID_FACTOR: u64 = 10;
 const FEWEST_FOR_P99: u64 = 368;
 
 pub(super) fn schedule_lag(evidence: &Evidence<'_>) -> Option<Finding> {
-    // In a closed loop the next request is due when the caller is free: there is no schedule to miss.
+    // In a closed loop the next request is due when the virtual user is free: there is no schedule to miss.
     if evidence.model != Model::Open {
         return None;
     }
     late(evidence, Check::ScheduleLag, Lag::Schedule, |level| {
-        format!("requests were taken up over {level} after they were due")
+        format!("requests were started more than {level} behind schedule")
     })
 }
 
-/// The same limit on the other end of a request: an answer that lay in the kernel, unread.
+/// The same limit at the other end of a request: a response that waited in the socket buffer.
 pub(super) fn client_lag(evidence: &Evidence<'_>) -> Option<Finding> {
     late(evidence, Check::ClientLag, Lag::Client, |level| {
-        format!("answers lay in the kernel, unread, for over {level}")
+        format!("responses waited in the socket buffer for more than {level} before they were read")
     })
 }
 
-/// Of every request that came so far, whatever became of it: what was taken up late and then refused was late all
-/// the same.
+/// The lags of all requests that got this far, whatever their outcome: a request that was started late and then
+/// refused was late too.
 fn of_all(total: &Interval, lag: Lag) -> Durations {
     let of = |series| total.series(series).cloned().unwrap_or_default();
     let mut all = of(Series::Phase(lag.phase()));
@@ -71,9 +71,9 @@ fn late(
     Some(Finding {
         check,
         makes,
-        measured: format!("{over} of {n} ({}) {}{p99}", percent(over, n), what(level)),
-        limit: format!("1 % of them, or {LATE_FEW}, over {level}{basis}"),
-        advice: "the client was late, not the server: give it more CPU, or lower the load".to_owned(),
+        measured: format!("{} ({over} of {n}) of the {}{p99}", percent(over, n), what(level)),
+        limit: format!("1 % or {LATE_FEW} of them{basis}"),
+        advice: "the load generator was late, not the server: give it more CPU, or lower the load".to_owned(),
     })
 }
 
@@ -88,46 +88,51 @@ fn longest_stall<'a>(evidence: &Evidence<'a>) -> Option<(Nanos, &'a Second)> {
 pub(super) fn client_stall(evidence: &Evidence<'_>) -> Option<Finding> {
     let (stall, second) = longest_stall(evidence)?;
     let at = second.start_ns / 1_000_000_000;
-    // A stall is noted in the interval in which it began, and may reach into the next.
+    // A stall is recorded in the interval in which it began, and can extend into the next.
     let around =
         evidence.seconds.iter().filter(|other| (second.index..=second.index + 1).contains(&other.index));
     let (who, why, advice) = explained(stall, second, around);
     Some(degraded(
         Check::ClientStall,
-        format!("{who} did not run for {stall}, in the second from {at} s{why}"),
+        format!("{who} did not run for {stall}, in the second that began at {at} s{why}"),
         LONGEST_STALL.to_string(),
         advice,
     ))
 }
 
-/// Who stood still, what else is known of that time, and what to do. The meter's thread only sleeps: where it was
-/// late, too, nothing in this process ran.
+/// Who was stalled, what else is known of that time, and what to do. The meter's thread only sleeps: if it was late
+/// as well, nothing in this process ran.
 fn explained<'a>(
     stall: Nanos,
     second: &Second,
     around: impl Iterator<Item = &'a Second> + Clone,
 ) -> (String, String, &'static str) {
-    const ELSEWHERE: &str = "look for what stopped this host: other load, a CPU quota, a paused guest";
+    const ELSEWHERE: &str =
+        "find out what stopped this host: other load, a CPU quota, a paused virtual machine";
     let throttled = known_sum(around.clone(), |second| second.host.throttled_ns);
     if let Some(throttled) = throttled.filter(|&ns| ns >= stall.0 / 2) {
-        let why = format!(": its CPU quota had stopped it for {} by then", Nanos(throttled));
-        return ("this client".to_owned(), why, "give its control group more CPU, or lower the load");
+        let why = format!(": its CPU quota throttled it for {}", Nanos(throttled));
+        return ("the load generator".to_owned(), why, "give its control group more CPU, or lower the load");
     }
     let Some(late) = around.filter_map(|second| second.hiccup_max_ns).max() else {
-        return ("this client or its host".to_owned(), String::new(), ELSEWHERE);
+        return ("the load generator or its host".to_owned(), String::new(), ELSEWHERE);
     };
     if late >= stall.0 / 2 {
-        let why = format!("; a thread of it that only sleeps was late by {} as well", Nanos(late));
-        return ("this whole client or its host".to_owned(), why, ELSEWHERE);
+        let why = format!("; its sleeping thread woke up {} late as well", Nanos(late));
+        return ("the whole load generator or its host".to_owned(), why, ELSEWHERE);
     }
     let slowest = second.workers.iter().max_by_key(|worker| worker.stall_max_ns);
     let who = slowest.map_or("a worker".to_owned(), |worker| format!("worker {}", worker.worker));
-    let why = format!("; the host ran: a thread that only sleeps was late by {} at most", Nanos(late));
-    (who, why, "look for what else runs on that worker's CPU: taskset, other load")
+    let why = format!("; the host was running: a sleeping thread woke up at most {} late", Nanos(late));
+    (
+        who,
+        why,
+        "find out what else runs on that worker's CPU, or pin the load generator to free CPUs (taskset)",
+    )
 }
 
-/// A single long wait for a client that did run: it had too much to do at once. A stall explains such a wait,
-/// and is told instead.
+/// A single long wait for a load generator that was running: it had too much to do at once. If a stall explains the
+/// wait, only the stall is reported.
 pub(super) fn client_late(evidence: &Evidence<'_>) -> Option<Finding> {
     if longest_stall(evidence).is_some() {
         return None;
@@ -135,21 +140,21 @@ pub(super) fn client_late(evidence: &Evidence<'_>) -> Option<Finding> {
     let longest = |lag| {
         let durations = of_all(evidence.total, lag);
         let histogram = durations.histogram();
-        // The low end of its bucket: what was surely reached.
+        // The lower bound of its bucket, which was certainly reached.
         (Nanos(histogram.lowest_equivalent(histogram.max())), lag.phase())
     };
     let (wait, phase) = Lag::ALL.into_iter().map(longest).max()?;
     (wait > LONGEST_STALL).then(|| Finding {
         check: Check::ClientLate,
         makes: VerdictWord::Degraded,
-        measured: format!("a request waited {wait} for this client ({})", phase.name()),
+        measured: format!("a request waited {wait} for the load generator ({})", phase.name()),
         limit: LONGEST_STALL.to_string(),
-        advice: "the client had more to do than it could: give it more CPU or workers, or lower the load"
+        advice: "the load generator was overloaded: give it more CPU or workers, or lower the load"
             .to_owned(),
     })
 }
 
-/// A stall that no worker met: it slept, or had nothing to do. The server may have stood still with it.
+/// A stall that affected no worker, because all were idle. It may have stopped the server too.
 pub(super) fn host_stall(evidence: &Evidence<'_>) -> Option<Finding> {
     if longest_stall(evidence).is_some() {
         return None;
@@ -160,18 +165,18 @@ pub(super) fn host_stall(evidence: &Evidence<'_>) -> Option<Finding> {
         degraded(
             Check::HostStall,
             format!(
-                "a thread that only sleeps was late by {}, in the second from {} s: this host stood still",
+                "this host was stalled: a sleeping thread woke up {} late, in the second that began at {} s",
                 late(second),
                 second.start_ns / 1_000_000_000
             ),
             LONGEST_STALL.to_string(),
-            "look for what stopped this host: other load, a CPU quota, a paused guest",
+            "find out what stopped this host: other load, a CPU quota, a paused virtual machine",
         )
     })
 }
 
-/// What a thread that only sleeps meets at random instants, requests at random instants meet, too: so the same
-/// share of the ticks may be late as of the requests, by the same limit. jHiccup reads its meter so.
+/// What delays a sleeping thread at random moments also delays requests at random moments, so the same share of ticks
+/// as of requests can be late, by the same limit. jHiccup uses its meter in the same way.
 pub(super) fn hiccups(evidence: &Evidence<'_>) -> Option<Finding> {
     let ticks = evidence.total.series(Series::Hiccup)?;
     let limit = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE).max(LAG_FLOOR);
@@ -182,19 +187,19 @@ pub(super) fn hiccups(evidence: &Evidence<'_>) -> Option<Finding> {
         degraded(
             Check::Hiccups,
             format!(
-                "a thread that only sleeps was late by over {limit} in {over} of {n} ticks ({}), by {longest} at \
-                 most",
+                "{} of the wake-ups of a sleeping thread ({over} of {n}) were more than {limit} late, at most \
+                 {longest}",
                 percent(over, n)
             ),
-            format!("1 % of them, or {LATE_FEW}"),
-            "this host does not run its threads in time, and a server on it would fare the same: keep other work \
-             off it, or pin this client to a core of its own",
+            format!("1 % or {LATE_FEW} of them"),
+            "this host is scheduling threads late, and a server running here would be affected too: stop other \
+             workloads, or pin the load generator to free CPUs",
         )
     })
 }
 
-/// Treadmill names an agent whose p99 is over twice that of the others: one bad client biases a pooled tail. The
-/// share of late requests stands for the p99 here, because shares add up over a run.
+/// Treadmill flags an agent whose p99 is more than twice that of the others: one bad client biases a pooled tail. The
+/// share of late requests takes the place of the p99 here, because shares can be added over a run.
 const SLOW_FACTOR: u64 = 2;
 
 pub(super) fn slow_worker(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -207,7 +212,7 @@ pub(super) fn slow_worker(evidence: &Evidence<'_>) -> Option<Finding> {
     if others_ok == 0 {
         return None;
     }
-    // Where 10 % of the service is more than the 1 ms that late ones are counted by, the mean lateness decides.
+    // If 10 % of the service time is more than the 1 ms from which requests count as late, the mean lateness decides.
     let limit = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE).max(LAG_FLOOR) + evidence.batch;
     let is_late = slowest.late > LATE_FEW
         && is_over_share(slowest.late, slowest.ok, LATE_PER_MILLE)
@@ -216,23 +221,24 @@ pub(super) fn slow_worker(evidence: &Evidence<'_>) -> Option<Finding> {
     let is_alone = u128::from(slowest.late) * u128::from(others_ok)
         > u128::from(SLOW_FACTOR) * u128::from(others_late) * u128::from(slowest.ok);
     let waited = |worker: &WorkerSecond| {
-        let waited = worker.run_queue_ns.map(|ns| format!(", and waited {} for a CPU", Nanos(ns)));
+        let waited = worker.run_queue_ns.map(|ns| format!(", and it waited {} for a CPU", Nanos(ns)));
         waited.unwrap_or_default()
     };
     (is_late && is_alone).then(|| {
         degraded(
             Check::SlowWorker,
             format!(
-                "worker {} was over {LATE} late {} times in {} answers ({}){}; the others in {}",
+                "worker {} was more than {LATE} late in {} of its responses ({} of {}){}; the other workers in {}",
                 slowest.worker,
+                percent(slowest.late, slowest.ok),
                 slowest.late,
                 slowest.ok,
-                percent(slowest.late, slowest.ok),
                 waited(slowest),
                 percent(others_late, others_ok),
             ),
-            format!("{SLOW_FACTOR} times the share of the others, over 1 %"),
-            "one worker spoils the tail of all: look for what else runs on its CPU, or use fewer workers",
+            format!("{SLOW_FACTOR} times the share of the others, and 1 %"),
+            "one slow worker distorts the high percentiles of the run: find out what else runs on its CPU, or use fewer \
+             workers",
         )
     })
 }

@@ -1,4 +1,4 @@
-//! Whether the load was the one that was asked for, and the server kept up with it.
+//! Whether the requested load was offered, and whether the server kept up with it.
 
 use super::{Evidence, degraded, ended_in, is_over_share, percent};
 use crate::check::Check;
@@ -18,46 +18,50 @@ pub(super) fn offered_load(evidence: &Evidence<'_>) -> Option<Finding> {
     over.then(|| Finding {
         check: Check::OfferedLoad,
         makes: VerdictWord::Degraded,
-        measured: format!("{} of {scheduled} requests due were not sent", percent(unsent, scheduled)),
+        measured: format!(
+            "{} of the {scheduled} scheduled requests were never sent",
+            percent(unsent, scheduled)
+        ),
         limit: "0.1 %".to_owned(),
-        advice: "the load asked for was not offered: lower the rate, or allow more connections".to_owned(),
+        advice: "the requested load was not offered: lower the rate, or allow more connections".to_owned(),
     })
 }
 
-/// No limit but a fact: the figures of a run whose load was changed are those of several loads together.
+/// The figures of a run whose load was changed by hand mix several loads.
 pub(super) fn load_changed(evidence: &Evidence<'_>) -> Option<Finding> {
     let count = |order: LoadOrder| evidence.changes.iter().filter(|change| change.change == order).count();
     let (rates, pauses) = (count(LoadOrder::Rate), count(LoadOrder::Paused));
-    let told = |count: usize, what: &str| match count {
+    let counted = |count: usize, what: &str| match count {
         0 => None,
         1 => Some(format!("1 {what}")),
         count => Some(format!("{count} {what}s")),
     };
-    let told: Vec<_> = [told(rates, "other rate"), told(pauses, "pause")].into_iter().flatten().collect();
-    (!told.is_empty()).then(|| Finding {
+    let changes: Vec<_> =
+        [counted(rates, "rate change"), counted(pauses, "pause")].into_iter().flatten().collect();
+    (!changes.is_empty()).then(|| Finding {
         check: Check::LoadChanged,
         makes: VerdictWord::Degraded,
-        measured: format!("the load was changed by hand while it ran: {}", told.join(", ")),
-        limit: "one load in one run".to_owned(),
+        measured: format!("the load was changed by hand during the run: {}", changes.join(", ")),
+        limit: "no change".to_owned(),
         advice:
-            "rates and percentiles of the whole run mix several loads: look at its seconds, or run again and \
-                 leave it alone"
+            "rates and percentiles of the whole run mix several loads: use the figures per second, or run it again \
+                 without changes"
                 .to_owned(),
     })
 }
 
-/// What may be left at the window's end where it is more than the connections hold: the share over which a
-/// percentile that is printed, p99, would fall among them.
+/// The share of requests that can be outstanding at the end of the window if there are more than the connections carry:
+/// above it, p99 would be among them.
 const BACKLOG_PER_MILLE: u64 = 10;
 
-/// An open loop whose server is slower than its schedule has a backlog that grows all run.
+/// In an open loop whose server is slower than the schedule, a backlog grows during the whole run.
 pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
     if evidence.model != Model::Open || evidence.state == State::Running {
         return None;
     }
     let within = |second: &&Second| second.start_ns.saturating_add(second.length_ns) <= evidence.window.0;
     let seconds: Vec<_> = evidence.seconds.iter().filter(within).collect();
-    // Of a run that was given a count alone, the window may reach beyond the last request that was due.
+    // With `-n` alone, the window can end after the last request was due.
     let due = seconds.iter().rposition(|second| second.scheduled > 0)?;
     let scheduled: u64 = seconds[..=due].iter().map(|second| second.scheduled).sum();
     let ended: u64 = seconds[..=due].iter().map(|second| ended_by_itself(second)).sum();
@@ -68,10 +72,10 @@ pub(super) fn kept_up(evidence: &Evidence<'_>) -> Option<Finding> {
         makes: VerdictWord::Degraded,
         measured: format!(
             "{outstanding} of {scheduled} requests were still outstanding at the end of the window: the server \
-             did not keep up, so response grows with the length of the run"
+             did not keep up, so response time grows with the length of the run"
         ),
-        limit: format!("1 %, or the {} that its connections hold", evidence.slots),
-        advice: "lower the rate, or look for the capacity with a closed loop".to_owned(),
+        limit: format!("1 % or {}, the number that the connections carry", evidence.slots),
+        advice: "lower the rate, or find the server's capacity with --search".to_owned(),
     })
 }
 
@@ -89,10 +93,10 @@ const CEILING_PER_MILLE: u64 = 800;
 pub(super) fn no_ceiling(evidence: &Evidence<'_>) -> Option<String> {
     let ceiling = evidence.host.limits.ceiling.as_ref();
     let known = ceiling.is_some_and(|known| evidence.model == Model::Closed || known.rate_per_s.is_some());
-    (!known).then(|| "not calibrated for a run of this shape".to_owned())
+    (!known).then(|| "no calibration for a run of this shape".to_owned())
 }
 
-/// Near its own ceiling a client measures itself.
+/// Near its own ceiling, a load generator measures itself.
 pub(super) fn ceiling(evidence: &Evidence<'_>) -> Option<Finding> {
     let ceiling = evidence.host.limits.ceiling.as_ref()?;
     let most = match evidence.model {
@@ -106,11 +110,11 @@ pub(super) fn ceiling(evidence: &Evidence<'_>) -> Option<Finding> {
         degraded(
             Check::Ceiling,
             format!(
-                "{per_s} answers a second are {} of this client's own ceiling, {most} a second",
+                "{per_s} responses per second are {} of the load generator's own maximum, {most} per second",
                 percent(per_s, most)
             ),
             "80 %".to_owned(),
-            "the client may be the limit: use more workers or another host, or lower the load",
+            "the load generator may be the limit: use more workers or another host, or lower the load",
         )
     })
 }

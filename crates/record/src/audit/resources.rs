@@ -1,4 +1,4 @@
-//! Whether this client's host had what connections take: descriptors, ports, room in listen queues, a sound network.
+//! Whether the host had the resources that connections need: descriptors, ports, listen queues, a working network.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,12 +11,14 @@ pub(super) fn descriptors(evidence: &Evidence<'_>) -> Option<Finding> {
     let refused = evidence.total.counts.out_of_descriptors;
     (refused > 0).then(|| {
         let open = evidence.seconds.iter().filter_map(|second| second.host.open_files).max();
-        let open = open.map(|open| format!("; it had {open} open at most")).unwrap_or_default();
+        let open = open.map(|open| format!("; at most {open} were open")).unwrap_or_default();
         let limit = evidence.host.limits.open_files;
         degraded(
             Check::Descriptors,
-            format!("{refused} connections could not be opened: this process was out of descriptors{open}"),
-            limit.map_or("none refused".to_owned(), |limit| format!("none refused; {limit} at the start")),
+            format!(
+                "{refused} connections could not be opened: the process was out of file descriptors{open}"
+            ),
+            limit.map_or("0".to_owned(), |limit| format!("0; the process can open {limit}")),
             "raise the limit of open files (ulimit -n), or use fewer connections",
         )
     })
@@ -36,14 +38,14 @@ pub(super) fn ports(evidence: &Evidence<'_>) -> Option<Finding> {
     if refused > 0 {
         let has = has.map(|has| format!(" ({has})")).unwrap_or_default();
         let measured = format!("{refused} connections could not be opened: no local port was left{has}");
-        return Some(degraded(Check::Ports, measured, "none refused".to_owned(), ADVICE));
+        return Some(degraded(Check::Ports, measured, "0".to_owned(), ADVICE));
     }
     let (taken, range) = taken.zip(range)?;
     is_over_share(taken, range.len(), PORTS_PER_MILLE).then(|| {
         degraded(
             Check::Ports,
             format!(
-                "{} of the local ports were taken ({})",
+                "{} of the local ports were in use ({})",
                 percent(taken, range.len()),
                 has.unwrap_or_default()
             ),
@@ -60,20 +62,20 @@ pub(super) fn no_ports(evidence: &Evidence<'_>) -> Option<String> {
     if is_found || needs_none || (is_counted && evidence.host.limits.local_ports.is_some()) {
         return None;
     }
-    Some("several servers, or a host that does not count them".to_owned())
+    Some("several servers, or not reported by this host".to_owned())
 }
 
-/// Says something only where the server is on this host: another host's queue is not counted here.
+/// Only for a server on this host: drops of another host's queue are not counted here.
 pub(super) fn listen_drops(evidence: &Evidence<'_>) -> Option<Finding> {
     let is_here = evidence.address.and_then(ip_of).is_some_and(|ip| ip.is_loopback());
     let dropped = known_sum(evidence.seconds.iter(), |second| second.host.listen_drops)?;
     (is_here && dropped > 0).then(|| {
         degraded(
             Check::ListenDrops,
-            format!("a full listen queue on this host turned {dropped} connections away"),
-            "none; counted over all servers of this network namespace".to_owned(),
-            "the server accepts too slowly: each of them is tried again after a second, which stands in connect; \
-             raise its backlog and net.core.somaxconn",
+            format!("{dropped} connections were dropped because a listen queue on this host was full"),
+            "0; counted for all servers in this network namespace".to_owned(),
+            "the server accepts too slowly: a dropped connection is tried again after a second, which is in connect; \
+             raise the server's backlog and net.core.somaxconn",
         )
     })
 }
@@ -82,16 +84,16 @@ fn ip_of(address: &str) -> Option<IpAddr> {
     address.parse::<SocketAddr>().map(|address| address.ip()).ok()
 }
 
-/// A segment that is sent again makes its request late by 200 ms or more, so as many may be as may be late.
+/// A retransmitted segment delays its request by 200 ms or more, so the limit is the same as that of late requests.
 pub(super) fn retransmits(evidence: &Evidence<'_>) -> Option<Finding> {
     let again = known_sum(evidence.seconds.iter(), |second| second.host.retransmits)?;
     let sent = evidence.total.counts.sent;
     (again > LATE_FEW && is_over_share(again, sent, LATE_PER_MILLE)).then(|| {
         degraded(
             Check::Retransmits,
-            format!("{again} TCP segments were sent again, for {sent} requests"),
-            "1 % of the requests; counted over this network namespace".to_owned(),
-            "the network loses packets: what it costs stands in connect, send and wait",
+            format!("{again} TCP segments were retransmitted, for {sent} requests"),
+            "1 % of the requests; counted for this network namespace".to_owned(),
+            "the network loses packets, which makes connect, send and wait longer: check the network path",
         )
     })
 }

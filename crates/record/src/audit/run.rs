@@ -8,14 +8,14 @@ use crate::outcome::Outcome;
 /// Scheduled = the sum of all outcomes. Not a limit but a law: a run that breaks it has lost count.
 pub(super) fn conservation(evidence: &Evidence<'_>) -> Option<Finding> {
     let (scheduled, ended) = (evidence.total.counts.scheduled, evidence.total.ended());
-    // While a run goes on, what is under way has not ended.
+    // While a run is in progress, outstanding requests have not ended.
     let holds = scheduled == ended || (evidence.state == State::Running && ended < scheduled);
     (!holds).then(|| Finding {
         check: Check::Conservation,
         makes: VerdictWord::Invalid,
         measured: format!("{scheduled} requests were scheduled, {ended} ended"),
-        limit: "both are equal".to_owned(),
-        advice: "a defect of this program: report it, with the run folder".to_owned(),
+        limit: "equal".to_owned(),
+        advice: "this is a bug in Parallax: report it and attach the results directory".to_owned(),
     })
 }
 
@@ -23,22 +23,21 @@ pub(super) fn nothing_measured(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.total.counts.ok == 0 && evidence.state != State::Running).then(|| Finding {
         check: Check::NothingMeasured,
         makes: VerdictWord::Invalid,
-        measured: format!(
-            "none of {} requests was answered well{}",
-            evidence.total.counts.scheduled,
-            what_happened_instead(evidence)
-        ),
+        measured: format!("no request succeeded{}", most_frequent_outcome(evidence)),
         limit: "at least one ok".to_owned(),
-        advice: "see the outcomes for what happened instead, and mend that first".to_owned(),
+        advice: "see the outcomes below, and fix their cause first".to_owned(),
     })
 }
 
-/// The most frequent end of the requests.
-fn what_happened_instead(evidence: &Evidence<'_>) -> String {
+/// The outcome of most requests, as the rest of a sentence.
+fn most_frequent_outcome(evidence: &Evidence<'_>) -> String {
+    let scheduled = evidence.total.counts.scheduled;
     let counts = Outcome::ALL.map(|outcome| (ended_in(evidence, outcome), outcome));
     match counts.into_iter().max_by_key(|(count, _)| *count) {
-        Some((count, outcome)) if count > 0 => format!(": {count} ended in {}", outcome.name()),
-        _ => String::new(),
+        Some((count, outcome)) if count > 0 => {
+            format!(": {count} of {scheduled} ended in {}", outcome.name())
+        }
+        _ => format!(": {scheduled} were scheduled"),
     }
 }
 
@@ -46,10 +45,12 @@ pub(super) fn broken_off(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.state == State::Broken).then(|| Finding {
         check: Check::BrokenOff,
         makes: VerdictWord::Invalid,
-        measured: "the run broke off through a fault of this program or of the host's event facility"
+        measured: "the run ended early because of an error in Parallax or in the host's event facility"
             .to_owned(),
-        limit: "a run ends by itself or by the user".to_owned(),
-        advice: "run again; should it recur, report the error message, with the run folder".to_owned(),
+        limit: "a run ends as planned, or is ended by the user".to_owned(),
+        advice:
+            "run it again; if it happens again, report the error message and attach the results directory"
+                .to_owned(),
     })
 }
 
@@ -57,9 +58,9 @@ pub(super) fn cut_off(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.state == State::Recovered).then(|| Finding {
         check: Check::CutOff,
         makes: VerdictWord::Degraded,
-        measured: "the run's process ended before the run did".to_owned(),
-        limit: "a run ends by itself or by the user".to_owned(),
-        advice: "at most the last second is missing; what came before it holds".to_owned(),
+        measured: "the process was killed before the run ended".to_owned(),
+        limit: "a run ends as planned, or is ended by the user".to_owned(),
+        advice: "at most the last second is missing; everything before it is complete".to_owned(),
     })
 }
 
@@ -68,8 +69,8 @@ pub(super) fn unknown_outcome(evidence: &Evidence<'_>) -> Option<Finding> {
     (count > 0).then(|| Finding {
         check: Check::UnknownOutcome,
         makes: VerdictWord::Degraded,
-        measured: format!("{count} requests ended in a way that has no name"),
+        measured: format!("{count} requests ended in an unknown way"),
         limit: "0".to_owned(),
-        advice: "a gap in this program: report it, with the run folder".to_owned(),
+        advice: "this is a bug in Parallax: report it and attach the results directory".to_owned(),
     })
 }

@@ -1,25 +1,29 @@
-//! Whether the kernel's arrival stamps can be trusted.
+//! Whether the kernel's arrival timestamps can be trusted.
 
 use super::{Evidence, is_over_share, percent};
 use crate::check::Check;
 use crate::document::{ArrivalStamps, Finding, Stamps, VerdictWord};
 
-/// Asked for, it is no finding: the report says everywhere that `client_lag` is absent.
+/// No finding if the user chose it (`--stamps read`): the report then says that `client_lag` is absent.
 pub(super) fn read_stamps(evidence: &Evidence<'_>) -> Option<Finding> {
     let reason = evidence.stamps.reason.as_deref();
     let chosen = reason == Some(Stamps::SWITCHED_OFF);
     (evidence.stamps.arrival == ArrivalStamps::Read && !chosen).then(|| Finding {
         check: Check::ReadStamps,
         makes: VerdictWord::Degraded,
-        measured: format!("the kernel stamped no arrival: {}", reason.unwrap_or("no reason is on record")),
-        limit: "kernel stamps, unless they are switched off".to_owned(),
-        advice: "client_lag lies within wait, receive and service, unseen: trust response alone, or switch stamps \
-                 off to say that this is meant"
-            .to_owned(),
+        measured: format!(
+            "there are no kernel timestamps of arrivals: {}",
+            reason.unwrap_or("reason unknown")
+        ),
+        limit: "kernel timestamps, unless switched off with --stamps read".to_owned(),
+        advice:
+            "wait, receive and service include client_lag, so trust only response; if that is intended, add \
+                 --stamps read"
+                .to_owned(),
     })
 }
 
-/// One answer in a hundred may lack its stamp before the p99 of `client_lag` is another one.
+/// If more than one response in a hundred has no timestamp, the p99 of `client_lag` is wrong.
 const STAMPS_PER_MILLE: u64 = 10;
 
 pub(super) fn unstamped(evidence: &Evidence<'_>) -> Option<Finding> {
@@ -28,9 +32,12 @@ pub(super) fn unstamped(evidence: &Evidence<'_>) -> Option<Finding> {
     (evidence.stamps.arrival == ArrivalStamps::Kernel && over).then(|| Finding {
         check: Check::Unstamped,
         makes: VerdictWord::Degraded,
-        measured: format!("{} of the ok answers have no kernel stamp", percent(counts.unstamped, counts.ok)),
+        measured: format!(
+            "{} of the ok responses have no kernel timestamp",
+            percent(counts.unstamped, counts.ok)
+        ),
         limit: "1 %".to_owned(),
-        advice: "their client_lag lies within wait and receive: trust response, not the split".to_owned(),
+        advice: "their wait and receive include client_lag: trust response, not the phases".to_owned(),
     })
 }
 
@@ -40,24 +47,25 @@ pub(super) fn stamps_moved(evidence: &Evidence<'_>) -> Option<Finding> {
         check: Check::StampsMoved,
         makes: VerdictWord::Degraded,
         measured: format!(
-            "{} stamps were out of order by over 1 us, for {} ok answers",
+            "{} timestamps were out of order by more than 1 us, for {} ok responses",
             counts.stamps_moved, counts.ok
         ),
         limit: "1 %".to_owned(),
-        advice: "the kernel's clock and the monotonic one disagreed: trust response, not the split"
+        advice: "the kernel's clock and the monotonic clock disagreed: trust response, not the phases"
             .to_owned(),
     })
 }
 
-/// Kernel stamps are wall-clock times. Those read by the client are not, and no step can move them.
+/// Kernel timestamps are wall-clock times; those read by the client are not, and a step does not move them.
 pub(super) fn wall_clock(evidence: &Evidence<'_>) -> Option<Finding> {
     let steps = evidence.stamps.wall_clock_steps;
     (steps > 0 && evidence.stamps.arrival == ArrivalStamps::Kernel).then(|| Finding {
         check: Check::WallClock,
         makes: VerdictWord::Degraded,
-        measured: format!("steps of the wall clock during the run: {steps}"),
+        measured: format!("the wall clock was set during the run, {steps} times"),
         limit: "0".to_owned(),
-        advice: "arrival stamps around a step are wrong: keep time synchronisation from stepping, run again"
+        advice: "arrival timestamps around that moment are wrong: prevent time synchronization from setting the clock, and \
+                 run it again"
             .to_owned(),
     })
 }

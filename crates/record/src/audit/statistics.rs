@@ -1,4 +1,4 @@
-//! Whether the figures of a run hang together, and whether the run was one thing from its begin to its end.
+//! Whether the figures of a run agree with each other, and whether the run was stationary.
 
 use units::Nanos;
 
@@ -10,30 +10,30 @@ use crate::outcome::Outcome;
 use crate::phase::Phase;
 use crate::series::Second;
 
-/// The margin by which runs are compared, of the time that requests were outstanding.
+/// The tolerance, as a share of the time that requests were outstanding; runs are compared with the same margin.
 const LITTLE_PER_MILLE: u128 = 20;
 
-/// Stamps may be moved by as much a request without meaning anything.
+/// Timestamps of each request can be moved by this much without being wrong.
 const STAMP_SLACK: Nanos = Nanos::from_micros(1);
 
-/// From the offer to the kernel to the end.
+/// The phases from handing the request to the kernel to its end.
 const ON_THE_WAY: [Phase; 4] = [Phase::Send, Phase::Wait, Phase::Receive, Phase::ClientLag];
 
-/// Little's law: the mean number of requests on their way is their rate times their mean time. The left side is
-/// integrated from a counter, the right side is the sum of what each request was booked with. Both rest on the same
-/// instants, so this is a check of the books: a request that was lost or booked twice is on one side only. A stamp
-/// that is wrong in itself is on both, and is not found.
+/// Little's law: the mean number of requests in flight is their rate times their mean time. The left side is
+/// integrated from a counter, the right side is the sum of the times recorded for each request. Both use the same
+/// moments, so this checks the accounting: a request that was lost or counted twice is on one side only. A timestamp
+/// that is wrong in itself is on both sides, and is not found.
 pub(super) fn littles_law(evidence: &Evidence<'_>) -> Option<Finding> {
     if matches!(evidence.state, State::Running | State::Recovered) {
         return None;
     }
-    // Absent in one second is absent of the sum. The sum itself also has what could not be written to the folder.
+    // If it is absent in one second, the sum is incomplete. The sum also includes what could not be written.
     let is_whole = evidence.seconds.iter().all(|second| second.outstanding_ns.is_some());
     let counted = evidence.total.outstanding_time.filter(|_| is_whole)?;
     let total = evidence.total;
     let stamped: u128 =
         ON_THE_WAY.into_iter().filter_map(|phase| total.phase(phase)).map(Durations::sum_ns).sum();
-    // Of what failed, only the age is kept, and any part of it may have been spent on the way.
+    // Of failed requests only the age is kept, any part of which they may have been in flight.
     let failed = Outcome::ALL.into_iter().filter(|&outcome| outcome != Outcome::Ok);
     let ages: u128 = failed.filter_map(|outcome| total.failed(outcome)).map(Durations::sum_ns).sum();
     let slack = u128::from(total.ended()) * u128::from(STAMP_SLACK.0);
@@ -45,18 +45,18 @@ pub(super) fn littles_law(evidence: &Evidence<'_>) -> Option<Finding> {
         degraded(
             Check::LittlesLaw,
             format!(
-                "{:.3} requests were on their way in the mean, and those that were booked make {:.3}",
+                "{:.3} requests were in flight on average, but the recorded times add up to {:.3}",
                 mean(counted),
                 mean(stamped)
             ),
-            format!("2 %, or {STAMP_SLACK} a request"),
-            "requests were lost or booked twice, a defect of this program: report it, with the run folder",
+            format!("2 %, or {STAMP_SLACK} per request"),
+            "requests were lost or counted twice, which is a bug in Parallax: report it and attach the results directory",
         )
     })
 }
 
-/// From here on Mann and Kendall's statistic may be taken as normal (Kendall 1975), which errs to the safe side: of
-/// eight seconds in any order alike, 0.55 % pass the limit of 1 % below. A run of 9 s has as many, without its first.
+/// From here on Mann and Kendall's statistic can be taken as normal (Kendall 1975), which errs on the safe side: of
+/// all orders of eight seconds, 0.55 % exceed the limit of 1 % below. A run of 9 s has eight, without its first.
 const FEWEST_SECONDS: usize = 8;
 
 /// Twice the margins by which runs are compared, 5 % for the median and 2 % for throughput: halves that differ by
@@ -70,8 +70,8 @@ const TREND_Z: f64 = 2.576;
 /// Two-sided, 1 %, with 6 degrees of freedom: those of two halves of four seconds, the fewest. More would allow less.
 const APART_T: f64 = 3.707;
 
-/// A run that changes all the while has no one result. Both must hold: the halves differ by more than matters, and
-/// the seconds show a trend that chance does not make. Either alone is noise.
+/// A run that keeps changing has no single result. A finding needs both: the halves differ by more than matters, and
+/// the seconds show a trend that is not chance. Either alone can be noise.
 pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
     let seconds: Vec<&Second> = within_window(evidence).collect();
     if seconds.len() < FEWEST_SECONDS || is_load_meant_to_change(evidence, &seconds) {
@@ -81,7 +81,7 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
         seconds.iter().filter_map(|second| Some(second.response_ns?.p50 as f64)).collect();
     let response = Drift::of(&medians).filter(|drift| drift.is_over(RESPONSE_DRIFT));
     let answered: Vec<f64> = seconds.iter().map(|second| second.ok as f64).collect();
-    // An open loop's throughput is its schedule's.
+    // In an open loop the schedule determines the throughput.
     let throughput = Drift::of(&answered)
         .filter(|drift| evidence.model == Model::Closed && drift.is_over(THROUGHPUT_DRIFT));
     let (what, drift, limit) = match (response, throughput) {
@@ -91,41 +91,42 @@ pub(super) fn drift(evidence: &Evidence<'_>) -> Option<Finding> {
     };
     let measured = match drift.stopped() {
         Some(half) => {
-            format!("the {half} half of the run had no ok answer in most of its seconds, the other had")
+            format!(
+                "the {half} half of the run had no ok response in most of its seconds, the other half had some"
+            )
         }
         None => format!(
-            "{what} of the second half of the run differed by {:+.1} % from the first's, with a steady trend",
+            "{what} of the second half of the run differed by {:+.1} % from the first half, with a steady trend",
             (drift.ratio - 1.0) * 100.0
         ),
     };
     Some(degraded(
         Check::Drift,
         measured,
-        format!("{limit}, and a difference that chance makes in 1 of 100 runs"),
-        "the run had not settled, or something grew all the while: warm the server up, run longer, and look at \
-         the seconds",
+        format!("{limit}, and a trend that is chance in 1 of 100 runs"),
+        "the run was not in a steady state: warm the server up, run longer, and look at the figures per second",
     ))
 }
 
 pub(super) fn no_drift(evidence: &Evidence<'_>) -> Option<String> {
     let seconds: Vec<&Second> = within_window(evidence).collect();
-    let changes = || is_load_meant_to_change(evidence, &seconds).then(|| "the load was to change".to_owned());
+    let changes =
+        || is_load_meant_to_change(evidence, &seconds).then(|| "the load was meant to change".to_owned());
     too_few(seconds.len(), "full seconds").or_else(changes)
 }
 
 pub(super) fn no_independence(evidence: &Evidence<'_>) -> Option<String> {
     let all = within_window(evidence).count();
     let answered = within_window(evidence).filter(|second| second.ok > 0).count();
-    too_few(all, "full seconds").or_else(|| too_few(answered, "seconds with answers"))
+    too_few(all, "full seconds").or_else(|| too_few(answered, "seconds with responses"))
 }
 
-/// A reason in few words: it stands in the first line of a report.
+/// A short reason: it is part of the first line of a report.
 fn too_few(seconds: usize, what: &str) -> Option<String> {
     (seconds < FEWEST_SECONDS).then(|| format!("{seconds} of {FEWEST_SECONDS} {what}"))
 }
 
-/// In an open loop with a schedule that is itself not steady, or where the load was changed by hand, the seconds are
-/// not to be alike.
+/// Whether the seconds are expected to differ: in an open loop whose schedule is not steady, or after a manual change.
 fn is_load_meant_to_change(evidence: &Evidence<'_>, seconds: &[&Second]) -> bool {
     let scheduled: Vec<f64> = seconds.iter().map(|second| second.scheduled as f64).collect();
     let by_hand = evidence.changes.iter().any(|change| change.change != LoadOrder::Ended);
@@ -141,7 +142,7 @@ fn within_window<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Second
     evidence.full_seconds().filter(within).skip(1)
 }
 
-/// How one figure a second moved over a run.
+/// How a per-second figure changed over a run.
 struct Drift {
     /// The median of the second half over that of the first: 0 where it stopped, infinite where it began.
     ratio: f64,
@@ -176,7 +177,7 @@ impl Drift {
     }
 
     fn is_over(&self, limit: f64) -> bool {
-        // A step in the middle has no trend that ranks could show in few seconds, and a half of nothing needs none.
+        // With few seconds, ranks cannot show a step in the middle, and a half without any responses needs no trend.
         let is_no_chance = self.trend > TREND_Z || (self.stopped().is_some() && self.apart > APART_T);
         self.is_large(limit) && is_no_chance
     }
@@ -204,7 +205,7 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
     let squares = |part: &[f64]| part.iter().map(|value| (value - mean(part)).powi(2)).sum::<f64>();
     let n = one.len() as f64;
     let error = ((squares(one) + squares(other)) / (n * (n - 1.0))).sqrt();
-    // Where neither spreads, any difference is beyond chance, and none is none.
+    // If neither half varies, any difference is more than chance.
     let difference = (mean(one) - mean(other)).abs();
     if difference > 0.0 { difference / error } else { 0.0 }
 }
@@ -213,34 +214,48 @@ fn apart(one: &[f64], other: &[f64]) -> f64 {
 const NEEDED: [(&str, u64); 5] =
     [("p50", 6), ("p95", 72), ("p99", 368), ("p99.9", 3_688), ("p99.99", 36_887)];
 
-/// Neighbouring requests resemble each other, so a million may tell no more than a thousand independent ones. A
-/// note, and no reason to doubt what was measured: it says how far the run can stand for others.
+/// Neighboring requests are alike, so a million of them may be worth only a thousand independent ones. This is a note and
+/// no reason to doubt what was measured: it says how much other runs may differ.
 pub(super) fn independence(evidence: &Evidence<'_>) -> Option<Finding> {
     let effective = effective_size(evidence)?;
     let n = evidence.total.counts.ok;
-    let starved: Vec<&str> = NEEDED
-        .iter()
-        .filter(|(_, needed)| (*needed <= n) && (*needed as f64) > effective)
-        .map(|(name, _)| *name)
-        .collect();
-    let (first, last) = (starved.first()?, starved.last()?);
-    let which = if first == last { (*first).to_owned() } else { format!("{first} to {last}") };
+    let starved: Vec<(&str, u64)> =
+        NEEDED.into_iter().filter(|(_, needed)| (*needed <= n) && (*needed as f64) > effective).collect();
+    if starved.is_empty() {
+        return None;
+    }
     Some(Finding {
         check: Check::Independence,
         makes: VerdictWord::Valid,
         measured: format!(
-            "seconds differ so much that {n} requests say as much as {effective:.0} independent ones: too few for \
-             the interval of {which}"
+            "response times differ so much from second to second that these {n} requests are worth only \
+             {effective:.0} independent samples: the {} too narrow",
+            interval_of(&starved)
         ),
-        limit: "6 for p50, 72 for p95, 368 for p99, 3688 for p99.9, 36887 for p99.99".to_owned(),
+        limit: needed_of(&starved),
         advice:
-            "what was measured stands, but another run may differ by more than those intervals: run longer, \
-                 or several times"
+            "the figures are correct, but another run can differ by more than the intervals say: run longer, or \
+                 several times"
                 .to_owned(),
     })
 }
 
-/// Batch means: were the requests independent, the mean of a second of b requests would vary by 1/b of the variance
+/// `p99 confidence interval is`, or `p95 and p99 confidence intervals are`.
+fn interval_of(starved: &[(&str, u64)]) -> String {
+    let names: Vec<&str> = starved.iter().map(|(name, _)| *name).collect();
+    match names.as_slice() {
+        [only] => format!("{only} confidence interval is"),
+        several => format!("{} confidence intervals are", several.join(" and ")),
+    }
+}
+
+/// `368 for p99`.
+fn needed_of(starved: &[(&str, u64)]) -> String {
+    let each: Vec<String> = starved.iter().map(|(name, needed)| format!("{needed} for {name}")).collect();
+    each.join(", ")
+}
+
+/// Batch means: if the requests were independent, the mean of a second of b requests would vary by 1/b of the variance
 /// of one. It varies by τ/b of it, and n requests are worth n/τ.
 fn effective_size(evidence: &Evidence<'_>) -> Option<f64> {
     let batches: Vec<(f64, f64)> = within_window(evidence)
@@ -255,7 +270,7 @@ fn effective_size(evidence: &Evidence<'_>) -> Option<f64> {
     }
     let requests: f64 = batches.iter().map(|(ok, _)| ok).sum();
     let mean = batches.iter().map(|(ok, mean)| ok * mean).sum::<f64>() / requests;
-    // Weighted, so that a second of few requests does not count as much as one of many.
+    // Weighted, so that a second with few requests counts less than one with many.
     let between = batches.iter().map(|(ok, batch)| ok * (batch - mean).powi(2)).sum::<f64>();
     let between = between / (batches.len() as f64 - 1.0);
     let one = evidence.total.response()?.histogram().stdev().powi(2);

@@ -72,7 +72,7 @@ fn evidence(total: &Interval) -> Evidence<'_> {
     }
 }
 
-/// Of two CPUs, with nothing known beside.
+/// Of two CPUs, with nothing known next to.
 static HOST: std::sync::LazyLock<Host> =
     std::sync::LazyLock::new(|| Host { cpus: Some(2), ..Host::default() });
 
@@ -89,7 +89,7 @@ fn check(evidence: &Evidence<'_>, expected: &[(&str, VerdictWord)]) {
     assert_eq!(names(evidence), expected);
 }
 
-/// If this fails, the mean of two rates is taken for the answer to one.
+/// If this fails, the mean of two rates is taken for the response to one.
 #[test]
 fn a_load_that_was_changed_by_hand_is_no_one_load() {
     let total = healthy();
@@ -105,7 +105,7 @@ fn a_load_that_was_changed_by_hand_is_no_one_load() {
     check(&changed, &[("load_changed", Degraded)]);
     assert_eq!(
         audit(&changed).findings[0].measured,
-        "the load was changed by hand while it ran: 2 other rates, 1 pause"
+        "the load was changed by hand during the run: 2 rate changes, 1 pause"
     );
     // Ended early is whole for the window that it had.
     check(&Evidence { changes: &[end], ..evidence(&total) }, &[]);
@@ -185,7 +185,7 @@ fn one_long_wait_is_named_with_its_length() {
         check(&evidence(&total), &[("client_late", Degraded)]);
         check(&Evidence { model: Model::Closed, ..evidence(&total) }, &[("client_late", Degraded)]);
         let finding = audit(&evidence(&total)).findings.remove(0);
-        assert_eq!(finding.measured, format!("a request waited 120 ms for this client ({phase})"));
+        assert_eq!(finding.measured, format!("a request waited 120 ms for the load generator ({phase})"));
     }
     let mut total = healthy();
     add(&mut total, 1, &ok(100 * MS, 2 * MS, 0));
@@ -207,7 +207,10 @@ fn a_stall_is_named_in_either_loop_and_in_place_of_the_wait_it_made() {
         }
     }
     let finding = audit(&Evidence { seconds: &stalled(150), ..evidence(&total) }).findings.remove(0);
-    assert_eq!(finding.measured, "this client or its host did not run for 150 ms, in the second from 3 s");
+    assert_eq!(
+        finding.measured,
+        "the load generator or its host did not run for 150 ms, in the second that began at 3 s"
+    );
 }
 
 /// If this fails, an open loop that sent its requests in late bursts has kept its schedule, as long as the server
@@ -220,8 +223,8 @@ fn a_request_that_failed_was_late_all_the_same() {
         check(&evidence(&total), &[]);
         (0..100).for_each(|_| total.record_failed_lags(&timeline));
         check(&evidence(&total), &[(name, Invalid)]);
-        let told = audit(&evidence(&total)).findings[0].measured.clone();
-        assert!(told.starts_with("100 of 1100 (9.1 %)"), "{told}");
+        let reported = audit(&evidence(&total)).findings[0].measured.clone();
+        assert!(reported.starts_with("9.1 % (100 of 1100)"), "{reported}");
     }
     // One wait that is too long by itself.
     let mut total = healthy();
@@ -265,18 +268,18 @@ fn three_late_requests_are_no_finding_in_a_sample_of_any_size() {
 
 #[test]
 fn a_lag_is_told_by_the_share_over_its_limit() {
-    let told = |of: u64, late: u64, lag: u64| {
+    let reported = |of: u64, late: u64, lag: u64| {
         let mut total = Interval::default();
         add(&mut total, of - late, &ok(0, 60 * MS, 0));
         add(&mut total, late, &ok(0, 60 * MS, lag));
         let finding = audit(&evidence(&total)).findings.remove(0);
         (finding.measured, finding.limit)
     };
-    let limit = "1 % of them, or 3, over 6.00 ms (6.00 ms is 10 % of the median service)".to_owned();
-    let of_few = "5 of 20 (25.0 %) answers lay in the kernel, unread, for over 6.00 ms";
-    assert_eq!(told(20, 5, 7 * MS), (of_few.to_owned(), limit.clone()));
-    let of_many = "20 of 1000 (2.0 %) answers lay in the kernel, unread, for over 6.00 ms, p99 7.00 ms";
-    assert_eq!(told(1_000, 20, 7 * MS), (of_many.to_owned(), limit));
+    let limit = "1 % or 3 of them (6.00 ms is 10 % of the median service)".to_owned();
+    let of_few = "25.0 % (5 of 20) of the responses waited in the socket buffer for more than 6.00 ms before they were read";
+    assert_eq!(reported(20, 5, 7 * MS), (of_few.to_owned(), limit.clone()));
+    let of_many = "2.0 % (20 of 1000) of the responses waited in the socket buffer for more than 6.00 ms before they were read, p99 7.00 ms";
+    assert_eq!(reported(1_000, 20, 7 * MS), (of_many.to_owned(), limit));
 }
 
 /// 15 a second to a server of 10 a second.

@@ -1,5 +1,4 @@
-//! What every record says of itself, whichever verb made it: one set of fields for runs, observations, searches and
-//! imports.
+//! The fields that every record has, whichever verb made it: runs, observations, searches and imports.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::{Host, SchemaVersion, Verdict};
 
-/// The fields that all kinds of records share. In the file they are beside the fields of the kind, not in an object of
+/// The fields that all kinds of records share. In the file they are next to the fields of the kind, not in an object of
 /// their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Envelope {
     pub schema_version: SchemaVersion,
-    /// What the record is of.
+    /// The kind of the record.
     // Searches of version 1.0 have none, and are known by the name of their file.
     #[serde(default = "search")]
     pub kind: RecordKind,
     // Imports of version 1.0 have none.
     #[serde(default = "finished")]
     pub state: State,
-    /// Whether to believe it. Absent while it is being made, and in records that are not audited.
+    /// Whether to trust it. Absent while it is being made, and in records that are not audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// The version of the program that made the record.
     pub parallax_version: String,
-    /// The exact command line; empty where no command made the record.
+    /// The exact command line; empty if the record was not made by a command.
     #[serde(default)]
     pub command: Vec<String>,
     /// The effective value of every option, defaults included, by the option's long name.
@@ -34,14 +33,13 @@ pub struct Envelope {
     /// Records of one host and boot join by `started_monotonic_ns`.
     #[serde(default)]
     pub time: Time,
-    /// The host on which the record was made; of an observation, the one that was observed.
+    /// The host on which the record was made; for an observation, the observed host.
     #[serde(default)]
     pub host: Host,
     /// What could not be measured, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingFact>,
-    /// What a reader of the folder has to say about it, one line each: fields that it did not know, a newer version.
-    /// No part of the file.
+    /// Notes of the reader, one line each: unknown fields, a newer version. Not part of the file.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
@@ -95,7 +93,7 @@ macro_rules! envelope_of {
 pub(crate) use envelope_of;
 
 units::named_enum! {
-    /// What a record is of.
+    /// The kind of a record.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
     #[serde(rename_all = "snake_case")]
@@ -120,22 +118,22 @@ units::named_enum! {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Under way; or, when its process is gone, cut off: the folder holds all but at most the last second.
+    /// In progress; or, if its process is gone, cut off: the record has everything except at most the last second.
     Running,
     Finished,
-    /// Ended early by the user; what was measured is whole.
+    /// Ended early by the user; what was measured is complete.
     Interrupted,
-    /// Broke off by a fault of Parallax or of this host's event facility; what was measured until then is there.
+    /// Ended by an error in Parallax or in the host's event facility; what was measured until then is complete.
     Broken,
-    /// Rebuilt from a folder whose process was cut off.
+    /// Rebuilt from the record of a process that was killed.
     Recovered,
 }
 
-/// One option as it took effect.
+/// The effective value of one option.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct EffectiveOption {
-    /// As one would write it on the command line; empty for a flag that is off.
+    /// The value in command-line syntax; empty for a flag that is off.
     pub value: String,
     pub source: OptionSource,
 }
@@ -145,29 +143,29 @@ pub struct EffectiveOption {
 #[serde(rename_all = "snake_case")]
 pub enum OptionSource {
     Given,
-    /// By `--set`, over a scenario file.
+    /// Set by `--set`, which overrides a scenario file.
     Set,
-    /// By a scenario file.
+    /// Set by a scenario file.
     File,
     Default,
-    /// Worked out from other options or from the host.
+    /// Derived from other options or from the host.
     Derived,
 }
 
-/// When the record was made. Of an import: when the other tool's run was, as far as it says.
+/// When the record was made. For an import: when the other tool's run was, if it says so.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Time {
-    /// The record's zero, RFC 3339, UTC. Left out (empty here) in an import whose tool does not state it.
+    /// The record's zero, RFC 3339, UTC. Left out (empty here) in an import whose tool does not report it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub started: String,
     /// The record's zero on the monotonic clock of its host's boot. Left out (0 here) in an import: it is on no such
     /// clock.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub started_monotonic_ns: u64,
-    /// From the zero to the end of the last interval; absent while it goes on.
+    /// From the zero to the end of the last interval; absent while the record is being made.
     pub elapsed_ns: Option<u64>,
-    /// From the zero until nothing more was scheduled: what throughput is divided by.
+    /// From the zero to the end of the schedule: the time by which throughput is divided.
     pub window_ns: Option<u64>,
 }
 
@@ -179,7 +177,7 @@ fn is_zero(nanos: &u64) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct MissingFact {
-    /// What it is, by the name of the field that lacks it.
+    /// The name of the missing field.
     pub what: String,
     pub why: String,
 }

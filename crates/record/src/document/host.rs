@@ -11,14 +11,14 @@ pub struct Host {
     pub name: Option<String>,
     pub kernel: Option<String>,
     pub cpu_model: Option<String>,
-    /// CPUs this process may run on.
+    /// The number of CPUs that the process can run on.
     pub cpus: Option<u64>,
     pub memory_bytes: Option<u64>,
     pub clock_source: Option<String>,
-    /// `none` on bare metal; else what the CPU says it runs under.
+    /// The hypervisor as reported by the CPU; `none` on bare metal.
     pub hypervisor: Option<String>,
-    /// The kernel's name for this boot: the monotonic stamps of records with the same one are on one clock, but
-    /// for `monotonic_offset_ns`.
+    /// The kernel's ID of this boot: monotonic timestamps of records with the same ID are on one clock, apart from
+    /// `monotonic_offset_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     /// The process that made the record; absent in a pid namespace, where it is not the number by which the host knows
@@ -28,25 +28,25 @@ pub struct Host {
     /// In a time namespace: how far its monotonic clock is ahead of the kernel's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monotonic_offset_ns: Option<i64>,
-    /// What this client may take from its host, as far as the audit needs it.
+    /// Limits of the client on its host that the audit needs.
     #[serde(default)]
     pub limits: HostLimits,
-    /// What this host does not tell, and why: checks that rest on it were not made.
+    /// What this host does not report, and why: checks that need it were not made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<MissingFact>,
 }
 
-/// What a client may take from its host.
+/// Limits of a client on its host.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct HostLimits {
-    /// Descriptors that the process may have open; absent without a limit.
+    /// Maximum number of open descriptors of the process; absent if there is no limit.
     pub open_files: Option<u64>,
-    /// Ports that the kernel gives to outgoing connections.
+    /// The range of local ports for outgoing connections.
     pub local_ports: Option<PortRange>,
-    /// From one tick of the hiccup meter to the next; absent where there was no meter.
+    /// The time between two ticks of the hiccup meter; absent if there was no meter.
     pub hiccup_tick_ns: Option<u64>,
-    /// What this client reached against the built-in target; absent where it was never measured.
+    /// The load generator's own maximum against the built-in target; absent if it was never measured.
     pub ceiling: Option<Ceiling>,
 }
 
@@ -69,14 +69,15 @@ impl PortRange {
     }
 }
 
-/// What a client of this shape reached on this host against the built-in target, which answers at once.
+/// The maximum that a load generator of this shape reached on this host against the built-in target, which responds
+/// immediately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Ceiling {
-    /// `ok` answers a second of a closed loop.
+    /// `ok` responses per second in a closed loop.
     pub throughput_per_s: u64,
-    /// The highest rate at which its schedule was kept; absent where none was.
+    /// The highest rate at which the schedule was kept; absent if there is none.
     pub rate_per_s: Option<u64>,
-    /// When: RFC 3339, UTC.
+    /// When it was measured: RFC 3339, UTC.
     pub measured: String,
 }

@@ -56,7 +56,7 @@ fn a_folder_that_holds_a_run_is_refused() {
     let folder = new_folder();
     FolderWriter::create(folder.path(), &fixture::document()).unwrap();
     let error = FolderWriter::create(folder.path(), &fixture::document()).err().unwrap().to_string();
-    let expected = "already holds a run; name another folder, or remove this one";
+    let expected = "already contains a record; use another directory, or remove this one";
     assert_eq!(error, format!("{} {expected}", folder.path().display()));
     // What a process leaves that was killed between its first two writes.
     fs::remove_file(folder.path().join(RUN)).unwrap();

@@ -68,7 +68,7 @@ fn damage_is_named_with_file_and_line() {
         (
             "series.ndjson",
             |text| text.replacen("\"ok\":90", "\"ok\":91", 1),
-            "response.hlog line 6: it holds 90 values",
+            "response.hlog line 6: it has 90 values",
         ),
         (
             "series.ndjson",
@@ -77,7 +77,7 @@ fn damage_is_named_with_file_and_line() {
         ),
         ("series.ndjson", |text| text.replacen("app_error", "ok", 1), "series.ndjson line 2: `ok`"),
         ("series.ndjson", |text| text.replacen("\"index\":2", "\"index\":1", 1), "does not come after"),
-        ("series.ndjson", |text| text.replacen("\"phase-send\"", "\"phase-../..\"", 1), "is not known"),
+        ("series.ndjson", |text| text.replacen("\"phase-send\"", "\"phase-../..\"", 1), "is not a known"),
         (
             "series.ndjson",
             |text| text.replacen("\"sent\"", "\"sent_\"", 1),
@@ -123,7 +123,7 @@ fn another_major_version_is_refused() {
     });
     assert_eq!(
         error,
-        "run.json has schema version 7.0, and this program reads 1.x; read it with a parallax of that version"
+        "run.json has schema version 7.0, but this parallax reads 1.x; use a parallax of that version"
     );
 }
 
@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-/// If this fails, a run folder from somewhere else can write to the reader's terminal.
+/// If this fails, a results directory from somewhere else can write to the reader's terminal.
 #[test]
 fn texts_are_read_without_what_a_terminal_obeys() {
     let folder = run();

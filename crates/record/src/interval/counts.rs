@@ -12,12 +12,12 @@ pub struct Counts {
     pub outstanding: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Bytes of answers' bodies.
+    /// Bytes of responses' bodies.
     pub body_bytes: u64,
     pub connections_opened: u64,
     /// Connections that the peer closed while no request was on them.
     pub idle_closes: u64,
-    /// `ok` answers without kernel stamps: their `client_lag` is absent and lies within `wait` and `receive`.
+    /// `ok` answers without kernel stamps: their `client_lag` is absent and is within `wait` and `receive`.
     pub unstamped: u64,
     /// Kernel stamps that had to be moved by over a microsecond to keep their order.
     pub stamps_moved: u64,

@@ -1,4 +1,4 @@
-//! The figures of one kind of requests, in a run that tells several apart.
+//! The figures of one kind of requests, in a run that distinguishes several.
 
 use units::Nanos;
 
@@ -38,10 +38,12 @@ impl Kind {
         self.response.get()
     }
 
+    /// Service time of the `ok` requests, or `None` if there were none.
     pub fn service(&self) -> Option<&Durations> {
         self.service.get()
     }
 
+    /// Ages of the failed requests, or `None` if there were none.
     pub fn failed(&self) -> Option<&Durations> {
         self.failed.get()
     }

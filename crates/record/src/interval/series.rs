@@ -27,7 +27,7 @@ pub enum Series {
 pub enum Lag {
     /// Behind the schedule.
     Schedule,
-    /// Behind the answers.
+    /// Behind the responses.
     Client,
 }
 
@@ -100,6 +100,7 @@ impl Series {
         }
     }
 
+    /// The series of a log by its name without `.hlog`; `None` for an unknown name.
     pub fn from_name(name: &str) -> Option<Series> {
         match name.split_once('-') {
             None if name == "response" => Some(Series::Response),

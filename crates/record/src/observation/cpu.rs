@@ -21,7 +21,7 @@ pub struct CpuResults {
     pub processes: Vec<CpuProcess>,
 }
 
-/// What `cpu` says of one interval, beside the frame of the line.
+/// What `cpu` says of one interval, next to the frame of the line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CpuLine {
@@ -46,7 +46,7 @@ pub struct CpuProcess {
     pub uid: u32,
     /// The user's name; absent where /etc/passwd has none.
     pub user: Option<String>,
-    /// It began meanwhile.
+    /// It began in the meantime.
     pub began: bool,
     pub end: CpuEnd,
     pub used: CpuUse,
@@ -107,15 +107,16 @@ pub struct CpuUse {
     pub wait_ns: u64,
     /// How often it was put on a CPU.
     pub slices: u64,
-    /// Off the CPU of itself, to wait for something. Absent where the kernel does not tell.
+    /// Off the CPU of itself, to wait for something. Absent where the kernel does not report.
     pub voluntary: Option<u64>,
-    /// Off the CPU against its will, or by `sched_yield`. Absent where the kernel does not tell.
+    /// Off the CPU against its will, or by `sched_yield`. Absent where the kernel does not report.
     pub involuntary: Option<u64>,
     /// User and system. Absent where nothing is known of it: no tick was counted, or it was not asked for.
     pub split: Option<CpuSplit>,
 }
 
 impl CpuUse {
+    /// The time between the two readings, in nanoseconds.
     pub fn elapsed_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns)
     }
@@ -138,7 +139,7 @@ pub struct CpuSplit {
     pub boundary: Option<CpuBoundary>,
 }
 
-/// How user and system were told apart.
+/// How user and system were distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -157,8 +158,8 @@ pub struct CpuBoundary {
     pub wall_ns: u64,
     /// Of which: in interrupts that came in user mode. Those that came in a system call are in `system_ns`.
     pub interrupt_ns: u64,
-    /// `wall_ns` less what the scheduler booked for the same time: what the hypervisor took, and interrupts where
-    /// the kernel accounts for them. Below zero by the little that lies between the two clocks.
+    /// `wall_ns` less what the scheduler counted for the same time: what the hypervisor took, and interrupts where
+    /// the kernel accounts for them. Below zero by the little that is between the two clocks.
     pub stolen_ns: i64,
     pub system_calls: u64,
     /// Page faults from user space. What they and system calls took before they could be seen is moved from user to

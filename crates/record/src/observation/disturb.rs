@@ -1,6 +1,6 @@
 //! What `disturb` keeps: which disturbances were made, and when.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them. The episodes stand in `events.ndjson`, one
+//! Wire types only; the verb fills them, `report` and `explain` read them. The episodes are in `events.ndjson`, one
 //! event of the kind `disturb` each; the series of such a record has no lines.
 
 use std::collections::BTreeMap;

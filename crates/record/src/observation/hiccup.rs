@@ -1,6 +1,6 @@
 //! What `hiccup` keeps: how long this host did not run, and why.
 //!
-//! Wire types only; the verb fills them, `report` and `explain` read them. How late every tick was stands in the
+//! Wire types only; the verb fills them, `report` and `explain` read them. How late every tick was is in the
 //! histogram logs: `hiccup.hlog` of all meters, `hiccup-cpuN.hlog` of the one on CPU N.
 
 use serde::{Deserialize, Serialize};
@@ -13,16 +13,16 @@ pub struct HiccupResults {
     pub resolution_ns: u64,
     /// How the meters were scheduled: `normal`, `nice:N`, `fifo:N`.
     pub priority: String,
-    /// Stalls from this length on are told one by one, with their causes.
+    /// Stalls from this length on are reported one by one, with their causes.
     pub threshold_ns: u64,
     /// All meters together.
     pub all: Hiccups,
     /// Each meter: one for each CPU, or a single one that the scheduler may move.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<Meter>,
-    /// The command beside which was measured, and what was measured before it.
+    /// The command next to which was measured, and what was measured before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Beside>,
+    pub beside: Option<CommandRun>,
 }
 
 /// What one or several meters saw.
@@ -61,7 +61,7 @@ pub struct Meter {
     pub saw: Hiccups,
 }
 
-/// What stalls were made of; the parts sum to their length. One that the kernel does not tell is left out.
+/// What stalls were made of; the parts sum to their length. One that the kernel does not report is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct CausesNs {
@@ -95,7 +95,7 @@ impl CausesNs {
         self.unknown = self.unknown.saturating_add(other.unknown);
     }
 
-    /// Name and time of each that is told, in the order in which they are found out.
+    /// Name and time of each that is reported, in the order in which they are found out.
     pub fn named(&self) -> Vec<(&'static str, u64)> {
         let parts = [
             ("throttled", self.throttled),
@@ -128,7 +128,7 @@ pub struct Stall {
 /// A command, and the time before it for comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
-pub struct Beside {
+pub struct CommandRun {
     pub command: Vec<String>,
     /// As a shell would tell it: 128 and the signal, where it died of one. Left out while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ pub struct Beside {
     pub idle: Hiccups,
 }
 
-/// What `hiccup` says of one interval, beside the frame of the line.
+/// What `hiccup` says of one interval, next to the frame of the line.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct HiccupLine {
@@ -152,7 +152,7 @@ pub struct HiccupLine {
     /// The longest of the stalls from the threshold on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<Stall>,
-    /// For how long in it some task of this host waited for a CPU (PSI); left out where the kernel does not tell.
+    /// For how long in it some task of this host waited for a CPU (PSI); left out where the kernel does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_pressure_ns: Option<u64>,
 }

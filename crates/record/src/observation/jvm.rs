@@ -45,7 +45,7 @@ pub struct Hiccup {
     pub causes_ns: BTreeMap<String, u64>,
 }
 
-/// What a JVM says of one interval, beside the frame of the line.
+/// What a JVM says of one interval, next to the frame of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct JvmLine {

@@ -1,7 +1,7 @@
 //! What `profile` keeps: how much of three pictures lies where, what is waited for, and how good the stacks are.
 //!
 //! Wire types only; the verb fills them, `report` and `explain` read them. The stacks themselves are files of their
-//! own beside `run.json`, one collapsed text and one flame graph a picture.
+//! own next to `run.json`, one collapsed text and one flame graph a picture.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +63,7 @@ pub struct ProfileResults {
     pub sleepers: Vec<Sleeper>,
     pub quality: StackQuality,
     pub lost: ProfileLosses,
-    /// What the programs in the kernel took; absent where the kernel did not tell.
+    /// What the programs in the kernel took; absent where the kernel did not report.
     pub cost_ns: Option<u64>,
     /// How often they ran.
     pub cost_runs: Option<u64>,
@@ -174,7 +174,7 @@ pub struct ProfileLosses {
     pub threads: u64,
     /// Children that were not followed.
     pub processes: u64,
-    /// Switches and wake-ups of threads that no program was told of: their time is the scheduler's, and is in the
+    /// Switches and wake-ups of threads that no eBPF program saw: their time is the scheduler's, and is in the
     /// pictures.
     pub switches: u64,
 }
@@ -186,7 +186,7 @@ impl ProfileLosses {
     }
 }
 
-/// What `profile` says of one interval, beside the frame of the line: sums of all threads.
+/// What `profile` says of one interval, next to the frame of the line: sums of all threads.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ProfileLine {

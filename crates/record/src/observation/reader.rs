@@ -30,7 +30,7 @@ pub struct ObservedLine {
     /// Offset from the record's zero.
     pub start: Nanos,
     pub length: Nanos,
-    /// As it stands in the file: a tree of it would take many times its memory.
+    /// As it is in the file: a tree of it would take many times its memory.
     text: Box<[u8]>,
 }
 
@@ -50,7 +50,7 @@ impl ObservedLine {
 }
 
 impl Observed {
-    /// The document was never finished: it is under way, or its process is gone. The folder alone cannot tell
+    /// The document was never finished: it is in progress, or its process is gone. The folder alone cannot tell
     /// which.
     pub fn is_cut_off(&self) -> bool {
         self.document.state == State::Running
@@ -104,14 +104,14 @@ fn read_document(path: &Path, ignored: &mut Ignored) -> Result<Observation, Reco
     check_zero(path, &document)?;
     if document.kind != document.body.kind().into() {
         let (kind, body) = (document.kind.name(), document.body.kind().name());
-        let damage = Damage::sum(format!("kind is {kind}, and it holds what {body} saw"));
+        let damage = Damage::sum(format!("kind is {kind}, but the content is that of {body}"));
         return Err(RecordError::Damaged { path: path.join(RUN), line: 1, damage });
     }
     Ok(document)
 }
 
 /// What was ignored in the first line that has a field which this program does not know. A line that is not one of
-/// `kind` is an error to whoever asks for its fields, not here.
+/// `kind` is an error only for a caller that needs its fields.
 fn ignored_in_lines(kind: ObservationKind, lines: &[ObservedLine]) -> Ignored {
     fn compare<T: Serialize + DeserializeOwned>(line: &ObservedLine, ignored: &mut Ignored) {
         let both = line.fields::<Value>().ok().zip(line.fields::<T>().ok());
@@ -171,7 +171,7 @@ fn check_frame(frame: &LineFrame, last: Option<&LineFrame>) -> Result<(), Damage
     }
     for (name, log) in &frame.logs {
         if !is_log_name(name) {
-            return Err(Damage::UnknownName { what: "a histogram", name: name.clone() });
+            return Err(Damage::UnknownName { what: "histogram", name: name.clone() });
         }
         if log.count == 0 {
             return Err(Damage::sum(format!("{name} is there without a value")));

@@ -199,14 +199,17 @@ fn a_record_of_another_kind_is_named() {
     let folder = record();
     let place = folder.path().display().to_string();
     let error = crate::read(folder.path()).unwrap_err().to_string();
-    let expected = "is a record of `watch`, and this needs one of `drive`; name the folder of such a run";
+    let expected = "is a record of `watch`, but a record of `drive` is needed";
     assert_eq!(error, format!("{place} {expected}"));
     assert_eq!(crate::kind_of(folder.path()).unwrap(), "watch");
 
     let run = tempfile::tempdir().unwrap();
     crate::FolderWriter::create(run.path(), &fixture::document()).unwrap();
     let error = read_observation(run.path()).unwrap_err().to_string();
-    assert!(error.contains("is a record of `drive`, and this needs one of `an observing verb`"), "{error}");
+    assert!(
+        error.contains("is a record of `drive`, but a record of `an observing verb` is needed"),
+        "{error}"
+    );
     assert!(matches!(
         ObservationWriter::create(folder.path(), &started(bodies()[0].clone())),
         Err(RecordError::Occupied { .. })
@@ -227,24 +230,14 @@ fn error_after(name: &str, edit: impl Fn(&str) -> String) -> String {
 #[test]
 fn what_does_not_add_up_is_refused() {
     let table: [(&str, &str, &str, &str); 10] = [
-        (RUN, "\"kind\": \"watch\"", "\"kind\": \"cpu\"", "kind is cpu, and it holds what watch saw"),
-        (
-            RUN,
-            "\"schema_version\": \"1.1\"",
-            "\"schema_version\": \"2.0\"",
-            "read it with a parallax of that version",
-        ),
+        (RUN, "\"kind\": \"watch\"", "\"kind\": \"cpu\"", "kind is cpu, but the content is that of watch"),
+        (RUN, "\"schema_version\": \"1.1\"", "\"schema_version\": \"2.0\"", "use a parallax of that version"),
         (SERIES, "\"start_ns\":3000000001", "\"start_ns\":0", "it does not come after the line before it"),
         (SERIES, "\"start_ns\":6000000002", "\"start_ns\":18446744073709551615", "reach beyond"),
-        (SERIES, "\"count\":1,", "\"count\":2,", "it holds 1 values, series.ndjson allows 2 to 2"),
+        (SERIES, "\"count\":1,", "\"count\":2,", "it has 1 values, but series.ndjson allows 2 to 2"),
         (SERIES, "\"sum_ns\":6", "\"sum_ns\":7", "its values cannot sum to the 7 ns"),
-        (SERIES, "{\"response\":", "{\"../response\":", "`../response` is not known as a histogram"),
-        (
-            SERIES,
-            "{\"response\":",
-            "{\"answer\":",
-            "answer.hlog is missing, though interval 0 has values in it",
-        ),
+        (SERIES, "{\"response\":", "{\"../response\":", "`../response` is not a known histogram"),
+        (SERIES, "{\"response\":", "{\"answer\":", "answer.hlog is missing, but interval 0 has values in it"),
         (SERIES, "\"out_of_range\":1", "\"out_of_range\":2", "2 of its 1 values are out of range"),
         ("response.hlog", "\n3.0", "\n9.0", "has interval 1 in response, and it is not here"),
     ];

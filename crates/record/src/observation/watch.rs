@@ -24,7 +24,7 @@ pub const RESPONSE: &str = "response";
 /// Arrived in the kernel → read, of the requests with a stamp of their arrival.
 pub const SOCKET_QUEUE: &str = "socket_queue";
 
-/// Time at the server of the requests that were pre-empted; those that were not are in [`UNDISTURBED`].
+/// Time at the server of the requests that were preempted; those that were not are in [`UNDISTURBED`].
 pub const PREEMPTED: &str = "preempted";
 
 pub const UNDISTURBED: &str = "undisturbed";
@@ -50,17 +50,17 @@ pub struct WatchResults {
     pub tier: Tier,
     /// Requests whose answer was complete.
     pub requests: u64,
-    /// Those of them that were pre-empted at least once.
+    /// Those of them that were preempted at least once.
     pub preempted: u64,
     /// Connections on which requests were seen.
     pub connections: u64,
     pub request_bytes: u64,
     pub response_bytes: u64,
-    /// Read → done. These four are absent while the record is under way.
+    /// Read → done. These four are absent while the record is in progress.
     pub response: Option<Distribution>,
     /// Arrived → read; absent without stamps of the arrival too, and `missing` says why.
     pub socket_queue: Option<Distribution>,
-    /// Of the requests that were pre-empted, and of those that were not.
+    /// Of the requests that were preempted, and of those that were not.
     pub preempted_response: Option<Distribution>,
     pub undisturbed_response: Option<Distribution>,
     /// Sums over all requests: together they are the sum of `response`.
@@ -71,12 +71,12 @@ pub struct WatchResults {
     /// Statements and routes; [`Served::digest`](crate::Served::digest) is a place in this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub digests: Vec<Digest>,
-    /// Who ran while requests that had been pre-empted waited for a CPU, the most time first.
+    /// Who ran while requests that had been preempted waited for a CPU, the most time first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preemptors: Vec<Preemptor>,
     /// What was not seen although it happened.
     pub losses: Losses,
-    /// What was seen and cannot be told exactly.
+    /// What was seen and cannot be reported exactly.
     #[serde(default, skip_serializing_if = "Inexact::is_empty")]
     pub inexact: Inexact,
     /// What watching cost, from the kernel's own statistics of its programs; empty where they were not kept.
@@ -84,7 +84,7 @@ pub struct WatchResults {
     pub self_cost: Vec<ProgramCost>,
     /// CPU time of the observer's own process; absent where it could not be read.
     pub self_cpu_ns: Option<u64>,
-    /// What `served.parquet` holds, where there is one.
+    /// What `served.parquet` holds, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<Kept>,
 }
@@ -125,11 +125,11 @@ pub struct Tier {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct ClassResult {
-    /// Its name; where it has none, the value that the function returned.
+    /// Its name; if it has none, the value that the function returned.
     pub class: String,
     pub requests: u64,
     pub preempted: u64,
-    /// Absent while the record is under way.
+    /// Absent while the record is in progress.
     pub response: Option<Distribution>,
     pub parts_ns: PartsNs,
 }
@@ -158,7 +158,7 @@ pub struct Preemptor {
     pub comm: String,
     /// Its path in the hierarchy; absent where it is not known.
     pub cgroup: Option<String>,
-    /// For how long it ran meanwhile.
+    /// For how long it ran in the meantime.
     pub time_ns: u64,
     /// How often it took the CPU away from a request.
     pub count: u64,
@@ -174,7 +174,7 @@ pub struct ProgramCost {
     pub ns: u64,
 }
 
-/// What `watch` says of one interval, beside the frame of the line. It counts the requests that were done in it.
+/// What `watch` says of one interval, next to the frame of the line. It counts the requests that were done in it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct WatchLine {
@@ -182,7 +182,7 @@ pub struct WatchLine {
     /// Of the response of the interval's sample, for plots; absent without a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_ns: Option<WatchQuantiles>,
-    /// Requests that were pre-empted at least once.
+    /// Requests that were preempted at least once.
     pub preempted: u64,
     /// Sums over the interval's requests.
     pub parts_ns: PartsNs,
@@ -192,10 +192,10 @@ pub struct WatchLine {
     /// What was lost in this interval.
     #[serde(default, skip_serializing_if = "Losses::is_empty")]
     pub losses: Losses,
-    /// What cannot be told exactly of this interval.
+    /// What cannot be reported exactly of this interval.
     #[serde(default, skip_serializing_if = "Inexact::is_empty")]
     pub inexact: Inexact,
-    /// Requests by class, where classes are told apart.
+    /// Requests by class, where classes are distinguished.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, u64>,
 }

@@ -293,7 +293,7 @@ pub fn found(stacks: &Stacks, picture: Picture) -> Vec<Found> {
     found
 }
 
-/// Whether `name` is in `frame` with no letter, digit or underscore beside it.
+/// Whether `name` is in `frame` with no letter, digit or underscore next to it.
 fn has_words(frame: &str, name: &str) -> bool {
     let frame = plain(frame);
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -334,7 +334,7 @@ mod tests {
         }
     }
 
-    /// If this fails, the wait for a pool is told as one of a lock, and the small pool stays hidden.
+    /// If this fails, the wait for a pool is reported as one of a lock, and the small pool stays hidden.
     #[test]
     fn who_waits_for_a_pool_waits_for_no_lock() {
         let stack = "Interpreter_[j];java.sql.Connection com.zaxxer.hikari.pool.HikariPool.getConnection(long)_[j];\

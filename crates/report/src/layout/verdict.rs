@@ -46,7 +46,7 @@ fn names(not_made: &[NotMade]) -> String {
     escape_text(&all.map(String::as_str).collect::<Vec<_>>().join(", "))
 }
 
-/// `run_queue (this kernel keeps no account of it), drift, independence (7 of 8 full seconds)`.
+/// `run_queue (not reported by this kernel), drift, independence (7 of 8 full seconds)`.
 fn with_reasons(not_made: &[NotMade]) -> String {
     let groups = not_made.iter().map(|group| format!("{} ({})", group.checks.join(", "), group.reason));
     escape_text(&groups.collect::<Vec<_>>().join(", "))

@@ -48,18 +48,20 @@ pub fn command(host: &str, pid: u32) -> Command {
     command
 }
 
-/// What ended the far side, by how ssh ended and what was said last.
-pub fn failure(host: &str, code: Option<i32>, said: &str) -> String {
-    let said = said.trim_start_matches("ssh: ");
+/// What ended the far side, by how ssh ended and what was stated last.
+pub fn failure(host: &str, code: Option<i32>, message: &str) -> String {
+    let message = message.trim_start_matches("ssh: ");
     match code {
-        Some(255) => format!("ssh {host}: {said}; `ssh {host} true` must work without a question"),
+        Some(255) => format!("ssh {host}: {message}; `ssh {host} true` must work without a prompt"),
         Some(127) => {
-            format!("{host} has no `parallax` where ssh looks for it; put it into /usr/local/bin there")
+            format!(
+                "{host} has no `parallax` in the PATH of ssh; install it there, for example in /usr/local/bin"
+            )
         }
-        _ if said.contains("--controlled") => {
-            format!("{host} has another version of parallax; install this one there")
+        _ if message.contains("--controlled") => {
+            format!("{host} has another version of parallax; install this version there")
         }
-        _ => format!("on {host}: {said}"),
+        _ => format!("on {host}: {message}"),
     }
 }
 
@@ -92,7 +94,7 @@ impl RemoteLink {
         into: PathBuf,
     ) -> anyhow::Result<RemoteLink> {
         let mut output = BufReader::new(output);
-        let folder = wire::line(&mut output)?.with_context(|| format!("{host} says nothing"))?;
+        let folder = wire::line(&mut output)?.with_context(|| format!("{host} does not respond"))?;
         let there = format!("{host}:{folder}/server");
         let mut leading = Leading { input: Some(input), output, there, readings: Vec::new() };
         ensure!(leading.compare(FIRST)?, "{host} closed its record before the run");
@@ -130,16 +132,18 @@ impl Leading {
         for _ in 0..times {
             let begun = clock::now();
             let asked = self.input.as_mut().is_some_and(|input| input.write_all(b"?\n").is_ok());
-            let told = wire::line(&mut self.output)?;
+            let reported = wire::line(&mut self.output)?;
             let ended = clock::now();
-            let told = told
-                .with_context(|| format!("the connection is lost; what was seen lies at {}", self.there))?;
-            if told == wire::CLOSED {
+            let reported = reported.with_context(|| {
+                format!("the connection was lost; the record is on the other host, at {}", self.there)
+            })?;
+            if reported == wire::CLOSED {
                 return Ok(false);
             }
-            let told = told.parse().ok().filter(|_| asked).map(Nanos);
-            let told = told.with_context(|| format!("{} does not tell its time", self.there))?;
-            let reading = ClockReading::of(begun, told, ended);
+            let reported = reported.parse().ok().filter(|_| asked).map(Nanos);
+            let reported =
+                reported.with_context(|| format!("{} did not send its clock reading", self.there))?;
+            let reading = ClockReading::of(begun, reported, ended);
             best = [best, reading].into_iter().flatten().min_by_key(ClockReading::error);
         }
         let is_later = |best: &ClockReading| self.readings.last().is_none_or(|last| last.at_ns < best.at_ns);
@@ -151,17 +155,18 @@ impl Leading {
         drop(self.input.take());
         let mut is_open = is_open;
         while is_open {
-            let told = wire::line(&mut self.output)?;
-            let told = told
-                .with_context(|| format!("the connection is lost; what was seen lies at {}", self.there))?;
-            is_open = told != wire::CLOSED;
+            let reported = wire::line(&mut self.output)?;
+            let reported = reported.with_context(|| {
+                format!("the connection was lost; the record is on the other host, at {}", self.there)
+            })?;
+            is_open = reported != wire::CLOSED;
         }
         Ok(())
     }
 
     /// What is left of the output is the record.
     fn fetch(&mut self, into: &Path) -> anyhow::Result<()> {
-        fs::create_dir_all(into).with_context(|| format!("cannot make {}", into.display()))?;
+        fs::create_dir_all(into).with_context(|| format!("cannot create {}", into.display()))?;
         let mut tar = Command::new("tar")
             .args(["--no-same-owner", "-xf", "-", "-C"])
             .arg(into)
@@ -178,7 +183,11 @@ impl Leading {
         let drained = io::copy(&mut self.output, &mut io::sink());
         let unpacked = tar.wait().context("cannot wait for tar")?.success();
         let is_here = unpacked && drained.is_ok();
-        ensure!(is_here, "the observer's record did not come here whole; look for it at {}", self.there);
+        ensure!(
+            is_here,
+            "the observer's record was not transferred completely; it is on the other host, at {}",
+            self.there
+        );
         let clocks = TwoClocks::new(host::Facts::read().boot_id, std::mem::take(&mut self.readings));
         Ok(clocks.write(into)?)
     }
@@ -193,7 +202,7 @@ mod tests {
         let refused = failure("db1", Some(255), "ssh: connect to host db1 port 22: Connection refused");
         assert_eq!(
             refused,
-            "ssh db1: connect to host db1 port 22: Connection refused; `ssh db1 true` must work without a question"
+            "ssh db1: connect to host db1 port 22: Connection refused; `ssh db1 true` must work without a prompt"
         );
         assert!(failure("db1", Some(127), "sh: 1: parallax: not found").contains("/usr/local/bin"));
         assert_eq!(failure("db1", Some(1), "there is no process 7"), "on db1: there is no process 7");

@@ -12,7 +12,7 @@ use crate::sinks::SinkPlan;
 fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
     let pool = PoolPlan {
         connections: 1,
-        callers: 1,
+        users: 1,
         checkout_timeout: None,
         connect_timeout: None,
         request_timeout: None,
@@ -75,7 +75,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("run.json"), "{}").unwrap();
     std::fs::write(&rows, "a row\n").unwrap();
-    assert!(refused(&folder, &rows).contains("already holds a run"));
+    assert!(refused(&folder, &rows).contains("already contains a record"));
     assert_eq!(std::fs::read_to_string(&rows).unwrap(), "a row\n");
     let fresh = root.path().join("fresh");
     assert!(refused(&fresh, &root.path().join("nowhere/rows")).contains("cannot write to"));

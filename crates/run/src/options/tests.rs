@@ -76,8 +76,8 @@ fn callers_are_users_or_requests_in_flight() {
     assert!(of(&["http://h/", "--callers", "4"]).has("users"));
     assert!(of(&["http://h/", "-r", "5", "--callers", "4"]).has("max-in-flight"));
     let refused = |line: &[&str]| given(line).spec().unwrap_err().to_string();
-    assert!(refused(&["http://h/", "-r", "5", "--users", "4"]).contains("write --max-in-flight"));
-    assert!(refused(&["http://h/", "--max-in-flight", "4"]).contains("write --users"));
+    assert!(refused(&["http://h/", "-r", "5", "--users", "4"]).contains("use --max-in-flight"));
+    assert!(refused(&["http://h/", "--max-in-flight", "4"]).contains("use --users"));
     assert!(refused(&["http://h/", "--callers", "4", "--users", "4"]).contains("cannot be used with"));
 }
 
@@ -126,7 +126,7 @@ fn what_was_not_given_has_its_effective_value() {
         ("method", "GET"),
         ("expect-status", "below 400"),
         ("count", "no limit"),
-        ("requests", "none: as sums alone"),
+        ("requests", "none: only sums are kept"),
         ("duration", "10s"),
         ("drain", "5s"),
         ("rate", "none: closed loop"),
@@ -169,7 +169,7 @@ fn a_fresh_seed_is_an_effective_value_and_stages_are_kept_as_given() {
     assert!(random["seed"].value.parse::<u64>().is_ok(), "{}", random["seed"].value);
     let staged = options(&["--stage", "pause 1s", "--stage", "constant 3/s 1500ms", "http://127.0.0.1:1/"]);
     check_option(&staged, "stage", r#"["pause 1s","constant 3/s 1500ms"]"#, OptionSource::Given);
-    check_option(&staged, "rate", "none: the schedule says it", OptionSource::Derived);
+    check_option(&staged, "rate", "none: the schedule sets it", OptionSource::Derived);
     check_option(&staged, "duration", "2500ms", OptionSource::Derived);
     check_option(&staged, "max-in-flight", "100000", OptionSource::Derived);
 }

@@ -38,7 +38,7 @@ fn a_typed_option_stands_before_a_set_and_that_before_the_file() {
     assert_eq!(values["targets.api.url"].value, "http://127.0.0.1:1");
 }
 
-/// If this fails, an option of the file that is of no use any more stands in the way of what was typed.
+/// If this fails, an option of the file that is of no use any more is in the way of what was typed.
 #[test]
 fn a_load_that_was_typed_takes_the_place_of_the_files() {
     let run = |run: &str| TEXT.replace("rate = \"5/s\"\n", run);
@@ -94,7 +94,7 @@ fn places(text: &str, more: &[&str]) -> anyhow::Result<Vec<String>> {
     Ok(plan.peers.iter().map(|peer| format!("{:?}", peer.place)).collect())
 }
 
-/// If this fails, the load goes to another server than was typed, and nobody is told.
+/// If this fails, the load goes to another server than was typed, and nobody is reported.
 #[test]
 fn options_say_where_the_targets_are_or_are_refused() {
     let one = TEXT.replace("127.0.0.1:1", "shop:80");
@@ -104,10 +104,10 @@ fn options_say_where_the_targets_are_or_are_refused() {
     assert_eq!(places(&two, &resolve).unwrap()[0], "Address(127.0.0.9:80)");
     assert_eq!(places(&one, &unix).unwrap(), [r#"Unix("/x.sock")"#]);
     for (text, options, what) in [
-        (&one, ["--resolve", "shop:81:127.0.0.9"], "--resolve names a host and port that no request goes to"),
-        (&two, ["--resolve", "shp:80:127.0.0.9"], "--resolve names a host and port that no request goes to"),
-        (&two, unix, "--unix is one socket, and the scenario has 2 targets"),
-        (&two, ["--sni", "shop"], "options of TLS say nothing without https://"),
+        (&one, ["--resolve", "shop:81:127.0.0.9"], "--resolve has a host and port that no URL has"),
+        (&two, ["--resolve", "shp:80:127.0.0.9"], "--resolve has a host and port that no URL has"),
+        (&two, unix, "--unix is one socket, but the scenario has 2 targets"),
+        (&two, ["--sni", "shop"], "TLS options need an https:// URL"),
     ] {
         let error = format!("{:#}", places(text, &options).unwrap_err());
         assert!(error.contains(what) && error.lines().count() == 1, "{error}");

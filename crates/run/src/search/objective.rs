@@ -43,12 +43,12 @@ impl Objective {
             };
             ensure!(
                 matches!(condition.operator, Operator::Below | Operator::AtMost),
-                "--search '{text}' cannot be used: an objective says what must stay low; write it with < or <=, \
+                "--search '{text}' cannot be used: an objective is an upper limit; write it with < or <=, \
                  as in 'p99 < 20ms'"
             );
             ensure!(
                 matches!(condition.limit, Quantity::Ns(_) | Quantity::Share(_)) && !is_rate(condition.metric),
-                "--search '{text}' cannot be used: `{condition}` grows with the length of a probe; name a time or \
+                "--search '{text}' cannot be used: `{condition}` grows with the length of a probe; use a time or \
                  a share, as in 'p99 < 20ms and error_share < 1%'"
             );
             conditions.push((condition, false));
@@ -61,7 +61,7 @@ impl Objective {
         Ok(Objective { conditions })
     }
 
-    /// How long a probe at any rate is measured, when nothing is said.
+    /// How long a probe at any rate is measured, when nothing is stated.
     ///
     /// At the share ε over its capacity a queue makes its clients wait ε·t after t seconds. The share of a probe of
     /// T seconds that waits longer than L is 1 − L/(ε·T), so the quantile q breaks the limit L once ε·T > L/q. For
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_a_higher_rate_does_not_break_is_no_objective() {
         for (text, says) in [
-            ("p99 > 20ms", "what must stay low"),
+            ("p99 > 20ms", "an upper limit"),
             ("throughput < 20/s", "grows with"),
             ("failed < 20", "grows with"),
             ("p99 < 20", "--search 'p99 < 20' cannot be used"),

@@ -48,14 +48,15 @@ impl SearchPlan {
         let to = request.to.map(Rate::as_per_second_f64);
         ensure!(
             to.is_none_or(|to| to >= from),
-            "--search-to {} is below {}; give a higher one",
+            "--search-to {} is below {}; use a higher rate",
             request.to.map(|to| to.to_string()).unwrap_or_default(),
             request.from.map_or(format!("the lowest rate that a probe can measure, {lowest:.1}/s"), |from| {
                 format!("--search-from {from}")
             })
         );
-        let probes = usize::try_from(request.probes.0).context("--probes is over what memory can hold")?;
-        ensure!(probes >= 3, "--probes {probes} cannot enclose a rate; give at least 3");
+        let probes =
+            usize::try_from(request.probes.0).context("--probes needs too much memory; use fewer")?;
+        ensure!(probes >= 3, "--probes {probes} is too few to bracket a rate; use at least 3");
         Ok(SearchPlan { objective, aim: Aim { from, to, probes, tolerance }, usual })
     }
 }
@@ -92,6 +93,6 @@ pub fn probe_options(
 /// When it cannot be driven.
 pub fn exact(per_s: f64) -> anyhow::Result<Rate> {
     let events = (per_s * 1e6).round();
-    ensure!((1.0..1e15).contains(&events), "{per_s}/s is no rate that can be driven");
+    ensure!((1.0..1e15).contains(&events), "{per_s}/s is not a valid rate");
     Rate::new(events as u64, Nanos::from_secs(1_000_000)).context("a search's rates are above 0")
 }

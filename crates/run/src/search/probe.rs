@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use findings::{Answer, Figures, RunFacts, reading_text};
+use findings::{Decision, Figures, RunFacts, reading_text};
 use record::document::{Finding as Blemish, QuantileValue, Results, VerdictWord};
-use record::search::{ProbeFigure, ProbeResult, Says};
+use record::search::{ProbeFigure, ProbeOutcome, ProbeResult};
 use record::{Check, Concern, Interval, Second};
 use stats::search::{Finding, Fitness, Halves, finding};
 use units::Nanos;
@@ -136,13 +136,13 @@ impl ProbeJudge<'_> {
         let mut why = None;
         for (condition, _) in &self.objective.conditions {
             let judgement = condition.judge(&on);
-            let (held, reason) = match (&judgement.answer, judgement.reading) {
-                (Answer::Holds, _) => (Some(true), None),
-                (Answer::DoesNotHold, Some(reading)) => {
+            let (held, reason) = match (&judgement.decision, judgement.reading) {
+                (Decision::Holds, _) => (Some(true), None),
+                (Decision::DoesNotHold, Some(reading)) => {
                     (Some(false), Some(format!("{condition} was {}", reading_text(reading))))
                 }
-                (Answer::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
-                (Answer::CannotTell(reason), _) => (None, Some(format!("{condition}: {reason}"))),
+                (Decision::DoesNotHold, None) => (Some(false), Some(format!("not {condition}"))),
+                (Decision::Undecided(reason), _) => (None, Some(format!("{condition}: {reason}"))),
             };
             why = why.or(reason);
             figures.push(ProbeFigure { measured: judgement.reading, held });
@@ -186,16 +186,16 @@ fn because(blemish: &Blemish) -> String {
 
 fn unsettled(measured: &ProbeMeasurement, held: bool) -> String {
     let [first, second] = measured.mean_s.map(|seconds| Nanos((seconds * 1e9) as u64));
-    let what = if held { "response still grew" } else { "it was still warming up" };
+    let what = if held { "response time was still growing" } else { "it was still warming up" };
     format!("{what}: mean {first} in the first half, {second} in the second; again for twice as long")
 }
 
-fn says(found: Finding) -> Says {
+fn says(found: Finding) -> ProbeOutcome {
     match found {
-        Finding::Holds => Says::Holds,
-        Finding::Fails => Says::Fails,
-        Finding::Unsettled => Says::Unsettled,
-        Finding::Doubtful | Finding::Disturbed => Says::Client,
+        Finding::Holds => ProbeOutcome::Holds,
+        Finding::Fails => ProbeOutcome::Fails,
+        Finding::Unsettled => ProbeOutcome::Unsettled,
+        Finding::Doubtful | Finding::Disturbed => ProbeOutcome::Client,
     }
 }
 

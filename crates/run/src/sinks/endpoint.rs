@@ -22,7 +22,7 @@ use super::State;
 /// Scrapers are few. Whoever comes beyond them finds the connection closed.
 const MOST_PEERS: usize = 16;
 
-/// From its first byte to the last of its answer.
+/// From its first byte to the last of its response.
 const PEER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The smallest buffer that hyper takes; a scraper's request is a few hundred bytes.
@@ -36,7 +36,7 @@ const NAP: Duration = Duration::from_millis(50);
 ///
 /// When the address is taken, or not this host's.
 pub(super) fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let open = || format!("cannot listen on {address}; give --prometheus another address");
+    let open = || format!("cannot listen on {address}; use another address for --prometheus");
     let listener = TcpListener::bind(address).with_context(open)?;
     listener.set_nonblocking(true).with_context(open)?;
     Ok(listener)
@@ -63,12 +63,12 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
             let (peer, state) = (Arc::clone(&peers), Arc::clone(state));
             tokio::spawn(async move {
                 let has_all = AtomicBool::new(false);
-                let answer = service_fn(|request| {
+                let respond = service_fn(|request| {
                     let ended = state.ends_within(Duration::ZERO);
-                    let answer = answer(&request, &state);
-                    let is_whole = request.method() == Method::GET && answer.status() == StatusCode::OK;
+                    let respond = respond(&request, &state);
+                    let is_whole = request.method() == Method::GET && respond.status() == StatusCode::OK;
                     has_all.store(ended && is_whole, Ordering::Relaxed);
-                    async move { Ok::<_, Infallible>(answer) }
+                    async move { Ok::<_, Infallible>(respond) }
                 });
                 let connection = hyper::server::conn::http1::Builder::new()
                     .timer(TokioTimer::new())
@@ -76,7 +76,7 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
                     .max_buf_size(REQUEST_BYTES)
                     .max_headers(REQUEST_HEADERS)
                     .keep_alive(false)
-                    .serve_connection(TokioIo::new(stream), answer);
+                    .serve_connection(TokioIo::new(stream), respond);
                 // What becomes of a peer is no matter of the run's.
                 let ended = time::timeout(PEER_TIMEOUT, connection).await;
                 if has_all.load(Ordering::Relaxed) && matches!(ended, Ok(Ok(()))) {
@@ -89,12 +89,12 @@ pub(super) fn serve(listener: TcpListener, state: &Arc<State>) -> Result<(), Str
     })
 }
 
-fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
+fn respond(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
     if request.uri().path() != "/metrics" {
-        return plain(StatusCode::NOT_FOUND, "the run is at /metrics\n");
+        return plain(StatusCode::NOT_FOUND, "the metrics are at /metrics\n");
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "ask with GET\n");
+        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "use GET\n");
         refused.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return refused;
     }
@@ -102,7 +102,7 @@ fn answer(request: &Request<Incoming>, state: &State) -> Response<Full<Bytes>> {
     let form = Form::accepted(accept);
     match state.snapshot(|snapshot| prometheus::render(snapshot, form)) {
         Some(text) => typed(StatusCode::OK, form.content_type(), text),
-        None => plain(StatusCode::SERVICE_UNAVAILABLE, "the run has not begun\n"),
+        None => plain(StatusCode::SERVICE_UNAVAILABLE, "the run has not started\n"),
     }
 }
 

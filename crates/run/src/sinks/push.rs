@@ -10,7 +10,7 @@ use super::State;
 /// A collector that takes longer gets the next push.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The URL to push to: OTLP's own path is added where there is none.
+/// The URL to push to: OTLP's own path is added if there is none.
 ///
 /// # Errors
 ///
@@ -21,10 +21,10 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     };
     ensure!(
         matches!(scheme, "http" | "https"),
-        "--otlp speaks HTTP, not `{scheme}`; write for example http://127.0.0.1:4318"
+        "--otlp uses HTTP, not `{scheme}`; write for example http://127.0.0.1:4318"
     );
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-    ensure!(!authority.is_empty(), "--otlp `{text}` names no host; write for example http://127.0.0.1:4318");
+    ensure!(!authority.is_empty(), "--otlp `{text}` has no host; write for example http://127.0.0.1:4318");
     let url = if rest.trim_end_matches('/') == authority {
         format!("{scheme}://{authority}/v1/metrics")
     } else {
@@ -37,7 +37,7 @@ pub(super) fn url(text: &str) -> anyhow::Result<String> {
     Ok(url)
 }
 
-/// Pushes every so often, and once more when the run has ended.
+/// Pushes every this often, and once more when the run has ended.
 pub(super) fn keep_pushing(url: &str, every: Duration, state: &Arc<State>) -> Result<(), String> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PUSH_TIMEOUT))
@@ -52,7 +52,7 @@ pub(super) fn keep_pushing(url: &str, every: Duration, state: &Arc<State>) -> Re
     pushes.push(&agent, url, state);
     match pushes.first_error {
         Some(error) => {
-            Err(format!("{} of {} pushes failed, the first so: {error}", pushes.failed, pushes.made))
+            Err(format!("{} of {} pushes failed; the first error: {error}", pushes.failed, pushes.made))
         }
         None => Ok(()),
     }
@@ -70,8 +70,8 @@ impl Pushes {
         let Some(body) = state.snapshot(export::otlp::request) else { return };
         self.made += 1;
         let error = match agent.post(url).send_json(&body) {
-            Ok(answer) if answer.status().is_success() => return,
-            Ok(answer) => format!("{url} answered {}", answer.status()),
+            Ok(respond) if respond.status().is_success() => return,
+            Ok(respond) => format!("{url} responded {}", respond.status()),
             Err(error) => format!("{url}: {error}"),
         };
         self.failed += 1;

@@ -17,7 +17,7 @@ pub(super) fn open(plan: &RowPlan) -> anyhow::Result<Box<dyn Write + Send>> {
     }
     let shown = plan.path.display();
     let file = File::create(&plan.path)
-        .with_context(|| format!("cannot write to `{shown}`; give {} another file", plan.option))?;
+        .with_context(|| format!("cannot write to `{shown}`; use another file for {}", plan.option))?;
     Ok(Box::new(file))
 }
 

@@ -42,9 +42,9 @@ fn begin(sinks: &Sinks) {
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    let _ = stream.read_to_string(&mut answer);
-    answer
+    let mut respond = String::new();
+    let _ = stream.read_to_string(&mut respond);
+    respond
 }
 
 /// The port that was free a moment ago.
@@ -61,10 +61,10 @@ fn the_endpoint_shows_the_run_as_it_stands() {
     assert!(ask(address, get).starts_with("HTTP/1.1 503 "));
     begin(&sinks);
     feed(&mut sinks, 3);
-    let answer = ask(address, get);
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{answer}");
-    assert!(answer.contains("\nparallax_response_seconds_count 3\n"), "{answer}");
+    let respond = ask(address, get);
+    assert!(respond.starts_with("HTTP/1.1 200 OK\r\n"), "{respond}");
+    assert!(respond.contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{respond}");
+    assert!(respond.contains("\nparallax_response_seconds_count 3\n"), "{respond}");
     let open =
         ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n\r\n");
     assert!(open.ends_with("# EOF\n"), "{open}");
@@ -92,8 +92,8 @@ fn the_endpoint_waits_for_one_last_scrape() {
         ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
     });
     assert_eq!(sinks.finish(&|| false, &|_| {}), [""; 0]);
-    let answer = scraper.join().unwrap();
-    assert!(answer.contains("\nparallax_response_seconds_count 3\n"), "{answer}");
+    let respond = scraper.join().unwrap();
+    assert!(respond.contains("\nparallax_response_seconds_count 3\n"), "{respond}");
     assert!(TcpStream::connect(address).is_err(), "it serves on after the last scrape");
 }
 
@@ -192,7 +192,7 @@ fn a_full_disk_is_told_at_the_end() {
     assert!(warnings[0].starts_with("--jsonl: 5 rows were not written: No space left"), "{warnings:?}");
 }
 
-/// If this fails, a run waits for whoever reads its rows.
+/// If this fails, a run waits for the reader of its rows.
 #[test]
 fn a_reader_that_sleeps_loses_rows_and_holds_nobody_up() {
     let (_taken_by_nobody, queue) = {
@@ -251,7 +251,7 @@ fn pushes_reach_a_collector_and_those_that_do_not_are_told() {
     let warnings = sinks.finish(&|| false, &|_| {});
     let text = warnings.join("\n");
     assert!(
-        text.starts_with("--otlp: 1 of ") && text.ends_with("/v1/metrics answered 503 Service Unavailable"),
+        text.starts_with("--otlp: 1 of ") && text.ends_with("/v1/metrics responded 503 Service Unavailable"),
         "{text}"
     );
     for body in [first, pushes.recv().unwrap()] {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../formats/scenario.schema.json");
 
-/// `UPDATE_FORMATS=1 cargo test -p scenario formats` writes it anew.
+/// `UPDATE_FORMATS=1 cargo test -p scenario formats` writes it again.
 #[test]
 fn the_schema_is_that_of_the_types() {
     let text = format!("{:#}\n", crate::schema::generated());

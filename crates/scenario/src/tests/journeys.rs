@@ -49,20 +49,20 @@ struct Taken {
     next: Next<Journey>,
 }
 
-/// Sends the journey's request, and answers it.
-fn take(web: &Web<Scenario>, journey: Journey, answer: &str) -> Taken {
+/// Sends the journey's request, and responses it.
+fn take(web: &Web<Scenario>, journey: Journey, response: &str) -> Taken {
     let mut session = web.session(Origin(0));
     let mut out = Vec::new();
     session.open(&mut Vec::new());
     session.request(&journey, Key(1), &mut out);
-    let step = session.handle_input(answer.as_bytes(), &mut Vec::new()).unwrap();
+    let step = session.handle_input(response.as_bytes(), &mut Vec::new()).unwrap();
     let Some(Event::Finished(Key(1), reply)) = step.event else { panic!("no answer: {step:?}") };
     let end = codec::Ended::Answered { session: &mut session, judgement: reply.judgement };
     let next = web.advance(journey, end);
     Taken { request: String::from_utf8(out).unwrap(), judgement: reply.judgement, next }
 }
 
-fn answer(status: &str, headers: &str, body: &str) -> String {
+fn response(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
@@ -79,14 +79,14 @@ const LOGIN: &str = "Location: http://127.0.0.1:8080/items/42\r\nSet-Cookie: sid
 #[test]
 fn what_an_answer_gave_goes_with_the_next_request() {
     let web = web(SHOP, USERS);
-    let login = take(&web, web.begin(1), &answer("200 OK", LOGIN, r#"{"token":"t 1"}"#));
+    let login = take(&web, web.begin(1), &response("200 OK", LOGIN, r#"{"token":"t 1"}"#));
     assert!(login.request.starts_with("POST /login HTTP/1.1\r\n"), "{}", login.request);
     assert!(login.request.ends_with("\r\n\r\nuser=bob"), "{}", login.request);
     assert!(!login.request.contains("Cookie"), "{}", login.request);
     let (journey, think) = then(login.next);
     assert!((Nanos::from_secs(1)..=Nanos::from_secs(2)).contains(&think), "{think}");
 
-    let item = take(&web, journey, &answer("200 OK", "", r#"{"ok":true}"#));
+    let item = take(&web, journey, &response("200 OK", "", r#"{"ok":true}"#));
     assert_eq!(item.judgement, Judgement::Good);
     assert!(item.request.starts_with("GET /items/42 HTTP/1.1\r\n"), "{}", item.request);
     assert!(item.request.contains("\r\nAuthorization: Bearer t 1\r\n"), "{}", item.request);
@@ -96,12 +96,12 @@ fn what_an_answer_gave_goes_with_the_next_request() {
     assert_eq!(web.route(&journey).kind, 2);
 
     // Nothing in it is filled in, but for the cookie.
-    let out = take(&web, journey, &answer("204 No Content", "", ""));
+    let out = take(&web, journey, &response("204 No Content", "", ""));
     assert!(out.request.starts_with("GET /logout HTTP/1.1\r\n") && out.request.contains("Cookie: sid=s1"));
     assert!(matches!(out.next, Next::End));
 }
 
-/// If this fails, a step goes on from an answer that was not wanted, and its figures are of something else.
+/// If this fails, a step goes on from a response that was not wanted, and its figures are of something else.
 #[test]
 fn a_journey_ends_with_the_first_step_that_fails() {
     let web = web(SHOP, USERS);
@@ -114,15 +114,15 @@ fn a_journey_ends_with_the_first_step_that_fails() {
         // It would end the line of a header.
         ("200 OK", LOGIN, r#"{"token":"t\r\nX: y"}"#, Judgement::CheckFailed),
     ] {
-        let taken = take(&web, web.begin(0), &answer(status, headers, body));
+        let taken = take(&web, web.begin(0), &response(status, headers, body));
         assert_eq!(taken.judgement, judgement, "{status} {body}");
         assert!(matches!(taken.next, Next::End), "{status} {body}");
     }
     let journey = web.begin(0);
     assert!(matches!(web.advance(journey, codec::Ended::Unanswered), Next::End));
 
-    let (journey, _) = then(take(&web, web.begin(0), &answer("200 OK", LOGIN, r#"{"token":"t"}"#)).next);
-    let item = take(&web, journey, &answer("200 OK", "", r#"{"ok":false}"#));
+    let (journey, _) = then(take(&web, web.begin(0), &response("200 OK", LOGIN, r#"{"token":"t"}"#)).next);
+    let item = take(&web, journey, &response("200 OK", "", r#"{"ok":false}"#));
     assert_eq!(item.judgement, Judgement::CheckFailed);
     assert!(matches!(item.next, Next::End));
 }
@@ -133,10 +133,10 @@ fn of_a_long_answer_only_the_beginning_is_looked_at() {
     let text = format!("[defaults]\nkeep_body = \"64B\"\n{}", SHOP.replace("[vars]\nunused = \"x\"", ""));
     let web = web(&text, USERS);
     let long = format!(r#"{{"token":"t","rest":"{}"}}"#, "x".repeat(100));
-    let taken = take(&web, web.begin(0), &answer("200 OK", LOGIN, &long));
+    let taken = take(&web, web.begin(0), &response("200 OK", LOGIN, &long));
     assert_eq!(taken.judgement, Judgement::CheckFailed);
     let short = r#"{"token":"t"}"#;
-    assert_eq!(take(&web, web.begin(0), &answer("200 OK", LOGIN, short)).judgement, Judgement::Good);
+    assert_eq!(take(&web, web.begin(0), &response("200 OK", LOGIN, short)).judgement, Judgement::Good);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_request_in_which_nothing_is_filled_in_is_prepared() {
     assert_eq!(script.prepared().len(), 2);
     let mut sorted: Vec<String> = (0..4)
         .map(|n| {
-            let taken = take(&web, web.begin(n), &answer("200 OK", "", ""));
+            let taken = take(&web, web.begin(n), &response("200 OK", "", ""));
             assert!(matches!(taken.next, Next::End));
             taken.request.lines().next().unwrap().to_owned()
         })
@@ -163,7 +163,7 @@ fn a_request_in_which_nothing_is_filled_in_is_prepared() {
 fn the_same_seed_gives_the_same_journeys_in_whatever_order_they_begin() {
     let text = "[[request]]\npath = \"/{{random 1 1000000}}/{{uuid}}\"";
     let line = |web: &Web<Scenario>, n| {
-        take(web, web.begin(n), &answer("200 OK", "", "")).request.lines().next().unwrap().to_owned()
+        take(web, web.begin(n), &response("200 OK", "", "")).request.lines().next().unwrap().to_owned()
     };
     let (one, other) = (web(text, &[]), web(text, &[]));
     let forth: Vec<String> = (0..20).map(|n| line(&one, n)).collect();

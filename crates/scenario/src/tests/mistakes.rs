@@ -25,31 +25,31 @@ fn keys_that_are_not_known() {
     );
     check(
         "[[request]]\npath = \"/\"\nwieght = 3",
-        &expect!["s.toml:5:1: `wieght` is not known here; did you mean `weight`?"],
+        &expect!["s.toml:5:1: unknown key `wieght`; did you mean `weight`?"],
     );
     check(
         "[[requests]]\npath = \"/\"",
-        &expect!["s.toml:3:3: `requests` is not known here; did you mean `request`?"],
+        &expect!["s.toml:3:3: unknown key `requests`; did you mean `request`?"],
     );
     check(
         "[[request]]\npath = \"/\"\nexpect.stauts = 200",
-        &expect!["s.toml:5:8: `stauts` is not known here; did you mean `status`?"],
+        &expect!["s.toml:5:8: unknown key `stauts`; did you mean `status`?"],
     );
     check(
         "[[journey]]\nname = \"a\"\n[[journey.step]]\npath = \"/\"\ncapture.id = { jsno = \"/id\" }",
-        &expect!["s.toml:7:16: `jsno` is not known here; did you mean `json`?"],
+        &expect!["s.toml:7:16: unknown key `jsno`; did you mean `json`?"],
     );
     check(
         "[[request]]\npath = \"/\"\nexpect.json = { \"/a\" = { equal = 1 } }",
-        &expect!["s.toml:5:26: `equal` is not known here; did you mean `equals`?"],
+        &expect!["s.toml:5:26: unknown key `equal`; did you mean `equals`?"],
     );
     check(
         "[data.users]\nfile = \"u.csv\"\norder = \"randm\"",
-        &expect!["s.toml:5:9: `randm` is not known here; did you mean `random`?"],
+        &expect!["s.toml:5:9: unknown key `randm`; did you mean `random`?"],
     );
     check(
         "colour = \"blue\"",
-        &expect!["s.toml:3:1: `colour` is not known here; known are url, headers, tls"],
+        &expect!["s.toml:3:1: unknown key `colour`; valid keys are url, headers, tls"],
     );
 }
 
@@ -77,7 +77,7 @@ fn values_that_are_not_of_their_form() {
     );
     check(
         "[[request]]\npath = \"/\"\nmethod = \"get\"",
-        &expect!["s.toml:5:10: methods are told apart by case; write GET"],
+        &expect!["s.toml:5:10: methods are case-sensitive; write GET"],
     );
     check(
         "[[request]]\npath = \"/\"\nheaders = { \"a b\" = \"c\" }",
@@ -85,7 +85,9 @@ fn values_that_are_not_of_their_form() {
     );
     check(
         "[[request]]\npath = \"/\"\nheaders = { A = \"b\\r\\nC: d\" }",
-        &expect!["s.toml:5:17: the value of a header cannot hold a line end or another control character"],
+        &expect![
+            "s.toml:5:17: the value of a header cannot contain a line break or another control character"
+        ],
     );
     check(
         "[[request]]\npath = \"/\"\nexpect.status = \"20x\"",
@@ -110,7 +112,7 @@ fn values_that_are_not_of_their_form() {
     check(
         "[[request]]\npath = \"/\"\njson = \"{\"",
         &expect![[
-            r#"s.toml:5:8: no JSON: EOF while parsing an object at line 1 column 1; values in it stand in quotes: "{{name}}""#
+            r#"s.toml:5:8: not JSON: EOF while parsing an object at line 1 column 1; values in it need quotes: "{{name}}""#
         ]],
     );
     check("[[request]]\npath = \"/\nx", &expect!["s.toml:5:2: key with no value, expected `=`"]);
@@ -120,7 +122,7 @@ fn values_that_are_not_of_their_form() {
 fn parts_that_are_missing_or_too_many() {
     check(
         "[[request]]\npath = \"/\"\nheaders = { Host = \"a\", host = \"{{n}}\" }",
-        &expect!["s.toml:3:1: header `Host` is given twice; give it once"],
+        &expect!["s.toml:3:1: header `Host` is given twice; remove one"],
     );
     check(
         "",
@@ -152,12 +154,12 @@ fn parts_that_are_missing_or_too_many() {
     );
     check(
         "[[request]]\nname = \"a\"\npath = \"/\"\n[[request]]\nname = \"a\"\npath = \"/b\"",
-        &expect!["s.toml:7:8: `a` is the name of another request already; give it one of its own"],
+        &expect!["s.toml:7:8: `a` is already the name of another request; use another name"],
     );
     check(
         "[[request]]\npath = \"/\"\ncapture = { id = \"/id\" }",
         &expect![
-            "s.toml:5:18: a request that stands alone has no next step to use a captured value; make it a [[journey.step]]"
+            "s.toml:5:18: a stand-alone request has no next step that could use a captured value; make it a [[journey.step]]"
         ],
     );
     check(
@@ -170,11 +172,11 @@ fn parts_that_are_missing_or_too_many() {
 #[test]
 fn a_url_from_the_environment_that_is_none() {
     let text = "[targets.api]\nurl = \"{{env.TOKEN}}://h\"\n[[request]]\npath = \"/\"";
-    expect!["s.toml:2:7: with what the environment holds this is no URL; see its variables"]
+    expect!["s.toml:2:7: with these environment variables this is not a URL; check their values"]
         .assert_eq(&compile(text, &[], &[]).unwrap_err().to_string());
 }
 
-/// If this fails, a run goes without the identity that was asked for, or trusts what it was told not to.
+/// If this fails, a run goes without the identity that was asked for, or trusts what it was reported not to.
 #[test]
 fn tls_that_cannot_be_meant() {
     let check = |tls: &str, wanted: &Expect| {
@@ -192,18 +194,18 @@ fn tls_that_cannot_be_meant() {
 fn names_that_texts_do_not_know() {
     check(
         "[vars]\nuser = \"a\"\n[[request]]\npath = \"/{{usr}}\"",
-        &expect!["s.toml:6:12: `{{usr}}` is not known here; did you mean `user`?"],
+        &expect!["s.toml:6:12: unknown name `{{usr}}`; did you mean `user`?"],
     );
     check(
         "[[request]]\npath = \"/{{iteration}}\"",
         &expect![
-            "s.toml:4:12: `{{iteration}}` is not known here; the number of the journey in the run is `{{n}}`"
+            "s.toml:4:12: unknown name `{{iteration}}`; the number of the journey in the run is `{{n}}`"
         ],
     );
     check(
         "[[request]]\npath = \"/{{nonsense}}\"",
         &expect![
-            "s.toml:4:12: `{{nonsense}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
+            "s.toml:4:12: unknown name `{{nonsense}}`; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(
@@ -220,12 +222,12 @@ fn names_that_texts_do_not_know() {
     );
     check(
         "[[request]]\npath = \"/{{n|upper}}\"",
-        &expect!["s.toml:4:12: `upper` is not a filter; there are path, json, url and number"],
+        &expect!["s.toml:4:12: `upper` is not a filter; filters are path, json, url and number"],
     );
     check(
         "[[request]]\npath = \"/\"\njson = { a = { b = \"{{nonsuch}}\" } }",
         &expect![
-            "s.toml:5:23: `{{nonsuch}}` is not known here; a name is one of [vars], a column `data.column`, a value captured by an earlier step, or built in: n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
+            "s.toml:5:23: unknown name `{{nonsuch}}`; valid names are variables of [vars], columns `data.column`, values captured by an earlier step, and the built-in n, seed, uuid, random LOW HIGH, zipf LOW HIGH and other distributions, env.NAME"
         ],
     );
     check(
@@ -286,7 +288,7 @@ fn data_that_is_not_there() {
     );
     check(
         "[data.users]\nfile = \"users.csv\"\n[[request]]\npath = \"/\"\njson = { a = \"{{users.name|number}}\" }",
-        &expect!["s.toml:4:8: users.csv line 2: `name` is used as a number, and `ann` is none"],
+        &expect!["s.toml:4:8: users.csv line 2: `name` is used as a number, but `ann` is not a number"],
     );
 }
 
@@ -315,7 +317,7 @@ fn sets_that_do_not_fit() {
     );
     check(
         "request.r.wieght=2",
-        &expect!["--set request.r.wieght=2: `wieght` is not known here; did you mean `weight`?"],
+        &expect!["--set request.r.wieght=2: unknown key `wieght`; did you mean `weight`?"],
     );
     check(
         "run.duration=long",

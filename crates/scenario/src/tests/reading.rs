@@ -111,7 +111,7 @@ fn what_a_variable_holds_is_written_for_its_place_once() {
     );
 }
 
-/// If this fails, what nobody may read stands in the log of a build.
+/// If this fails, what nobody may read is in the log of a build.
 #[test]
 fn what_came_from_the_environment_is_not_shown() {
     let text = r#"

@@ -120,7 +120,7 @@ fn a_host_disturbed_by_the_load_itself_is_probed_at_lower_rates() {
                 assert!(holds <= 1_000.0 * limit && holds >= 900.0 * limit, "{limit}: {result:?}");
                 assert_eq!(result.above, Above::Client, "{limit} in {used}");
             }
-            // Below half of what it served: cannot be told from a host busy with other work.
+            // Below half of what it served: cannot be reported from a host busy with other work.
             None => assert!(limit < 0.5 && result.given_up, "{limit}: {result:?}"),
         }
     }
@@ -295,7 +295,7 @@ fn within(result: SearchResult, truth: f64) -> bool {
     result.holds.is_some_and(|holds| (holds / truth - 1.0).abs() <= 0.03)
 }
 
-/// One probe of a queue that serves exactly `capacity`, by a client that stands still now and then and then sends
+/// One probe of a queue that serves exactly `capacity`, by a client that is stalled now and then and then sends
 /// all that was due, in steps of a millisecond; p99 < 20 ms. The audit's rule says whether the client was fit: at
 /// most 1 % of the requests over a millisecond late.
 fn queue(random: &mut Random, capacity: f64, rate: f64, length: Length) -> (Finding, f64) {

@@ -19,7 +19,7 @@ pub(super) struct Link {
     way: Way,
     /// Bytes sent of requests that are not whole yet.
     request: Vec<u8>,
-    /// The turn of the request that `request` begins with, and whether its answer is under way.
+    /// The turn of the request that `request` begins with, and whether its response is in progress.
     serving: Option<(usize, bool)>,
     accepted: u64,
     unacknowledged: u64,
@@ -72,7 +72,7 @@ pub(super) enum Edge {
     IdleClose,
 }
 
-/// What the server has, beside the connection.
+/// What the server has, next to the connection.
 pub(super) struct Surroundings<'a> {
     pub now: Nanos,
     pub script: &'a Script,
@@ -81,7 +81,7 @@ pub(super) struct Surroundings<'a> {
     /// How many requests have begun to be sent, on all connections.
     pub requests: &'a mut usize,
     /// Where edges are put down.
-    pub tell: &'a mut dyn FnMut(Nanos, Edge),
+    pub report: &'a mut dyn FnMut(Nanos, Edge),
 }
 
 impl Link {
@@ -108,11 +108,11 @@ impl Link {
     }
 
     /// The connection stands from `at`, and the server waits for a request.
-    pub(super) fn stands_from(&mut self, at: Nanos, tell: &mut dyn FnMut(Nanos, Edge)) {
+    pub(super) fn stands_from(&mut self, at: Nanos, report: &mut dyn FnMut(Nanos, Edge)) {
         self.server_free = at;
         match self.way.greeting.take() {
-            Some(greeting) => self.perform(&greeting, at, &[], tell),
-            None => self.arm_idle_close(at, tell),
+            Some(greeting) => self.perform(&greeting, at, &[], report),
+            None => self.arm_idle_close(at, report),
         }
     }
 
@@ -132,7 +132,7 @@ impl Link {
             let until = now.saturating_add(self.way.chokes[self.choke].lasts);
             self.choke += 1;
             self.choked_until = Some(until);
-            (around.tell)(until, Edge::Writable);
+            (around.report)(until, Edge::Writable);
         }
         if count > 0 {
             self.accepted += count as u64;
@@ -207,12 +207,12 @@ impl Link {
         if let Some(gone) = self.server_gone {
             let refused = arrival.max(gone) + self.way.back;
             self.refused_at = self.refused_at.or(Some(refused));
-            return (around.tell)(refused, Edge::Broken);
+            return (around.report)(refused, Edge::Broken);
         }
         if self.server_free == Nanos::MAX {
             return;
         }
-        self.perform(service, arrival.max(self.server_free), around.freezes, around.tell);
+        self.perform(service, arrival.max(self.server_free), around.freezes, around.report);
     }
 
     /// The server begins `service` at `from`.
@@ -221,35 +221,35 @@ impl Link {
         service: &Service,
         from: Nanos,
         freezes: &[Span],
-        tell: &mut dyn FnMut(Nanos, Edge),
+        report: &mut dyn FnMut(Nanos, Edge),
     ) {
         let mut at = work(freezes, from, service.after);
         for piece in &service.pieces {
             at = work(freezes, at, piece.after);
             let count = self.write(&piece.text);
             self.segments.push_back(Segment { count, at: at + self.way.back });
-            tell(at + self.way.back, Edge::Readable);
+            report(at + self.way.back, Edge::Readable);
         }
-        self.end_service(service.then, at, tell);
+        self.end_service(service.then, at, report);
     }
 
-    fn end_service(&mut self, then: Then, at: Nanos, tell: &mut dyn FnMut(Nanos, Edge)) {
+    fn end_service(&mut self, then: Then, at: Nanos, report: &mut dyn FnMut(Nanos, Edge)) {
         let arrives = at + self.way.back;
         match then {
             Then::Keep => {
                 self.server_free = at;
-                self.arm_idle_close(at, tell);
+                self.arm_idle_close(at, report);
             }
             Then::Hang => self.server_free = Nanos::MAX,
             Then::Close => {
                 self.server_gone = Some(at);
                 self.ending = Some((arrives, Ending::Closed));
-                tell(arrives, Edge::Closed);
+                report(arrives, Edge::Closed);
             }
             Then::Reset => {
                 self.server_gone = Some(at);
                 self.ending = Some((arrives, Ending::Reset));
-                tell(arrives, Edge::Broken);
+                report(arrives, Edge::Broken);
             }
         }
     }
@@ -267,11 +267,11 @@ impl Link {
         self.pipe.len() - before
     }
 
-    fn arm_idle_close(&mut self, from: Nanos, tell: &mut dyn FnMut(Nanos, Edge)) {
+    fn arm_idle_close(&mut self, from: Nanos, report: &mut dyn FnMut(Nanos, Edge)) {
         if let Some(idle) = self.way.idle_close {
             let at = from + idle + self.way.back;
             self.idle_at = Some(at);
-            tell(at, Edge::IdleClose);
+            report(at, Edge::IdleClose);
         }
     }
 

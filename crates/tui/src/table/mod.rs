@@ -63,6 +63,7 @@ pub struct RequestSample {
 }
 
 impl RequestSample {
+    /// The figures of these sums.
     pub fn of(sums: &Sums) -> RequestSample {
         let response = sums.response();
         RequestSample {
@@ -89,6 +90,7 @@ pub struct TableSubject<'a> {
 }
 
 impl LiveTable {
+    /// A table without any interval; `stop` is set by the key that ends the watch.
     pub fn new(subject: &TableSubject<'_>, stop: Arc<AtomicBool>) -> LiveTable {
         LiveTable {
             who: record::escape_text(subject.who),

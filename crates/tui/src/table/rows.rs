@@ -38,7 +38,7 @@ fn subject(table: &LiveTable) -> String {
         [port] => format!("port {port}"),
         ports => format!("ports {}", ports.join(", ")),
     };
-    let Some(seen) = &table.seen else { return format!("{place}, no figures as yet") };
+    let Some(seen) = &table.seen else { return format!("{place}, no figures yet") };
     let protocols: Vec<&str> = seen.protocols.iter().map(|one| one.protocol.name()).collect();
     let spoken =
         if protocols.is_empty() { String::new() } else { format!("{} on ", protocols.join(" and ")) };
@@ -49,7 +49,7 @@ fn subject(table: &LiveTable) -> String {
 fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'static> {
     let now = seconds(table.now);
     let Some(length) = table.length else {
-        return widgets::progress(&format!("{now}, without an end"), None, width, look);
+        return widgets::progress(&format!("{now}, no end set"), None, width, look);
     };
     // Rounded up: what is left of a second is left.
     let left = length.saturating_sub(table.now).saturating_add(Nanos::from_millis(999));
@@ -58,6 +58,7 @@ fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'stati
     widgets::progress(&text, Some(share), width, look)
 }
 
+/// Throughput of the last interval, with a sparkline of the earlier ones.
 pub fn throughput(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'static> {
     let cells = width.saturating_sub(12 + 10 + 2).min(120);
     let shown = || table.per_s.iter().rev().take(cells).rev().copied();
@@ -126,7 +127,7 @@ pub fn parts(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyl
     let mut lines = vec![title, stacked(&bar, width.saturating_sub(2).min(100), look)];
     for (index, &part) in largest.iter().enumerate() {
         let mean = Nanos(sums[part as usize].0 / seen.lately.requests.max(1));
-        let text = format!(" {:<17}{:>8}  {mean} a request", part_words(part), percent(share(part)));
+        let text = format!(" {:<17}{:>8}  {mean} per request", part_words(part), percent(share(part)));
         let text = shortened(&text, width.saturating_sub(4), look);
         let sign = look.paint(look.part(index), colour_of(part));
         lines.push(Line::from(vec![Span::raw("   "), sign, Span::raw(text)]));
@@ -182,21 +183,21 @@ pub fn preemptors(seen: &TableSnapshot, width: usize, rows: usize, look: Termina
 /// What was lost, each by its cause; and what is inexact.
 pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'static> {
     let (lost, inexact) = (seen.losses, seen.inexact);
-    let told = |counts: &[(u64, &str)]| -> Vec<String> {
+    let reported = |counts: &[(u64, &str)]| -> Vec<String> {
         let happened = counts.iter().filter(|(n, _)| *n > 0);
         happened.map(|(n, what)| format!("{} {what}", count(*n))).collect()
     };
-    let mut words = told(&[
+    let mut words = reported(&[
         (lost.ring_full, "ring full"),
         (lost.map_full, "no memory"),
         (lost.recursion, "skipped"),
-        (lost.mid_connection, "under way before"),
+        (lost.mid_connection, "in progress at the start"),
         (lost.unparsed, "not understood"),
     ]);
     if words.is_empty() {
         words.push("nothing".to_owned());
     }
-    let doubts = told(&[
+    let doubts = reported(&[
         (inexact.forgotten_slices, "slices"),
         (inexact.joined_arrivals, "arrivals"),
         (inexact.missed_switches, "switches"),
@@ -207,6 +208,7 @@ pub fn losses(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line<'
     Line::from(vec![look.title(" lost"), if is_bad { look.bad(text) } else { Span::raw(text) }])
 }
 
+/// The line that lists the keys.
 pub fn keys(look: TerminalStyle) -> Line<'static> {
     let key = |key: &'static str, does: &'static str| {
         [Span::raw(" "), look.key(key), look.faint(format!(" {does} "))]

@@ -108,10 +108,10 @@ fn a_usual_terminal_shows_everything() {
             |
             | where the time went  last 3 s
             | ███████████████████████████████████████████████▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓░░░░
-            |   █ on CPU             60.0 %  60.0 us a request
-            |   ▒ run queue          25.0 %  25.0 us a request
-            |   ▓ blocked: lock      10.0 %  10.0 us a request
-            |   ░ loop wait           5.0 %  5.00 us a request
+            |   █ on CPU             60.0 %  60.0 us per request
+            |   ▒ run queue          25.0 %  25.0 us per request
+            |   ▓ blocked: lock      10.0 %  10.0 us per request
+            |   ░ loop wait           5.0 %  5.00 us per request
             |
             |    share      count       mean  statement or route
             |    4.9 %        900    44.4 us  SELECT c0 FROM world WHERE id = ?
@@ -143,10 +143,10 @@ fn a_tall_one_shows_more_rows() {
             |
             | where the time went  last 3 s
             | ███████████████████████████████████████████████████████████▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▓▓▓▓▓▓▓▓▓▓░░░░░
-            |   █ on CPU             60.0 %  60.0 us a request
-            |   ▒ run queue          25.0 %  25.0 us a request
-            |   ▓ blocked: lock      10.0 %  10.0 us a request
-            |   ░ loop wait           5.0 %  5.00 us a request
+            |   █ on CPU             60.0 %  60.0 us per request
+            |   ▒ run queue          25.0 %  25.0 us per request
+            |   ▓ blocked: lock      10.0 %  10.0 us per request
+            |   ░ loop wait           5.0 %  5.00 us per request
             |
             |    share      count       mean  statement or route
             |    4.9 %        900    44.4 us  SELECT c0 FROM world WHERE id = ?
@@ -204,13 +204,13 @@ fn before_the_first_interval_it_says_who_is_watched() {
         (80, 6),
         COLOURED,
         &expect![[r#"
-        | parallax  mariadbd (-p 4711)                                          watching
-        | port 3306, no figures as yet
-        | 12 s, without an end
-        |
-        |
-        | q end  Ctrl-C end
-    "#]],
+            | parallax  mariadbd (-p 4711)                                          watching
+            | port 3306, no figures yet
+            | 12 s, no end set
+            |
+            |
+            | q end  Ctrl-C end
+        "#]],
     );
 }
 
@@ -237,7 +237,7 @@ fn an_interval_without_a_request_has_no_figures() {
         &expect![[r#"
             | parallax  mariadbd (-p 4711)                                          watching
             | port 3306, 0 connections, 0 requests
-            | 12 s, without an end
+            | 12 s, no end set
             | throughput        0/s
             |
             | at the server        p50        p95        p99        max pre-empted

@@ -153,7 +153,7 @@ struct Note {
 pub struct Event<'a> {
     pub at: Nanos,
     pub edge: Edge,
-    /// The kernel's cookie of the connection; 0 where there is none.
+    /// The kernel's cookie of the connection; 0 if there is none.
     pub socket: u64,
     pub pid: u32,
     pub tid: u32,
@@ -162,7 +162,7 @@ pub struct Event<'a> {
     /// The first of them; fewer than `length` where they were not copied.
     pub bytes: &'a [u8],
     pub parts: Account,
-    /// The part of the run-queue latency after being pre-empted, and how often that happened.
+    /// The part of the run-queue latency after being preempted, and how often that happened.
     pub preempted: Nanos,
     pub preemptions: u32,
     pub culprit: Option<Culprit>,

@@ -42,7 +42,7 @@ pub struct ClassProbe {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error(
-        "this needs the right to load eBPF programs: run it as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE"
+        "loading eBPF programs is not permitted: run this as root, or with CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE"
     )]
     Privilege,
     #[error(
@@ -50,7 +50,7 @@ pub enum LoadError {
     )]
     NoTypes,
     #[error(
-        "this is a PID namespace of its own, and the kernel reports processes by the host's ids: run it on the host, \
+        "this is a separate PID namespace, but the kernel reports processes by the host's IDs: run parallax on the host, \
          or in its PID namespace: --pid=host (docker, podman), hostPID: true (Kubernetes)"
     )]
     PidNamespace,

@@ -41,9 +41,9 @@ pub const RATE_MOST: u32 = 9_973;
 /// Why there is no profile. Messages are one line each.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    #[error("there is no process {0}; name one that runs")]
+    #[error("there is no process {0}")]
     NoProcess(u32),
-    #[error("{0} is a thread of process {1}; name the process")]
+    #[error("{0} is a thread of process {1}; give the process")]
     Thread(u32, u32),
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -198,7 +198,7 @@ impl Profiler {
         missing.extend(doubts(&folded, is_jvm));
         missing.extend(doubt_of_samples(folded.sums[0].count, self.rate, totals.on_cpu_ns));
         if cost.is_none() {
-            missing.push(fact("cost_ns", "this kernel keeps no account of its programs' time"));
+            missing.push(fact("cost_ns", "this kernel does not measure the time of eBPF programs"));
         }
         let seen = |(pid, _): &(u32, u32)| ProfiledProcess {
             pid: *pid,
@@ -345,7 +345,7 @@ fn doubts(folded: &Folded, is_jvm: bool) -> Vec<MissingFact> {
         };
         doubts.push(fact(
             "callers",
-            &format!("no frame pointers: {:.0} % of the stacks are cut; {fix}", cut * 100.0),
+            &format!("no frame pointers: {:.0} % of the stacks are truncated; {fix}", cut * 100.0),
         ));
     }
     let unknown = share(quality.unknown_frames, quality.frames);
@@ -360,7 +360,7 @@ fn doubts(folded: &Folded, is_jvm: bool) -> Vec<MissingFact> {
     }
     if folded.deepest > 0 {
         let why = format!(
-            "{} samples are as deep as the kernel walks, 127 frames: cut at the root",
+            "{} samples are deeper than the kernel's limit of 127 frames: truncated at the root",
             folded.deepest
         );
         doubts.push(fact("callers", &why));
@@ -376,7 +376,7 @@ fn doubt_of_samples(samples: u64, rate: u32, on_cpu_ns: u64) -> Option<MissingFa
     // Four standard deviations of the count if samples came at random; they come more evenly.
     let chance = 4.0 / (samples.max(1) as f64).sqrt();
     let why = format!(
-        "samples stand for {} on a CPU where the scheduler counted {}: this host took CPUs away, or samples were lost",
+        "samples represent {} on a CPU, but the scheduler counted {}: this host lost CPU time, or samples were lost",
         Nanos(by_samples).written(),
         Nanos(on_cpu_ns).written()
     );

@@ -33,12 +33,12 @@ impl PerfMap {
             .map_err(|error| format!("{shown}: {error}"))?;
         let facts = file.metadata().map_err(|error| format!("{shown}: {error}"))?;
         if !facts.is_file() || (facts.uid() != owner && facts.uid() != 0) {
-            return Err(format!("{shown} is not the file of the process' owner"));
+            return Err(format!("{shown} is not owned by the user of the process"));
         }
         let mut text = Vec::new();
         file.take(LONGEST + 1).read_to_end(&mut text).map_err(|error| format!("{shown}: {error}"))?;
         if text.len() as u64 > LONGEST {
-            return Err(format!("{shown} is over {} MiB", LONGEST >> 20));
+            return Err(format!("{shown} is larger than {} MiB", LONGEST >> 20));
         }
         Ok(PerfMap::parse(&String::from_utf8_lossy(&text)))
     }
@@ -111,7 +111,7 @@ mod tests {
             std::os::unix::fs::chown(&path, Some(1234), None).unwrap();
         }
         let refused = PerfMap::read(&path, own + 1).unwrap_err();
-        assert!(refused.contains("is not the file of the process' owner"), "{refused}");
+        assert!(refused.contains("is not owned by the user of the process"), "{refused}");
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(PerfMap::read(&link, own).is_err());

@@ -100,7 +100,7 @@ fn is_library(name: &str) -> bool {
     NAMES.iter().any(|known| name.starts_with(known))
 }
 
-/// The rules of a file in the order of their addresses; `None` where it has none.
+/// The rules of a file in the order of their addresses; `None` if it has none.
 fn rules(file: &object::File<'_>) -> Option<Vec<Rule>> {
     let section = file.section_by_name(".eh_frame")?;
     let data = section.uncompressed_data().ok()?;

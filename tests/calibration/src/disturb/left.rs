@@ -90,7 +90,7 @@ fn a_full_disk_is_named() {
         error.contains(&format!("cannot write `{}/", fs::canonicalize(&disk).unwrap().display())),
         "{error}"
     );
-    assert!(error.contains("; name a folder on a disk that can be written to"), "{error}");
+    assert!(error.contains("; use a directory on a writable disk"), "{error}");
 }
 
 /// If this fails, starting too many workers gives an error that names neither them nor a remedy.

@@ -16,7 +16,7 @@ impl Certificates {
     pub fn until(year: i32) -> Certificates {
         let folder = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Two of the same name would be told apart only by their signatures.
+        // Two of the same name would be distinguished only by their signatures.
         params.distinguished_name.push(DnType::CommonName, format!("authority until {year}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();

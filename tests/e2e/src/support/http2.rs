@@ -100,13 +100,13 @@ impl Nghttpd {
         let log = log();
         for line in log.lines() {
             // As in `[id=2] [  0.571] recv (stream_id=1) :method: GET` and `[id=2] [  0.571] stream_id=1 closed`.
-            let Some((connection, said)) = line.split_once("] ") else { continue };
-            if said.contains(" recv (stream_id=") && said.contains(" :method: ") {
+            let Some((connection, message)) = line.split_once("] ") else { continue };
+            if message.contains(" recv (stream_id=") && message.contains(" :method: ") {
                 let open = at_once.entry(connection).or_default();
                 *open += 1;
                 seen.requests += 1;
                 seen.most_at_once = seen.most_at_once.max(*open);
-            } else if said.ends_with(" closed") && said.contains("stream_id=") {
+            } else if message.ends_with(" closed") && message.contains("stream_id=") {
                 *at_once.entry(connection).or_default() -= 1;
             }
         }

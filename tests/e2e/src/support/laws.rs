@@ -165,8 +165,8 @@ fn agrees_with_histograms(record: &Path, document: &Value) {
 #[track_caller]
 fn is_reported_as_it_is(record: &Path, document: &Value) {
     let output = Command::new(binary::parallax()).args(["report", "--json"]).arg(record).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said, "", "`parallax report` of {}", record.display());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(message, "", "`parallax report` of {}", record.display());
     let rebuilt = findings::rebuild(record::read(record).unwrap());
     let rebuilt = serde_json::to_value(&rebuilt.document).unwrap();
     assert_eq!(&rebuilt, document, "`parallax report` works out something else than the run did");

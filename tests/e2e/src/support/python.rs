@@ -37,8 +37,8 @@ fn install(folder: &Path) {
         .arg(requirements)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "pip cannot install tests/e2e/requirements.txt: {said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "pip cannot install tests/e2e/requirements.txt: {message}");
 }
 
 /// httpbin with eight threads.

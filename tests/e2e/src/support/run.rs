@@ -133,10 +133,10 @@ impl Run {
     }
 
     /// All that happened, as `outcome blame count`.
-    pub fn told(&self) -> Vec<String> {
+    pub fn reported(&self) -> Vec<String> {
         let blame = |row: &Value| row["blame"].as_str().unwrap_or("-").to_owned();
-        let told = |row: &Value| format!("{} {} {}", text(row, "/outcome"), blame(row), row["count"]);
-        self.outcomes().map(told).collect()
+        let reported = |row: &Value| format!("{} {} {}", text(row, "/outcome"), blame(row), row["count"]);
+        self.outcomes().map(reported).collect()
     }
 
     pub fn outcomes(&self) -> impl Iterator<Item = &Value> {

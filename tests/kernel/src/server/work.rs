@@ -24,7 +24,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Does the steps of a request that the calling thread took up at `begun`.
+    /// Does the steps of a request that the calling thread picked up at `begun`.
     pub fn of(
         request: Request,
         begun: Moment,

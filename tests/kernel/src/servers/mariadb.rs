@@ -109,9 +109,9 @@ impl Mariadb<'_> {
         let options =
             ["--no-defaults", "--user=root", "--host=127.0.0.1", "--create-schema=mysql", "--no-drop"];
         let load = [&port, "--concurrency=8", &number, "--query=SELECT 1"];
-        let said = run("mariadb-slap", &[&options[..], &load].concat());
-        let said = String::from_utf8_lossy(&said.stderr).into_owned();
-        assert!(!said.contains("Error"), "{said}");
+        let message = run("mariadb-slap", &[&options[..], &load].concat());
+        let message = String::from_utf8_lossy(&message.stderr).into_owned();
+        assert!(!message.contains("Error"), "{message}");
     }
 
     fn counts(&self) -> Counts {

@@ -31,8 +31,8 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env("XDG_CACHE_HOME", "/dev/null");
     let output = cores::start(&mut command, Core::First, 0).wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {}: {}: {said}", arguments.join(" "), output.status);
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {}: {}: {message}", arguments.join(" "), output.status);
     output
 }
 

@@ -9,7 +9,7 @@ impl<T: Read + Write + Send> Stream for T {}
 
 pub struct Client {
     stream: BufReader<Box<dyn Stream>>,
-    /// Its own; 0 where it has none.
+    /// Its own; 0 if it has none.
     pub port: u16,
     pub sent: u64,
 }

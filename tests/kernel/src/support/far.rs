@@ -53,7 +53,7 @@ pub struct FarHost {
     ip: Ipv4Addr,
 }
 
-/// Its folder, as it sees it: whatever lies above it here, and whoever may go there.
+/// Its folder, as it sees it: no matter which directories are above it here, and who can read them.
 const FAR: &str = "/run/far";
 
 /// What makes the host: runs in new mount, network and time namespaces, and ends as sshd.

@@ -66,7 +66,7 @@ impl Group {
         write(&self.folder.join("cgroup.procs"), &pid.to_string());
     }
 
-    /// For how long its members stood still for the quota, by the kernel's account.
+    /// For how long its members was stalled for the quota, by the kernel's account.
     pub fn throttled(&self) -> Nanos {
         let text = fs::read_to_string(self.folder.join("cpu.stat")).unwrap();
         let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());

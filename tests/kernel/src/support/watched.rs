@@ -61,8 +61,8 @@ impl Watching {
         wait::until(PATIENCE, || run.exists() || self.child.try_wait().unwrap().is_some());
         if !run.exists() {
             let _ = self.child.kill();
-            let said = self.said();
-            panic!("watch {} does not begin: {said}", self.line);
+            let message = self.message();
+            panic!("watch {} does not begin: {message}", self.line);
         }
     }
 
@@ -91,15 +91,15 @@ impl Watching {
         std::mem::replace(&mut self.folder, TempDir::new().unwrap())
     }
 
-    /// As [`Watching::finish`], with the record's folder.
+    /// As [`Watching::finish`], with the results directory.
     pub fn finish_and_keep(mut self) -> (Watched, TempDir) {
         // Reaped where it has ended by itself; its number may then be another's.
         if !self.has_ended() {
             kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
         }
         let status = self.child.wait().unwrap();
-        let said = self.said();
-        assert!(status.success(), "watch {}: {status}: {said}", self.line);
+        let message = self.message();
+        assert!(status.success(), "watch {}: {status}: {message}", self.line);
         let observed = read_observation(self.folder.path()).unwrap();
         let ObservationBody::Watch(results) = observed.document.body.clone() else {
             panic!("a record of watch has another kind: {:?}", observed.document.kind);
@@ -113,7 +113,7 @@ impl Watching {
         (watched, std::mem::replace(&mut self.folder, TempDir::new().unwrap()))
     }
 
-    fn said(&mut self) -> String {
+    fn message(&mut self) -> String {
         let mut text = String::new();
         if let Some(mut stderr) = self.child.stderr.take() {
             let _ = stderr.read_to_string(&mut text);

@@ -1,8 +1,8 @@
-//! Reads transcripts of answers whole, byte by byte and at random cuts, and holds the replies to be the same.
+//! Reads transcripts of responses whole, byte by byte and at random cuts, and holds the replies to be the same.
 
-mod answers;
 mod golden;
 mod hostile;
+mod responses;
 mod runs;
 
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ impl Connection {
         }
         let mut key = 0;
         let mut endings = Vec::new();
-        let mut said_began = false;
+        let mut has_begun = false;
         for piece in pieces {
             let mut rest = piece;
             while !rest.is_empty() {
@@ -66,20 +66,20 @@ impl Connection {
                         assert_eq!(of, Key(key), "answers come in the order of the requests");
                         key += 1;
                         endings.push(Ending::Reply(reply));
-                        said_began = false;
+                        has_begun = false;
                     }
                     Some(Event::Began(of)) => {
                         assert_eq!(of, Key(key), "answers come in the order of the requests");
-                        assert!(rest.is_empty() && !said_began, "said once, when the input is used up");
-                        said_began = true;
+                        assert!(rest.is_empty() && !has_begun, "said once, when the input is used up");
+                        has_begun = true;
                     }
                     Some(other) => panic!("{other:?} is nothing that one request at a time meets"),
-                    None => assert!(rest.is_empty() && said_began, "everything is taken, and it had begun"),
+                    None => assert!(rest.is_empty() && has_begun, "everything is taken, and it had begun"),
                 }
             }
         }
         let close = session.handle_close();
-        if said_began {
+        if has_begun {
             assert!(matches!(close, CloseEvent::Finished(_) | CloseEvent::Incomplete), "{close:?}");
         }
         endings.push(Ending::Closed(close));

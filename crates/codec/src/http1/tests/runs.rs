@@ -1,4 +1,4 @@
-//! What a run sends, in which order, and what its checks make of the answers.
+//! What a run sends, in which order, and what its checks make of the responses.
 
 use super::*;
 
@@ -86,34 +86,34 @@ fn check(checks: &Checks, method: &'static str, input: &str, judgement: Judgemen
     assert_eq!(reply.judgement, judgement, "{input:?}");
 }
 
-fn answer(status: u16, body: &str) -> String {
+fn response(status: u16, body: &str) -> String {
     format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
 #[test]
 fn bodies_are_checked_when_the_status_was_accepted() {
     let contains = Checks { expect_body_contains: Some(b"needle".to_vec()), ..Checks::default() };
-    check(&contains, "GET", &answer(200, "hay needle hay"), Judgement::Good);
-    check(&contains, "GET", &answer(200, "hay"), Judgement::CheckFailed);
-    check(&contains, "GET", &answer(200, ""), Judgement::CheckFailed);
-    check(&contains, "GET", &answer(404, "hay"), Judgement::RequestError);
+    check(&contains, "GET", &response(200, "hay needle hay"), Judgement::Good);
+    check(&contains, "GET", &response(200, "hay"), Judgement::CheckFailed);
+    check(&contains, "GET", &response(200, ""), Judgement::CheckFailed);
+    check(&contains, "GET", &response(404, "hay"), Judgement::RequestError);
     check(&contains, "HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", Judgement::Good);
     let digest = Checks {
         expect_sha256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824".parse().ok(),
         expect_status: "404".parse().ok(),
         ..Checks::default()
     };
-    check(&digest, "GET", &answer(404, "hello"), Judgement::Good);
-    check(&digest, "GET", &answer(404, "hello!"), Judgement::CheckFailed);
-    check(&digest, "GET", &answer(200, "hello"), Judgement::CheckFailed);
-    check(&digest, "GET", &answer(500, "hello"), Judgement::ServerError);
+    check(&digest, "GET", &response(404, "hello"), Judgement::Good);
+    check(&digest, "GET", &response(404, "hello!"), Judgement::CheckFailed);
+    check(&digest, "GET", &response(200, "hello"), Judgement::CheckFailed);
+    check(&digest, "GET", &response(500, "hello"), Judgement::ServerError);
 }
 
 #[test]
 fn one_body_leaves_nothing_behind_for_the_next() {
     let checks = Checks { expect_body_contains: Some(b"ab".to_vec()), ..Checks::default() };
     let connection = Connection { checks, ..Connection::new(&["GET", "GET", "GET"]) };
-    let input = [answer(200, "ab"), answer(200, "a"), answer(200, "b")].concat();
+    let input = [response(200, "ab"), response(200, "a"), response(200, "b")].concat();
     let failed = reply(200, Judgement::CheckFailed, 1, true);
     assert_eq!(connection.read(input.as_bytes()), [good(200, 2), failed, failed, IDLE]);
 }

@@ -47,7 +47,7 @@ pub enum Problem {
     NotAHeader { text: String },
     #[error("`{text}` is not a weight; write a whole number from 1, for example `# weight: 3`")]
     NotAWeight { text: String },
-    #[error("a weight must stand before the `METHOD URL` line of its target; move it there")]
+    #[error("a weight must be before the `METHOD URL` line of its target; move it there")]
     MisplacedWeight,
     #[error("no path after `@`; write for example `@body.json`")]
     NoBodyPath,

@@ -120,7 +120,7 @@ fn slips_in_the_json_form_are_answered_with_a_cure() {
     check_refused("{\"method\":\"GET\",\"url\":\"http://h/\",\"weight\":0}", "line 1", "whole number");
     check_refused("{\"method\":\"G T\",\"url\":\"http://h/\"}", "line 1", "GET or POST");
     let injected = r#"{"method":"GET","url":"http://h/","header":{"A":["b\r\nC: d"]}}"#;
-    check_refused(injected, "line 1", "take it out");
+    check_refused(injected, "line 1", "remove it");
 }
 
 /// Found by fuzzing: a lone carriage return in a weight broke the line of the error.

@@ -74,7 +74,7 @@ fn within(path: &Path, error: &io::Error) -> io::Error {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "make room there, or give a smaller --file or fewer --writers"
         }
-        _ => "name a folder on a disk that can be written to",
+        _ => "use a directory on a writable disk",
     };
     io::Error::other(format!("cannot write `{shown}`: {error}; {what_to_do}"))
 }

@@ -52,7 +52,7 @@ fn a_worker_that_waits_for_a_cpu_is_named() {
         let run = Evidence { seconds: &seconds, ..evidence(&total) };
         check_found(&run, "run_queue", expected);
         if expected {
-            assert!(found(&run, "run_queue").unwrap().starts_with("worker 1 could run"));
+            assert!(found(&run, "run_queue").unwrap().starts_with("worker 1 was ready to run"));
         }
     }
     let unknown =
@@ -63,7 +63,7 @@ fn a_worker_that_waits_for_a_cpu_is_named() {
 #[test]
 fn one_slow_worker_is_told_from_slow_ones() {
     let table = [
-        // Late of 500 answers: worker 0, worker 1.
+        // Late of 500 responses: worker 0, worker 1.
         (0, 0, false),
         (0, 5, false),
         (0, 6, true),
@@ -137,7 +137,7 @@ fn a_process_with_all_its_cpus_busy_is_named_once() {
 #[test]
 fn a_stall_says_who_stood_still() {
     let total = healthy();
-    let told = |hiccup: Option<u64>, throttled: Option<u64>| {
+    let reported = |hiccup: Option<u64>, throttled: Option<u64>| {
         // The stall began in the first second, and the ticks were due in the next.
         let seconds = seconds(2, |index, second| {
             if index == 0 {
@@ -150,10 +150,12 @@ fn a_stall_says_who_stood_still() {
         });
         found(&Evidence { seconds: &seconds, ..evidence(&total) }, "client_stall").unwrap()
     };
-    assert!(told(Some(290), None).starts_with("this whole client or its host did not run for 300 ms"));
-    assert!(told(Some(2), None).starts_with("worker 1 did not run"));
-    assert!(told(Some(290), Some(250)).contains("its CPU quota had stopped it"));
-    assert!(told(None, None).starts_with("this client or its host"));
+    assert!(
+        reported(Some(290), None).starts_with("the whole load generator or its host did not run for 300 ms")
+    );
+    assert!(reported(Some(2), None).starts_with("worker 1 did not run"));
+    assert!(reported(Some(290), Some(250)).contains("its CPU quota throttled it"));
+    assert!(reported(None, None).starts_with("the load generator or its host"));
 }
 
 #[test]
@@ -250,17 +252,17 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
     let run = Evidence { seconds: &nine, host: &host, model: Model::Closed, ..evidence(&total) };
     assert_eq!(unchecked(&run), []);
 
-    let told = |run: &Evidence<'_>| -> Vec<String> {
+    let reported = |run: &Evidence<'_>| -> Vec<String> {
         unchecked(run).into_iter().map(|(check, reason)| format!("{check}: {reason}")).collect()
     };
     let eight = whole(8);
     assert_eq!(
-        told(&Evidence { seconds: &eight, ..run }),
+        reported(&Evidence { seconds: &eight, ..run }),
         ["drift: 7 of 8 full seconds", "independence: 7 of 8 full seconds"]
     );
     assert_eq!(
-        told(&Evidence { model: Model::Open, ..run }),
-        ["ceiling: not calibrated for a run of this shape"]
+        reported(&Evidence { model: Model::Open, ..run }),
+        ["ceiling: no calibration for a run of this shape"]
     );
     let mut other = whole(9);
     for second in &mut other {
@@ -269,11 +271,11 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
         second.ok = 0;
     }
     assert_eq!(
-        told(&Evidence { seconds: &other, ..run }),
+        reported(&Evidence { seconds: &other, ..run }),
         [
-            "run_queue: this kernel keeps no account of it",
-            "ports: several servers, or a host that does not count them",
-            "independence: 0 of 8 seconds with answers",
+            "run_queue: not reported by this kernel",
+            "ports: several servers, or not reported by this host",
+            "independence: 0 of 8 seconds with responses",
         ]
     );
     // A socket of the file system takes no port.
@@ -282,11 +284,11 @@ fn what_could_not_be_checked_is_told_with_its_reason() {
     let mut ramp = whole(9);
     ramp.iter_mut().for_each(|second| second.scheduled += second.index * 50);
     let ramp = Evidence { seconds: &ramp, model: Model::Open, ..run };
-    assert!(told(&ramp).contains(&"drift: the load was to change".to_owned()));
-    assert!(told(&Evidence { seconds: &[], ..run }).contains(&"worker_cpu: no full second".to_owned()));
+    assert!(reported(&ramp).contains(&"drift: the load was meant to change".to_owned()));
+    assert!(reported(&Evidence { seconds: &[], ..run }).contains(&"worker_cpu: no full second".to_owned()));
 }
 
-/// A closed loop of so many answers a second, of so long a median response.
+/// A closed loop of so many responses a second, of so long a median response.
 fn series(of: impl Fn(u64) -> (u64, u64)) -> (Interval, Vec<Second>) {
     series_of(20, of)
 }
@@ -361,8 +363,7 @@ fn a_server_that_dies_is_seen_in_eight_seconds() {
         let run = Evidence { seconds: &seconds, model: Model::Closed, window, ..evidence(&total) };
         check_found(&run, "drift", expected);
         if expected {
-            let measured =
-                "the second half of the run had no ok answer in most of its seconds, the other had";
+            let measured = "the second half of the run had no ok response in most of its seconds, the other half had some";
             assert_eq!(found(&run, "drift").unwrap(), measured);
         }
     }

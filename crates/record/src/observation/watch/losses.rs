@@ -12,27 +12,28 @@ pub struct Losses {
     pub map_full: u64,
     /// Events that the kernel left out because one of the programs ran already on that CPU.
     pub recursion: u64,
-    /// Requests that were under way when watching began, and so have no begin.
+    /// Requests that were in progress when watching began, and so have no begin.
     pub mid_connection: u64,
     /// Requests whose bytes were not understood; they are timed as turns where that is possible.
     pub unparsed: u64,
 }
 
-/// What was seen and cannot be told exactly, each a count. No request is missing for it, and no time.
+/// What was seen and cannot be reported exactly, each a count. No request is missing for it, and no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Inexact {
-    /// Waits for a CPU in which more others ran than are remembered: who ran first is not among the pre-emptors.
+    /// Waits for a CPU in which more others ran than are remembered: who ran first is not among the preemptors.
     pub forgotten_slices: u64,
     /// Lots of arrived bytes that were joined with later ones and have their stamp: the socket queue of their
     /// requests is too short.
     pub joined_arrivals: u64,
-    /// Switches and wake-ups of a thread that no program was told of: its time is the scheduler's, and who ran instead is not
+    /// Switches and wake-ups of a thread that no eBPF program saw: its time is the scheduler's, and who ran instead is not
     /// known.
     pub missed_switches: u64,
 }
 
 impl Losses {
+    /// Adds the losses of another interval.
     pub fn add(&mut self, other: &Losses) {
         *self = self.with(other, u64::saturating_add);
     }
@@ -42,6 +43,7 @@ impl Losses {
         self.with(before, u64::saturating_sub)
     }
 
+    /// Whether nothing was lost.
     pub fn is_empty(&self) -> bool {
         *self == Losses::default()
     }
@@ -63,6 +65,7 @@ impl Losses {
 }
 
 impl Inexact {
+    /// Adds the counts of another interval.
     pub fn add(&mut self, other: &Inexact) {
         *self = self.with(other, u64::saturating_add);
     }
@@ -72,6 +75,7 @@ impl Inexact {
         self.with(before, u64::saturating_sub)
     }
 
+    /// Whether everything was exact.
     pub fn is_empty(&self) -> bool {
         *self == Inexact::default()
     }

@@ -19,7 +19,7 @@ import java.util.Map;
  *
  * <p>All arms run at once and work in turn, in short windows of as many requests, so that what else the host does falls on
  * all alike. The figure is CPU time of the process, its collector and compiler included: the median of an arm's windows, and
- * their quietest tenth. The arm without an agent is there twice: how far the second is from the first is what cannot be told
+ * their quietest tenth. The arm without an agent is there twice: how far the second is from the first is what cannot be distinguished
  * from nothing. Doing nothing is measured of all arms at once.
  */
 public final class AgentCost {
@@ -77,7 +77,7 @@ public final class AgentCost {
     }
 
     public static void main(String[] arguments) throws IOException {
-        // Head and body of an answer go out at once.
+        // Head and body of a response go out at once.
         System.setProperty("sun.net.httpserver.nodelay", "true");
         String agent = arguments[0] + "=log=off,";
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);

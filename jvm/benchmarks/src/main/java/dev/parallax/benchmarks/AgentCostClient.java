@@ -41,7 +41,7 @@ final class AgentCostClient {
         }
     }
 
-    /** Of all threads, by the scheduler's own account: what the JVM tells of its process counts in steps of 10 ms. */
+    /** Of all threads, by the scheduler's own account: what the JVM reports of its process counts in steps of 10 ms. */
     private static long cpuNs() throws IOException {
         long sum = 0;
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/self/task"))) {

@@ -77,7 +77,7 @@ public class ScrapeCost {
         }
 
         @Setup(Level.Invocation)
-        public void recordAnew() {
+        public void recordAgain() {
             record(1);
         }
     }

@@ -1,7 +1,7 @@
 package dev.parallax.disturber;
 
 /**
- * Nothing for a while, and then at once more than the heap has room for, beside a set that is held and slow to mark: the
+ * Nothing for a while, and then at once more than the heap has room for, next to a set that is held and slow to mark: the
  * room is gone before the collector comes to the end of it.
  */
 final class Bursts implements Press {

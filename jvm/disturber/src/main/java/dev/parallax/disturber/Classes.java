@@ -24,7 +24,7 @@ final class Classes implements Press {
         metaspace = ManagementFactory.getMemoryPoolMXBeans().stream()
                 .filter(pool -> pool.getName().equals("Metaspace"))
                 .findFirst()
-                .orElseThrow(() -> new IOException("this JVM does not tell of its metaspace"));
+                .orElseThrow(() -> new IOException("this JVM does not report its metaspace"));
         each = calibrate();
         long max = metaspace.getUsage().getMax();
         long left = max < 0 ? Long.MAX_VALUE : (max - metaspace.getUsage().getUsed()) / 2;

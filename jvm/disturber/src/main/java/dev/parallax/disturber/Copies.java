@@ -5,7 +5,7 @@ import java.lang.management.ThreadMXBean;
 import java.util.concurrent.Semaphore;
 
 /**
- * Copies within one large array, which a thread does not leave before it is done, and has a safepoint asked for meanwhile:
+ * Copies within one large array, which a thread does not leave before it is done, and has a safepoint asked for in the meantime:
  * by a thread that looks for deadlocks, which is the lightest operation that stops all others.
  */
 final class Copies implements Press {

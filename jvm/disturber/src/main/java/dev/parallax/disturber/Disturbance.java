@@ -48,8 +48,8 @@ public final class Disturbance {
      * @param heldBytes at its end, before they were given back
      * @param mostHeldBytes at any time
      * @param unit what the bytes are
-     * @param effect what the flight recorder told meanwhile
-     * @param syncNs how long threads took to stop for safepoints meanwhile
+     * @param effect what the flight recorder reported in the meantime
+     * @param syncNs how long threads took to stop for safepoints in the meantime
      * @param end why it ended
      */
     public record Outcome(
@@ -83,9 +83,9 @@ public final class Disturbance {
      * Starts one.
      *
      * @param plan what is asked for
-     * @param clock of this JVM's pauses, to tell the effect; stays the caller's
+     * @param clock of this JVM's pauses, to report the effect; stays the caller's
      * @param listener who wants to know
-     * @return the disturbance under way
+     * @return the disturbance in progress
      */
     public static Disturbance start(Plan plan, PauseClock clock, Listener listener) {
         Disturbance disturbance = new Disturbance(plan, clock, listener);
@@ -126,7 +126,7 @@ public final class Disturbance {
                 disturb();
             }
         } catch (Throwable e) {
-            tell("disturbance " + plan.mode().option() + " not done: " + e.getMessage());
+            report("disturbance " + plan.mode().option() + " not done: " + e.getMessage());
         } finally {
             over.countDown();
         }
@@ -138,7 +138,7 @@ public final class Disturbance {
         Effect effect = Effect.watch(plan.mode());
         try {
             PauseReading before = clock.read();
-            tell("disturbance begins: " + plan.mode().option() + ", " + mb(plan.bytesPerSecond()) + "/s, holding "
+            report("disturbance begins: " + plan.mode().option() + ", " + mb(plan.bytesPerSecond()) + "/s, holding "
                     + mb((long) (plan.share() * room.maxBytes())));
             String end = "its time is over";
             long begunNs = System.nanoTime();
@@ -177,7 +177,7 @@ public final class Disturbance {
             press.giveBack();
             Effect.Count count = effect.end();
             outcome = new Outcome(done, ns, held, mostHeld, press.unit(), count, syncNs, end);
-            tell("disturbance over: " + plan.mode().option() + ", " + end + "; " + mb((long) outcome.bytesPerSecond())
+            report("disturbance over: " + plan.mode().option() + ", " + end + "; " + mb((long) outcome.bytesPerSecond())
                     + "/s " + press.unit() + " for " + ns / 1_000_000 + " ms, held up to " + mb(mostHeld)
                     + "; came of it: " + count.text() + ", threads took " + syncNs / 1_000_000 + " ms to stop in all");
         } finally {
@@ -198,7 +198,7 @@ public final class Disturbance {
         }
     }
 
-    private void tell(String text) {
+    private void report(String text) {
         try {
             listener.event(System.nanoTime(), text);
         } catch (RuntimeException e) {

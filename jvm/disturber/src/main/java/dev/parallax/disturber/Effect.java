@@ -8,7 +8,7 @@ import java.util.stream.Collectors;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingStream;
 
-/** Counts what the collector does meanwhile, by the flight recorder. Where there is none, nothing is known. */
+/** Counts what the collector does in the meantime, by the flight recorder. Where there is none, nothing is known. */
 public final class Effect {
     /** The recorder hands over a second's events at its end. */
     private static final long LATE_MS = 1_500;
@@ -93,7 +93,7 @@ public final class Effect {
                 switch (mode) {
                     case FRAGMENTATION, THREAD_STACKS -> isOld;
                     case HUMONGOUS -> isOld || cause.equals("G1 Humongous Allocation");
-                    // Of collectors beside the application: those who could not wait any longer. Of others: all.
+                    // Of collectors next to the application: those who could not wait any longer. Of others: all.
                     case ALLOCATION_STALL -> !name.startsWith("Z")
                             && (!name.startsWith("Shenandoah") || cause.equals("Allocation Failure"));
                     case METASPACE, TIME_TO_SAFEPOINT -> false;

@@ -7,7 +7,7 @@ import java.time.Duration;
  *
  * @param mode what is pressed
  * @param bytesPerSecond at which rate: allocated, or copied, or of classes' metadata, or of stacks
- * @param share of the largest heap that is held meanwhile, from 0 to 0.5
+ * @param share of the largest heap that is held in the meantime, from 0 to 0.5
  * @param after when it begins
  * @param length how long it lasts
  */

@@ -21,7 +21,7 @@ final class Room {
     /** Those whose every collection is of the whole heap, with all threads stopped: what is left then lives. */
     private static final Set<String> WHOLE = Set.of("MarkSweepCompact", "PS MarkSweep", "G1 Old Generation");
 
-    /** Others leave garbage, and count what was allocated meanwhile: only when so many in a row say so does it live. */
+    /** Others leave garbage, and count what was allocated in the meantime: only when so many in a row say so does it live. */
     private static final int IN_A_ROW = 8;
 
     private final long maxBytes = Runtime.getRuntime().maxMemory();

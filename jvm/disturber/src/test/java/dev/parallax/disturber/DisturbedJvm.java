@@ -10,12 +10,12 @@ import javax.management.ObjectName;
 
 /**
  * A JVM that is idle for a while and then disturbed. Arguments: mode, MB a second, share in percent, length in ms. Prints
- * what happened, by accounts that are not the disturber's where there is one.
+ * what happened, by accounts that are not the disturber's if there is one.
  */
 public final class DisturbedJvm {
     private static final long SETTLE_MS = 50;
     private static final long IDLE_MS = 1_000;
-    /** What the chain consists of, beside arrays of bytes. */
+    /** What the chain consists of, next to arrays of bytes. */
     private static final String LINKS = "dev.parallax.disturber.Chain$Link";
 
     private DisturbedJvm() {}

@@ -80,7 +80,7 @@ final class Borrow {
 
     /**
      * If the pool reported no acquisition, it is assumed to be now: all time but the test is wait, and a suspension
-     * cannot be told from it. Returns whether the pool reported it.
+     * cannot be distinguished from it. Returns whether the pool reported it.
      */
     boolean markAcquiredIfUnreported() {
         if (gotNs != 0) {

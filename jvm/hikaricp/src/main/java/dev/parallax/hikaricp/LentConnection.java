@@ -35,7 +35,7 @@ final class LentConnection extends DelegatingConnection {
     /** Closing a connection twice, or from several threads at once, has the same effect as on the pool's own. */
     @Override
     public void close() throws SQLException {
-        // A pool that was closed meanwhile does not report what comes back.
+        // A pool that was closed in the meantime does not report what comes back.
         boolean isEnd = !isReported || !delegate.isClosed();
         RETURNING.set(this);
         try {

@@ -40,11 +40,11 @@ class MeasuredDataSourceTest {
     private static final int PATIENCE_MS = 60_000;
 
     private final PlantedDriver driver = new PlantedDriver();
-    private final Told told = new Told();
+    private final Reported reported = new Reported();
 
     /** Hikari counts uses in whole milliseconds: a query of 300 us is none. */
     @Test
-    void aUseOf300MicrosecondsIsToldAsSuch() throws Exception {
+    void aUseOf300MicrosecondsIsReportedAsSuch() throws Exception {
         try (MeasuredDataSource pool = new MeasuredDataSource(config(1))) {
             int shorterThanAMs = 0;
             for (int n = 0; n < 300; n++) {
@@ -56,9 +56,9 @@ class MeasuredDataSourceTest {
                 shorterThanAMs += stamps.allNs() < 1_000_000 ? 1 : 0;
             }
             assertEquals(300, pool.metrics().uses().total().count());
-            assertEquals(300, told.usesMs.size());
-            long toldAsNone = told.usesMs.stream().filter(ms -> ms == 0).count();
-            assertTrue(toldAsNone >= shorterThanAMs, "Hikari's own: " + told.usesMs);
+            assertEquals(300, reported.usesMs.size());
+            long reportedAsNone = reported.usesMs.stream().filter(ms -> ms == 0).count();
+            assertTrue(reportedAsNone >= shorterThanAMs, "Hikari's own: " + reported.usesMs);
         }
     }
 
@@ -166,7 +166,7 @@ class MeasuredDataSourceTest {
                 assertTrue(tests.sumNs() >= 40_000_000, "a test below its sleep");
                 assertTrue(tests.sumNs() + waits.sumNs() <= tookNs, "they are parts of what the borrower saw");
             }
-            long hikariNs = told.acquiredNs.get(told.acquiredNs.size() - 1);
+            long hikariNs = reported.acquiredNs.get(reported.acquiredNs.size() - 1);
             assertTrue(hikariNs >= 40_000_000, "Hikari's own wait has it: " + hikariNs);
 
             // The application's own test of its connection is its own time.
@@ -231,8 +231,8 @@ class MeasuredDataSourceTest {
             assertEquals(1, pool.metrics().timeouts().total().count());
             assertTrue(pool.metrics().timeouts().total().sumNs() >= 250_000_000);
             // Hikari's own waits: both.
-            assertEquals(2, told.acquiredNs.size());
-            assertEquals(1, told.timeouts);
+            assertEquals(2, reported.acquiredNs.size());
+            assertEquals(1, reported.timeouts);
             assertEquals(1, pool.metrics().pool().orElseThrow().getActiveConnections());
 
             Thread waiter = new Thread(() -> assertThrows(SQLException.class, pool::getConnection));
@@ -265,20 +265,20 @@ class MeasuredDataSourceTest {
     }
 
     @Test
-    void whatWasThereIsToldOnAndStillThere() throws Exception {
+    void whatWasThereIsReportedOnAndStillThere() throws Exception {
         HikariConfig config = config(1);
         try (MeasuredDataSource pool = new MeasuredDataSource(config)) {
             use(pool, 0);
             assertSame(config.getMetricsTrackerFactory(), pool.getMetricsTrackerFactory());
-            assertThrows(IllegalStateException.class, () -> pool.setMetricsTrackerFactory((name, stats) -> told));
+            assertThrows(IllegalStateException.class, () -> pool.setMetricsTrackerFactory((name, stats) -> reported));
             assertTrue(pool.isWrapperFor(HikariDataSource.class));
             assertSame(driver.h2, pool.unwrap(JdbcDataSource.class));
             try (Connection connection = pool.getConnection()) {
                 assertTrue(connection.isWrapperFor(JdbcConnection.class) || connection.unwrap(Connection.class) != null);
             }
         }
-        assertEquals(2, told.usesMs.size());
-        assertTrue(told.isClosed);
+        assertEquals(2, reported.usesMs.size());
+        assertTrue(reported.isClosed);
     }
 
     /** As a framework makes it: by its setters, then a tracker for the pool that already runs. */
@@ -290,9 +290,9 @@ class MeasuredDataSourceTest {
             assertTrue(pool.metrics().pool().isEmpty());
             use(pool, 0);
             assertNull(pool.getMetricsTrackerFactory());
-            pool.setMetricsTrackerFactory((name, stats) -> told);
+            pool.setMetricsTrackerFactory((name, stats) -> reported);
             use(pool, 0);
-            assertEquals(1, told.usesMs.size());
+            assertEquals(1, reported.usesMs.size());
             assertEquals(2, pool.metrics().uses().total().count());
             assertEquals(1, pool.metrics().creations().total().count());
             assertTrue(pool.unwrap(DriverSource.class) != null);
@@ -321,8 +321,8 @@ class MeasuredDataSourceTest {
             again.close();
             assertEquals(unseen + 1, pool.metrics().unseenUses());
             assertEquals(52, pool.metrics().uses().total().count() + pool.metrics().unseenUses());
-            // Hikari itself tells a use twice where two threads close a connection in the same moment.
-            assertTrue(told.usesMs.size() >= 52);
+            // Hikari itself reports a use twice where two threads close a connection in the same moment.
+            assertTrue(reported.usesMs.size() >= 52);
         }
     }
 
@@ -331,7 +331,7 @@ class MeasuredDataSourceTest {
         config.setDataSource(driver);
         config.setMaximumPoolSize(size);
         config.setConnectionTimeout(250);
-        MetricsTrackerFactory factory = (name, stats) -> told;
+        MetricsTrackerFactory factory = (name, stats) -> reported;
         config.setMetricsTrackerFactory(factory);
         return config;
     }
@@ -421,8 +421,8 @@ class MeasuredDataSourceTest {
         assertTrue(isSo.getAsBoolean(), "not within 5 s");
     }
 
-    /** What Hikari tells a tracker. */
-    private static final class Told implements IMetricsTracker {
+    /** What Hikari reports a tracker. */
+    private static final class Reported implements IMetricsTracker {
         final List<Long> usesMs = Collections.synchronizedList(new ArrayList<>());
         final List<Long> acquiredNs = Collections.synchronizedList(new ArrayList<>());
         volatile int timeouts;

@@ -18,11 +18,11 @@ import org.junit.jupiter.api.Test;
 /** Pools that are measured from some moment on. */
 class MeasuredPoolTest {
     private final PlantedDriver driver = new PlantedDriver();
-    private final AtomicInteger told = new AtomicInteger();
+    private final AtomicInteger reported = new AtomicInteger();
     private final MetricsTrackerFactory theirs = (name, stats) -> new IMetricsTracker() {
         @Override
         public void recordConnectionAcquiredNanos(long elapsedNs) {
-            told.incrementAndGet();
+            reported.incrementAndGet();
         }
     };
 
@@ -43,7 +43,7 @@ class MeasuredPoolTest {
             assertEquals(2, measured.metrics().waits().total().count());
             assertEquals(2, measured.metrics().uses().total().count());
             assertEquals(1, measured.metrics().timeouts().total().count());
-            assertTrue(told.get() >= 2, "told " + told);
+            assertTrue(reported.get() >= 2, "told " + reported);
             assertEquals(0, measured.metrics().pending());
         }
     }
@@ -65,7 +65,7 @@ class MeasuredPoolTest {
             assertEquals(1, measured.metrics().uses().total().count());
             assertEquals(1, measured.metrics().failures().row("unknown").total().count());
             // Hikari tells it of waits in vain as well.
-            assertTrue(told.get() >= 1);
+            assertTrue(reported.get() >= 1);
         }
     }
 

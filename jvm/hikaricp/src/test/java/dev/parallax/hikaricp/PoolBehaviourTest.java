@@ -122,16 +122,16 @@ class PoolBehaviourTest {
     }
 
     @Test
-    void whoWaitsForAPoolThatClosesIsToldSo() throws Exception {
+    void whoWaitsForAPoolThatClosesIsReportedSo() throws Exception {
         MeasuredDataSource pool = new MeasuredDataSource(config());
-        AtomicReference<SQLException> told = new AtomicReference<>();
+        AtomicReference<SQLException> reported = new AtomicReference<>();
         Connection lent = pool.getConnection();
-        Thread waiter = new Thread(() -> told.set(assertThrows(SQLException.class, pool::getConnection)));
+        Thread waiter = new Thread(() -> reported.set(assertThrows(SQLException.class, pool::getConnection)));
         waiter.start();
         until(() -> pool.metrics().pending() == 1);
         pool.close();
         waiter.join(5000);
-        assertTrue(told.get() != null);
+        assertTrue(reported.get() != null);
         assertEquals(0, pool.metrics().pending());
         lent.close();
         assertThrows(SQLException.class, pool::getConnection);
@@ -210,7 +210,7 @@ class PoolBehaviourTest {
     }
 
     @Test
-    void whoWaitsInVainIsToldAfterTheTimeThatWasAskedFor() throws Exception {
+    void whoWaitsInVainIsReportedAfterTheTimeThatWasAskedFor() throws Exception {
         HikariConfig config = config();
         config.setConnectionTimeout(250);
         try (MeasuredDataSource pool = new MeasuredDataSource(config);

@@ -151,7 +151,7 @@ public final class HttpClientMetrics {
     /**
      * The servers called so far.
      *
-     * @return a copy; once the limit of servers is reached, the last element stands for all servers beyond it
+     * @return a copy; once the limit of servers is reached, the last element represents all servers beyond it
      */
     public List<ServerMetrics> servers() {
         List<ServerMetrics> all = new ArrayList<>(servers.values());
@@ -201,7 +201,7 @@ public final class HttpClientMetrics {
         }
         Showing showing = new Showing(catalog, labels);
         showing.showPools();
-        // From here on whoever adds a server also registers it; registering the same server twice has no effect.
+        // From here on a thread that adds a server also registers it; registering the same server twice has no effect.
         showings.add(showing);
         servers().forEach(showing::show);
         return showing;
@@ -231,7 +231,7 @@ public final class HttpClientMetrics {
             try {
                 show(server);
             } catch (IllegalArgumentException e) {
-                // Something else has taken the name meanwhile: this server is measured but not shown in this catalog.
+                // Something else has taken the name in the meantime: this server is measured but not shown in this catalog.
             }
         }
 

@@ -51,7 +51,7 @@ class AttemptTest {
         }
     }
 
-    /** A failure of a connection is one of an attempt; the call has its answer. */
+    /** A failure of a connection is one of an attempt; the call has its response. */
     @Test
     void aFailedAttemptIsOfACallThatWentWell() throws Exception {
         try (Upstream upstream = new Upstream();

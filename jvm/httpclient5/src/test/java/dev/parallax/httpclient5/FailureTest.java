@@ -31,7 +31,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Failures that were planted, each with a classic and an asynchronous client. If this fails, an exhausted pool is told as a
+ * Failures that were planted, each with a classic and an asynchronous client. If this fails, an exhausted pool is reported as a
  * broken server, or the other way round.
  */
 class FailureTest {
@@ -159,7 +159,7 @@ class FailureTest {
         }
     }
 
-    /** The client lets who waits wait on, to the end of its patience; only who comes later is told. */
+    /** The client lets who waits wait on, to the end of its patience; only who comes later is reported. */
     @Test
     void aPoolThatIsClosedWhileSomeoneWaits() throws Exception {
         try (Upstream upstream = new Upstream();
@@ -203,7 +203,7 @@ class FailureTest {
             Future<SimpleHttpResponse> queued = async.execute(request(upstream.url("")), null);
             Seen.until("the other waits", () -> Seen.only(asyncMetrics).pending() == 1);
             async.close(CloseMode.IMMEDIATE);
-            // The client tells neither of the two, so both go on until the application gives up.
+            // The client reports neither of the two, so both go on until the application gives up.
             assertEquals("{}", Seen.rows(Seen.only(asyncMetrics).failures()));
             assertTrue(queued.cancel(true));
             assertTrue(sent.cancel(true));
@@ -256,7 +256,7 @@ class FailureTest {
         assertEquals("{pool_wait cancelled=1, wait cancelled=1}", seen);
     }
 
-    /** Nobody reads on, so no exception tells of it. */
+    /** Nobody reads on, so no exception reports of it. */
     @Test
     void aResponseThatIsCancelledWhileNobodyReads() throws Exception {
         try (Upstream upstream = new Upstream();
@@ -289,7 +289,7 @@ class FailureTest {
         }
     }
 
-    /** What is no timeout is told however long this host takes. */
+    /** What is no timeout is reported however long this host takes. */
     private void check(String url, String failures) throws Exception {
         check(url, LATE, failures);
     }

@@ -44,8 +44,8 @@ import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 
 /**
- * A pool of two, four callers at once, a server that takes its time. If this fails, the wait for a connection is told as
- * the server's time: the trap that all this is for. Two seconds are 100 ms here. Wait and request lie within the stamps of
+ * A pool of two, four callers at once, a server that takes its time. If this fails, the wait for a connection is reported as
+ * the server's time: the trap that all this is for. Two seconds are 100 ms here. Wait and request are within the stamps of
  * who called, in each trial. A host may take the CPU away for longer than 20 ms, and then what was planted did not happen:
  * a trial counts where the callers' own stamps are within 20 ms of it, and of those that count, 19 of 20 have to have waits
  * and requests within 20 ms as well.
@@ -64,7 +64,7 @@ class PoolTrapTest {
 
     @Test
     @Execution(ExecutionMode.CONCURRENT)
-    void theWaitForAConnectionIsToldApartFromTheRequest() throws Exception {
+    void theWaitForAConnectionIsDistinguishedFromTheRequest() throws Exception {
         try (Upstream upstream = new Upstream();
                 PoolingHttpClientConnectionManager manager = poolOfTwo();
                 CloseableHttpClient client =

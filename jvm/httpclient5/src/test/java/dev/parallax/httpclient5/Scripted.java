@@ -7,11 +7,11 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 
-/** A server that reads to the end of a head, writes the same bytes to whoever asks, then closes, resets, or is silent. */
+/** A server that reads to the end of a head, writes the same bytes to anyone who asks, then closes, resets, or is silent. */
 final class Scripted implements AutoCloseable {
     private static final int CONNECTIONS_MAX = 20;
 
-    /** How an answer goes on after its bytes. */
+    /** How a response goes on after its bytes. */
     enum Then {
         CLOSE,
         RESET,
@@ -67,7 +67,7 @@ final class Scripted implements AutoCloseable {
             socket.getOutputStream().write(answer.getBytes(StandardCharsets.ISO_8859_1));
             socket.getOutputStream().flush();
             if (then == Then.RESET) {
-                // Let the answer be read first: a reset may take away what came before it.
+                // Let the response be read first: a reset may take away what came before it.
                 Thread.sleep(50);
                 socket.setSoLinger(true, 0);
             }

@@ -39,7 +39,7 @@ class TlsTest {
     Path folder;
 
     @Test
-    void aHandshakeIsToldApartFromTheConnect() throws Exception {
+    void aHandshakeIsDistinguishedFromTheConnect() throws Exception {
         SSLContext ssl = certificate();
         try (Upstream upstream = upstream(ssl)) {
             get(upstream, ssl, true);

@@ -14,12 +14,12 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A real server on loopback that does what a path says: {@code /head=100,body=50,size=10,status=200} waits before the head,
- * again before the body, and answers with so many bytes; {@code fail=1} makes the first request a 503, {@code to=URL} is a
+ * again before the body, and responses with so many bytes; {@code fail=1} makes the first request a 503, {@code to=URL} is a
  * redirect.
  */
 final class Upstream implements AutoCloseable {
     static {
-        // Or the second write of an answer waits for the 40 ms of the client's delayed acknowledgement.
+        // Or the second write of a response waits for the 40 ms of the client's delayed acknowledgement.
         System.setProperty("sun.net.httpserver.nodelay", "true");
     }
 

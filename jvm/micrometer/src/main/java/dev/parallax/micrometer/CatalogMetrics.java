@@ -43,7 +43,7 @@ import java.util.function.ToDoubleFunction;
  *
  * <p>Cost: nothing where something is recorded. When a meter is read and the last reading of the catalog is older than a
  * second, the catalog is read, and series that came since are registered: they are there at this scrape or at the next one.
- * {@code parallax.series} tells how many there are.
+ * {@code parallax.series} reports how many there are.
  */
 public final class CatalogMetrics implements MeterBinder {
     private static final System.Logger LOG = System.getLogger(CatalogMetrics.class.getName());
@@ -68,7 +68,7 @@ public final class CatalogMetrics implements MeterBinder {
     }
 
     /**
-     * With another age at which what was read is read anew. All meters of a scrape are to be of one reading, so it has to be
+     * With another age at which what was read is read again. All meters of a scrape are to be of one reading, so it has to be
      * longer than a scrape takes.
      *
      * @param age by the registry's clock
@@ -91,7 +91,7 @@ public final class CatalogMetrics implements MeterBinder {
     @Override
     public void bindTo(MeterRegistry registry) {
         if (registry instanceof ParallaxMeterRegistry ours && ours.catalog() == catalog) {
-            LOG.log(Level.WARNING, "the registry's meters stand in this catalog already; not bound");
+            LOG.log(Level.WARNING, "the registry's meters are already in this catalog; not bound");
             return;
         }
         Binding binding = new Binding(registry);

@@ -42,12 +42,12 @@ import java.util.function.ToLongFunction;
  * }</pre>
  *
  * <p>Code that uses Micrometer stays as it is. Each timer and summary has a whole histogram, asked for or not, for it costs
- * nothing more. All meters stand in the catalog under Micrometer's names and tags, so each bridge shows them. A meter whose
- * name stands there for another kind is measured and not shown, and that is logged once.
+ * nothing more. All meters are in the catalog under Micrometer's names and tags, so each bridge shows them. A meter whose
+ * name is there for another kind is measured and not shown, and that is logged once.
  *
  * <p>Counts, sums and buckets are totals. Percentiles and the largest are those of lately, as Micrometer's are: of the time
  * that {@code expiry} gives, or since the reading before that, where readings are rarer. A pause detector is not used: what
- * was missed is told from exact pauses when a series is read, and is not mixed into what was recorded.
+ * was missed is reported from exact pauses when a series is read, and is not mixed into what was recorded.
  *
  * <p>Two things differ from Micrometer's own registries: a bound of a histogram, or a percentile, may be up to one part in
  * 128 too large, and a timer does not take a duration above 13 days.

@@ -9,9 +9,9 @@ import java.util.Objects;
 import java.util.function.BinaryOperator;
 
 /**
- * What came lately, told from totals when it is read: where something is recorded it costs nothing.
+ * What came lately, reported from totals when it is read: where something is recorded it costs nothing.
  *
- * <p>Lately is the length that is configured, or longer where nobody reads so often: back to the last reading before that. So
+ * <p>Lately is the length that is configured, or longer where nobody reads this often: back to the last reading before that. So
  * what came between two readings is never missed.
  */
 final class Window<T> {

@@ -36,7 +36,7 @@ class CatalogMetricsTest {
     private final MeterBinder binder = new CatalogMetrics(catalog).withPercentiles(0.5);
 
     @Test
-    void eachKindIsAMeterThatTellsTheSame() {
+    void eachKindIsAMeterThatReportsTheSame() {
         LabelledRecorder durations = catalog.durations(DURATION.with("server.address", "a"), 10, "method");
         AmountRecorder sizes = catalog.amounts(BYTES);
         durations.row("GET").record(250_000_000);
@@ -87,13 +87,13 @@ class CatalogMetricsTest {
         assertEquals(5, registry.get("messages").functionCounter().count());
     }
 
-    /** If this fails, percentiles are told of less than no durations. */
+    /** If this fails, percentiles are reported of less than no durations. */
     @Test
-    void latelyIsAllOfASeriesThatBeganAnew() {
+    void latelyIsAllOfASeriesThatBeganAgain() {
         new CatalogMetrics(catalog).withPercentiles(0.9).bindTo(registry);
         record(10, 2_000_000);
         scrape();
-        // Each time longer than what is lately, so that it begins with what was told.
+        // Each time longer than what is lately, so that it begins with what was reported.
         clock.add(Duration.ofMinutes(10));
         scrape();
         assertTrue(catalog.remove(DURATION.name(), Map.of()));
@@ -153,7 +153,7 @@ class CatalogMetricsTest {
             assertTrue(count >= last);
             last = count;
         }
-        // One reads the catalog anew, the next one shows what came with it.
+        // One reads the catalog again, the next one shows what came with it.
         Thread.sleep(30);
         prometheus.scrape();
         Thread.sleep(30);

@@ -110,7 +110,7 @@ class ParallaxMeterRegistryTest {
         assertEquals(500.5, snapshot.mean(TimeUnit.MILLISECONDS), 1e-9);
     }
 
-    /** If this fails, a scrape that comes late misses the worst there was, or one of an hour ago is told for ever. */
+    /** If this fails, a scrape that comes late misses the worst there was, or one of an hour ago is reported for ever. */
     @Test
     void theLargestIsThatOfLatelyAndNeverMissed() {
         Timer timer = Timer.builder("timer").distributionStatisticExpiry(Duration.ofMinutes(2)).register(registry);

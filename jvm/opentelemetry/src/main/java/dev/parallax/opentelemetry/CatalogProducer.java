@@ -61,10 +61,10 @@ public final class CatalogProducer implements MetricProducer {
     private final Catalog catalog;
     private final AggregationTemporality temporality;
 
-    /** With delta: what was told, and when. */
-    private Map<Series, Family.Point> told = new HashMap<>();
+    /** With delta: what was reported, and when. */
+    private Map<Series, Family.Point> reported = new HashMap<>();
 
-    private long toldAtNs;
+    private long reportedAtNs;
 
     private record Series(String name, Map<String, String> labels) {}
 
@@ -74,7 +74,7 @@ public final class CatalogProducer implements MetricProducer {
     }
 
     /**
-     * Tells totals. For any number of readers.
+     * Reports totals. For any number of readers.
      *
      * @param catalog to be shown
      * @return to be registered
@@ -84,8 +84,8 @@ public final class CatalogProducer implements MetricProducer {
     }
 
     /**
-     * Tells what is new since it was last asked, of all but what goes up and down. For one reader: the SDK does not say who
-     * asks. Keeps what it told of each series.
+     * Reports what is new since it was last asked, of all but what goes up and down. For one reader: the SDK does not say who
+     * asks. Keeps what it reported of each series.
      *
      * @param catalog to be shown
      * @return to be registered
@@ -108,8 +108,8 @@ public final class CatalogProducer implements MetricProducer {
             }
             long nowNs = Clock.getDefault().now();
             List<MetricData> metrics = metrics(resource, intervals, nowNs);
-            told = now;
-            toldAtNs = nowNs;
+            reported = now;
+            reportedAtNs = nowNs;
             return metrics;
         }
     }
@@ -120,7 +120,7 @@ public final class CatalogProducer implements MetricProducer {
         for (Family.Point point : family.points()) {
             Series series = new Series(family.name(), point.labels());
             now.put(series, point);
-            points.add(point.since(told.get(series)));
+            points.add(point.since(reported.get(series)));
         }
         return new Family(
                 family.name(), family.unit(), family.help(), family.kind(), family.sinceEpochMs(), points);
@@ -138,7 +138,7 @@ public final class CatalogProducer implements MetricProducer {
 
     private MetricData metric(Resource resource, Family family, long nowNs) {
         long sinceNs = TimeUnit.MILLISECONDS.toNanos(family.sinceEpochMs());
-        long startNs = Math.min(nowNs, family.kind().onlyGrows() ? Math.max(toldAtNs, sinceNs) : sinceNs);
+        long startNs = Math.min(nowNs, family.kind().onlyGrows() ? Math.max(reportedAtNs, sinceNs) : sinceNs);
         return switch (family.kind()) {
             case DURATIONS, AMOUNTS -> {
                 List<ExponentialHistogramPointData> points = new ArrayList<>();

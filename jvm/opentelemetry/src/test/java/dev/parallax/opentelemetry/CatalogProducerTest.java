@@ -255,7 +255,7 @@ class CatalogProducerTest {
 
     /** The SDK's own metrics and ours are exported together. */
     @Test
-    void ourMetricsStandBesideTheSdks() {
+    void ourMetricsStandNextToTheSdks() {
         SdkMeterProvider provider = SdkMeterProvider.builder()
                 .registerMetricProducer(CatalogProducer.cumulative(catalog))
                 .registerMetricReader(reader)

@@ -3,7 +3,7 @@ package dev.parallax.pauses;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/** What was recorded, and beside it what the correction makes of it. The recorded is never changed. */
+/** What was recorded, and next to it what the correction makes of it. The recorded is never changed. */
 public final class Corrected {
     private final Scale scale;
     private final long[] recorded;
@@ -105,7 +105,7 @@ public final class Corrected {
     /**
      * The longest duration of the corrected in whole operations: the largest of its bucket.
      * What is longer sums up to less than half an operation: such as the slowest ever seen, in the longest pause, which
-     * {@link #quantileNs quantileNs(1)} tells however unlikely it is that the two met.
+     * {@link #quantileNs quantileNs(1)} includes it however unlikely it is that the two met.
      *
      * @return nanoseconds; empty when there is not half an operation.
      */

@@ -5,9 +5,9 @@ import dev.parallax.recorder.Recorder;
 import java.util.OptionalLong;
 
 /**
- * A recorder that is read interval by interval, with what its pauses hid beside what it recorded.
+ * A recorder that is read interval by interval, with what its pauses hid next to what it recorded.
  * <p>
- * Recording knows nothing of it. Whoever reads takes the pauses of the interval once, and gives them to all series:
+ * Recording knows nothing of it. A caller that reads takes the pauses of the interval once, and gives them to all series:
  * <pre>
  *     long[] pausesNs = tally.take();
  *     Corrected answers = series.read(lengthNs, pausesNs);
@@ -49,7 +49,7 @@ public final class CorrectedSeries {
      *
      * @param lengthNs since the last call, pauses included, in nanoseconds.
      * @param pausesNs the length of each pause that ended in it, in nanoseconds.
-     * @return what was recorded, and the corrected beside it.
+     * @return what was recorded, and the corrected next to it.
      */
     public Corrected read(final long lengthNs, final long[] pausesNs) {
         final Durations now = recorder.total();

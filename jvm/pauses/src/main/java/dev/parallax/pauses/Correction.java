@@ -10,7 +10,7 @@ import java.util.Optional;
  * Each waits for the rest of the pause, evenly between 0 and P, and is then served as anybody. So the pauses add
  * <pre>    a(x) dx = r · (number of pauses longer than x) dx</pre>
  * arrivals that wait x, r · P of them a pause, each followed by a duration drawn from those recorded.
- * Operations that were under way when the pause came carry it in their recorded duration: they arrived before it, are
+ * Operations that were in progress when the pause came carry it in their recorded duration: they arrived before it, are
  * none of the added, and stay as they are.
  * <p>
  * It estimates the rate and the durations from the series' own recent past and never from what it added itself.
@@ -51,7 +51,7 @@ public final class Correction {
      * Costs some nanoseconds times buckets times different lengths of pauses.
      *
      * @param interval what was recorded in it, by the buckets of the scale.
-     * @return what was recorded, and the corrected beside it.
+     * @return what was recorded, and the corrected next to it.
      */
     public Corrected correct(final Interval interval) {
         if (starts == Starts.INTENDED) {

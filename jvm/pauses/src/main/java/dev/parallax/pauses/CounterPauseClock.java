@@ -36,7 +36,7 @@ final class CounterPauseClock implements PauseClock {
     }
 
     /**
-     * The JVM tells the length of a tick only when it is up, which is after an agent's {@code premain}. On these two
+     * The JVM counts the length of a tick only when it is up, which is after an agent's {@code premain}. On these two
      * systems it is a nanosecond (JDK 17 to 25, {@code os::elapsed_frequency}).
      */
     private static boolean isNsBySystem() {

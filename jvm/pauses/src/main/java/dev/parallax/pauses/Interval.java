@@ -3,7 +3,7 @@ package dev.parallax.pauses;
 import java.util.OptionalLong;
 
 /**
- * What one series recorded between two reads, and the pauses meanwhile.
+ * What one series recorded between two reads, and the pauses in the meantime.
  *
  * @param lengthNs       from one read to the next, pauses included, in nanoseconds.
  * @param counts         operations that ended, by bucket of their duration; not changed and not kept.

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Shows for how long this JVM has stood still since it started, to the nanosecond where the JVM counts it.
+ * Shows for how long this JVM has been stalled since it started, to the nanosecond where the JVM counts it.
  * <p>
  * The difference of two readings is the pause between them: around an operation its part that was a pause, around an
  * interval the time in which nothing could run. {@link #way()} says where the numbers come from and what they lack.
@@ -42,7 +42,7 @@ public interface PauseClock extends AutoCloseable {
         FLIGHT_RECORDER("pauses of the last second or two, which come late; stalls of single threads"),
         /** A thread that sleeps and sees how late it wakes. */
         SAMPLER("pauses shorter than " + SampledPauseClock.LEAST_PAUSE_NS / 1_000_000
-            + " ms; it cannot tell a pause from a thread that got no CPU");
+            + " ms; it cannot distinguish a pause from a thread that got no CPU");
 
         private final String lacks;
 

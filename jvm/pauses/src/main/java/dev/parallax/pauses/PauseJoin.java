@@ -12,17 +12,17 @@ import java.util.TreeMap;
  * <p>
  * Instants are the recorder's own. Events come in any order between two calls of {@link #takeEnded}. Those of a safepoint
  * come between the same two, for one thread of the JVM writes them. Those of its collection may come earlier, from a thread
- * whose events were handed over a little later, or seconds after it: a collector that works beside the application writes
+ * whose events were handed over a little later, or seconds after it: a collector that works next to the application writes
  * of all its pauses when its collection is over.
  */
 final class PauseJoin {
     /**
      * Over 1,600 a second for a minute, more than a JVM stops that gets anything done. When a collection takes longer, or
-     * beginnings are told and no ends, waiting on would fill the memory.
+     * beginnings are reported and no ends, waiting on would fill the memory.
      */
     static final int MOST_PENDING = 100_000;
 
-    /** What collectors that work beside the application stop it for; HotSpot names their operations so. */
+    /** What collectors that work next to the application stop it for; HotSpot names their operations so. */
     private static final List<String> BESIDE = List.of("Z", "X", "Shenandoah", "G1Concurrent", "G1Pause");
 
     private final long patienceNs;
@@ -63,7 +63,7 @@ final class PauseJoin {
             return new Span(begin.beginNs, end.endNs);
         }
 
-        boolean areOfCollectorBeside() {
+        boolean areOfConcurrentCollector() {
             return operations.stream().anyMatch(operation -> BESIDE.stream().anyMatch(operation::startsWith));
         }
     }
@@ -110,7 +110,7 @@ final class PauseJoin {
 
     /**
      * The pauses that have ended, in their order, with {@code beginNs} on the recorder's clock.
-     * To be called when every event up to some instant has been told, which is when the stream flushes.
+     * To be called when every event up to some instant has been reported, which is when the stream flushes.
      */
     List<Pause> takeEnded(final long nowNs) {
         final List<Pause> ended = take(nowNs);
@@ -125,7 +125,7 @@ final class PauseJoin {
         return ended;
     }
 
-    /** The pauses that have ended, in their order, without the collections that were not told yet. */
+    /** The pauses that have ended, in their order, without the collections that were not reported yet. */
     List<Pause> takeWhole() {
         return take(Long.MAX_VALUE);
     }
@@ -154,7 +154,7 @@ final class PauseJoin {
         }
         return phaseWithin(whole)
             .map(phase -> !collections.containsKey(phase.gcId))
-            .orElse(parts.areOfCollectorBeside());
+            .orElse(parts.areOfConcurrentCollector());
     }
 
     private Long lastEnded() {
@@ -201,7 +201,7 @@ final class PauseJoin {
         return last == null ? Optional.empty() : Optional.of(last.thread);
     }
 
-    /** A pause that is not told yet keeps what may belong to it, and so does one whose own events are still to come. */
+    /** A pause that is not reported yet keeps what may belong to it, and so does one whose own events are still to come. */
     private void forgetWhatIsPast(final long nowNs) {
         final long pastNs = Math.min(nowNs - patienceNs, firstBeginNs());
         phases.removeIf(phase -> phase.span.endNs < pastNs);

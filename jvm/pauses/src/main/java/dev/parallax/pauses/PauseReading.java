@@ -33,9 +33,9 @@ public record PauseReading(long begun, long syncNs, long heldNs) {
     }
 
     /**
-     * {@return of a difference, whether a pause had begun and was not booked to its end at the later reading}
+     * {@return of a difference, whether a pause had begun and was not counted to its end at the later reading}
      * Certain when the earlier reading was not itself in a pause and at most one pause began; of several that began
-     * in between only the last can be unbooked, which the counters do not tell.
+     * in between only the last can be unbooked, which the counters do not report.
      */
     public boolean unfinished() {
         return begun == 1 && heldNs == 0;

@@ -16,12 +16,12 @@ import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingStream;
 
 /**
- * Tells the pauses of this JVM one by one with their causes, from the flight recorder.
+ * Reports the pauses of this JVM one by one with their causes, from the flight recorder.
  * <p>
- * Exact, but late: the recorder hands its events over once a second, so a pause is told up to a second after it was,
+ * Exact, but late: the recorder hands its events over once a second, so a pause is reported up to a second after it was,
  * or when the next has passed. Which collection it belongs to the recorder says when that is over: seconds later, where a
- * collector works beside the application. Such a pause, and those after it, wait for that as long as is asked for, by
- * default a minute; a pause is told without its collection when that takes longer, or when the recorder lost it.
+ * collector works next to the application. Such a pause, and those after it, wait for that as long as is asked for, by
+ * default a minute; a pause is reported without its collection when that takes longer, or when the recorder lost it.
  * <p>
  * It costs a recording on disk and some milliseconds of CPU a second, so it says why;
  * {@link PauseClock} says how much, at once. Works with any collector of HotSpot.
@@ -44,7 +44,7 @@ public final class PauseStream implements AutoCloseable {
     private final PauseJoin join;
     private final Thread thread = new Thread(this::run, "parallax-pause-stream");
     private Optional<ClockPair.Reading> pair = Optional.empty();
-    private long droppedTold;
+    private long droppedReported;
     /** Called by the recorder's own thread: what the thread of a stream emits itself, the recorder leaves out. */
     private final Runnable pairing = this::pairClocks;
 
@@ -58,7 +58,7 @@ public final class PauseStream implements AutoCloseable {
         void pause(Pause pause);
 
         /**
-         * A thread stood still by itself. Stalls of the stream's first second may be left out.
+         * A thread was stalled by itself. Stalls of the stream's first second may be left out.
          *
          * @param stall with its kind.
          */
@@ -66,7 +66,7 @@ public final class PauseStream implements AutoCloseable {
         }
 
         /**
-         * Something was not told.
+         * Something was not reported.
          *
          * @param line what and why.
          */
@@ -129,7 +129,7 @@ public final class PauseStream implements AutoCloseable {
             endRecordingAtLast();
         }
         try {
-            tellWith(join::takeWhole);
+            reportWith(join::takeWhole);
         } catch (final RuntimeException e) {
             listener.failed("the last pauses were not told: " + e);
         }
@@ -200,15 +200,15 @@ public final class PauseStream implements AutoCloseable {
     }
 
     private void flush() {
-        tellWith(() -> join.takeEnded(System.nanoTime() - pair.orElseThrow().aheadNs()));
+        reportWith(() -> join.takeEnded(System.nanoTime() - pair.orElseThrow().aheadNs()));
     }
 
-    private void tellWith(final Supplier<List<Pause>> take) {
+    private void reportWith(final Supplier<List<Pause>> take) {
         if (pair.isPresent()) {
-            take.get().forEach(this::tell);
-            if (join.dropped() > droppedTold) {
-                listener.failed((join.dropped() - droppedTold) + " pauses were told in part only, and are left out");
-                droppedTold = join.dropped();
+            take.get().forEach(this::report);
+            if (join.dropped() > droppedReported) {
+                listener.failed((join.dropped() - droppedReported) + " pauses were told in part only, and are left out");
+                droppedReported = join.dropped();
             }
         }
     }
@@ -217,7 +217,7 @@ public final class PauseStream implements AutoCloseable {
         ClockPair.emit();
     }
 
-    private void tell(final Pause pause) {
+    private void report(final Pause pause) {
         listener.pause(new Pause(
             pause.safepointId(), nanoTime(pause.beginNs()), pause.syncNs(), pause.totalNs(),
             pause.operation(), pause.collection(), pause.runningThreads(), pause.lastToStop()));
@@ -252,8 +252,8 @@ public final class PauseStream implements AutoCloseable {
     }
 
     /**
-     * Ends the recording. Pauses that wait for their collections are told without; those of the last second, which the
-     * recorder did not hand over yet, are not told any more. When this returns the listener is not called again, unless it
+     * Ends the recording. Pauses that wait for their collections are reported without; those of the last second, which the
+     * recorder did not hand over yet, are not reported any more. When this returns the listener is not called again, unless it
      * is the listener that closes, or the closing thread is interrupted.
      */
     @Override

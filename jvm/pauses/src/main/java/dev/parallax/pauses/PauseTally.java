@@ -6,9 +6,9 @@ import java.util.concurrent.locks.ReentrantLock;
 /**
  * Collects the lengths of single pauses from a {@link PauseClock}, which shows their sum only.
  * <p>
- * Whoever comes by may {@link #poll}: a meter at its ticks, a recorder at its events. Two pauses between two polls are
- * told as two of their mean length, and counted as {@link #merged}; the sum is exact however rare the polls are.
- * {@link PauseStream} tells each by itself, later.
+ * A caller that comes by may {@link #poll}: a meter at its ticks, a recorder at its events. Two pauses between two polls are
+ * reported as two of their mean length, and counted as {@link #merged}; the sum is exact however rare the polls are.
+ * {@link PauseStream} reports each by itself, later.
  */
 public final class PauseTally {
     /** A reader that never comes must not fill the memory; beyond this, lengths are added to the last. */
@@ -55,7 +55,7 @@ public final class PauseTally {
         }
     }
 
-    /** {@return how many pauses were not told apart from another one} */
+    /** {@return how many pauses were not distinguished from another one} */
     public long merged() {
         lock.lock();
         try {

@@ -74,7 +74,7 @@ final class PerfData {
     }
 
     /**
-     * Where the value of a counter lies.
+     * Where the value of a counter is.
      *
      * @throws NotPerfData when there is no such counter, or an entry on the way to it is not well formed.
      */

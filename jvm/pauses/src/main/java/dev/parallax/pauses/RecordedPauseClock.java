@@ -3,7 +3,7 @@ package dev.parallax.pauses;
 import java.time.Duration;
 import java.util.List;
 
-/** Adds up what {@link PauseStream} tells: exact, and a second late. */
+/** Adds up what {@link PauseStream} reports: exact, and a second late. */
 final class RecordedPauseClock implements PauseClock, PauseStream.Listener {
     private final List<String> notUsed;
     private volatile PauseReading sum = PauseReading.NONE;

@@ -17,7 +17,7 @@ public interface Scale {
     long lowerNs(int bucket);
 
     /**
-     * {@return what stands for all durations of a bucket where they are added to others, in nanoseconds: its middle}
+     * {@return what means all durations of a bucket where they are added to others, in nanoseconds: its middle}
      *
      * @param bucket of the scale.
      */

@@ -8,8 +8,8 @@ public enum Starts {
      */
     WHEN_FREE,
     /**
-     * The moment at which this JVM took up what had come from outside: a server behind its socket.
-     * What came in a pause waited outside, was taken up after it, and is among the recorded without that wait.
+     * The moment at which this JVM picked up what had come from outside: a server behind its socket.
+     * What came in a pause waited outside, was picked up after it, and is among the recorded without that wait.
      */
     WHEN_TAKEN_UP,
     /**

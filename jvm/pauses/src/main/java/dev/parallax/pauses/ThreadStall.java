@@ -3,14 +3,14 @@ package dev.parallax.pauses;
 /**
  * A stall of one thread that is no pause of the JVM.
  *
- * @param kind    why it stood still.
+ * @param kind    why it was stalled.
  * @param thread  its name; empty when it has none.
  * @param beginNs when it began, on the clock of {@link System#nanoTime}.
  * @param totalNs how long it lasted, in nanoseconds.
  */
 public record ThreadStall(Kind kind, String thread, long beginNs, long totalNs) {
 
-    /** Why a thread stood still. */
+    /** Why a thread was stalled. */
     public enum Kind {
         /** It asked for memory that the collector had not freed yet (ZGC). */
         ALLOCATION,

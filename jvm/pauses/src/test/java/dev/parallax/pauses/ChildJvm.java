@@ -19,7 +19,7 @@ final class ChildJvm {
     }
 
     /**
-     * Lines that the program printed. A program that fails or does not end fails the test, with what it said.
+     * Lines that the program printed. A program that fails or does not end fails the test, with what it reported.
      *
      * @param before what stands before the JVM's path, to pin it to a CPU for one.
      */

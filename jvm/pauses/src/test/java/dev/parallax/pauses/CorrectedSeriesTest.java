@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 final class CorrectedSeriesTest {
     private static final long MS = 1_000_000;
 
-    /** Fifty a second for nine seconds of ten, and one second stood still: of all that would have asked, a tenth met it. */
+    /** Fifty a second for nine seconds of ten, and one second was stalled: of all that would have asked, a tenth met it. */
     @Test
     void aPauseBetweenTwoOperationsIsInTheCorrected() {
         final Recorder recorder = new Recorder();

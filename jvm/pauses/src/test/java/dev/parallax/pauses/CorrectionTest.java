@@ -46,13 +46,13 @@ final class CorrectionTest {
         }
     }
 
-    /** What the recorder is beside. */
+    /** What the recorder is next to. */
     enum Seen {
         /** Callers who ask when they run. */
         FREE(Starts.WHEN_FREE),
         /** Callers who ask, think and ask again. */
         LOOP(Starts.WHEN_FREE),
-        /** A server that takes up what waited outside. */
+        /** A server that picks up what waited outside. */
         SERVER(Starts.WHEN_TAKEN_UP);
 
         private final Starts starts;
@@ -83,16 +83,16 @@ final class CorrectionTest {
     @Execution(ExecutionMode.CONCURRENT)
     void high_percentiles_are_those_of_the_open_load(final Case one) {
         int missed = 0;
-        final StringBuilder told = new StringBuilder();
+        final StringBuilder reported = new StringBuilder();
         for (int seed = 0; seed < SEEDS; seed++) {
             final Outcome outcome = simulate(one, seed);
             final double off = Math.max(outcome.off(0.99), outcome.off(0.999));
             if (off > 0.05) {
                 missed++;
             }
-            told.append(String.format(" %.1f %%", off * 100));
+            reported.append(String.format(" %.1f %%", off * 100));
         }
-        assertTrue(missed <= MAY_MISS, one + " is off by" + told);
+        assertTrue(missed <= MAY_MISS, one + " is off by" + reported);
     }
 
     /** The recorded alone is wrong by far, so the test above is not passed by doing nothing. */
@@ -132,7 +132,7 @@ final class CorrectionTest {
         assertTrue(correct(Starts.WHEN_FREE, second(0, 5 * MS)).maxNs().isEmpty());
     }
 
-    /** What waited outside and was taken up after the pause is counted once: it is moved, not added to. */
+    /** What waited outside and was picked up after the pause is counted once: it is moved, not added to. */
     @Test
     void a_server_has_as_many_operations_corrected_as_recorded() {
         final Corrected corrected = correct(Starts.WHEN_TAKEN_UP, second(1_000, 5 * MS, 100 * MS));
@@ -214,7 +214,7 @@ final class CorrectionTest {
         return new Interval(1000 * MS, counts, pausesNs, OptionalLong.empty());
     }
 
-    /** A bucket is 0.8 % wide; both the work and the sum lie in one. */
+    /** A bucket is 0.8 % wide; both the work and the sum are in one. */
     private static void assertNear(final long expectedNs, final OptionalLong foundNs) {
         assertEquals(expectedNs, foundNs.orElseThrow(), expectedNs * 0.016);
     }

@@ -63,7 +63,7 @@ final class ExactnessTest {
 
     /**
      * To the nanosecond, the time of all safepoints that the log has up to this reading; of the last of them what had
-     * been booked then: all, the way there, or nothing yet.
+     * been counted then: all, the way there, or nothing yet.
      */
     private static void checkReading(final PauseReading reading, final SafepointLog log) {
         final List<SafepointLog.Entry> before = log.between(0, reading.begun() - 1);
@@ -77,7 +77,7 @@ final class ExactnessTest {
         assertTrue(states.contains(reading), reading + " is none of " + states);
     }
 
-    /** That the log's line is that of the clock's number: what was provoked stands in the lines that the clock counted. */
+    /** That the log's line is that of the clock's number: what was provoked is in the lines that the clock counted. */
     private static void checkOperation(final Shown one, final SafepointLog log) {
         final String operation = switch (one.way) {
             case "DUMP", "LATE_LOOP", "LATE_COPY" -> "ThreadDump";
@@ -105,39 +105,39 @@ final class ExactnessTest {
     @MethodSource("recordedCollectors")
     void the_flight_recorder_misses_no_pause(final Collector collector) throws Exception {
         final Run run = provoke(collector, PauseClock.Way.FLIGHT_RECORDER);
-        checkSpread(run.told.stream().map(Told::entry).toList());
-        final long first = run.told.get(0).id;
-        final long last = run.told.get(run.told.size() - 1).id;
-        assertEquals(last - first + 1, run.told.size(), collector + ": numbers without gaps");
+        checkSpread(run.reported.stream().map(Reported::entry).toList());
+        final long first = run.reported.get(0).id;
+        final long last = run.reported.get(run.reported.size() - 1).id;
+        assertEquals(last - first + 1, run.reported.size(), collector + ": numbers without gaps");
 
         final List<SafepointLog.Entry> log = run.log.between(first - 1, last);
         long logNs = 0;
-        long toldNs = 0;
+        long reportedNs = 0;
         for (int n = 0; n < log.size(); n++) {
-            final SafepointLog.Entry told = run.told.get(n).entry();
-            assertEquals(log.get(n).operation(), told.operation(), collector + ": pause " + n);
+            final SafepointLog.Entry reported = run.reported.get(n).entry();
+            assertEquals(log.get(n).operation(), reported.operation(), collector + ": pause " + n);
             logNs += log.get(n).totalNs();
-            toldNs += told.totalNs();
+            reportedNs += reported.totalNs();
         }
-        assertEquals(logNs, toldNs, logNs * MOST_OFF, collector + ": time told");
+        assertEquals(logNs, reportedNs, logNs * MOST_OFF, collector + ": time told");
         final Shown sum = run.shown.get(run.shown.size() - 1);
-        assertEquals(toldNs, sum.after.pausedNs(), toldNs * MOST_OFF, collector + ": the clock made of the stream");
-        run.shown.forEach(shown -> checkCause(shown, run.told));
-        final boolean tellsWhoIsLate = Runtime.version().feature() >= 25;
-        boolean isTold = tellsWhoWasLate(run);
-        for (int trial = 1; tellsWhoIsLate && !isTold && trial < LATE_TRIALS; trial++) {
-            isTold = tellsWhoWasLate(provoke(collector, PauseClock.Way.FLIGHT_RECORDER));
+        assertEquals(reportedNs, sum.after.pausedNs(), reportedNs * MOST_OFF, collector + ": the clock made of the stream");
+        run.shown.forEach(shown -> checkCause(shown, run.reported));
+        final boolean reportsWhoIsLate = Runtime.version().feature() >= 25;
+        boolean isReported = reportsWhoWasLate(run);
+        for (int trial = 1; reportsWhoIsLate && !isReported && trial < LATE_TRIALS; trial++) {
+            isReported = reportsWhoWasLate(provoke(collector, PauseClock.Way.FLIGHT_RECORDER));
         }
-        assertEquals(tellsWhoIsLate, isTold);
+        assertEquals(reportsWhoIsLate, isReported);
     }
 
-    private static boolean tellsWhoWasLate(final Run run) {
-        return run.told.stream().anyMatch(one -> one.lastToStop.equals("busy"));
+    private static boolean reportsWhoWasLate(final Run run) {
+        return run.reported.stream().anyMatch(one -> one.lastToStop.equals("busy"));
     }
 
-    /** What was provoked is told within the time in which it was, and with its cause. */
-    private static void checkCause(final Shown shown, final List<Told> told) {
-        final List<Told> within = told.stream().filter(one -> one.liesWithin(shown)).toList();
+    /** What was provoked is reported within the time in which it was, and with its cause. */
+    private static void checkCause(final Shown shown, final List<Reported> reported) {
+        final List<Reported> within = reported.stream().filter(one -> one.liesWithin(shown)).toList();
         switch (shown.way) {
             case "REDEFINE" -> assertTrue(
                 within.stream().anyMatch(one -> one.entry.operation().equals("RedefineClasses")), shown + ": " + within);
@@ -166,22 +166,22 @@ final class ExactnessTest {
             directory, List.of(), all, ProvokedJvm.class, way.name(), Integer.toString(PROVOKED), "1");
         return new Run(
             lines.stream().filter(line -> !line.startsWith("PAUSE ")).map(Shown::parse).toList(),
-            lines.stream().filter(line -> line.startsWith("PAUSE ")).map(Told::parse).toList(),
+            lines.stream().filter(line -> line.startsWith("PAUSE ")).map(Reported::parse).toList(),
             SafepointLog.read(log));
     }
 
     /** What the child printed, and the truth. */
-    private record Run(List<Shown> shown, List<Told> told, SafepointLog log) {
+    private record Run(List<Shown> shown, List<Reported> reported, SafepointLog log) {
     }
 
-    /** A pause as the stream told it. */
-    private record Told(long id, long beginNs, SafepointLog.Entry entry, String lastToStop, String collection) {
+    /** A pause as the stream reported it. */
+    private record Reported(long id, long beginNs, SafepointLog.Entry entry, String lastToStop, String collection) {
         /** Of two clocks that are held together once a second. */
         private static final long CLOCKS_APART_NS = NS_PER_MS / 10;
 
-        static Told parse(final String line) {
+        static Reported parse(final String line) {
             final String[] field = line.split(" ", 8);
-            return new Told(
+            return new Reported(
                 Long.parseLong(field[1]),
                 Long.parseLong(field[2]),
                 new SafepointLog.Entry(field[5], Long.parseLong(field[3]), Long.parseLong(field[4])),

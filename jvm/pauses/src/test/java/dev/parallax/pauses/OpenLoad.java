@@ -86,7 +86,7 @@ final class OpenLoad {
         }
     }
 
-    /** What is recorded of callers who ask when they run: in running time, which stands still in pauses. */
+    /** What is recorded of callers who ask when they run: in running time, which is stalled in pauses. */
     void recordedWhenFree(final long untilNs, final Taker taker) {
         int edge = 0;
         double paused = 0;
@@ -100,7 +100,7 @@ final class OpenLoad {
         }
     }
 
-    /** What is recorded of callers from outside, each stamped when it is taken up: after the pause that it came in. */
+    /** What is recorded of callers from outside, each stamped when it is picked up: after the pause that it came in. */
     void recordedWhenTakenUp(final long untilNs, final Taker taker) {
         int edge = 0;
         for (double at = gap() * random.nextDouble(); at < untilNs; at += gap()) {

@@ -40,7 +40,7 @@ final class PauseJoinTest {
         assertEquals(Optional.of("Pause Mark Start, Z: Proactive"), pause.collection());
     }
 
-    /** If this fails, a pause that began before the stream is told with a length that it did not have. */
+    /** If this fails, a pause that began before the stream is reported with a length that it did not have. */
     @Test
     void a_safepoint_told_in_part_is_counted_and_left_out() {
         join.end(6, new Span(50, 60));
@@ -59,7 +59,7 @@ final class PauseJoinTest {
         assertEquals(Optional.empty(), join.takeEnded(1_000).get(0).collection());
     }
 
-    /** As generational ZGC tells: a major collection, a minor one within, and hand-overs between all that belongs together. */
+    /** As generational ZGC reports: a major collection, a minor one within, and hand-overs between all that belongs together. */
     @Test
     void pauses_wait_for_a_collection_that_is_told_when_it_is_over() {
         safepoint(7, 100, "ZMarkStartYoungAndOld");
@@ -79,7 +79,7 @@ final class PauseJoinTest {
             List.of(
                 "7 Pause Mark Start (Major), ZGC Major: Warmup", "8 Pause Mark Start, ZGC Minor: Allocation Rate", "9 -",
                 "10 Pause Relocate Start, ZGC Major: Warmup"),
-            told(5_000));
+            reported(5_000));
     }
 
     /** If this fails, events are lost that one thread of the JVM handed over a moment before another. */
@@ -89,7 +89,7 @@ final class PauseJoinTest {
         join.collection(5, new Span(90, 300), "ZGC Minor: Warmup");
         assertEquals(List.of(), join.takeEnded(400));
         safepoint(7, 100, "ZMarkEndYoung");
-        assertEquals(List.of("7 Pause Mark End, ZGC Minor: Warmup"), told(1_400));
+        assertEquals(List.of("7 Pause Mark End, ZGC Minor: Warmup"), reported(1_400));
     }
 
     @Test
@@ -97,16 +97,16 @@ final class PauseJoinTest {
         safepoint(7, 100, "ShenandoahInitMark");
         safepoint(8, 300, "G1PauseRemark");
         join.phase(5, inner(300), "Pause Remark");
-        assertEquals(List.of(), told(200 + PATIENCE - 1));
-        assertEquals(List.of("7 -"), told(200 + PATIENCE));
-        assertEquals(List.of("8 Pause Remark"), told(400 + PATIENCE));
+        assertEquals(List.of(), reported(200 + PATIENCE - 1));
+        assertEquals(List.of("7 -"), reported(200 + PATIENCE));
+        assertEquals(List.of("8 Pause Remark"), reported(400 + PATIENCE));
     }
 
     @Test
     void what_collectors_that_stop_the_application_tell_is_not_waited_for() {
         safepoint(7, 100, "ThreadDump");
         safepoint(8, 300, "G1CollectForAllocation");
-        assertEquals(List.of("7 -", "8 -"), told(500));
+        assertEquals(List.of("7 -", "8 -"), reported(500));
     }
 
     /** If this fails, closing a stream loses a minute of pauses. */
@@ -115,12 +115,12 @@ final class PauseJoinTest {
         safepoint(7, 100, "ZMarkStartYoung");
         safepoint(8, 300, "ThreadDump");
         join.begin(9, new Span(500, 520));
-        assertEquals(List.of(), told(1_000));
+        assertEquals(List.of(), reported(1_000));
         assertEquals(List.of("7 -", "8 -"), texts(join.takeWhole()));
         assertEquals(0, join.dropped(), "the last has not ended, which is no fault of the recorder");
     }
 
-    /** If this fails, an application that stops often has its pauses counted and not told. */
+    /** If this fails, an application that stops often has its pauses counted and not reported. */
     @Test
     void when_too_many_wait_whole_pauses_are_told_and_others_wait_for_their_ends() {
         safepoint(0, 100, "ZMarkStartYoung");
@@ -129,12 +129,12 @@ final class PauseJoinTest {
             safepoint(id, 300 + id, "ThreadDump");
         }
         final int open = PauseJoin.MOST_PENDING;
-        assertEquals(List.of(), told(1_000));
+        assertEquals(List.of(), reported(1_000));
         join.begin(open, new Span(200_000, 200_020));
         assertEquals(PauseJoin.MOST_PENDING - 1, join.takeEnded(1_000).size());
         assertEquals(1, join.dropped(), "the one whose end was not told");
         join.end(open, new Span(200_090, 200_100));
-        assertEquals(List.of(open + " -"), told(200_200));
+        assertEquals(List.of(open + " -"), reported(200_200));
     }
 
     @Test
@@ -142,10 +142,10 @@ final class PauseJoinTest {
         for (int id = 0; id <= PauseJoin.MOST_PENDING; id++) {
             join.begin(id, new Span(100 + id, 120 + id));
         }
-        assertEquals(List.of(), told(1_000));
+        assertEquals(List.of(), reported(1_000));
         assertEquals(PauseJoin.MOST_PENDING + 1, join.dropped());
         safepoint(PauseJoin.MOST_PENDING + 1, 300_000, "ThreadDump");
-        assertEquals(1, told(300_500).size());
+        assertEquals(1, reported(300_500).size());
         assertEquals(PauseJoin.MOST_PENDING + 1, join.dropped());
     }
 
@@ -159,7 +159,7 @@ final class PauseJoinTest {
         return new Span(beginNs + 30, beginNs + 80);
     }
 
-    private List<String> told(final long nowNs) {
+    private List<String> reported(final long nowNs) {
         return texts(join.takeEnded(nowNs));
     }
 

@@ -21,7 +21,7 @@ final class PauseReadingTest {
         assertFalse(OVER.since(BEFORE).unfinished());
     }
 
-    /** If this fails, an interval that ends within a pause loses what is booked later, or has it twice. */
+    /** If this fails, an interval that ends within a pause loses what is counted later, or has it twice. */
     @Test
     void readings_in_the_middle_add_up_to_the_pause() {
         final long inSteps = BEGUN.since(BEFORE).pausedNs() + STOPPED.since(BEGUN).pausedNs() + OVER.since(STOPPED).pausedNs();

@@ -22,7 +22,7 @@ final class PauseStreamTest {
             throw planted;
         });
         try {
-            // What comes before the recorder has started is not told.
+            // What comes before the recorder has started is not reported.
             final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
             while (!ended.isDone() && System.nanoTime() - endNs < 0) {
                 System.gc();

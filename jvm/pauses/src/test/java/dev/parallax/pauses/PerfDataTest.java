@@ -54,7 +54,7 @@ final class PerfDataTest {
         checkInt("astride", 48, 44);
     }
 
-    /** Whatever the bytes, an answer or a reason. */
+    /** Whatever the bytes, a response or a reason. */
     @Test
     void any_bytes_are_read_or_refused() {
         final SplittableRandom random = new SplittableRandom(7);

@@ -38,12 +38,12 @@ public final class ProvokedJvm {
         instrumentation = given;
     }
 
-    /** Arguments: way, how many pauses to provoke, seed. By the flight recorder, what it told follows. */
+    /** Arguments: way, how many pauses to provoke, seed. By the flight recorder, what it reported follows. */
     public static void main(final String[] args) throws Exception {
         final PauseClock.Way way = PauseClock.Way.valueOf(args[0]);
-        final StringBuffer told = new StringBuffer();
+        final StringBuffer reported = new StringBuffer();
         try (PauseClock clock = PauseClock.open(way, instrumentation);
-            PauseStream stream = way.isExact() ? null : PauseStream.start(pause -> told.append(text(pause)))) {
+            PauseStream stream = way.isExact() ? null : PauseStream.start(pause -> reported.append(text(pause)))) {
             if (stream != null) {
                 sampleThreads();
                 awaitRecorder();
@@ -53,7 +53,7 @@ public final class ProvokedJvm {
             if (stream != null) {
                 provoked.beLateForLong();
                 awaitRecorder();
-                System.out.print("SUM" + text(PauseReading.NONE) + text(clock.read()) + " 0 0\n" + told);
+                System.out.print("SUM" + text(PauseReading.NONE) + text(clock.read()) + " 0 0\n" + reported);
             }
         }
     }
@@ -85,17 +85,17 @@ public final class ProvokedJvm {
         }
         dump();
         final Way[] ways = Way.values();
-        final StringBuilder told = new StringBuilder();
+        final StringBuilder reported = new StringBuilder();
         for (int n = 0; n < count; n++) {
             final Way way = ways[n % ways.length];
             final long began = System.nanoTime();
             final PauseReading before = clock.read();
             provoke(way);
             final PauseReading after = clock.read();
-            told.append(way).append(text(before)).append(text(after))
+            reported.append(way).append(text(before)).append(text(after))
                 .append(' ').append(began).append(' ').append(System.nanoTime()).append('\n');
         }
-        System.out.print(told);
+        System.out.print(reported);
     }
 
     private static String text(final PauseReading reading) {

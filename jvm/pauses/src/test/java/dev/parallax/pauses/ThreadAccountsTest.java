@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
 class ThreadAccountsTest {
-    /** If this fails, a starved thread's hiccups are told as somebody else's. */
+    /** If this fails, a starved thread's hiccups are reported as somebody else's. */
     @Test
     void theRunQueueIsThatOfThisThread() throws IOException {
         try (ThreadAccounts accounts = ThreadAccounts.open()) {
@@ -21,7 +21,7 @@ class ThreadAccountsTest {
     }
 
     @Test
-    void whatThePlatformTellsIsToldHere() throws IOException {
+    void whatThePlatformReportsIsReportedHere() throws IOException {
         final PlatformReading before = Platform.own().read();
         try (ThreadAccounts accounts = ThreadAccounts.open()) {
             final long stolenNs = accounts.stolenNs().orElseThrow();

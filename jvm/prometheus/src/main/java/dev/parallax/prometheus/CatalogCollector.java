@@ -44,7 +44,7 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * <p>Names are those of the catalog with underscores, the unit and {@code _total}: {@code
  * http_client_request_duration_seconds}. Two that come out as one, or that would make one series of two, cannot both be
- * told: the later one is left out, and that is logged once. Names of other collectors in the registry are not known here.
+ * reported: the later one is left out, and that is logged once. Names of other collectors in the registry are not known here.
  *
  * <p>Cost: nothing where something is recorded. A scrape reads each series once.
  */

@@ -68,7 +68,7 @@ class CatalogCollectorTest {
     }
 
     @Test
-    void whatWouldMakeOneSeriesOfTwoIsLeftOutAndTheRestIsTold() throws IOException {
+    void whatWouldMakeOneSeriesOfTwoIsLeftOutAndTheRestIsReported() throws IOException {
         registry.register(new CatalogCollector(catalog));
         catalog.counter(Description.of("a.b", "", "")).add(1);
         catalog.counter(Description.of("a_b", "", "")).add(2);
@@ -126,7 +126,7 @@ class CatalogCollectorTest {
         }
     }
 
-    /** Whoever scrapes while others record sees what never goes back, and in the end all of it. */
+    /** A caller that scrapes while others record sees what never goes back, and in the end all of it. */
     @Test
     void noScrapeLosesARecordThatRacesWithIt() throws Exception {
         registry.register(new CatalogCollector(catalog));

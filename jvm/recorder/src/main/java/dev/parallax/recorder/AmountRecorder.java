@@ -79,10 +79,10 @@ public final class AmountRecorder {
     }
 
     /**
-     * Everything recorded so far. Stops no writer and loses no record; a record made meanwhile is in this total or in
+     * Everything recorded so far. Stops no writer and loses no record; a record made in the meantime is in this total or in
      * the next.
      *
-     * @return count and sum of the same records, except for fractions of amounts above 3,600 recorded meanwhile
+     * @return count and sum of the same records, except for fractions of amounts above 3,600 recorded in the meantime
      */
     public Amounts total() {
         return new Amounts(small.total(), large.total(), parts.sum());

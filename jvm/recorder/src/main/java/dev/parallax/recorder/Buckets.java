@@ -6,7 +6,7 @@ import java.util.Arrays;
 /**
  * Maps durations to buckets that convert to other tools' buckets without loss.
  *
- * <p>A conversion is lossless if each source bucket lies wholly inside one target bucket: its count can then be moved,
+ * <p>A conversion is lossless if each source bucket is wholly inside one target bucket: its count can then be moved,
  * and the result is what the other tool would have counted itself. The boundaries are therefore the union of two sets:
  *
  * <ul>
@@ -20,7 +20,7 @@ import java.util.Arrays;
  * <p>Together these are 160 buckets per power of two, so a value is known to one part in 128. Finer formats cannot be
  * derived: neither three significant digits nor scale 6.
  *
- * <p>Values are whole nanoseconds, so "lies wholly inside" refers to whole numbers.
+ * <p>Values are whole nanoseconds, so "is wholly inside" refers to whole numbers.
  */
 final class Buckets {
     /** The longest duration with a bucket of its own: one hour, as in the run record. */

@@ -267,7 +267,7 @@ public final class Catalog {
     }
 
     /**
-     * Reads all series, one after another. A record made meanwhile is in this reading or in the next.
+     * Reads all series, one after another. A record made in the meantime is in this reading or in the next.
      *
      * @return one family per name, in the order in which names were first used
      */

@@ -66,7 +66,7 @@ class Cell extends ThreadHandle {
     }
 
     /**
-     * The only thread that records here; null if whoever claims the cell does. Read without ordering: a thread compares
+     * The only thread that records here; null if anyone who claims the cell does. Read without ordering: a thread compares
      * it only with itself, and only that thread stores itself here.
      */
     Thread owner;
@@ -249,7 +249,7 @@ class Cell extends ThreadHandle {
         CLAIMED.setRelease(this, false);
     }
 
-    /** Whether there is something to take. Records made meanwhile are for the next time. */
+    /** Whether there is something to take. Records made in the meantime are for the next time. */
     boolean hasNew() {
         return PAGE.getAcquire(this) != known || known.isNewerThan(taken);
     }

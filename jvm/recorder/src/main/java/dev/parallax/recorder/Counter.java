@@ -56,7 +56,7 @@ public final class Counter {
     }
 
     /**
-     * The total so far. A count made meanwhile is in this total or in the next; totals read by one thread never
+     * The total so far. A count made in the meantime is in this total or in the next; totals read by one thread never
      * decrease.
      *
      * @return exact up to 2^53 if only whole amounts were added

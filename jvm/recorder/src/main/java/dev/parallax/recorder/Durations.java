@@ -289,7 +289,7 @@ public final class Durations implements Distribution {
      * Smallest value of a bucket.
      *
      * @param bucket from 0 to {@link #buckets()} inclusive; the last is the end of the last bucket
-     * @return nanoseconds; equal to that of the next bucket if no whole number lies in this one
+     * @return nanoseconds; equal to that of the next bucket if no whole number is in this one
      */
     public static long lowestNs(int bucket) {
         return Buckets.lowest(bucket);

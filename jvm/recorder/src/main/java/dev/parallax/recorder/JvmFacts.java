@@ -26,7 +26,7 @@ import java.util.Map;
  * @param pid this process; null if it is not the pid in the host's namespace
  * @param monotonicOffsetNs offset of the clock of a time namespace from the kernel's own; 0 without one
  * @param series one line of description by the name of each log
- * @param options all options of whoever writes the record, by name
+ * @param options all options of anyone who writes the record, by name
  */
 public record JvmFacts(
         Instant zero,
@@ -64,7 +64,7 @@ public record JvmFacts(
      * Facts about this JVM, with now as the start of the record.
      *
      * @param series one line of description by the name of each log
-     * @param options all options of whoever writes the record, by name
+     * @param options all options of anyone who writes the record, by name
      * @return the facts
      */
     public static JvmFacts ofThisJvm(Map<String, String> series, Map<String, EffectiveOption> options) {

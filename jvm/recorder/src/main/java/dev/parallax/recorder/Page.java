@@ -75,7 +75,7 @@ final class Page {
     }
 
     /**
-     * Copies all slots into {@code copy}; returns false if a record other than a repeat was written meanwhile, which
+     * Copies all slots into {@code copy}; returns false if a record other than a repeat was written in the meantime, which
      * makes the copy invalid.
      */
     boolean copy(long[] copy) {
@@ -107,7 +107,7 @@ final class Page {
     }
 
     /**
-     * Counts the repeats in their bucket and in the sum. Does not reset their number: whoever keeps using these slots
+     * Counts the repeats in their bucket and in the sum. Does not reset their number: anyone who keeps using these slots
      * must.
      */
     static void countRepeats(long[] slots, int first) {

@@ -69,7 +69,7 @@ public final class RecordFolder implements Closeable {
         this.eventsBytesMax = eventsBytesMax;
         Files.createDirectories(path);
         if (Files.exists(path.resolve(RUN))) {
-            throw new FileAlreadyExistsException(path + " already holds a record; choose another folder");
+            throw new FileAlreadyExistsException(path + " already contains a record; use another directory");
         }
         files = new AtomicFiles(path);
         files.claim(SERIES);
@@ -85,7 +85,7 @@ public final class RecordFolder implements Closeable {
     private void removeClaim() {
         try {
             files.close();
-            // The claim last: whoever claims the folder next finds no document in it.
+            // The claim last: anyone who claims the folder next finds no document in it.
             for (String name : List.of(UNFINISHED, RUN, SERIES)) {
                 Files.deleteIfExists(path.resolve(name));
             }

@@ -234,7 +234,7 @@ public final class Recorder {
     }
 
     /**
-     * Everything recorded so far. Stops no writer and loses no record; a record made meanwhile is in this total or in
+     * Everything recorded so far. Stops no writer and loses no record; a record made in the meantime is in this total or in
      * the next. For an interval, see {@link Durations#since}.
      *
      * @return count, sum, minimum and maximum of the same records
@@ -245,7 +245,7 @@ public final class Recorder {
             if (known != null && ended.isEmpty() && live.stream().noneMatch(Cell::hasNew)) {
                 return known;
             }
-            // Whoever holds the last total keeps it unchanged.
+            // A caller that holds the last total keeps it unchanged.
             total = total.copy();
             known = null;
             // If memory runs out, the next reading finds the cells that are not in the total.

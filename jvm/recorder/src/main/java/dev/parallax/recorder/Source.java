@@ -50,7 +50,7 @@ abstract class Source {
             }
             List<Family.Point> now = current();
             synchronized (this) {
-                // Somebody read meanwhile and may have seen more: try again.
+                // Somebody read in the meantime and may have seen more: try again.
                 if (last == null && readings == before) {
                     last = now;
                 }

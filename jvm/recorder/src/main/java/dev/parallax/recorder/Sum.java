@@ -68,7 +68,7 @@ final class Sum {
         return owner != null && owner.isAlive();
     }
 
-    /** All additions made before this call and some made meanwhile; never less than before. */
+    /** All additions made before this call and some made in the meantime; never less than before. */
     long added() {
         forgetEnded();
         return added.sum() + sum(SumCell::added);

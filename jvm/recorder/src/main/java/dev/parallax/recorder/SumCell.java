@@ -44,7 +44,7 @@ abstract class SumCell extends LeadingPadding {
         }
     }
 
-    /** Called by the owner. Uses release stores: whoever sees a subtraction must see the addition before it. */
+    /** Called by the owner. Uses release stores: anyone who sees a subtraction must see the addition before it. */
     void addOwn(long amount) {
         if (amount >= 0) {
             ADDED.setRelease(this, added + amount);

@@ -43,7 +43,7 @@ public final class UpDownCounter {
      * The current number. Never too low: subtractions are read first, so with increments before decrements it is never
      * negative.
      *
-     * @return exact if nobody counts meanwhile
+     * @return exact if nobody counts in the meantime
      */
     public long current() {
         long removed = all.removed();

@@ -144,7 +144,7 @@ class AmountsTest {
 
     /** If this fails, large amounts of an interval are of another series than its small ones. */
     @Test
-    void whereSmallAmountsBeganAnewLargeOnesDidToo() {
+    void whereSmallAmountsBeganAgainLargeOnesDidToo() {
         recorder.record(5L);
         recorder.record(5_000L);
         AmountRecorder anew = new AmountRecorder();

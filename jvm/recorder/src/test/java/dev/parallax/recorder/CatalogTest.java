@@ -106,7 +106,7 @@ class CatalogTest {
         catalog.counter(DURATION);
     }
 
-    /** If this fails, a pool that is made anew begins its series anew, and what it told before is lost. */
+    /** If this fails, a pool that is made again begins its series again, and what it reported before is lost. */
     @Test
     void whatIsShownBeforeTheOneBeforeItIsClosedGoesOnFromIt() {
         Description failed = Description.of("failed", "How long.");
@@ -146,7 +146,7 @@ class CatalogTest {
         assertTrue(catalog.read().isEmpty(), "with the last one all is forgotten");
     }
 
-    /** If this fails, a service that makes its pools anew each minute has no memory left in the end. */
+    /** If this fails, a service that makes its pools again each minute has no memory left in the end. */
     @Test
     void whatIsGoneTakesNoMoreTheOftenerItGoes() throws InterruptedException {
         catalog.durations(DURATION.with("pool", "p"), new LabelledRecorder(1, "route"));
@@ -172,26 +172,26 @@ class CatalogTest {
 
     /** If this fails, who reads next takes less for a new begin, and counts all once more. */
     @Test
-    void whatIsReadWhileOneIsClosedStaysTold() {
+    void whatIsReadWhileOneIsClosedStaysReported() {
         catalog.counter(COUNT).add(100);
         double[] count = {10};
-        double[] told = {0};
+        double[] reported = {0};
         Registration shown = catalog.counter(COUNT, () -> {
             double now = count[0];
             if (now == 10) {
                 count[0] = 11;
-                told[0] = messages();
+                reported[0] = messages();
             }
             return now;
         });
         shown.close();
-        assertEquals(111, told[0]);
+        assertEquals(111, reported[0]);
         assertEquals(111, messages());
     }
 
     /** As above, by a reader that had begun before and is slow. */
     @Test
-    void whatIsClosedWhileItIsReadTellsNoMoreThanWhenItWasClosed() {
+    void whatIsClosedWhileItIsReadReportsNoMoreThanWhenItWasClosed() {
         catalog.counter(COUNT).add(100);
         double[] count = {10};
         Registration[] shown = {null};
@@ -214,7 +214,7 @@ class CatalogTest {
 
     /** Absent is not zero, and one that throws takes nothing from the others. */
     @Test
-    void aGaugeThatCannotTellIsAbsent() {
+    void aGaugeThatCannotReportIsAbsent() {
         Description pool = Description.of("pool.share", "1", "");
         catalog.gauge(pool.with("pool", "a"), () -> Double.NaN);
         catalog.gauge(pool.with("pool", "b"), () -> {
@@ -223,7 +223,7 @@ class CatalogTest {
         catalog.gauge(pool.with("pool", "c"), () -> 0.5);
         catalog.upDownCounter(COUNT, () -> 2);
         catalog.upDownCounter(COUNT).add(3);
-        // What cannot be added up is not: the first is told.
+        // What cannot be added up is not: the first is reported.
         catalog.gauge(pool.with("pool", "c"), () -> 0.25);
         assertEquals(List.of(new Family.Value(Map.of("pool", "c"), 0.5)), points("pool.share"));
         assertEquals(List.of(new Family.Value(Map.of(), 5)), points("messages"));

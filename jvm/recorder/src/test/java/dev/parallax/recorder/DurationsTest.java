@@ -34,7 +34,7 @@ class DurationsTest {
 
     /** The least counts as the documents have them, for the report of any other record too. */
     @Test
-    void aQuantileIsToldWhereTheValuesCarryIt() {
+    void aQuantileIsReportedWhereTheValuesCarryIt() {
         double[] quantiles = {0.5, 0.9, 0.99, 0.999};
         long[] least = {6, 36, 368, 3688};
         Recorder recorder = new Recorder();
@@ -141,9 +141,9 @@ class DurationsTest {
         assertEquals(OptionalLong.empty(), recorder.total().since(before).maxNs());
     }
 
-    /** If this fails, an interval of a series that began anew has less than none of something, or lacks what came first. */
+    /** If this fails, an interval of a series that began again has less than none of something, or lacks what came first. */
     @Test
-    void aTotalThatLacksWhatTheEarlierHadBeganAnew() {
+    void aTotalThatLacksWhatTheEarlierHadBeganAgain() {
         Durations earlier = total(1, 1_000_100, 2_000_000, -1);
         assertEquals(1, total(1, 1_000_100, 2_000_000, 5_000_000, -1).since(earlier).count());
         for (Durations anew : List.of(

@@ -21,7 +21,7 @@ import org.HdrHistogram.HistogramLogReader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** With {@code UPDATE_FORMATS=1} in the environment, {@code formats/golden/jvm} is written anew. */
+/** With {@code UPDATE_FORMATS=1} in the environment, {@code formats/golden/jvm} is written again. */
 class RecordFolderTest {
     private static final Path GOLDEN = Path.of(System.getProperty("formats"), "golden");
     private static final long HOUR = 3_600_000_000_000L;
@@ -88,7 +88,7 @@ class RecordFolderTest {
                 truth.recordValue(HOUR);
             }
             assertEquals(truth, lines.get(i));
-            // The reader keeps milliseconds of the nine digits that stand there.
+            // The reader keeps milliseconds of the nine digits that are there.
             assertEquals(INTERVALS[i][0] / 1_000_000, lines.get(i).getStartTimeStamp() - zero().toEpochMilli());
         }
         String second = Files.readAllLines(folder.resolve("fresh").resolve("response.hlog")).get(5);

@@ -22,7 +22,7 @@ final class ScarceHeap {
 
     private ScarceHeap() {}
 
-    /** Tells how many readings were refused; then, a line each, the count and sum recorded, and those read after all that. */
+    /** Reports how many readings were refused; then, a line each, the count and sum recorded, and those read after all that. */
     public static void main(String[] args) throws InterruptedException {
         // What the JVM makes once, as classes, is made by the first.
         readUntilThereIsEnough(recorded(AMOUNTS[0]));
@@ -33,12 +33,12 @@ final class ScarceHeap {
             ballast = null;
             Amounts read = recorder.total();
             System.out.println(refused);
-            System.out.println(told(amounts));
+            System.out.println(reported(amounts));
             System.out.println(read.count() + " of " + read.sum());
         }
     }
 
-    /** By threads that have ended, two that were read meanwhile and one that was not, and by one that lives. */
+    /** By threads that have ended, two that were read in the meantime and one that was not, and by one that lives. */
     private static AmountRecorder recorded(long[][] amounts) throws InterruptedException {
         AmountRecorder recorder = new AmountRecorder();
         Thread[] threads = new Thread[THREADS];
@@ -78,7 +78,7 @@ final class ScarceHeap {
         }
     }
 
-    private static String told(long[][] amounts) {
+    private static String reported(long[][] amounts) {
         int count = 0;
         double sum = 0;
         for (long[] part : amounts) {

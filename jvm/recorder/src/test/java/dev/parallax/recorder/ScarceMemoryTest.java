@@ -82,7 +82,7 @@ class ScarceMemoryTest {
                 step.write();
                 return;
             } catch (OutOfMemoryError e) {
-                // Whoever ends the process here leaves a record that can be read.
+                // A caller that ends the process here leaves a record that can be read.
                 read(path);
             }
         }
@@ -214,12 +214,12 @@ class ScarceMemoryTest {
                         java, "-Xmx16m", "-XX:+UseSerialGC", "-XX:-UseTLAB", "-cp", classes, ScarceHeap.class.getName())
                 .redirectErrorStream(true)
                 .start();
-        List<String> told = new String(jvm.getInputStream().readAllBytes()).lines().toList();
-        assertEquals(0, jvm.waitFor(), told.toString());
-        assertEquals(6, told.size(), told.toString());
-        for (int at = 0; at < told.size(); at += 3) {
-            assertTrue(Integer.parseInt(told.get(at)) > 5, "it was refused at many places: " + told);
-            assertEquals(told.get(at + 1), told.get(at + 2), "after it was refused " + told.get(at) + " times");
+        List<String> reported = new String(jvm.getInputStream().readAllBytes()).lines().toList();
+        assertEquals(0, jvm.waitFor(), reported.toString());
+        assertEquals(6, reported.size(), reported.toString());
+        for (int at = 0; at < reported.size(); at += 3) {
+            assertTrue(Integer.parseInt(reported.get(at)) > 5, "it was refused at many places: " + reported);
+            assertEquals(reported.get(at + 1), reported.get(at + 2), "after it was refused " + reported.get(at) + " times");
         }
     }
 }

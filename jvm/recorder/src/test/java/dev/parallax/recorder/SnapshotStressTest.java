@@ -18,7 +18,7 @@ class SnapshotStressTest {
     private static final int WRITERS = 3;
     private static final int RECORDS = 2_000_000;
 
-    /** All records are of one length, so that a sum tells a count that is not its own. */
+    /** All records are of one length, so that a sum reports a count that is not its own. */
     @Test
     void everySnapshotHasTheSumOfTheRecordsItCounts() throws InterruptedException {
         long ns = 1_234_567;

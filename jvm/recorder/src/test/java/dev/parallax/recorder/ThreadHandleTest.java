@@ -80,7 +80,7 @@ class ThreadHandleTest {
         assertArrayEquals(buckets.counts(), seen.exponential(5).counts());
     }
 
-    /** If this fails, a scrape beside a busy loop tells a sum that is not of the records it counts. */
+    /** If this fails, a scrape next to a busy loop reports a sum that is not of the records it counts. */
     @Test
     void whoReadsWhileTheSameComesAgainSeesASumOfWhatItCounts() throws Exception {
         long[] values = {0, 1, 1_000, AmountRecorder.SMALL};
@@ -163,7 +163,7 @@ class ThreadHandleTest {
         assertEquals(0, upDown.current());
     }
 
-    /** What one thread counted up another counts down: who reads meanwhile sees no more gone than came. */
+    /** What one thread counted up another counts down: who reads in the meantime sees no more gone than came. */
     @Test
     void whatWentHasCome() throws Exception {
         AtomicInteger came = new AtomicInteger();

@@ -16,7 +16,7 @@ import org.springframework.http.client.HttpComponentsClientHttpRequestFactory;
 
 /**
  * Clients of Apache HttpClient 5: wait, connect, handshake and exchange apart. {@code parallax.http-client.enabled=false}
- * switches it off. An application's own {@link HttpClientMetrics} bean is used where there is one.
+ * switches it off. An application's own {@link HttpClientMetrics} bean is used if there is one.
  */
 @AutoConfiguration(after = SeriesAutoConfiguration.class)
 @ConditionalOnClass({HttpClientBuilder.class, HttpAsyncClientBuilder.class})

@@ -21,7 +21,7 @@ public final class MeasuredPools implements AutoCloseable {
     /**
      * Those so far.
      *
-     * @return by the bean's name; grows. Of a bean that is made anew, as in a scope that is refreshed, the last.
+     * @return by the bean's name; grows. Of a bean that is made again, as in a scope that is refreshed, the last.
      */
     public Map<String, PoolMetrics> pools() {
         return Collections.unmodifiableMap(pools);
@@ -37,7 +37,7 @@ public final class MeasuredPools implements AutoCloseable {
         if (pools.put(name, metrics) == metrics) {
             return;
         }
-        // Shown before the other is closed: then what that had told stays told.
+        // Shown before the other is closed: then what that had reported stays reported.
         Registration before = shown.put(name, metrics.bindTo(catalog, poolName == null ? name : poolName));
         if (before != null) {
             before.close();

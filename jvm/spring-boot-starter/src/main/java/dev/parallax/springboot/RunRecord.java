@@ -24,7 +24,7 @@ import org.springframework.context.SmartLifecycle;
  * Each start makes a folder of its own, named by its time and process, within the one that is given. Counts and gauges are
  * not in it.
  *
- * <p>Cost: a thread that wakes once an interval and reads all series. A folder that cannot be written is told once.
+ * <p>Cost: a thread that wakes once an interval and reads all series. A folder that cannot be written is reported once.
  */
 final class RunRecord implements SmartLifecycle, Runnable {
     private static final DateTimeFormatter STAMP = DateTimeFormatter.ofPattern("yyyyMMdd-HHmmss-SSS").withZone(ZoneOffset.UTC);
@@ -42,7 +42,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
     private final Duration interval;
     private final Maker maker;
 
-    /** By the log's name, what it is of: grows, and is written anew at the end. */
+    /** By the log's name, what it is of: grows, and is written again at the end. */
     private final Map<String, String> series = new ConcurrentSkipListMap<>();
 
     private final Map<String, String> names = new HashMap<>();
@@ -138,7 +138,7 @@ final class RunRecord implements SmartLifecycle, Runnable {
         }
     }
 
-    /** Whether it could be said: where memory is missing, it may be missing for this too. */
+    /** Whether it could be stated: where memory is missing, it may be missing for this too. */
     private boolean say(String what, Object why) {
         try {
             MeasuringPostProcessor.warn("the run record in " + parent + " " + what, why);

@@ -17,7 +17,7 @@ import org.springframework.core.env.Environment;
 
 /**
  * Where the series are seen: a {@link Catalog} as a bean, which bridges to other tools take; {@code /actuator/parallax}; and
- * a run record, with {@code parallax.record.folder}. An application's own catalog is used where there is one.
+ * a run record, with {@code parallax.record.folder}. An application's own catalog is used if there is one.
  */
 @AutoConfiguration
 @ConditionalOnBooleanProperty(name = "parallax.enabled", matchIfMissing = true)

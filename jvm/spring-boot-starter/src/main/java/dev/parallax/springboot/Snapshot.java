@@ -67,7 +67,7 @@ record Snapshot(List<Family> families) {
                         : String.format(Locale.ROOT, "%.1fus", value * 1e6);
     }
 
-    /** Maps and lists, for whoever writes JSON. Values are in the series' unit. */
+    /** Maps and lists, for anyone who writes JSON. Values are in the series' unit. */
     Map<String, Object> tree() {
         List<Object> series = new ArrayList<>();
         for (Family family : families) {

@@ -9,8 +9,8 @@ import org.apache.hc.client5.http.ssl.TlsSocketStrategy;
 import org.apache.hc.core5.http.nio.ssl.TlsStrategy;
 
 /**
- * Tells handshakes from connects in managers that are about to be built. Their builders take a strategy for TLS but do not
- * tell which one they have, so that is read from the field; where there is none of that name any more, handshakes stay
+ * Reports handshakes from connects in managers that are about to be built. Their builders take a strategy for TLS but do not
+ * tell which one they have, so that is read from the field; if there is none of that name any more, handshakes stay
  * within connects.
  */
 final class StampedManagers {

@@ -36,10 +36,10 @@ import org.springframework.web.reactive.function.client.WebClient;
 import org.springframework.web.reactive.function.client.WebClientRequestException;
 import reactor.core.Disposable;
 
-/** Which clients are measured, and what is told of calls that go wrong. */
+/** Which clients are measured, and what is reported of calls that go wrong. */
 class ClientsTest {
     @Test
-    void refusalsAreTold() throws Exception {
+    void refusalsAreReported() throws Exception {
         int port;
         try (ServerSocket nobody = new ServerSocket(0, 1, InetAddress.getByName("localhost"))) {
             port = nobody.getLocalPort();
@@ -60,7 +60,7 @@ class ClientsTest {
     }
 
     @Test
-    void timeoutsAndCancellationsAreTold() throws Exception {
+    void timeoutsAndCancellationsAreReported() throws Exception {
         try (Upstream upstream = new Upstream();
                 ConfigurableApplicationContext service = Service.start("spring.http.clients.read-timeout=150ms")) {
             String url = upstream.url("head=2000");
@@ -76,7 +76,7 @@ class ClientsTest {
             Seen.until("it has a connection", () -> seen.active() == 1);
             unwanted.dispose();
             Seen.until("the second failed", () -> Seen.all(seen.failures()).count() == 2);
-            // Spring's connector tells HttpClient nothing of it: the exchange went on, held its connection, and timed out.
+            // Spring's connector reports HttpClient nothing of it: the exchange went on, held its connection, and timed out.
             assertEquals("{wait request_timeout=2}", Seen.rows(server.failures()));
             assertEquals(0, Seen.all(server.requests()).count());
             Seen.until("all is given back", () -> seen.pending() == 0 && seen.active() == 0);
@@ -85,10 +85,10 @@ class ClientsTest {
 
     /**
      * Within the body, where a cancellation gets through: of five tries one at least, for the connector may lose one that
-     * comes between two pieces. Then all of the body is read, and told as a request that went well.
+     * comes between two pieces. Then all of the body is read, and reported as a request that went well.
      */
     @Test
-    void aBodyThatNobodyWantsAnyMoreIsTold() throws Exception {
+    void aBodyThatNobodyWantsAnyMoreIsReported() throws Exception {
         try (Upstream upstream = new Upstream();
                 ConfigurableApplicationContext service = Service.start()) {
             int tries = 0;
@@ -124,7 +124,7 @@ class ClientsTest {
                 .blockFirst();
     }
 
-    /** If this fails, a client that reads slowly is told as a server that is fast. */
+    /** If this fails, a client that reads slowly is reported as a server that is fast. */
     @Test
     void serviceEndsWithTheBody() throws Exception {
         int sleepMs = 120;
@@ -151,7 +151,7 @@ class ClientsTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"RestClient", "WebClient"})
-    void handshakesAreToldFromConnects(String by) throws Exception {
+    void handshakesAreReportedFromConnects(String by) throws Exception {
         try (Certificate certificate = new Certificate();
                 Upstream upstream = certificate.upstream();
                 ConfigurableApplicationContext service = Service.start(

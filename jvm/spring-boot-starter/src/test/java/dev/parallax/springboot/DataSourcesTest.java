@@ -173,33 +173,33 @@ class DataSourcesTest {
 
     /** If this fails, each refresh of its scope holds one more pool that is closed, and shows it. */
     @Test
-    void ofABeanThatIsMadeAnewTheLastIsShown() throws Exception {
-        Anew.made = new Refreshed();
-        try (ConfigurableApplicationContext service = Service.start(Anew.class)) {
+    void ofABeanThatIsMadeAgainTheLastIsShown() throws Exception {
+        Again.made = new Refreshed();
+        try (ConfigurableApplicationContext service = Service.start(Again.class)) {
             Catalog catalog = service.getBean(Catalog.class);
             for (int n = 0; n < 3; n++) {
                 HikariDataSource target = service.getBean("scopedTarget.anew", HikariDataSource.class);
                 service.getBean("anew", HikariDataSource.class).getConnection().close();
                 assertEquals(Set.of("anew"), service.getBean(MeasuredPools.class).pools().keySet());
                 assertEquals(n + 1, uses(catalog), "with those of the pools before");
-                Anew.made.refresh();
+                Again.made.refresh();
                 assertTrue(target.isClosed());
             }
         }
     }
 
-    /** If this fails, the record lacks what pools made, or all series from the first pool that was made anew. */
+    /** If this fails, the record lacks what pools made, or all series from the first pool that was made again. */
     @Test
     void aRunRecordHasTheConnectionsOfAllPoolsOfAName(@TempDir Path folder) throws Exception {
-        Anew.made = new Refreshed();
+        Again.made = new Refreshed();
         int madeByAll = 0;
-        try (ConfigurableApplicationContext service = Service.start(Anew.class)) {
+        try (ConfigurableApplicationContext service = Service.start(Again.class)) {
             Catalog catalog = service.getBean(Catalog.class);
             RunRecord record = new RunRecord(catalog, folder, Duration.ofHours(1));
             record.start();
             Recorder beside = catalog.durations(Description.of("beside", "What has nothing to do with it."));
             for (int size : new int[] {1, 4, 4}) {
-                Anew.size = size;
+                Again.size = size;
                 HikariDataSource pool = service.getBean("scopedTarget.anew", HikariDataSource.class);
                 for (int n = 0; n < size; n++) {
                     pool.getConnection();
@@ -207,11 +207,11 @@ class DataSourcesTest {
                 madeByAll += size;
                 beside.record(1_000_000);
                 record.write();
-                Anew.made.refresh();
+                Again.made.refresh();
             }
             record.stop();
         } finally {
-            Anew.size = 1;
+            Again.size = 1;
         }
         Path record = Seen.only(folder);
         assertEquals(3, Seen.count(record, "beside"));
@@ -227,7 +227,7 @@ class DataSourcesTest {
     }
 
     @Configuration(proxyBeanMethods = false)
-    static class Anew {
+    static class Again {
         static Refreshed made;
         static int size = 1;
 
@@ -346,7 +346,7 @@ class DataSourcesTest {
         assertEquals(0, metrics.unseenUses());
     }
 
-    /** Its own tracker and gauges go on being told. */
+    /** Its own tracker and gauges go on being reported. */
     private static void checkSpringBootsMeters(ConfigurableApplicationContext service, int uses) {
         MeterRegistry meters = service.getBean(MeterRegistry.class);
         assertTrue(meters.get("hikaricp.connections.acquire").timer().count() >= uses);

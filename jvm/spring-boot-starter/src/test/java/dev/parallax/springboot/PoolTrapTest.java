@@ -35,7 +35,7 @@ import org.springframework.context.annotation.Configuration;
 
 /**
  * A service with a pool of two connections, four callers at once, a server that takes its time. If this fails, the wait for
- * a connection is told as the server's time, in the very place in which people look for it. The server takes 200 ms here and
+ * a connection is reported as the server's time, in the very place in which people look for it. The server takes 200 ms here and
  * 2 s with {@code -Dparallax.trap.ms=2000}, which also prints what is measured. More than half of the trials have to be
  * within 20 ms: a host may take the CPU away for longer than that, and one who fell into the trap would be within it in none.
  */
@@ -67,7 +67,7 @@ class PoolTrapTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"RestClient", "RestTemplate", "WebClient"})
-    void theWaitForAConnectionIsToldApartFromTheRequest(String by) throws Exception {
+    void theWaitForAConnectionIsDistinguishedFromTheRequest(String by) throws Exception {
         try (Upstream upstream = new Upstream();
                 ConfigurableApplicationContext service = Service.start(PoolsOfTwo.class)) {
             check(service, upstream, by);
@@ -78,7 +78,7 @@ class PoolTrapTest {
 
     /** HttpClient's own observation, installed by the application's customizer, goes on and says what it says. */
     @Test
-    void besideHttpClientsOwnObservation() throws Exception {
+    void nextToHttpClientsOwnObservation() throws Exception {
         try (Upstream upstream = new Upstream();
                 ConfigurableApplicationContext service = Service.start(Observed.class)) {
             check(service, upstream, "RestClient");

@@ -94,7 +94,7 @@ class RunRecordTest {
 
     /** As `parallax report` takes them apart. */
     @Test
-    void aSeriesIsToldFromItsLabels() throws Exception {
+    void aSeriesIsReportedFromItsLabels() throws Exception {
         catalog.durations(Description.of("in-the-pool", "Waits,, of all, of any kind."), 5, "pool").row("a-b").record(5);
         RunRecord record = new RunRecord(catalog, folder, NEVER);
         record.start();

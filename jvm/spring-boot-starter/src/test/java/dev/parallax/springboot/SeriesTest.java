@@ -33,7 +33,7 @@ class SeriesTest {
     private Path folder;
 
     @Test
-    void theEndpointTellsAllSeries() throws Exception {
+    void theEndpointReportsAllSeries() throws Exception {
         try (Upstream upstream = new Upstream();
                 ConfigurableApplicationContext service = Service.start(
                         "management.endpoints.web.exposure.include=parallax", "spring.datasource.hikari.pool-name=planted")) {

@@ -11,11 +11,11 @@ import java.util.concurrent.Executors;
 
 /**
  * A real server on loopback that waits so many milliseconds before it answers: {@code /head=100,size=10}. Of {@code times=1000}
- * it sends the same again so often, or until nobody reads it any more.
+ * it sends the same again this often, or until nobody reads it any more.
  */
 final class Upstream implements AutoCloseable {
     static {
-        // Or the second write of an answer waits for the 40 ms of the client's delayed acknowledgement.
+        // Or the second write of a response waits for the 40 ms of the client's delayed acknowledgement.
         System.setProperty("sun.net.httpserver.nodelay", "true");
     }
 

@@ -18,7 +18,7 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/** What the agent of this JVM tells on its endpoint; without an agent there is none, and who asks fails. */
+/** What the agent of this JVM reports on its endpoint; without an agent there is none, and who asks fails. */
 public final class AgentEndpoint {
     private final int port;
 
@@ -63,7 +63,7 @@ public final class AgentEndpoint {
      *
      * @param label of a pool or a server
      * @param name of the series
-     * @return in nanoseconds; 0 where there is none
+     * @return in nanoseconds; 0 if there is none
      */
     public long sumNs(String label, String name) {
         return read(label).stream()
@@ -89,7 +89,7 @@ public final class AgentEndpoint {
         }
     }
 
-    /** The ports on which this process listens, as Linux tells them. */
+    /** The ports on which this process listens, as Linux reports them. */
     private static Set<Integer> listeners() throws IOException {
         Set<String> own;
         try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {

@@ -53,9 +53,9 @@ class ExchangesTest {
         server.requestEnd(other, 5_000);
     }
 
-    /** Each end is told by a thread of its own: one of them, and not both, gives the exchange back. */
+    /** Each end is reported by a thread of its own: one of them, and not both, gives the exchange back. */
     @Test
-    void bothEndsMayBeToldAtOnce() throws Exception {
+    void bothEndsMayBeReportedAtOnce() throws Exception {
         Exchanges server = Exchanges.ofServer(new SeriesOptions(catalog, Set.of(Label.METHOD)), Map.of());
         int rounds = 20_000;
         CyclicBarrier barrier = new CyclicBarrier(2);
@@ -89,7 +89,7 @@ class ExchangesTest {
 
     /** One end here and then the other elsewhere, the other way around, and both elsewhere. */
     @Test
-    void eachEndMayBeToldElsewhere() throws Exception {
+    void eachEndMayBeReportedElsewhere() throws Exception {
         Exchanges server = Exchanges.ofServer(new SeriesOptions(catalog, Set.of(Label.METHOD)), Map.of());
         Exchange one = server.begin(null, "/", "GET", null);
         Exchange other = server.begin(null, "/", "GET", null);

@@ -16,11 +16,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * A pool of two, four callers, a server that takes its time, an application that knows nothing of us. If this fails, the
- * wait for the pool is told as the server's time, or the agent alone is not enough.
+ * wait for the pool is reported as the server's time, or the agent alone is not enough.
  *
- * <p>The stamps of the callers and of the server enclose what is told, whatever the host does meanwhile: these bounds hold
+ * <p>The stamps of the callers and of the server enclose what is reported, whatever the host does in the meantime: these bounds hold
  * in all trials. That two wait and two do not, and that no wait is in the service, is the case itself, which a host that
- * stops a caller or the server may spoil: it has to be told in one trial of three. With {@code -Darticle.ms=2000}, for a quiet
+ * stops a caller or the server may spoil: it has to be reported in one trial of three. With {@code -Darticle.ms=2000}, for a quiet
  * machine, the server takes 2 s, and all figures have to be within 20 ms of the case's, but for what two digits leave open.
  */
 @Tag("alone")
@@ -41,12 +41,12 @@ class ArticleTest {
     }
 
     @Test
-    void theWaitOfAClassicClientIsToldApart() throws Exception {
+    void theWaitOfAClassicClientIsDistinguished() throws Exception {
         check(HttpApplication.class, AgentJvm.applicationPath(), "classic", "0");
     }
 
     @Test
-    void theWaitOfAnAsynchronousClientIsToldApart() throws Exception {
+    void theWaitOfAnAsynchronousClientIsDistinguished() throws Exception {
         check(HttpApplication.class, AgentJvm.applicationPath(), "async", "0");
     }
 
@@ -141,11 +141,11 @@ class ArticleTest {
         }
     }
 
-    private static void checkAtMost(List<Double> told, List<Call> calls, ToLongFunction<Call> mostNs) {
+    private static void checkAtMost(List<Double> reported, List<Call> calls, ToLongFunction<Call> mostNs) {
         List<Double> most = sorted(calls, mostNs);
-        assertEquals(most.size(), told.size(), told.toString());
+        assertEquals(most.size(), reported.size(), reported.toString());
         for (int i = 0; i < most.size(); i++) {
-            assertTrue(told.get(i) <= Logs.upTo(most.get(i)), told + " is more than can be: " + most);
+            assertTrue(reported.get(i) <= Logs.upTo(most.get(i)), reported + " is more than can be: " + most);
         }
     }
 

@@ -119,15 +119,15 @@ class AttachTest {
         return ended.out().stream().filter(line -> !line.startsWith("use ")).toList();
     }
 
-    /** Those that are told of a pool are these, and each as long as the application's own stamps allow. */
+    /** Those that are reported of a pool are these, and each as long as the application's own stamps allow. */
     private static void assertUses(Path record, String pool, AgentJvm.Ended ended, String... uses) throws Exception {
-        List<Double> told = Logs.ms(record, "db.client.connection.use_time-" + pool);
+        List<Double> reported = Logs.ms(record, "db.client.connection.use_time-" + pool);
         List<Double> least = usesMs(ended, 0, uses);
         List<Double> most = usesMs(ended, 1, uses);
-        assertEquals(uses.length, told.size(), told.toString());
+        assertEquals(uses.length, reported.size(), reported.toString());
         for (int i = 0; i < uses.length; i++) {
-            assertTrue(told.get(i) >= least.get(i), told + " of at least " + least);
-            assertTrue(told.get(i) <= Logs.upTo(most.get(i)), told + " of at most " + most);
+            assertTrue(reported.get(i) >= least.get(i), reported + " of at least " + least);
+            assertTrue(reported.get(i) <= Logs.upTo(most.get(i)), reported + " of at most " + most);
         }
     }
 

@@ -7,7 +7,7 @@ import java.util.concurrent.ThreadLocalRandom;
 /** An application to which something happens, or that brings it on itself: what, is its argument. */
 public final class FaultApplication {
     private static final int TIMES = 5;
-    /** Until the meter looks, and until the flight recorder has told of what was last. */
+    /** Until the meter looks, and until the flight recorder has reported of what was last. */
     private static final long BEFORE_MS = 500;
 
     private static final long AFTER_MS = 3_000;
@@ -91,7 +91,7 @@ public final class FaultApplication {
             threads.add((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, one));
         }
         threads.forEach(FaultApplication::join);
-        // The flight recorder tells of it within two seconds; what an application does in its last ones, nobody hears.
+        // The flight recorder reports it within two seconds; what an application does in its last ones, nobody hears.
         Thread.sleep(2_500);
     }
 

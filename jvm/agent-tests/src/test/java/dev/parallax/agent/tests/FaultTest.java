@@ -23,9 +23,9 @@ import org.junit.jupiter.api.io.TempDir;
 /**
  * Something known happens, and the hiccups say what. If one of these fails, somebody looks for a cause in the wrong place.
  *
- * <p>This host has others to run, which is told as their doing and is none of the fault: so of all hiccup time 95 % has to
+ * <p>This host has others to run, which is reported as their doing and is none of the fault: so of all hiccup time 95 % has to
  * have a cause, and of the fault's own time 95 % the right one. Where others ran just then, both are causes of the same time,
- * and one of them is told: so one trial of three has to hold.
+ * and one of them is reported: so one trial of three has to hold.
  */
 @Tag("alone")
 class FaultTest {
@@ -80,7 +80,7 @@ class FaultTest {
     }
 
     /**
-     * Where others have the CPU just when the JVM stands still, both are causes of the same time and one is told: then there
+     * Where others have the CPU just when the JVM is stalled, both are causes of the same time and one is reported: then there
      * is another trial. That nothing of it is left out has to hold in each.
      */
     @Test
@@ -94,12 +94,12 @@ class FaultTest {
             double truth = logged.stream().mapToDouble(ms -> ms - 1).sum();
             TreeMap<String, Double> parts = parts();
             double others = parts.getOrDefault("run_queue", 0.0) + parts.getOrDefault("stolen", 0.0);
-            double told = parts.getOrDefault("safepoint", 0.0);
-            assertTrue(truth > 0 && told + others >= SHARE * truth, truth + " ms, told " + parts);
-            if (isExplained(parts) && told >= SHARE * truth) {
+            double reported = parts.getOrDefault("safepoint", 0.0);
+            assertTrue(truth > 0 && reported + others >= SHARE * truth, truth + " ms, reported " + parts);
+            if (isExplained(parts) && reported >= SHARE * truth) {
                 // By these `parallax explain` finds the requests that a collection held up.
                 long pauses = longCollections(Files.readAllLines(folder.resolve("record/events.ndjson")));
-                assertTrue(pauses >= logged.size(), logged + " were logged, told " + pauses);
+                assertTrue(pauses >= logged.size(), logged + " were logged, reported " + pauses);
                 Trials.report(trial, TRIALS_MAX, test);
                 return;
             }
@@ -118,7 +118,7 @@ class FaultTest {
                 .toList();
     }
 
-    /** Those that stand in the record as pauses, with the collector's cause. */
+    /** Those that are in the record as pauses, with the collector's cause. */
     private static long longCollections(List<String> events) {
         Pattern pause = Pattern.compile(
                 "\"pause\":\\{\"begin_ns\":([0-9]+),\"end_ns\":([0-9]+),\"cause\":\"[^\"]*(System.gc|Allocation Failure)");
@@ -149,7 +149,7 @@ class FaultTest {
         jvm.end();
         TreeMap<String, Double> parts = parts();
         explained(parts);
-        assertTrue(parts.getOrDefault("stopped", 0.0) >= SHARE * leastMs, leastMs + " ms, told " + parts);
+        assertTrue(parts.getOrDefault("stopped", 0.0) >= SHARE * leastMs, leastMs + " ms, reported " + parts);
     }
 
     @Test
@@ -175,7 +175,7 @@ class FaultTest {
         TreeMap<String, Double> parts = parts();
         explained(parts);
         double all = sum(parts);
-        // The hypervisor takes CPUs from all, the hogs included; what it took is told by it.
+        // The hypervisor takes CPUs from all, the hogs included; what it took is reported by it.
         double notTheirs = parts.getOrDefault("safepoint", 0.0) + parts.getOrDefault("timer", 0.0);
         double others = parts.getOrDefault("run_queue", 0.0) + parts.getOrDefault("stolen", 0.0);
         assertTrue(all > 200 && others >= SHARE * (all - notTheirs), parts.toString());
@@ -187,7 +187,7 @@ class FaultTest {
         inTrials(this::aQuotaIsThrottlingOnce);
     }
 
-    /** On one CPU, so that the kernel's sum over CPUs is the time that the group stood still, whoever else runs here. */
+    /** On one CPU, so that the kernel's sum over CPUs is the time that the group was throttled, whatever else runs here. */
     private void aQuotaIsThrottlingOnce() throws Exception {
         try (Quota quota = new Quota()) {
             AgentJvm jvm = jvm("-Xmx64m", "-XX:+UseSerialGC").under(quota.command()).under("taskset", "-c", "0")
@@ -200,11 +200,11 @@ class FaultTest {
             jvm.end();
             TreeMap<String, Double> parts = parts();
             explained(parts);
-            double told = parts.getOrDefault("throttled", 0.0);
-            // A safepoint that is throttled half way is told as one.
-            double both = told + parts.getOrDefault("safepoint", 0.0);
+            double reported = parts.getOrDefault("throttled", 0.0);
+            // A safepoint that is throttled half way is reported as one.
+            double both = reported + parts.getOrDefault("safepoint", 0.0);
             assertTrue(truth > HOGGED_MS / 2.0, truth + " ms were throttled");
-            assertTrue(told <= truth * 1.01 && both >= SHARE * truth, truth + " ms, told " + parts);
+            assertTrue(reported <= truth * 1.01 && both >= SHARE * truth, truth + " ms, reported " + parts);
         }
     }
 
@@ -221,14 +221,14 @@ class FaultTest {
         TreeMap<String, Double> parts = parts();
         explained(parts);
         double truth = meterStallsMs(Files.readAllLines(log));
-        double told = parts.getOrDefault("allocation", 0.0);
+        double reported = parts.getOrDefault("allocation", 0.0);
         // What stopped the JVM, or had its CPUs, while the meter waited is a cause of the same time.
         double others = Stream.of("safepoint", "run_queue", "stolen").mapToDouble(name -> parts.getOrDefault(name, 0.0)).sum();
-        assertTrue(truth > 0 && told + others >= SHARE * truth, truth + " ms, told " + parts);
-        assertTrue(told >= 0.5 * sum(parts), parts.toString());
+        assertTrue(truth > 0 && reported + others >= SHARE * truth, truth + " ms, reported " + parts);
+        assertTrue(reported >= 0.5 * sum(parts), parts.toString());
     }
 
-    /** Of the collector's own account those of the meter that are long enough to be told. */
+    /** Of the collector's own account those of the meter that are long enough to be reported. */
     private static double meterStallsMs(List<String> log) {
         Pattern stall = Pattern.compile("Allocation Stall \\(parallax-hiccup\\) ([0-9.]+)ms");
         return log.stream()
@@ -240,7 +240,7 @@ class FaultTest {
     }
 
     @Test
-    void whereThereAreNoVirtualThreadsNothingIsToldOfThem() throws Exception {
+    void whereThereAreNoVirtualThreadsNothingIsReportedOfThem() throws Exception {
         Assumptions.assumeFalse(HAS_VIRTUAL_THREADS, "this JVM has virtual threads");
         folder = temporary;
         run(jvm(), "", "wait", "300");
@@ -256,7 +256,7 @@ class FaultTest {
     private void virtualThreadsThatKeepTheirCarriersArePinnedOnce() throws Exception {
         run(
                 jvm("-Djdk.virtualThreadScheduler.parallelism=2", "-Djdk.virtualThreadScheduler.maxPoolSize=2"), "", "pin");
-        // The longest of its hiccups is the fault; what the JVM or the host had stopped meanwhile was not the carriers'.
+        // The longest of its hiccups is the fault; what the JVM or the host had stopped in the meantime was not the carriers'.
         double longest = 0;
         String text = "";
         for (String line : Files.readAllLines(folder.resolve("record/events.ndjson"))) {

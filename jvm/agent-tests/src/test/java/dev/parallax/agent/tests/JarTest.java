@@ -18,7 +18,7 @@ import java.util.jar.JarFile;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
-/** The jar as it is shipped. It lies on the class path of each application that it is given to. */
+/** The jar as it is shipped. It is on the class path of each application that it is given to. */
 class JarTest {
     /** Of a jar that is copied into every container image; the byte-code library is nine tenths of it. */
     private static final long MOST_BYTES = 7_000_000;
@@ -45,7 +45,7 @@ class JarTest {
         assertEquals(Set.of("META-INF/MANIFEST.MF", "META-INF/LICENSE", "META-INF/NOTICE"), kinds, "and no services");
     }
 
-    /** The name under which an entry lies is that of the class in it, so no library goes by its own name inside, either. */
+    /** The name under which an entry is stored is that of the class in it, so no library goes by its own name inside, either. */
     @Test
     void eachClassInsideIsTheOneThatItsEntryNames() throws Exception {
         int classes = 0;

@@ -19,7 +19,7 @@ import java.util.concurrent.CompletionException;
 
 /**
  * An application with the JDK's client. Arguments: the server's URL, the URL of a port where nobody listens, how long the
- * application works on an answer, in milliseconds. Prints how long it saw each call take that was answered, in nanoseconds.
+ * application works on a response, in milliseconds. Prints how long it saw each call take that was answered, in nanoseconds.
  */
 public final class JdkHttpApplication {
     private static final int ASYNC = 3;
@@ -45,7 +45,7 @@ public final class JdkHttpApplication {
         cancels();
     }
 
-    /** By a server that never answers, for otherwise a host that stops us finds both there, the answer and the end. */
+    /** By a server that never answers, for otherwise a host that stops us finds both there, the response and the end. */
     private static void timesOut() throws Exception {
         try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             URI uri = URI.create("http://localhost:" + silent.getLocalPort() + "/");
@@ -81,7 +81,7 @@ public final class JdkHttpApplication {
         }
     }
 
-    /** What is done with an answer is not the client's time. */
+    /** What is done with a response is not the client's time. */
     private static void sendsWithoutWaiting(HttpRequest request, long workMs) {
         List<CompletableFuture<HttpResponse<String>>> all = new ArrayList<>();
         for (int i = 0; i < ASYNC; i++) {

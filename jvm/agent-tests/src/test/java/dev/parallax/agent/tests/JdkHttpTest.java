@@ -24,11 +24,11 @@ class JdkHttpTest {
     private Path folder;
 
     /**
-     * The server's own count is the truth about how many there were. How long they took lies between what the server slept
-     * and what the callers saw, whatever the host does meanwhile.
+     * The server's own count is the truth about how many there were. How long they took is between what the server slept
+     * and what the callers saw, whatever the host does in the meantime.
      */
     @Test
-    void requestsAreToldByMethodAndStatusAsTheServerAndTheCallersSawThem() throws Exception {
+    void requestsAreReportedByMethodAndStatusAsTheServerAndTheCallersSawThem() throws Exception {
         Path record = folder.resolve("record");
         try (Upstream upstream = new Upstream(DELAY_MS)) {
             AgentJvm.Ended ended = new AgentJvm(folder)
@@ -38,11 +38,11 @@ class JdkHttpTest {
             assertEquals(Map.of("GET 200", 2, "GET 201", 3, "GET 404", 1, "POST 200", 1), upstream.answers());
             String server = "http.client.request.duration-localhost_" + upstream.port() + "_";
             for (Map.Entry<String, List<Double>> seen : seen(ended).entrySet()) {
-                List<Double> told = Logs.ms(record, server + seen.getKey().replace(' ', '_'));
-                assertEquals(seen.getValue().size(), told.size(), seen.getKey());
-                for (int i = 0; i < told.size(); i++) {
-                    assertTrue(told.get(i) >= DELAY_MS, seen + " " + told);
-                    assertTrue(told.get(i) <= Logs.upTo(seen.getValue().get(i)), seen + " " + told);
+                List<Double> reported = Logs.ms(record, server + seen.getKey().replace(' ', '_'));
+                assertEquals(seen.getValue().size(), reported.size(), seen.getKey());
+                for (int i = 0; i < reported.size(); i++) {
+                    assertTrue(reported.get(i) >= DELAY_MS, seen + " " + reported);
+                    assertTrue(reported.get(i) <= Logs.upTo(seen.getValue().get(i)), seen + " " + reported);
                 }
             }
             assertEquals(7, Logs.ms(record, "http.client.request.duration").size(), "and no others");
@@ -53,7 +53,7 @@ class JdkHttpTest {
                 Logs.sums(record, failed).keySet().stream()
                         .map(log -> log.replaceFirst("^[0-9]+_", "") + " " + counted(record, failed + log))
                         .collect(Collectors.toSet()));
-        // What cannot be told is not there: not as zero, not as something else.
+        // What cannot be reported is not there: not as zero, not as something else.
         assertEquals(Set.of(), Logs.sums(record, "http.client.connection").keySet());
     }
 

@@ -21,7 +21,7 @@ import java.util.stream.Stream;
 
 /**
  * A loop of some 20 ms of work that times itself, over and over; a server that does the same work for who asks from
- * outside; and, when it is wanted, a thread that makes garbage. {@code /end} tells what was seen since {@code /begin}.
+ * outside; and, when it is wanted, a thread that makes garbage. {@code /end} reports what was seen since {@code /begin}.
  */
 public final class LoopApplication {
     private static final long WORK_NS = 20_000_000;
@@ -52,7 +52,7 @@ public final class LoopApplication {
 
     /** With any argument, garbage is made. */
     public static void main(String[] args) throws Exception {
-        // It writes an answer in two parts, and the second would wait for the client to acknowledge the first: 40 ms.
+        // It writes a response in two parts, and the second would wait for the client to acknowledge the first: 40 ms.
         System.setProperty("sun.net.httpserver.nodelay", "true");
         held = Stream.generate(Object::new).limit(HELD).toArray();
         Collections.shuffle(Arrays.asList(held), new Random(1));
@@ -93,7 +93,7 @@ public final class LoopApplication {
     }
 
     /**
-     * Neither the loop, which is counted, nor what lies between it and the stamps lets the JVM stop: so it stops before and
+     * Neither the loop, which is counted, nor what is between it and the stamps lets the JVM stop: so it stops before and
      * after, and the time within does not show it.
      */
     private static long timed(Recorder recorder, int rounds) {
@@ -106,7 +106,7 @@ public final class LoopApplication {
         return sum;
     }
 
-    /** By the fastest: others who ran meanwhile, or the compiler, make it slower, and nothing faster than it is. */
+    /** By the fastest: others who ran in the meantime, or the compiler, make it slower, and nothing faster than it is. */
     private static int roundsOf(long ns) {
         int rounds = 1_000_000;
         long leastNs = Long.MAX_VALUE;

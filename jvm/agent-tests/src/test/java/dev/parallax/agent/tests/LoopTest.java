@@ -21,7 +21,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A loop that times itself while the JVM stands still between its operations, as a collector makes it do: its own maximum
+ * A loop that times itself while the JVM is stalled between its operations, as a collector makes it do: its own maximum
  * shows nothing of that. If this fails, ours does not either, or not as much as who asks from outside sees.
  *
  * <p>For a quiet machine, by {@code -Dloop.seconds=60}: percentiles have to be known from outside, and nobody else may run
@@ -46,8 +46,8 @@ class LoopTest {
     private static final String[] LOAD = {"-r", "8", "-c", "1"};
 
     /**
-     * What the application holds makes a pause much longer than the work. The one operation that is under way when the
-     * JVM is to stop is ended first, and its answer then waits: the loop, which has its stamp by then, does not see that.
+     * What the application holds makes a pause much longer than the work. The one operation that is in progress when the
+     * JVM is to stop is ended first, and its response then waits: the loop, which has its stamp by then, does not see that.
      * The young generation takes more than what the disturber makes up for after a pause, so that none follows at once.
      */
     private static final String[] HEAP = {"-XX:+UseSerialGC", "-Xms2g", "-Xmx2g", "-Xmn800m"};
@@ -102,7 +102,7 @@ class LoopTest {
             String url = "http://127.0.0.1:" + Files.readAllLines(own.resolve("out")).get(0) + "/";
             get(url + "begin");
             JsonNode response = drive(own, url + "work", seconds);
-            Map<String, Double> told = get(url + "end").lines()
+            Map<String, Double> reported = get(url + "end").lines()
                     .map(line -> line.split("="))
                     .collect(Collectors.toMap(pair -> pair[0], pair -> Double.parseDouble(pair[1])));
             double p99Ms = 0;
@@ -113,11 +113,11 @@ class LoopTest {
                 }
             }
             return new Seen(
-                    told.get("naive_max_ns") / 1e6,
-                    told.get("longest_pause_ns") / 1e6,
-                    told.get("long_pauses"),
-                    told.get("p99_ns") / 1e6,
-                    told.get("max_ns") / 1e6,
+                    reported.get("naive_max_ns") / 1e6,
+                    reported.get("longest_pause_ns") / 1e6,
+                    reported.get("long_pauses"),
+                    reported.get("p99_ns") / 1e6,
+                    reported.get("max_ns") / 1e6,
                     p99Ms,
                     response.get("max_ns").asDouble() / 1e6);
         } finally {

@@ -11,7 +11,7 @@ public final class MemoryApplication {
     static final int STATUS = 3;
     private static final int TIMES = 30;
 
-    /** In which whoever else wants memory is refused as well. */
+    /** In which anyone else who wants memory is refused as well. */
     private static final long HELD_MS = 20;
 
     private static volatile Object[] held;

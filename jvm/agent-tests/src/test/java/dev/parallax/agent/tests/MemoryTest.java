@@ -26,7 +26,7 @@ class MemoryTest {
     private Path record;
     private AgentJvm jvm;
 
-    /** If this fails, the agent ends an application that would have lived on, or tells of nothing from then on. */
+    /** If this fails, the agent ends an application that would have lived on, or reports of nothing from then on. */
     @Test
     void whoLivesWithoutMemoryForAWhileLivesOnWithTheAgentWhichLooksOn() throws Exception {
         record = folder.resolve("record");

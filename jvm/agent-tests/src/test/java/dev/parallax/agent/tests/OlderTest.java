@@ -16,7 +16,7 @@ class OlderTest {
     @TempDir
     private Path folder;
 
-    /** If this fails, who has an older library looks for figures that are not there, and nothing tells why. */
+    /** If this fails, who has an older library looks for figures that are not there, and nothing reports why. */
     @Test
     void oneLineForEachSaysWhatIsNotWatchedAndWhichVersionWouldBe() throws Exception {
         Path record = folder.resolve("record");
@@ -34,7 +34,7 @@ class OlderTest {
         assertEquals(List.of(), Logs.ms(record, "db.client"));
     }
 
-    /** If this fails, the least versions are not those that are told. */
+    /** If this fails, the least versions are not those that are reported. */
     @Test
     void theMinimumVersionsAreMeasured() throws Exception {
         Path record = folder.resolve("record");
@@ -54,7 +54,7 @@ class OlderTest {
 
     /** If this fails, an application that measures itself gets an error of the JVM, or a client that is half changed. */
     @Test
-    void anApplicationThatMeasuresItselfIsToldWhichVersionItNeeds() throws Exception {
+    void anApplicationThatMeasuresItselfIsReportedWhichVersionItNeeds() throws Exception {
         try (Upstream upstream = new Upstream(0)) {
             AgentJvm.Ended ended = new AgentJvm(folder)
                     .classPath(AgentJvm.withJars("older.jars", AgentJvm.measuredPath()))

@@ -61,7 +61,7 @@ class OptionsTest {
         int port = port(jvm);
         String text = ask(port, "GET / HTTP/1.1\r\nHost: localhost:" + port);
         long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-        // Before the meter has looked there is nothing to tell.
+        // Before the meter has looked there is nothing to report.
         while (!text.contains("jvm.hiccup") && System.nanoTime() - endNs < 0) {
             Thread.sleep(10);
             text = ask(port, "GET / HTTP/1.1\r\nHost: localhost:" + port);

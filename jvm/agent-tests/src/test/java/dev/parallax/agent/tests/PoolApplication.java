@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /**
  * An application with a pool of two connections, and with a tracker of its own that comes when the pool has started. Prints
  * of each use how long it was waited for, and how long it took from asking to giving back, in nanoseconds; and what the
- * tracker was told.
+ * tracker was reported.
  */
 public final class PoolApplication {
     static final int KEEP_MS = 300;

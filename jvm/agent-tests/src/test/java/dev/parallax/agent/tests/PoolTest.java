@@ -15,9 +15,9 @@ class PoolTest {
     @TempDir
     private Path folder;
 
-    /** If this fails, a pool's wait is told as the database's time, or what the application counts itself is not. */
+    /** If this fails, a pool's wait is reported as the database's time, or what the application counts itself is not. */
     @Test
-    void waitAndUseOfAPoolAreToldApartAndItsOwnTrackerIsTold() throws Exception {
+    void waitAndUseOfAPoolAreDistinguishedAndItsOwnTrackerIsReported() throws Exception {
         Path record = folder.resolve("record");
         AgentJvm.Ended ended = new AgentJvm(folder).run("log=off,out=" + record, PoolApplication.class);
         assertEquals("", ended.err());
@@ -30,13 +30,13 @@ class PoolTest {
         // Two waited for as long as two others kept theirs; and nobody of the four keeps one for less than he sleeps.
         assertTrue(waits.get(4) >= PoolApplication.KEEP_MS, waits.toString());
         assertTrue(uses.get(2) >= PoolApplication.KEEP_MS, uses.toString());
-        // What a caller waited is not in what he used, whatever the host does meanwhile.
+        // What a caller waited is not in what he used, whatever the host does in the meantime.
         List<Double> mostOfWaits = callers(ended, 0);
         for (int i = 0; i < waits.size(); i++) {
             assertTrue(waits.get(i) <= Logs.upTo(mostOfWaits.get(i)), waits + " of " + mostOfWaits);
         }
-        double told = sum(waits) + sum(uses);
-        assertTrue(told <= Logs.upTo(sum(callers(ended, 1))), waits + " and " + uses + " of " + callers(ended, 1));
+        double reported = sum(waits) + sum(uses);
+        assertTrue(reported <= Logs.upTo(sum(callers(ended, 1))), waits + " and " + uses + " of " + callers(ended, 1));
         assertTrue(Logs.ms(record, "db.client.connection.create_time-orders").size() >= 2);
     }
 
@@ -65,9 +65,9 @@ class PoolTest {
         }
     }
 
-    /** If this fails, one moment without memory ends what is told of a pool, for as long as the JVM lives. */
+    /** If this fails, one moment without memory ends what is reported of a pool, for as long as the JVM lives. */
     @Test
-    void whatIsRefusedOnceIsToldAgainLater() throws Exception {
+    void whatIsRefusedOnceIsReportedAgainLater() throws Exception {
         Path record = folder.resolve("record");
         AgentJvm.Ended ended = new AgentJvm(folder).run("log=off,out=" + record, RefusedApplication.class);
         assertEquals(

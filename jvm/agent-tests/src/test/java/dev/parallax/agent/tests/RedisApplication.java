@@ -28,7 +28,7 @@ import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Protocol;
 
 /**
- * An application with a pool of two connections to Redis. Arguments: which pool, the server's port. Whoever has a connection
+ * An application with a pool of two connections to Redis. Arguments: which pool, the server's port. A caller that has a connection
  * sets one key. Prints of each use when it was asked for, given, to be given back, and back, in nanoseconds.
  */
 public final class RedisApplication {

@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Pools of two connections to a Redis that counts what it is asked. How long anything took lies between what the
- * application's own stamps enclose and what they are enclosed in, whatever the host does meanwhile.
+ * Pools of two connections to a Redis that counts what it is asked. How long anything took is between what the
+ * application's own stamps enclose and what they are enclosed in, whatever the host does in the meantime.
  */
 class RedisTest {
     @TempDir
@@ -24,18 +24,18 @@ class RedisTest {
     private record Use(long askedNs, long gotNs, long endsNs, long endedNs) {}
 
     @Test
-    void whoWaitsForAConnectionOfJedisIsToldApartFromWhoUsesOne() throws Exception {
+    void whoWaitsForAConnectionOfJedisIsDistinguishedFromWhoUsesOne() throws Exception {
         checkThatWaitsAreApart("jedis", "jedis");
     }
 
     /** Up to version 3 Jedis has a plain pool within its own, with a factory of Jedis. */
     @Test
-    void aPlainPoolWithAFactoryOfJedisIsToldAsJedis() throws Exception {
+    void aPlainPoolWithAFactoryOfJedisIsReportedAsJedis() throws Exception {
         checkThatWaitsAreApart("jedis-plain", "jedis");
     }
 
     @Test
-    void whoWaitsForAPooledConnectionOfLettuceIsToldApartFromWhoUsesOne() throws Exception {
+    void whoWaitsForAPooledConnectionOfLettuceIsDistinguishedFromWhoUsesOne() throws Exception {
         checkThatWaitsAreApart("lettuce", "lettuce");
     }
 
@@ -54,14 +54,14 @@ class RedisTest {
         assertEquals(2, makings.size());
         // Making a connection is not waiting for one, though the same caller does both.
         double allMs = sum(uses, use -> use.gotNs - use.askedNs);
-        double told = waits.stream().mapToDouble(ms -> ms).sum() + makings.stream().mapToDouble(ms -> ms).sum();
-        assertTrue(told <= Logs.upTo(allMs), told + " of " + allMs);
+        double reported = waits.stream().mapToDouble(ms -> ms).sum() + makings.stream().mapToDouble(ms -> ms).sum();
+        assertTrue(reported <= Logs.upTo(allMs), reported + " of " + allMs);
         assertEquals(Set.of(), Logs.sums(record, "db.client.connection.failed").keySet());
     }
 
     /** Its pool has nobody wait for a connection that is lent. */
     @Test
-    void whoGetsNoConnectionOfLettucesAsynchronousPoolIsToldAsFailed() throws Exception {
+    void whoGetsNoConnectionOfLettucesAsynchronousPoolIsReportedAsFailed() throws Exception {
         String pool = "-lettuce-async-1";
         Path record = folder.resolve("record");
         List<Use> uses = run("lettuce-async", record, 2);

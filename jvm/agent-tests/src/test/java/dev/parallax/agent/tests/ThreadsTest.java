@@ -36,7 +36,7 @@ class ThreadsTest {
     private int asked;
 
     /**
-     * If this fails, a start that failed half way leaves threads, a port or a record behind, or a later one tells of each
+     * If this fails, a start that failed half way leaves threads, a port or a record behind, or a later one reports of each
      * request twice.
      */
     @Test

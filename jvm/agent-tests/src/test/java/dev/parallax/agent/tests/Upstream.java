@@ -23,7 +23,7 @@ final class Upstream implements AutoCloseable {
     private final ConcurrentMap<String, Answer> byQuery = new ConcurrentHashMap<>();
     private final HttpServer server;
 
-    /** When a request had come, and when its answer was about to go: of {@link System#nanoTime()}, one clock for all JVMs. */
+    /** When a request had come, and when its response was about to go: of {@link System#nanoTime()}, one clock for all JVMs. */
     record Answer(long arrivedNs, long readyNs) {}
 
     Upstream(int delayMs) throws IOException {
@@ -57,7 +57,7 @@ final class Upstream implements AutoCloseable {
         return server.getAddress().getPort();
     }
 
-    /** How many answers it began, by method and status. */
+    /** How many responses it began, by method and status. */
     Map<String, Integer> answers() {
         return new TreeMap<>(answers);
     }

@@ -1,2 +1,2 @@
-/** The packed agent beside applications that know nothing of it, each in a JVM of its own. */
+/** The packed agent next to applications that know nothing of it, each in a JVM of its own. */
 package dev.parallax.agent.tests;

@@ -23,7 +23,7 @@ import javax.net.ssl.SSLException;
 
 /**
  * Times requests of the JDK's HTTP client by server, method, and status or error type. The client has no place where
- * connecting could be told from the request, so there is one duration.
+ * connecting could be separated from the request, so there is one duration.
  */
 public final class JdkHttpHook implements Hook {
     /** Maximum number of server, method and status combinations; the rest share one row. */

@@ -6,7 +6,7 @@ package dev.parallax.agent.meter;
  * @param isVirtual whether it is the virtual thread's
  * @param beginNs when the wake-up was due, from {@link System#nanoTime()}
  * @param endNs when the thread ran again and had its memory
- * @param allocationNs time waiting for memory, including safepoints meanwhile
+ * @param allocationNs time waiting for memory, including safepoints in the meantime
  * @param timerNs recent lateness of wake-ups without a hiccup
  * @param safepointNs time in which all threads were stopped, by the JVM's counters as assigned by {@link PauseAttribution}
  * @param runQueueNs time the thread was runnable without a CPU; 0 if the host does not report it, like the next two

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Set;
 
-/** Tells the files of a record in a folder from those that were there before. Create it before the record begins. */
+/** Distinguishes the files of a record in a folder from those that were there before. Create it before the record begins. */
 final class RecordFiles {
     private static final Set<String> NAMES = Set.of("run.json", "run.json.unfinished", "series.ndjson", "events.ndjson");
 

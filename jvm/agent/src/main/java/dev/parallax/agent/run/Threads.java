@@ -17,7 +17,7 @@ public final class Threads {
      */
     public static final long REST_NS = 1_000_000_000;
 
-    /** Threads created by these, whoever creates them, belong to this group too; virtual threads do not. */
+    /** Threads created by these, no matter which thread creates them, belong to this group too; virtual threads do not. */
     private static final ThreadGroup OWN = new ThreadGroup(top(), "parallax") {
         @Override
         public void uncaughtException(Thread thread, Throwable thrown) {

@@ -32,7 +32,7 @@ class PerPoolTest {
 
     /** If this fails, a record counts the whole history of a pool again when another of its name is gone. */
     @Test
-    void whatIsToldOfANameNeverShrinks() throws InterruptedException {
+    void whatIsReportedOfANameNeverShrinks() throws InterruptedException {
         Pool live = new Pool("main");
         pools.of(live).uses.record(5);
         WeakReference<Pool> gone = useOne("main");
@@ -46,7 +46,7 @@ class PerPoolTest {
         assertEquals(Map.of("main", 2L), counts());
         useOne("other");
         assertEquals(Map.of("main", 2L, "other", 1L), counts());
-        // It is told by what it kept before, and not as a new one.
+        // It is reported by what it kept before, and not as a new one.
         pools.of(live).uses.record(5);
         assertEquals(Map.of("main", 3L, "other", 1L), counts());
     }
@@ -57,9 +57,9 @@ class PerPoolTest {
         return new WeakReference<>(pool);
     }
 
-    /** If this fails, an application that names each of its pools anew fills the memory, or loses what they did. */
+    /** If this fails, an application that names each of its pools again fills the memory, or loses what they did. */
     @Test
-    void poolsOfTooManyNamesAreToldAsOne() {
+    void poolsOfTooManyNamesAreReportedAsOne() {
         for (int i = 0; i < PerPool.NAMES_MAX + 10; i++) {
             useOne("pool-" + i);
         }

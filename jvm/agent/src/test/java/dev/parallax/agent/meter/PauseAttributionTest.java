@@ -13,8 +13,8 @@ class PauseAttributionTest {
     private static final long MS = 1_000_000;
     private static final PauseReading START = new PauseReading(7, 70, 700);
 
-    private final List<Raw> told = new ArrayList<>();
-    private final PauseAttribution bookings = new PauseAttribution(START, told::add);
+    private final List<Raw> reported = new ArrayList<>();
+    private final PauseAttribution bookings = new PauseAttribution(START, reported::add);
 
     private static Raw hiccup(long beginMs, long endMs) {
         return hiccup(beginMs, endMs, 0);
@@ -28,44 +28,44 @@ class PauseAttributionTest {
         return new PauseReading(before.begun() + pauses, before.syncNs(), before.heldNs() + ms * MS);
     }
 
-    private List<Long> toldMs() {
-        return told.stream().map(raw -> raw.safepointNs() / MS).toList();
+    private List<Long> reportedMs() {
+        return reported.stream().map(raw -> raw.safepointNs() / MS).toList();
     }
 
     @Test
-    void whatIsNoPauseIsToldAtOnceAsNone() {
+    void whatIsNoPauseIsReportedAtOnceAsNone() {
         bookings.late(START, hiccup(0, 10));
-        assertEquals(List.of(0L), toldMs());
+        assertEquals(List.of(0L), reportedMs());
     }
 
     @Test
-    void aPauseThatIsBookedLateIsToldWhenItIs() {
+    void aPauseThatIsBookedLateIsReportedWhenItIs() {
         PauseReading begun = after(START, 1, 0);
         bookings.late(begun, hiccup(0, 10));
         bookings.onTime(begun, 11 * MS);
-        assertEquals(List.of(), toldMs());
+        assertEquals(List.of(), reportedMs());
         bookings.onTime(after(START, 1, 10), 12 * MS);
-        assertEquals(List.of(10L), toldMs());
+        assertEquals(List.of(10L), reportedMs());
     }
 
     @Test
-    void aPauseThatIsNeverBookedIsToldAllTheSame() {
+    void aPauseThatIsNeverBookedIsReportedAllTheSame() {
         PauseReading begun = after(START, 1, 0);
         bookings.late(begun, hiccup(0, 10));
         for (int ms = 11; ms < 100; ms++) {
             bookings.onTime(begun, ms * MS);
         }
-        assertEquals(List.of(0L), toldMs());
+        assertEquals(List.of(0L), reportedMs());
     }
 
-    /** If this fails, the second of two collections that follow each other has no cause, or is told with the first. */
+    /** If this fails, the second of two collections that follow each other has no cause, or is reported with the first. */
     @Test
     void ofPausesThatFollowEachOtherEachHasItsOwn() {
-        // The second is booked when the first one's hiccup is looked into, and begins only then.
+        // The second is counted when the first one's hiccup is looked into, and begins only then.
         bookings.late(after(START, 1, 0), hiccup(0, 10));
         bookings.late(after(START, 2, 10 + 200), hiccup(11, 211));
         bookings.onTime(after(START, 2, 10 + 200), 212 * MS);
-        assertEquals(List.of(10L, 200L), toldMs());
+        assertEquals(List.of(10L, 200L), reportedMs());
     }
 
     /** If this fails, who waited for a CPU is told to have waited for the collection that came next. */
@@ -74,14 +74,14 @@ class PauseAttributionTest {
         bookings.late(after(START, 1, 1), hiccup(0, 10, 9));
         bookings.late(after(START, 2, 1 + 10), hiccup(11, 21));
         bookings.onTime(after(START, 2, 1 + 10), 25 * MS);
-        assertEquals(List.of(1L, 10L), toldMs());
+        assertEquals(List.of(1L, 10L), reportedMs());
     }
 
     @Test
     void whatHadAShortPauseHasNothingOfOneThatMadeNoLookLate() {
         bookings.late(after(START, 1, 1), hiccup(0, 10, 9));
         bookings.onTime(after(START, 2, 1 + 1), 11 * MS);
-        assertEquals(List.of(1L), toldMs());
+        assertEquals(List.of(1L), reportedMs());
     }
 
     @Test
@@ -89,16 +89,16 @@ class PauseAttributionTest {
         bookings.late(after(START, 2, 1), hiccup(0, 10));
         bookings.late(after(START, 2, 1 + 8), hiccup(11, 21));
         bookings.onTime(after(START, 2, 1 + 8), 25 * MS);
-        assertEquals(List.of(9L, 0L), toldMs());
+        assertEquals(List.of(9L, 0L), reportedMs());
     }
 
-    /** More is booked than the time since can hold. */
+    /** More is counted than the time since can hold. */
     @Test
     void theEndOfTheSecondPauseInAHiccupIsItsOwnIfItCannotBeTheNextOnes() {
         bookings.late(after(START, 2, 1), hiccup(0, 100, 99));
         bookings.late(after(START, 3, 1 + 90 + 10), hiccup(101, 111));
         bookings.onTime(after(START, 3, 1 + 90 + 10), 115 * MS);
-        assertEquals(List.of(90L, 10L), toldMs());
+        assertEquals(List.of(90L, 10L), reportedMs());
     }
 
     /** Looks may be as far apart as a second. */
@@ -106,7 +106,7 @@ class PauseAttributionTest {
     void withCoarseLooksTheFirstOneAfterAHiccupDecides() {
         bookings.late(after(START, 1, 0), hiccup(1000, 1010));
         bookings.onTime(after(START, 1, 0), 2000 * MS);
-        assertEquals(List.of(0L), toldMs());
+        assertEquals(List.of(0L), reportedMs());
     }
 
     @Test
@@ -114,28 +114,28 @@ class PauseAttributionTest {
         bookings.late(START, hiccup(0, 50));
         bookings.late(after(START, 1, 20), hiccup(51, 71));
         bookings.onTime(after(START, 1, 20), 72 * MS);
-        assertEquals(List.of(0L, 20L), toldMs());
+        assertEquals(List.of(0L, 20L), reportedMs());
     }
 
     @Test
-    void theLastOneIsToldAtTheEnd() {
+    void theLastOneIsReportedAtTheEnd() {
         bookings.late(after(START, 1, 30), hiccup(0, 30));
         bookings.end(after(START, 1, 30), 30 * MS);
-        assertEquals(List.of(30L), toldMs());
+        assertEquals(List.of(30L), reportedMs());
     }
 
-    /** Pauses of any length after gaps of any length, looks a millisecond apart, each booked up to 0.3 ms after its end. */
+    /** Pauses of any length after gaps of any length, looks a millisecond apart, each counted up to 0.3 ms after its end. */
     @Test
-    void noneIsLostAndNoneIsToldTwice() {
+    void noneIsLostAndNoneIsReportedTwice() {
         for (int seed = 0; seed < 200; seed++) {
-            told.clear();
-            Simulation simulation = new Simulation(new Random(seed), told);
+            reported.clear();
+            Simulation simulation = new Simulation(new Random(seed), reported);
             long pausedNs = simulation.run();
-            long toldNs = told.stream().mapToLong(Raw::safepointNs).sum();
-            // Of each pause what lies before the next look is due is no hiccup.
-            long lostNs = pausedNs - toldNs;
+            long reportedNs = reported.stream().mapToLong(Raw::safepointNs).sum();
+            // Of each pause what is before the next look is due is no hiccup.
+            long lostNs = pausedNs - reportedNs;
             if (lostNs < 0 || lostNs > Simulation.PAUSES * MS) {
-                throw new AssertionError("seed " + seed + ": " + pausedNs + " ns paused, told " + toldNs);
+                throw new AssertionError("seed " + seed + ": " + pausedNs + " ns paused, reported " + reportedNs);
             }
         }
     }
@@ -148,7 +148,7 @@ class PauseAttributionTest {
         private final long[] bookedNs = new long[PAUSES];
         private final PauseAttribution bookings;
 
-        Simulation(Random random, List<Raw> told) {
+        Simulation(Random random, List<Raw> reported) {
             long now = 0;
             for (int n = 0; n < PAUSES; n++) {
                 now += 1 + random.nextLong(random.nextBoolean() ? 300_000 : 20 * MS);
@@ -159,7 +159,7 @@ class PauseAttributionTest {
                 now += 1 + random.nextLong(300_000);
                 bookedNs[n] = now;
             }
-            bookings = new PauseAttribution(reading(0), told::add);
+            bookings = new PauseAttribution(reading(0), reported::add);
         }
 
         long run() {

@@ -14,44 +14,44 @@ class VerdictsTest {
     private static final long LENGTH_NS = 5_000_000;
     private static final int HICCUPS = 20;
 
-    private final List<Hiccup> told = new ArrayList<>();
+    private final List<Hiccup> reported = new ArrayList<>();
     private int calls;
 
     /** If this fails, hiccups are lost just when memory is short, which is what makes many of them. */
     @Test
-    void aHiccupForWhichThereIsNoMemoryIsToldOnceThereIs() {
+    void aHiccupForWhichThereIsNoMemoryIsReportedOnceThereIs() {
         Verdicts verdicts = verdicts(hiccup -> {
             if (++calls % 2 == 1) {
                 throw new OutOfMemoryError("planted");
             }
-            told.add(hiccup);
+            reported.add(hiccup);
         });
         hand(verdicts);
         for (int n = 0; n < HICCUPS; n++) {
             assertThrows(OutOfMemoryError.class, () -> verdicts.judge(true));
         }
         verdicts.judge(true);
-        checkToldOnce(verdicts, HICCUPS);
+        checkReportedOnce(verdicts, HICCUPS);
     }
 
     /** If this fails, a listener that cannot take one hiccup keeps all that come after it for ever. */
     @Test
-    void aHiccupThatCannotBeToldIsPassedOver() {
+    void aHiccupThatCannotBeReportedIsPassedOver() {
         Verdicts verdicts = verdicts(hiccup -> {
             if (++calls == 1) {
                 throw new NoClassDefFoundError("planted");
             }
-            told.add(hiccup);
+            reported.add(hiccup);
         });
         hand(verdicts);
         assertThrows(NoClassDefFoundError.class, () -> verdicts.judge(true));
         verdicts.judge(true);
-        checkToldOnce(verdicts, HICCUPS - 1);
+        checkReportedOnce(verdicts, HICCUPS - 1);
     }
 
-    private void checkToldOnce(Verdicts verdicts, int count) {
-        assertEquals(count, told.stream().map(Hiccup::beginNs).distinct().count());
-        assertEquals(count, told.size());
+    private void checkReportedOnce(Verdicts verdicts, int count) {
+        assertEquals(count, reported.stream().map(Hiccup::beginNs).distinct().count());
+        assertEquals(count, reported.size());
         Map<Cause, Recorder> parts = verdicts.parts(false);
         assertEquals(count, parts.get(Cause.SAFEPOINT).total().count());
     }

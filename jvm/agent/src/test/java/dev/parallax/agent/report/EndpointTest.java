@@ -25,9 +25,9 @@ class EndpointTest {
     /** What a read waits at most: only a test that fails waits as long. */
     private static final int PATIENCE_MS = 60_000;
 
-    /** If this fails, the longest of two values is told as what 999 of 1000 stay below. */
+    /** If this fails, the longest of two values is reported as what 999 of 1000 stay below. */
     @Test
-    void aPercentileThatTheValuesDoNotCarryIsNotTold() throws Exception {
+    void aPercentileThatTheValuesDoNotCarryIsNotReported() throws Exception {
         for (int count : new int[] {1, 2, 5}) {
             assertEquals(List.of("too few", "too few", "too few", "too few"), percentiles(count));
         }
@@ -36,7 +36,7 @@ class EndpointTest {
         assertEquals(List.of("0.001", "0.001", "0.001", "0.001"), percentiles(3688));
     }
 
-    /** As the text tells them; the JSON has to have the keys of those that are told, and no other. */
+    /** As the text reports them; the JSON has to have the keys of those that are reported, and no other. */
     private static List<String> percentiles(int count) throws Exception {
         Recorder recorder = new Recorder();
         for (int i = 0; i < count; i++) {
@@ -109,7 +109,7 @@ class EndpointTest {
         assertTrue(System.nanoTime() - beginNs >= longest.toNanos());
     }
 
-    /** Of an answer larger than what kernels keep, to one who takes it so slowly that it would last for twice the time. */
+    /** Of a response larger than what kernels keep, to one who takes it so slowly that it would last for twice the time. */
     @Test
     void aConnectionEndsInItsTimeThoughItsAnswerIsNotTaken() throws Exception {
         String label = "x".repeat(1_000);
@@ -143,7 +143,7 @@ class EndpointTest {
     }
 
     @Test
-    void whatIsNoRequestIsToldSo() throws Exception {
+    void whatIsNoRequestIsReportedSo() throws Exception {
         int port = Endpoint.start(List.of(), 0).port();
         for (String head : List.of("hello", "GET /", "GET / HTTP/2", "GET / HTTP/1.1\r\nHost", "GET / HTTP/1.1\r\nHost : localhost",
                 "GET / HTTP/1.1\r\nX: 1\nHost: localhost", "GET / HTTP/1.1\r\n Host: localhost")) {

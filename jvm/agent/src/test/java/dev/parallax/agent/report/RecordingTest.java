@@ -136,12 +136,12 @@ class RecordingTest {
         record(Series.DB_USE, "tenant-" + (NAMES - 1));
         recording.finish();
         Map<String, Long> counts = counts();
-        Map<String, Long> told = new TreeMap<>();
-        counts.forEach((log, count) -> told.merge(log.split("-")[0], count, Long::sum));
+        Map<String, Long> reported = new TreeMap<>();
+        counts.forEach((log, count) -> reported.merge(log.split("-")[0], count, Long::sum));
         Map<String, Long> all = new TreeMap<>();
         recorded.forEach((series, labels) ->
                 labels.values().forEach(recorder -> all.merge(series.title(), recorder.total().count(), Long::sum)));
-        assertEquals(all, told);
+        assertEquals(all, reported);
         assertTrue(counts.size() <= LOGS_MAX, counts.size() + " logs");
         assertEquals(2, counts.get("db.client.connection.use_time-tenant-0"));
         // What came last has names of its own as well.

@@ -72,9 +72,9 @@ class ApplicationTest {
         }
     }
 
-    /** Also what Hikari builds itself from is as the application said it. */
+    /** Also what Hikari builds itself from is as the application reported it. */
     @Test
-    void aPoolTellsWhatItWasConfiguredWith() throws Exception {
+    void aPoolReportsWhatItWasConfiguredWith() throws Exception {
         MetricRegistry registry = new MetricRegistry();
         config.setMetricRegistry(registry);
         config.setConnectionTimeout(12_345);
@@ -201,24 +201,24 @@ class ApplicationTest {
     /** What an application's own tracker hears is what it hears without us. */
     @Test
     void aTrackerHearsOfEverything() throws Exception {
-        Told told = new Told();
-        config.setMetricsTrackerFactory(told);
+        Reported reported = new Reported();
+        config.setMetricsTrackerFactory(reported);
         try (Rig rig = rig()) {
             rig.use();
             rig.use();
-            assertSame(told, rig.pool.getMetricsTrackerFactory());
+            assertSame(reported, rig.pool.getMetricsTrackerFactory());
             assertThrows(
-                    IllegalStateException.class, () -> rig.pool.setMetricsTrackerFactory((name, stats) -> new Told.Ears()));
-            assertEquals(List.of("acquired", "used", "acquired", "used"), told.heard);
+                    IllegalStateException.class, () -> rig.pool.setMetricsTrackerFactory((name, stats) -> new Reported.Ears()));
+            assertEquals(List.of("acquired", "used", "acquired", "used"), reported.heard);
         }
-        assertEquals("closed", told.heard.get(told.heard.size() - 1));
-        assertEquals(Map.of(config.getPoolName(), 1), told.pools);
+        assertEquals("closed", reported.heard.get(reported.heard.size() - 1));
+        assertEquals(Map.of(config.getPoolName(), 1), reported.pools);
     }
 
     @Test
     void aTrackerHearsOfWhoWaitedInVain() throws Exception {
-        Told told = new Told();
-        config.setMetricsTrackerFactory(told);
+        Reported reported = new Reported();
+        config.setMetricsTrackerFactory(reported);
         config.setConnectionTimeout(Rig.SOON_MS);
         HikariDataSource pool = arm.pool(config);
         try (pool;
@@ -226,8 +226,8 @@ class ApplicationTest {
             assertThrows(SQLException.class, pool::getConnection);
             assertFalse(lent.isClosed());
         }
-        // Hikari tells of a wait in vain as of one that led to a connection, and then that it was in vain.
-        assertEquals(List.of("acquired", "acquired", "timeout", "used", "closed"), told.heard);
+        // Hikari reports of a wait in vain as of one that led to a connection, and then that it was in vain.
+        assertEquals(List.of("acquired", "acquired", "timeout", "used", "closed"), reported.heard);
     }
 
     @Test
@@ -264,7 +264,7 @@ class ApplicationTest {
     }
 
     /** Writes down what it hears. */
-    private static final class Told implements MetricsTrackerFactory {
+    private static final class Reported implements MetricsTrackerFactory {
         final List<String> heard = new CopyOnWriteArrayList<>();
         final Map<String, Integer> pools = new HashMap<>();
 
@@ -274,34 +274,34 @@ class ApplicationTest {
             return new Ears(this);
         }
 
-        private record Ears(Told told) implements IMetricsTracker {
+        private record Ears(Reported reported) implements IMetricsTracker {
             Ears() {
-                this(new Told());
+                this(new Reported());
             }
 
             @Override
             public void recordConnectionCreatedMillis(long ms) {
-                told.heard.add("created");
+                reported.heard.add("created");
             }
 
             @Override
             public void recordConnectionAcquiredNanos(long ns) {
-                told.heard.add("acquired");
+                reported.heard.add("acquired");
             }
 
             @Override
             public void recordConnectionUsageMillis(long ms) {
-                told.heard.add("used");
+                reported.heard.add("used");
             }
 
             @Override
             public void recordConnectionTimeout() {
-                told.heard.add("timeout");
+                reported.heard.add("timeout");
             }
 
             @Override
             public void close() {
-                told.heard.add("closed");
+                reported.heard.add("closed");
             }
         }
     }

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Who gets a connection, when, and what he is told when there is none. */
+/** Who gets a connection, when, and what he is reported when there is none. */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.hikaricp.Arm#here")
 class BorrowingTest {
@@ -33,7 +33,7 @@ class BorrowingTest {
     private Arm arm;
 
     @Test
-    void whoWaitsLongerThanTheConnectionTimeoutIsToldSo() throws Exception {
+    void whoWaitsLongerThanTheConnectionTimeoutIsReportedSo() throws Exception {
         config.setConnectionTimeout(Rig.SOON_MS);
         try (Rig rig = rig();
                 Connection taken = rig.get()) {
@@ -48,7 +48,7 @@ class BorrowingTest {
     }
 
     @Test
-    void aTimeoutTellsWhatTheDatabaseSaidLast() throws Exception {
+    void aTimeoutReportsWhatTheDatabaseSaidLast() throws Exception {
         config.setInitializationFailTimeout(-1);
         config.setConnectionTimeout(Rig.SOON_MS);
         database.isDown = true;
@@ -64,21 +64,21 @@ class BorrowingTest {
     }
 
     @Test
-    void whoIsInterruptedWhileHeWaitsIsToldSo() throws Exception {
+    void whoIsInterruptedWhileHeWaitsIsReportedSo() throws Exception {
         try (Rig rig = rig();
                 Connection taken = rig.get()) {
-            SQLException[] told = new SQLException[1];
+            SQLException[] reported = new SQLException[1];
             boolean[] isInterrupted = new boolean[1];
             Thread waiter = new Thread(() -> {
-                told[0] = assertThrows(SQLException.class, rig::get);
+                reported[0] = assertThrows(SQLException.class, rig::get);
                 isInterrupted[0] = Thread.currentThread().isInterrupted();
             });
             waiter.start();
             rig.untilWaiting(1);
             waiter.interrupt();
             waiter.join(10_000);
-            assertEquals(rig.pool.getPoolName() + " - Interrupted during connection acquisition", told[0].getMessage());
-            assertInstanceOf(InterruptedException.class, told[0].getCause());
+            assertEquals(rig.pool.getPoolName() + " - Interrupted during connection acquisition", reported[0].getMessage());
+            assertInstanceOf(InterruptedException.class, reported[0].getCause());
             assertTrue(isInterrupted[0], "whoever looks for it later finds the interrupt");
             assertEquals(1, rig.bean().getActiveConnections());
             assertFalse(taken.isClosed());
@@ -188,7 +188,7 @@ class BorrowingTest {
             String next = rig.use();
             revive.join(10_000);
             assertFalse(next.equals("link 1"), next);
-            assertTrue(!rig.tellsTests() || rig.tests() == 2, "of two borrowings, each with at least one test");
+            assertTrue(!rig.reportsTests() || rig.tests() == 2, "of two borrowings, each with at least one test");
         } finally {
             System.clearProperty("com.zaxxer.hikari.aliveBypassWindowMs");
         }
@@ -211,7 +211,7 @@ class BorrowingTest {
         try (Rig rig = new Rig(arm, other, query)) {
             rig.use();
             assertFalse(other.calls().stream().anyMatch(call -> call.contains("isValid")));
-            assertTrue(!rig.tellsTests() || rig.tests() == 1, "the query is a test as well");
+            assertTrue(!rig.reportsTests() || rig.tests() == 1, "the query is a test as well");
         } finally {
             System.clearProperty("com.zaxxer.hikari.aliveBypassWindowMs");
         }
@@ -225,7 +225,7 @@ class BorrowingTest {
             database.calls();
             rig.use();
             assertFalse(database.calls().stream().anyMatch(call -> call.contains("isValid")));
-            assertTrue(!rig.tellsTests() || rig.tests() == 0);
+            assertTrue(!rig.reportsTests() || rig.tests() == 0);
         } finally {
             System.clearProperty("com.zaxxer.hikari.aliveBypassWindowMs");
         }

@@ -42,7 +42,7 @@ class ClosingTest {
 
     @Test
     void whoWaitsWhenAPoolClosesGetsNothing() throws Exception {
-        // They are told when their time is over, and have to wait at once until then.
+        // They are reported when their time is over, and have to wait at once until then.
         config.setConnectionTimeout(3000);
         ExecutorService threads = Executors.newFixedThreadPool(3);
         try (Rig rig = new Rig(arm, database, config)) {

@@ -129,7 +129,7 @@ class LifetimeTest {
             Eventually.until("it is found dead", () -> database.closed.get() >= 2);
             database.isDead = false;
             Eventually.until("it is replaced", () -> rig.bean().getIdleConnections() == 1);
-            assertTrue(!rig.tellsTests() || rig.tests() == 0, "no borrower waited for these tests");
+            assertTrue(!rig.reportsTests() || rig.tests() == 0, "no borrower waited for these tests");
             rig.pool.setKeepaliveTime(0);
             rig.use();
         }
@@ -167,7 +167,7 @@ class LifetimeTest {
 
     /** In the log, with where it was borrowed; and when it is given back after all, that as well. */
     @Test
-    void whatIsKeptForTooLongIsToldAsALeak() throws Exception {
+    void whatIsKeptForTooLongIsReportedAsALeak() throws Exception {
         try (Log log = new Log();
                 Rig rig = rig()) {
             rig.pool.getHikariConfigMXBean().setLeakDetectionThreshold(100);
@@ -201,11 +201,11 @@ class LifetimeTest {
         }
 
         @Override
-        public void publish(LogRecord told) {
-            if (told.getMessage().startsWith("Connection leak detection triggered")) {
-                leaks.add(told);
-            } else if (told.getMessage().contains("was returned to the pool (unleaked)")) {
-                returns.add(told);
+        public void publish(LogRecord reported) {
+            if (reported.getMessage().startsWith("Connection leak detection triggered")) {
+                leaks.add(reported);
+            } else if (reported.getMessage().contains("was returned to the pool (unleaked)")) {
+                returns.add(reported);
             }
         }
 

@@ -40,7 +40,7 @@ final class Rig implements AutoCloseable {
     /** Of those the ones that a closed pool did not even let in, of whom the agent knows nothing. */
     private final AtomicInteger turnedAway = new AtomicInteger();
 
-    /** Which the pool gave up while they were lent, and tells nobody. */
+    /** Which the pool gave up while they were lent, and reports nobody. */
     private int broken;
 
     Rig(Arm arm, Database database, HikariConfig config) {
@@ -129,13 +129,13 @@ final class Rig implements AutoCloseable {
                 "failed", (long) refused.get() - (arm == Arm.AGENT ? turnedAway.get() : 0),
                 "pending", 0L,
                 "creations", (long) database.made.get() + database.refused.get()));
-        Map<String, Long> told = figures();
+        Map<String, Long> reported = figures();
         if (arm == Arm.ATTACHED) {
-            // It is told of connections when they are there.
+            // It is reported of connections when they are there.
             expected.remove("creations");
-            told.remove("creations");
+            reported.remove("creations");
         }
-        assertEquals(expected, told, arm + " against what the scenario did");
+        assertEquals(expected, reported, arm + " against what the scenario did");
         long mostNs = granted.get() * (System.nanoTime() - begunNs);
         assertTrue(borrowedNs() <= mostNs, arm + ": " + borrowedNs() + " ns, and there were " + mostNs);
     }
@@ -161,8 +161,8 @@ final class Rig implements AutoCloseable {
                 : metrics().tests().total().count();
     }
 
-    /** Whether tests of connections are told apart. */
-    boolean tellsTests() {
+    /** Whether tests of connections are distinguished. */
+    boolean reportsTests() {
         return arm == Arm.AGENT || arm == Arm.MEASURED;
     }
 
@@ -195,7 +195,7 @@ final class Rig implements AutoCloseable {
                 "uses", series.getOrDefault(prefix + "use_time", 0L),
                 "timeouts", series.getOrDefault(prefix + "timeouts", 0L),
                 "failed", series.getOrDefault(prefix + "failed", 0L),
-                // A number that is always told: without it the pool is not known.
+                // A number that is always reported: without it the pool is not known.
                 "pending", series.getOrDefault(prefix + "pending_requests", -1L),
                 "creations",
                         series.getOrDefault(prefix + "create_time", 0L)

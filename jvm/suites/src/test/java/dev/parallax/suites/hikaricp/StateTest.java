@@ -200,7 +200,7 @@ class StateTest {
         }
     }
 
-    /** If this fails, one use is told as two: the pool gives the connection up, and then takes it back. */
+    /** If this fails, one use is reported as two: the pool gives the connection up, and then takes it back. */
     @Test
     void aConnectionThatBreaksWhileItIsGivenBackIsUsedOnce() throws Exception {
         try (Rig rig = rig()) {

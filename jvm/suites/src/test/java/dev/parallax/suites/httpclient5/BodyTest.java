@@ -46,7 +46,7 @@ class BodyTest {
             assertEquals(LONG, EntityUtils.toString(response.getEntity()));
             assertEquals(1, rig.pool.getTotalStats().getAvailable());
         }
-        rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+        rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
     }
 
     /** The stream reads what is left, so that the connection can be kept. */
@@ -57,7 +57,7 @@ class BodyTest {
             assertEquals('a', body.read());
         }
         assertEquals(1, rig.pool.getTotalStats().getAvailable());
-        rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+        rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
     }
 
     /** To cancel is how a body is left that nobody wants to wait for. */
@@ -72,7 +72,7 @@ class BodyTest {
         assertThrows(IOException.class, response::close);
         assertEquals(0, rig.pool.getTotalStats().getLeased());
         assertEquals(0, rig.pool.getTotalStats().getAvailable());
-        rig.told(server, "{calls failed=1, connects=1, failed=1, waits=1}");
+        rig.reported(server, "{calls failed=1, connects=1, failed=1, waits=1}");
     }
 
     @Test
@@ -83,7 +83,7 @@ class BodyTest {
         assertEquals(0, rig.pool.getTotalStats().getLeased());
         assertEquals(LONG, rig.classic().execute(get(), response -> EntityUtils.toString(response.getEntity())));
         assertEquals(2, server.requests.get());
-        rig.told(server, "{calls=2, connects=1, requests=2, waits=2}");
+        rig.reported(server, "{calls=2, connects=1, requests=2, waits=2}");
     }
 
     private HttpGet get() {

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * What becomes of a connection when an answer is not simply one: and that it is back in the pool, or gone, whatever came.
+ * What becomes of a connection when a response is not simply one: and that it is back in the pool, or gone, whatever came.
  */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.httpclient5.Arm$Way#here")
@@ -40,7 +40,7 @@ class ExchangeTest {
             rig.rest();
             assertEquals(3, server.requests.get());
             assertEquals(leases(3), rig.leases.get());
-            rig.told(server, "{calls=1, connects=1, requests=3, waits=" + leases(3) + "}");
+            rig.reported(server, "{calls=1, connects=1, requests=3, waits=" + leases(3) + "}");
         }
     }
 
@@ -50,13 +50,13 @@ class ExchangeTest {
     }
 
     @Test
-    void whoComesBackInVainIsToldTheLastAnswer() throws Exception {
+    void whoComesBackInVainIsReportedTheLastAnswer() throws Exception {
         settings.retries = new DefaultHttpRequestRetryStrategy(1, TimeValue.ofMilliseconds(10));
         try (Server server = new Server(exchange -> exchange.send(503, "busy"));
                 Rig rig = new Rig(way, settings, server)) {
             assertEquals("503 busy", rig.get(server.url("/")));
             rig.rest();
-            rig.told(server, "{calls=1, connects=1, requests=2, waits=" + leases(2) + "}");
+            rig.reported(server, "{calls=1, connects=1, requests=2, waits=" + leases(2) + "}");
         }
     }
 
@@ -68,13 +68,13 @@ class ExchangeTest {
             if (way.isAsync()) {
                 // To this client it is not one of those that are.
                 assertThrows(IOException.class, () -> rig.get(server.url("/")));
-                rig.told(server, "{calls failed=1, connects=1, failed=1, waits=1}");
+                rig.reported(server, "{calls failed=1, connects=1, failed=1, waits=1}");
                 return;
             }
             assertEquals("200 ok", rig.get(server.url("/")));
             rig.rest();
             assertEquals(2, server.connections.get());
-            rig.told(server, "{calls=1, connects=2, failed=1, requests=1, waits=2}");
+            rig.reported(server, "{calls=1, connects=2, failed=1, requests=1, waits=2}");
         }
     }
 
@@ -87,7 +87,7 @@ class ExchangeTest {
             assertThrows(IOException.class, () -> rig.start("POST", server.url("/"), "once").end());
             rig.rest();
             assertEquals(1, server.requests.get());
-            rig.told(server, "{calls failed=1, connects=1, failed=1, waits=1}");
+            rig.reported(server, "{calls failed=1, connects=1, failed=1, waits=1}");
         }
     }
 
@@ -109,7 +109,7 @@ class ExchangeTest {
             assertEquals(3, server.requests.get());
             assertEquals(1, server.connections.get());
             assertEquals(leases(3), rig.leases.get());
-            rig.told(server, "{calls=1, connects=1, requests=3, waits=" + leases(3) + "}");
+            rig.reported(server, "{calls=1, connects=1, requests=3, waits=" + leases(3) + "}");
         }
     }
 
@@ -132,9 +132,9 @@ class ExchangeTest {
             rig.rest();
             assertEquals("200 ok", rig.get(server.url("/0")));
             assertEquals(3, server.requests.get());
-            // The asynchronous client does not read the second of the two answers, and its connection is gone with it.
+            // The asynchronous client does not read the second of the two responses, and its connection is gone with it.
             assertEquals(way.isAsync() ? 2 : 1, server.connections.get());
-            rig.told(
+            rig.reported(
                     server,
                     way.isAsync()
                             ? "{calls=1, calls failed=1, connects=2, failed=1, requests=2, waits=2}"
@@ -149,8 +149,8 @@ class ExchangeTest {
                 Rig rig = new Rig(way, settings, first, second)) {
             assertEquals("200 there", rig.get(first.url("/")));
             rig.rest();
-            rig.told(first, "{calls=1, connects=1, requests=1, waits=1}");
-            rig.told(second, "{connects=1, requests=1, waits=1}");
+            rig.reported(first, "{calls=1, connects=1, requests=1, waits=1}");
+            rig.reported(second, "{connects=1, requests=1, waits=1}");
         }
     }
 
@@ -162,7 +162,7 @@ class ExchangeTest {
             rig.rest();
             assertEquals(2, server.requests.get());
             assertEquals(1, server.connections.get());
-            rig.told(server, "{calls=1, connects=1, requests=2, waits=1}");
+            rig.reported(server, "{calls=1, connects=1, requests=2, waits=1}");
         }
     }
 
@@ -173,7 +173,7 @@ class ExchangeTest {
             assertEquals("401 who?", rig.get(server.url("/")));
             rig.rest();
             assertEquals(2, server.requests.get());
-            rig.told(server, "{calls=1, connects=1, requests=2, waits=1}");
+            rig.reported(server, "{calls=1, connects=1, requests=2, waits=1}");
         }
     }
 
@@ -183,7 +183,7 @@ class ExchangeTest {
                 Rig rig = new Rig(way, settings, server)) {
             assertEquals("401 who?", rig.get(server.url("/")));
             rig.rest();
-            rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+            rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
         }
     }
 
@@ -213,7 +213,7 @@ class ExchangeTest {
                 Rig rig = new Rig(way, settings, server)) {
             assertEquals("200 a long story", rig.start("POST", server.url("/"), "a long story").end());
             rig.rest();
-            rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+            rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
         }
     }
 
@@ -227,7 +227,7 @@ class ExchangeTest {
                 Rig rig = new Rig(way, settings, server)) {
             assertEquals("413 too long", rig.start("POST", server.url("/"), "a long story").end());
             rig.rest();
-            rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+            rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
         }
     }
 
@@ -246,7 +246,7 @@ class ExchangeTest {
             rig.rest();
             assertEquals(0, rig.pool.getTotalStats().getAvailable());
             assertEquals("200 ok", rig.get(server.url("/")));
-            rig.told(server, "{calls=1, calls failed=1, connects=2, failed=1, requests=1, waits=2}");
+            rig.reported(server, "{calls=1, calls failed=1, connects=2, failed=1, requests=1, waits=2}");
         }
     }
 
@@ -268,10 +268,10 @@ class ExchangeTest {
             release.countDown();
             assertEquals("200 ok", rig.get(server.url("/")));
             rig.rest();
-            // Now and then the asynchronous client forgets what there is to cancel: then that goes on to its answer.
+            // Now and then the asynchronous client forgets what there is to cancel: then that goes on to its response.
             boolean isForgotten = way.isAsync() && server.connections.get() == 1;
             assertEquals(isForgotten ? 1 : 2, server.connections.get());
-            rig.told(
+            rig.reported(
                     server,
                     isForgotten
                             ? "{calls=2, connects=1, requests=2, waits=2}"
@@ -294,7 +294,7 @@ class ExchangeTest {
             assertEquals("204 ", rig.get(server.url("/")));
             rig.rest();
             assertEquals(1, server.connections.get());
-            rig.told(server, "{calls=2, connects=1, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, connects=1, requests=2, waits=2}");
         }
     }
 

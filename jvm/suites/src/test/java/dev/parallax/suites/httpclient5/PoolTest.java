@@ -75,13 +75,13 @@ class PoolTest {
                 idle(rig, 1);
             }
             assertEquals(1, server.connections.get());
-            rig.told(server, "{calls=3, connects=1, requests=3, waits=3}");
+            rig.reported(server, "{calls=3, connects=1, requests=3, waits=3}");
         }
     }
 
-    /** The asynchronous client's pool tells him when it looks the next time: when a connection comes back, or is gone. */
+    /** The asynchronous client's pool reports him when it looks the next time: when a connection comes back, or is gone. */
     @Test
-    void whoWaitsLongerThanHeWantedIsToldSo() throws Exception {
+    void whoWaitsLongerThanHeWantedIsReportedSo() throws Exception {
         for (PoolConcurrencyPolicy policy : POLICIES) {
             settings.maxPerRoute = 1;
             settings.patience = Timeout.ofMilliseconds(150);
@@ -100,13 +100,13 @@ class PoolTest {
                 assertEquals("200 ok", rig.get(server.url("/")));
                 release.countDown();
                 assertEquals("200 ok", holder.end());
-                Class<? extends Exception> told =
+                Class<? extends Exception> reported =
                         way.isAsync() ? TimeoutException.class : ConnectionRequestTimeoutException.class;
-                assertThrows(told, waiter::end, policy.name());
+                assertThrows(reported, waiter::end, policy.name());
                 idle(rig, 2);
                 assertEquals("200 ok", rig.get(holding.url("/")));
-                rig.told(holding, "{calls=2, calls failed=1, connects=1, failed=1, requests=2, waits=2}");
-                rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+                rig.reported(holding, "{calls=2, calls failed=1, connects=1, failed=1, requests=2, waits=2}");
+                rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
             }
             // Of each policy its own account.
             release = new CountDownLatch(1);
@@ -134,7 +134,7 @@ class PoolTest {
                 atOnce(rig, busy, 6, 2);
                 assertTrue(busy.most.get() <= 2, policy + " at once: " + busy.most);
                 assertTrue(busy.connections.get() <= 2, policy + " connections: " + busy.connections);
-                rig.told(busy, "{calls=12, connects=" + busy.connections + ", requests=12, waits=12}");
+                rig.reported(busy, "{calls=12, connects=" + busy.connections + ", requests=12, waits=12}");
             }
         }
     }
@@ -155,8 +155,8 @@ class PoolTest {
             // One that is idle at another route is given up for it.
             assertEquals("200 ok", third.end());
             idle(rig, 2);
-            rig.told(server, "{calls=2, connects=2, requests=2, waits=2}");
-            rig.told(elsewhere, "{calls=1, connects=1, requests=1, waits=1}");
+            rig.reported(server, "{calls=2, connects=2, requests=2, waits=2}");
+            rig.reported(elsewhere, "{calls=1, connects=1, requests=1, waits=1}");
         }
     }
 
@@ -166,7 +166,7 @@ class PoolTest {
         try (Rig rig = rig()) {
             atOnce(rig, server, 8, 40);
             assertTrue(server.connections.get() <= 3, "connections: " + server.connections);
-            rig.told(server, "{calls=320, connects=" + server.connections + ", requests=320, waits=320}");
+            rig.reported(server, "{calls=320, connects=" + server.connections + ", requests=320, waits=320}");
         }
     }
 
@@ -205,7 +205,7 @@ class PoolTest {
             rig.get(server.url("/"));
             rig.rest();
             assertEquals(2, server.connections.get());
-            rig.told(server, "{calls=2, connects=2, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, connects=2, requests=2, waits=2}");
         }
     }
 
@@ -224,7 +224,7 @@ class PoolTest {
             }
             assertEquals("200 ok", rig.get(server.url("/")));
             assertEquals(2, server.connections.get());
-            rig.told(server, "{calls=2, connects=2, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, connects=2, requests=2, waits=2}");
         }
     }
 
@@ -237,7 +237,7 @@ class PoolTest {
             Eventually.until("it is evicted", () -> rig.pool.getTotalStats().getAvailable() == 0);
             rig.get(server.url("/"));
             rig.rest();
-            rig.told(server, "{calls=2, connects=2, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, connects=2, requests=2, waits=2}");
         }
     }
 
@@ -251,7 +251,7 @@ class PoolTest {
             rig.rest();
             Eventually.until("none is left", () -> rig.pool.getTotalStats().getAvailable() == 0);
             assertEquals(2, server.connections.get());
-            rig.told(server, "{calls=2, connects=2, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, connects=2, requests=2, waits=2}");
         }
     }
 
@@ -268,7 +268,7 @@ class PoolTest {
             rig.rest();
             assertEquals("200 ok", rig.get(server.url("/")));
             assertEquals(2, server.connections.get());
-            rig.told(server, "{calls=2, connects=2, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, connects=2, requests=2, waits=2}");
         }
     }
 
@@ -289,7 +289,7 @@ class PoolTest {
             assertEquals("200 ok", next.end());
             idle(rig, 1);
             assertEquals(1, server.connections.get());
-            rig.told(server, "{calls=2, calls failed=1, connects=1, failed=1, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, calls failed=1, connects=1, failed=1, requests=2, waits=2}");
         }
     }
 

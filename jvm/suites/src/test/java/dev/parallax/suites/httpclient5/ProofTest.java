@@ -20,7 +20,7 @@ class ProofTest {
                 Rig rig = new Rig(way, new Settings(), server)) {
             assertEquals("{}", rig.since(server));
             assertEquals("200 ok", rig.get(server.url("/")));
-            rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+            rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
             assertEquals(
                     way.arm() == Arm.PLAIN ? "{}" : "{calls=1, connects=1, requests=1, waits=1}", rig.since(server));
         }

@@ -177,13 +177,13 @@ final class Rig implements AutoCloseable {
         }
     }
 
-    /** Until nothing is lent: an asynchronous client has its answer before its connection is back. */
+    /** Until nothing is lent: an asynchronous client has its response before its connection is back. */
     void rest() {
         Eventually.until("nothing is lent", () -> pool.getTotalStats().getLeased() == 0);
     }
 
     /** Compares, when all has come to rest: what was not there is not named. */
-    void told(Server of, String expected) throws InterruptedException {
+    void reported(Server of, String expected) throws InterruptedException {
         if (arm == Arm.PLAIN) {
             return;
         }

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Through a proxy: what is told is told of the server that was asked for, and a tunnel is part of one connect. */
+/** Through a proxy: what is reported is reported of the server that was asked for, and a tunnel is part of one connect. */
 @ParameterizedClass
 @MethodSource("dev.parallax.suites.httpclient5.Arm$Way#here")
 class TunnelTest {
@@ -64,8 +64,8 @@ class TunnelTest {
             try (Rig rig = new Rig(way, settings, server, proxy)) {
                 assertEquals("200 for " + server.url("/"), rig.get(server.url("/")));
                 rig.rest();
-                rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
-                rig.told(proxy, "{}");
+                rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
+                rig.reported(proxy, "{}");
             }
         }
     }
@@ -83,8 +83,8 @@ class TunnelTest {
                 assertEquals(1, proxy.connections.get());
                 assertEquals(1, server.connections.get());
                 assertEquals(2, rig.leases.get());
-                rig.told(server, "{calls=2, connects=1, requests=2, waits=2}");
-                rig.told(proxy, "{}");
+                rig.reported(server, "{calls=2, connects=1, requests=2, waits=2}");
+                rig.reported(proxy, "{}");
             }
         }
     }
@@ -94,7 +94,7 @@ class TunnelTest {
         checkIsAnswered(exchange -> exchange.send(407, "who?", WHO), 1);
     }
 
-    /** If this fails, a tunnel that stood in the end is told as a failure as well. */
+    /** If this fails, a tunnel that was in the end is reported as a failure as well. */
     @Test
     void aProxyThatAsksWhoItIsAndClosesIsAnsweredOnAnotherConnection() throws Exception {
         checkIsAnswered(
@@ -126,7 +126,7 @@ class TunnelTest {
                 rig.rest();
                 assertEquals(2, proxy.requests.get());
                 assertEquals(connections, proxy.connections.get());
-                rig.told(server, "{calls=1, connects=1, requests=1, waits=1}");
+                rig.reported(server, "{calls=1, connects=1, requests=1, waits=1}");
             }
         }
     }
@@ -140,7 +140,7 @@ class TunnelTest {
                 assertEquals("403 no", rig.get(https(server)));
                 rig.rest();
                 assertEquals(0, server.connections.get());
-                rig.told(server, "{calls failed=1, failed=1, waits=1}");
+                rig.reported(server, "{calls failed=1, failed=1, waits=1}");
             }
         }
     }
@@ -155,7 +155,7 @@ class TunnelTest {
                 rig.rest();
             }
             assertEquals(1, server.connections.get());
-            rig.told(server, "{calls=2, connects=1, requests=2, waits=2}");
+            rig.reported(server, "{calls=2, connects=1, requests=2, waits=2}");
         }
     }
 

@@ -15,7 +15,7 @@ import io.vertx.core.spi.observability.HttpResponse;
 import java.util.EnumMap;
 import java.util.Map;
 
-/** Requests of an HTTP client by server; its connections are told apart from them. */
+/** Requests of an HTTP client by server; its connections are distinguished from them. */
 record MeasuredHttpClient(SeriesOptions options, Map<Label, String> fixed, Sockets webSockets)
         implements HttpClientMetrics<Exchange, UpDownCounter> {
     @Override

@@ -13,7 +13,7 @@ import io.vertx.core.spi.observability.HttpRequest;
 import io.vertx.core.spi.observability.HttpResponse;
 
 /**
- * Requests to an HTTP server; its connections are told apart from them. Those of HTTP/3 have another local address, and are
+ * Requests to an HTTP server; its connections are distinguished from them. Those of HTTP/3 have another local address, and are
  * the same exchanges where that is no label.
  */
 record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
@@ -58,7 +58,7 @@ record MeasuredHttpServer(Exchanges tcp, Exchanges udp, Sockets webSockets)
         of(exchange).responseEnd(exchange, response.statusCode(), bytes);
     }
 
-    /** One that is over is no longer of anybody: any is right for what is told of it too late. */
+    /** One that is over is no longer of anybody: any is right for what is reported of it too late. */
     private Exchanges of(Exchange exchange) {
         Exchanges its = exchange.exchanges();
         return its == null ? tcp : its;

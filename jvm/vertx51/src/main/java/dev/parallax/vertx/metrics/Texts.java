@@ -8,13 +8,13 @@ import io.vertx.core.net.SocketAddress;
 final class Texts {
     private Texts() {}
 
-    /** By the host's name, where there is one. */
+    /** By the host's name, if there is one. */
     static String named(SocketAddress address) {
         String name = address.hostName();
         return Addresses.text(address, name == null ? "_" : name);
     }
 
-    /** Null where there is none. */
+    /** Null if there is none. */
     static String text(HttpVersion version) {
         if (version == null) {
             return null;

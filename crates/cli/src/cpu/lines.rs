@@ -1,4 +1,4 @@
-//! What was measured, in the words of a record.
+//! Turns readings of processes into the lines and totals of a record.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -7,43 +7,41 @@ use host::process::{CpuSpan, End, ProcessUse, ThreadUse, Usage};
 use record::observation::cpu::{CpuEnd, CpuLine, CpuProcess, CpuSplit, CpuThread, CpuUse, SplitMethod};
 use units::Nanos;
 
-/// From the middle of the readings at its begin to that at its end.
+/// The time between the midpoints of the first and the last reading.
 pub fn length(span: &CpuSpan) -> Nanos {
     span.end.middle().saturating_sub(span.begin.middle())
 }
 
-/// All processes of a span.
+/// All processes of a time span.
 pub fn line(span: &CpuSpan, tick: Nanos) -> CpuLine {
-    let processes = span.processes.iter().map(|process| told(process, tick)).collect();
+    let processes = span.processes.iter().map(|process| reported(process, tick)).collect();
     CpuLine { readings: span.readings, processes, idle: 0 }
 }
 
-/// Of all processes of a host, most do nothing.
+/// With `--all`, most processes use no CPU time; they are only counted.
 pub fn set_idle_apart(line: &mut CpuLine) {
     let all = line.processes.len();
     line.processes.retain(|process| process.used.run_ns > 0 || process.began || process.end != CpuEnd::Alive);
     line.idle = (all - line.processes.len()) as u64;
 }
 
-/// What is said of a process that is no more.
+/// The note on a process that has ended.
 pub fn ended(process: &ProcessUse) -> Option<String> {
     let (name, seen) = (format!("process {} ({})", process.pid, process.name), process.usage.elapsed());
     match process.end {
         End::Alive => None,
         End::Cut | End::Reused if seen == Nanos::ZERO => {
-            Some(format!("{name} ended before it was looked at again"))
+            Some(format!("{name} ended before its second reading"))
         }
-        End::Whole => Some(format!("{name} ended after {seen}; all that it used is counted")),
-        End::Cut => {
-            Some(format!("{name} ended; what it used after the last look at it, at {seen}, is missing"))
-        }
+        End::Whole => Some(format!("{name} ended after {seen}; all of its CPU time is included")),
+        End::Cut => Some(format!("{name} ended; its CPU time after the last reading, at {seen}, is missing")),
         End::Reused => Some(format!(
-            "{name} ended, and its pid is another process's by now; what it used after {seen} is missing"
+            "{name} ended and another process has its process ID now; its CPU time after {seen} is missing"
         )),
     }
 }
 
-fn told(process: &ProcessUse, tick: Nanos) -> CpuProcess {
+fn reported(process: &ProcessUse, tick: Nanos) -> CpuProcess {
     let all = || process.threads.iter().map(|(&tid, thread)| (tid, thread));
     let all = || all().chain(process.replaced.iter().map(|(tid, thread)| (*tid, thread)));
     let count = |is: fn(&ThreadUse) -> bool| all().filter(|(_, thread)| is(thread)).count() as u64;
@@ -98,7 +96,7 @@ fn used(usage: &Usage, tick: Nanos) -> CpuUse {
     }
 }
 
-/// By /etc/passwd alone: a network's directory would have to be asked, with code that a static binary lacks.
+/// From /etc/passwd only: querying a directory service needs code that a static binary does not have.
 fn user_name(uid: u32) -> Option<String> {
     static NAMES: OnceLock<BTreeMap<u32, String>> = OnceLock::new();
     let names = NAMES.get_or_init(|| users(&std::fs::read_to_string("/etc/passwd").unwrap_or_default()));

@@ -3,8 +3,8 @@
 
 use super::checks::{BodyChecks, PreparedChecks};
 use super::limits::Limits;
-use super::outgoing::AnswerForm;
-use super::spoken::Spoken;
+use super::outgoing::ResponseForm;
+use super::used_protocols::UsedProtocols;
 use crate::{DecodeError, Judgement};
 
 /// What all connections of a run share.
@@ -14,21 +14,21 @@ pub(crate) struct Facts {
     pub streams: usize,
     pub limits: Limits,
     pub checks: Vec<PreparedChecks>,
-    pub spoken: Spoken,
+    pub used_protocols: UsedProtocols,
 }
 
-/// Whether an answer is kept for its script to look at.
+/// Whether a response is kept for its script to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {
     #[default]
     Nothing,
     /// Status, headers, and the body up to this many bytes.
-    Answer { body_bytes: usize },
+    ReceivedResponse { body_bytes: usize },
 }
 
-/// An answer that was kept.
+/// A response that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
+pub struct ReceivedResponse {
     pub status: u16,
     /// In the order in which they came. Names are as the peer wrote them.
     pub headers: Vec<(String, Vec<u8>)>,
@@ -37,7 +37,7 @@ pub struct Answer {
     pub cut: bool,
 }
 
-impl Answer {
+impl ReceivedResponse {
     /// The first header of this name, whatever its case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         let named = |(own, _): &&(String, Vec<u8>)| own.eq_ignore_ascii_case(name);
@@ -55,18 +55,18 @@ impl Answer {
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub checks: u16,
-    pub answer: Answer,
+    pub response: ReceivedResponse,
 }
 
-/// What a request expects of its answer.
+/// What a request expects of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expect {
-    pub form: AnswerForm,
+    pub form: ResponseForm,
     pub checks: u16,
     pub keep: Keep,
 }
 
-/// An answer from its final head on. Used anew for each answer of a connection or stream.
+/// A response from its final head on. Used again for each response of a connection or stream.
 #[derive(Debug)]
 pub(crate) struct Intake {
     code: u16,
@@ -75,7 +75,7 @@ pub(crate) struct Intake {
     body_checks: BodyChecks,
     /// Which of the run's checks `body_checks` was made for.
     checks: u16,
-    kept: Option<Box<Answer>>,
+    kept: Option<Box<ReceivedResponse>>,
     /// How much more of the body may be kept.
     room: usize,
 }
@@ -93,7 +93,7 @@ impl Intake {
         }
     }
 
-    /// The final head has come. `headers` is asked for only where the answer is to be kept.
+    /// The final head has come. `headers` is asked for only where the response is to be kept.
     #[inline]
     pub(crate) fn begin(
         &mut self,
@@ -111,9 +111,13 @@ impl Intake {
         self.body_bytes = 0;
         self.body_checks.begin(self.judgement == Judgement::Good && !expect.form.head_only);
         self.kept = None;
-        if let Keep::Answer { body_bytes } = expect.keep {
+        if let Keep::ReceivedResponse { body_bytes } = expect.keep {
             self.room = body_bytes;
-            self.kept = Some(Box::new(Answer { status, headers: headers(), ..Answer::default() }));
+            self.kept = Some(Box::new(ReceivedResponse {
+                status,
+                headers: headers(),
+                ..ReceivedResponse::default()
+            }));
         }
     }
 
@@ -134,7 +138,7 @@ impl Intake {
         Ok(())
     }
 
-    /// The answer is complete: its status, what became of it, and the length of its body.
+    /// The response is complete: its status, what became of it, and the length of its body.
     #[inline]
     pub(crate) fn end(&mut self, facts: &Facts) -> (u16, Judgement, u64) {
         let held = self.body_checks.hold(&facts.checks[usize::from(self.checks)]);
@@ -142,10 +146,10 @@ impl Intake {
         (self.code, judgement, self.body_bytes)
     }
 
-    /// The answer that has just ended, where it was to be kept.
+    /// The response that has just ended, where it was to be kept.
     #[inline]
     pub(crate) fn take_kept(&mut self) -> Option<Kept> {
-        self.kept.take().map(|answer| Kept { checks: self.checks, answer: *answer })
+        self.kept.take().map(|response| Kept { checks: self.checks, response: *response })
     }
 
     fn prepared<'a>(&self, facts: &'a Facts) -> &'a PreparedChecks {

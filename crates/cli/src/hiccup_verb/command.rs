@@ -1,4 +1,4 @@
-//! A command beside which is measured: started, told to end when we are, and its exit code.
+//! The command that `hiccup -- COMMAND` runs while it measures: start, stop, exit code.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -11,14 +11,14 @@ use anyhow::{Context, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use units::Nanos;
 
-/// Ctrl-C on a terminal reaches the command, too: it has this long to end by itself.
+/// Ctrl-C on a terminal also reaches the command: it has this long to end by itself.
 const GRACE: Nanos = Nanos::from_secs(5);
 
-/// Whether there is such a program, before anything is measured. No command at all is well, too.
+/// Checks that the program of `command` exists, before anything is measured. An empty command is accepted.
 ///
 /// # Errors
 ///
-/// Where there is none.
+/// When the program does not exist.
 pub fn check(command: &[OsString]) -> anyhow::Result<()> {
     let Some(program) = command.first() else { return Ok(()) };
     let is_program = |path: &Path| {
@@ -31,33 +31,29 @@ pub fn check(command: &[OsString]) -> anyhow::Result<()> {
         let folders = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&folders).any(|folder| is_program(&folder.join(path)))
     };
-    ensure!(
-        found,
-        "there is no program `{}` that could be run; is it installed and in PATH?",
-        path.display()
-    );
+    ensure!(found, "cannot run `{}`: no such program; is it installed and in PATH?", path.display());
     Ok(())
 }
 
-/// A command under way.
+/// A running command.
 pub struct Running {
     child: Child,
     status: Option<ExitStatus>,
-    /// Since when we are to end.
+    /// When the stop was requested.
     asked: Option<Nanos>,
-    told: bool,
+    signaled: bool,
 }
 
 impl Running {
     /// # Errors
     ///
-    /// When it cannot be started.
+    /// When the command cannot be started.
     pub fn start(command: &[OsString]) -> anyhow::Result<Running> {
-        let (program, arguments) = command.split_first().context("no command was given after --")?;
+        let (program, arguments) = command.split_first().context("there is no command after --")?;
         let child = Command::new(program).args(arguments).spawn();
         let shown = program.to_string_lossy();
         let child = child.with_context(|| format!("cannot run `{shown}`; is it installed and in PATH?"))?;
-        Ok(Running { child, status: None, asked: None, told: false })
+        Ok(Running { child, status: None, asked: None, signaled: false })
     }
 
     /// Whether it has ended.
@@ -68,20 +64,20 @@ impl Running {
         self.status.is_some()
     }
 
-    /// We are to end: where it was not told by a terminal, it is by us. Call again and again.
+    /// Stops the command: waits for it to react to a signal from the terminal, then sends one. Call repeatedly.
     pub fn end(&mut self) {
         let now = clock::now();
         let since = *self.asked.get_or_insert(now);
         let grace = if io::stdin().is_terminal() { GRACE } else { Nanos::ZERO };
-        if !self.told && now >= since + grace && !self.has_ended() {
-            self.told = true;
+        if !self.signaled && now >= since + grace && !self.has_ended() {
+            self.signaled = true;
             if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
                 let _ = kill_process(pid, Signal::TERM);
             }
         }
     }
 
-    /// As a shell tells it.
+    /// The exit code as a shell reports it: 128 plus the signal if it was killed.
     pub fn exit_code(&self) -> Option<u8> {
         let status = self.status?;
         let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));

@@ -55,7 +55,7 @@ fn interim_answers_are_passed_over() {
     check(interim, &[INCOMPLETE]);
     let switch = Ending::Failed(DecodeError::Unsupported { what: "switch of protocols (101)" });
     check("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", &[switch]);
-    check(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), &[too_long("interim answers", 16)]);
+    check(&"HTTP/1.1 100 Continue\r\n\r\n".repeat(17), &[too_long("interim responses", 16)]);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_connection_is_kept_as_the_rules_say() {
     check(&with("1.0", ""), &[last(200, 0), IDLE]);
     check(&with("1.0", "Connection: Keep-Alive\r\n"), &[good(200, 0), IDLE]);
     check(&with("1.0", "Connection: keep-alive, close\r\n"), &[last(200, 0), IDLE]);
-    // A coding beside a length, and a coding in HTTP/1.0: read, and not kept.
+    // A coding next to a length, and a coding in HTTP/1.0: read, and not kept.
     let both = with("1.1", "Transfer-Encoding: chunked\r\n") + "1\r\nx\r\n0\r\n\r\n";
     check(&both, &[last(200, 1), IDLE]);
     check(
@@ -82,18 +82,18 @@ fn a_connection_is_kept_as_the_rules_say() {
 
 #[test]
 fn pipelined_answers_come_in_order() {
-    let answers = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc\
+    let responses = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc\
                    HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n\
                    HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n";
     let missing = reply(404, Judgement::RequestError, 2, true);
     let methods = ["GET", "HEAD", "GET"];
-    check_methods(&methods, answers, &[good(200, 3), good(200, 0), missing, IDLE]);
+    check_methods(&methods, responses, &[good(200, 3), good(200, 0), missing, IDLE]);
     check_methods(
         &["GET", "HEAD", "GET", "GET"],
-        answers,
+        responses,
         &[good(200, 3), good(200, 0), missing, BEFORE_RESPONSE],
     );
-    check_methods(&methods, &format!("{answers}!"), &[good(200, 3), good(200, 0), missing, UNSOLICITED]);
+    check_methods(&methods, &format!("{responses}!"), &[good(200, 3), good(200, 0), missing, UNSOLICITED]);
 }
 
 #[test]

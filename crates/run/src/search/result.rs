@@ -1,0 +1,51 @@
+//! The result of a search, from its probes. Pure.
+
+use record::search::{Limit, ProbeOutcome, ProbeResult, SearchResult};
+use stats::search::{Above, Search};
+
+/// The result of `probes` together; at most `allowed` of them may be made.
+pub fn result(search: &Search, probes: &[ProbeResult], allowed: usize) -> SearchResult {
+    let result = search.result();
+    let limit = match result.above {
+        Above::Server => Limit::Server,
+        Above::Client => Limit::Client,
+        Above::Range => Limit::Range,
+        Above::Untried => Limit::Unknown,
+    };
+    // The probes at that rate that decided the result.
+    let says: &[ProbeOutcome] = if limit == Limit::Server {
+        &[ProbeOutcome::Fails, ProbeOutcome::Unsettled]
+    } else {
+        &[ProbeOutcome::Client]
+    };
+    let at = |rate: f64| {
+        let probes = probes.iter().filter(move |probe| probe.rate_per_s == Some(rate));
+        probes.filter(|probe| says.contains(&probe.says)).map(|probe| probe.why.as_str()).next_back()
+    };
+    let why = result.fails.and_then(at).filter(|why| !why.is_empty());
+    let reason = match (result.fails, why) {
+        (Some(fails), Some(why)) if result.given_up && limit == Limit::Server => {
+            format!("at {fails}/s {why}; {}", disturbance(probes))
+        }
+        _ if result.given_up => disturbance(probes),
+        (Some(fails), Some(why)) => format!("at {fails}/s {why}"),
+        (None, _) if result.holds.is_none() && probes.len() < allowed => {
+            "too few requests succeeded at the first rate".to_owned()
+        }
+        _ if limit == Limit::Range => "it passed at the highest rate that --search-to allows".to_owned(),
+        _ => "more probes are needed for a better result (--probes)".to_owned(),
+    };
+    SearchResult {
+        holds_per_s: result.holds,
+        fails_per_s: result.fails,
+        confirmed: result.confirmed,
+        limit,
+        reason,
+    }
+}
+
+/// Why the search was stopped: what disturbed the last probe.
+fn disturbance(probes: &[ProbeResult]) -> String {
+    let why = probes.last().map_or("", |probe| probe.why.as_str());
+    format!("stopped: this host is too busy at any rate ({why}); stop other workloads, or use another host")
+}
