@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use codec::web::{Checks, Limits, Request, DissectorSettings, Turns, Url, Web};
+use codec::web::{Checks, Limits, Request, WebSettings, Turns, Url, Web};
 use codec::{CloseEvent, DecodeError, Event, Key, Origin, Protocol, Reply, Session};
 use libfuzzer_sys::fuzz_target;
 
@@ -42,7 +42,7 @@ fn run(options: u8) -> Web<Turns> {
         expect_sha256: bit(6).then(|| "00".repeat(32).parse().expect("a digest")),
     };
     let limits = if bit(3) { tight } else { Limits::default() };
-    let settings = DissectorSettings { pipeline: requests.len(), limits, ..DissectorSettings::default() };
+    let settings = WebSettings { pipeline: requests.len(), limits, ..WebSettings::default() };
     Web::turns(&requests, &checks, settings).expect("requests that can be sent")
 }
 
@@ -53,7 +53,7 @@ fn endings<'a>(run: &Web<Turns>, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<
         session.request(&run.begin(n), Key(n), &mut out);
     }
     let mut endings = Vec::new();
-    let mut said_began = false;
+    let mut began_reported = false;
     for piece in pieces {
         let mut rest = piece;
         while !rest.is_empty() {
@@ -69,14 +69,14 @@ fn endings<'a>(run: &Web<Turns>, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<
             match step.event {
                 Some(Event::Finished(_, reply)) => {
                     endings.push(Ending::Reply(reply));
-                    said_began = false;
+                    began_reported = false;
                 }
                 Some(Event::Began(_)) => {
-                    assert!(rest.is_empty() && !said_began);
-                    said_began = true;
+                    assert!(rest.is_empty() && !began_reported);
+                    began_reported = true;
                 }
                 Some(other) => panic!("{other:?} is nothing that one request at a time meets"),
-                None => assert!(rest.is_empty() && said_began),
+                None => assert!(rest.is_empty() && began_reported),
             }
         }
     }

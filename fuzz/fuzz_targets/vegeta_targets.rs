@@ -4,7 +4,7 @@
 #![no_main]
 
 use codec::web::targets::{Form, detect, parse};
-use codec::web::{Checks, RequestError, DissectorSettings, Web};
+use codec::web::{Checks, RequestError, WebSettings, Web};
 use codec::{Key, Protocol, Session};
 use libfuzzer_sys::fuzz_target;
 
@@ -20,7 +20,7 @@ fuzz_target!(|text: &str| {
                 continue;
             }
         };
-        let run = match Web::turns(&requests, &Checks::default(), DissectorSettings::default()) {
+        let run = match Web::turns(&requests, &Checks::default(), WebSettings::default()) {
             Ok(run) => run,
             Err(error) => {
                 let late = !matches!(error, RequestError::WeightsTooFine { .. } | RequestError::TooManyOrigins { .. });

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use engine::{Controls, Plan};
+use engine::{Controls, RunPlan};
 use record::document::Document;
 use record::{Interval, Second};
 use run::conduct::Progress;
@@ -39,7 +39,7 @@ impl Shown {
 }
 
 impl Progress for Shown {
-    fn started(&mut self, document: &Document, plan: &Plan, at: Nanos) {
+    fn started(&mut self, document: &Document, plan: &RunPlan, at: Nanos) {
         if let Shown::Live(live) = self
             && live.start(document, plan, at).is_err()
         {

@@ -56,7 +56,7 @@ pub trait Session {
 
     /// Whether the connection can go on after a request that was answered before it was wholly sent. Where
     /// requests are sent one behind the other, what the rest of the bytes would mean to the peer is not known.
-    fn survives_early_answer(&self) -> bool {
+    fn survives_early_response(&self) -> bool {
         false
     }
 

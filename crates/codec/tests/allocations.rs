@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a panic here is the test failing")]
 
 use allocation_counter::measure;
-use codec::web::{Checks, Request, Settings, Turns, Url, Web, WebSession};
+use codec::web::{Checks, Request, Turns, Url, Web, WebSession, WebSettings};
 use codec::{DecodeError, Event, Key, Origin, Protocol, Session};
 
 fn run(checks: &Checks) -> Web<Turns> {
     let request = Request::get(Url::parse("http://127.0.0.1/").unwrap());
-    Web::turns(&[request], checks, Settings { pipeline: 2, ..Settings::default() }).unwrap()
+    Web::turns(&[request], checks, WebSettings { pipeline: 2, ..WebSettings::default() }).unwrap()
 }
 
 fn answer_one(session: &mut WebSession<Turns>, pieces: &[&[u8]], out: &mut Vec<u8>) {

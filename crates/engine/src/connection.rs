@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use codec::{Encoded, Key, Origin, Route, Session};
 use reactor::Ends;
-use record::{Carried, Edge, Phase, Request, Timeline};
+use record::{Carried, Edge, KeptRequest, Phase, Timeline};
 use units::Nanos;
 
 use crate::journeys::Unit;
@@ -311,7 +311,7 @@ impl<S: Session> Connection<S> {
 
 /// When a request counts as picked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TakenUp {
+pub(crate) enum PickedUp {
     /// It has waited for its connection since.
     Before,
     /// It has a connection at once, and is picked up when its first byte is handed to the kernel.
@@ -327,7 +327,7 @@ impl<J> Exchange<J> {
         journey: J,
         route: Route,
         timeline: Timeline,
-        taken_up: TakenUp,
+        picked_up: PickedUp,
     ) -> Exchange<J> {
         Exchange {
             unit,
@@ -340,8 +340,8 @@ impl<J> Exchange<J> {
             carried: None,
             encoded: None,
             opens: false,
-            held: taken_up == TakenUp::WhenSentHeld,
-            immediate: taken_up != TakenUp::Before,
+            held: picked_up == PickedUp::WhenSentHeld,
+            immediate: picked_up != PickedUp::Before,
             offered: None,
             begun: false,
             sent: false,
@@ -365,13 +365,13 @@ impl<J> Exchange<J> {
     /// It waits for a connection again, at `now`.
     pub(crate) fn waiting(self, now: Nanos) -> Waiting<J> {
         let Exchange { unit, journey, route, timeline, .. } = self;
-        let taken_up = timeline.at(Edge::TakenUp).unwrap_or(now);
-        Waiting { unit, journey, route, intended: timeline.due_at(), taken_up }
+        let picked_up = timeline.at(Edge::PickedUp).unwrap_or(now);
+        Waiting { unit, journey, route, intended: timeline.due_at(), picked_up }
     }
 
     /// It ended at `at` on connection number `connection`.
-    pub(crate) fn ended(&self, connection: u32, at: Nanos) -> Request {
-        Request {
+    pub(crate) fn ended(&self, connection: u32, at: Nanos) -> KeptRequest {
+        KeptRequest {
             n: self.unit.n,
             kind: self.route.kind,
             connection: Some(connection),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use units::Nanos;
 
-use crate::plan::{Load, Plan};
+use crate::plan::{Load, RunPlan};
 use crate::tempo::{ScheduleClock, Tempo};
 
 /// How far ahead a change takes effect. Every worker has looked again within a few microseconds of the lock being
@@ -95,8 +95,8 @@ impl Controls {
         self.steering().changes.get(known..).unwrap_or_default().to_vec()
     }
 
-    /// How long requests are scheduled for, as [`Plan::window`], with all that was ordered so far.
-    pub fn window(&self, plan: &Plan) -> Option<Nanos> {
+    /// How long requests are scheduled for, as [`RunPlan::window`], with all that was ordered so far.
+    pub fn window(&self, plan: &RunPlan) -> Option<Nanos> {
         self.steering().window(plan)
     }
 
@@ -152,7 +152,7 @@ impl Steering {
     }
 
     /// See [`Controls::window`].
-    pub(crate) fn window(&self, plan: &Plan) -> Option<Nanos> {
+    pub(crate) fn window(&self, plan: &RunPlan) -> Option<Nanos> {
         let Load::Open(arrivals) = &plan.load else {
             return plan.window.into_iter().chain(self.end).min();
         };

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use schedule::{Cursor, Residue, Think, ThinkTimes};
 use units::Nanos;
 
-use crate::plan::{Load, Plan, Share};
+use crate::plan::{Load, RunPlan, Share};
 use crate::tempo::ScheduleClock;
 
 /// A request that is due.
@@ -51,7 +51,7 @@ enum Model {
 }
 
 impl Demand {
-    pub(crate) fn new(plan: &Plan, share: Share, start: Nanos) -> Demand {
+    pub(crate) fn new(plan: &RunPlan, share: Share, start: Nanos) -> Demand {
         let end = plan.window.map_or(Nanos::MAX, |window| start.saturating_add(window));
         let total = plan.request_limit.unwrap_or(u64::MAX);
         let (model, total) = match &plan.load {

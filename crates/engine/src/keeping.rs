@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use record::{Request, Slowest};
+use record::{KeptRequest, Slowest};
 use schedule::Sample;
 
 /// Which requests are kept.
@@ -35,14 +35,14 @@ const BATCHES: usize = 32;
 /// A batch of requests of one worker that have ended. Its memory goes back to the worker when this is dropped.
 #[derive(Debug)]
 pub struct Batch {
-    requests: Vec<Request>,
-    home: SyncSender<Vec<Request>>,
+    requests: Vec<KeptRequest>,
+    home: SyncSender<Vec<KeptRequest>>,
 }
 
 impl Deref for Batch {
-    type Target = [Request];
+    type Target = [KeptRequest];
 
-    fn deref(&self) -> &[Request] {
+    fn deref(&self) -> &[KeptRequest] {
         &self.requests
     }
 }
@@ -60,12 +60,12 @@ impl Drop for Batch {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     which: Which,
-    batch: Vec<Request>,
+    batch: Vec<KeptRequest>,
     /// Batches that may still be made.
     unmade: usize,
     to: SyncSender<Batch>,
-    home: SyncSender<Vec<Request>>,
-    emptied: Receiver<Vec<Request>>,
+    home: SyncSender<Vec<KeptRequest>>,
+    emptied: Receiver<Vec<KeptRequest>>,
     lost: u64,
 }
 
@@ -92,7 +92,7 @@ impl Keeper {
     /// For one that is not kept, a hash or a comparison; for one that is, a copy of 210 bytes, and every 4,096 of
     /// them a message.
     #[inline]
-    pub(crate) fn offer(&mut self, request: &Request) {
+    pub(crate) fn offer(&mut self, request: &KeptRequest) {
         match &mut self.which {
             Which::All => {}
             Which::Sample(sample) if sample.has(request.n) => {}
@@ -147,9 +147,9 @@ mod tests {
 
     use super::*;
 
-    fn request(n: u64, age: u64) -> Request {
+    fn request(n: u64, age: u64) -> KeptRequest {
         let timeline = Timeline::due(Nanos(1));
-        Request {
+        KeptRequest {
             n,
             kind: 0,
             connection: None,

@@ -28,7 +28,7 @@ mod worker;
 pub use controls::{Change, Controls, Order};
 pub use keeping::{Batch, Keep, Keeping};
 pub use pacer::Pace;
-pub use plan::{Load, Peer, Place, Plan, PoolPlan, Share};
+pub use plan::{Load, Peer, Place, PoolPlan, RunPlan, Share};
 pub use run::{Finished, Listener, RunError, StampFacts, Started, run};
 pub use tempo::Tempo;
 pub use worker::KINDS_APART;

@@ -10,7 +10,7 @@ use crate::pacer::Pace;
 
 /// A run's load, pool, peer and end.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct RunPlan {
     pub load: Load,
     /// How closely the schedule is followed.
     pub pace: Pace,
@@ -102,7 +102,7 @@ pub struct Share {
     pub users: u64,
 }
 
-impl Plan {
+impl RunPlan {
     /// How long requests are scheduled for, where that is known beforehand: in an open loop to the end of the
     /// schedule or, of a number of requests, until the one after the last would be due; in a closed loop only when
     /// the plan says it.
@@ -153,8 +153,8 @@ pub(crate) mod tests {
     use super::*;
 
     /// One worker, one virtual user, one connection, ten seconds, no timeouts.
-    pub(crate) fn plan() -> Plan {
-        Plan {
+    pub(crate) fn plan() -> RunPlan {
+        RunPlan {
             load: Load::Closed,
             pace: Pace::default(),
             window: Some(Nanos::from_secs(10)),

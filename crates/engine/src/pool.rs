@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use codec::{Origin, Route};
 use reactor::Slot;
-use record::{Phase, Request, Timeline};
+use record::{KeptRequest, Phase, Timeline};
 use units::Nanos;
 
 use crate::journeys::Unit;
@@ -16,20 +16,29 @@ pub(crate) struct Waiting<J> {
     pub journey: J,
     pub route: Route,
     pub intended: Nanos,
-    pub taken_up: Nanos,
+    pub picked_up: Nanos,
 }
 
 impl<J> Waiting<J> {
     pub(crate) fn timeline(&self) -> Timeline {
         let mut timeline = Timeline::due(self.intended);
-        timeline.end(Phase::ScheduleLag, self.taken_up);
+        timeline.end(Phase::ScheduleLag, self.picked_up);
         timeline
     }
 
     /// It ended at `at`, still waiting.
-    pub(crate) fn ended(&self, at: Nanos) -> Request {
+    pub(crate) fn ended(&self, at: Nanos) -> KeptRequest {
         let (n, kind, timeline) = (self.unit.n, self.route.kind, self.timeline());
-        Request { n, kind, connection: None, carried: None, timeline, ended: at, failure: None, code: None }
+        KeptRequest {
+            n,
+            kind,
+            connection: None,
+            carried: None,
+            timeline,
+            ended: at,
+            failure: None,
+            code: None,
+        }
     }
 }
 
@@ -134,7 +143,7 @@ impl<J> Pools<J> {
     /// When the request that waits longest at `origin` was picked up.
     #[inline]
     pub(crate) fn waiting_since(&self, origin: Origin) -> Option<Nanos> {
-        self.pools[usize::from(origin.0)].queue.front().map(|waiting| waiting.taken_up)
+        self.pools[usize::from(origin.0)].queue.front().map(|waiting| waiting.picked_up)
     }
 
     /// When the request that waits longest anywhere was picked up.
@@ -161,7 +170,7 @@ mod tests {
     fn waiting(n: u64, origin: u16) -> Waiting<()> {
         let route = Route { origin: Origin(origin), ..Route::default() };
         let unit = Unit { n, began: Nanos(n) };
-        Waiting { unit, journey: (), route, intended: Nanos(n), taken_up: Nanos(n) }
+        Waiting { unit, journey: (), route, intended: Nanos(n), picked_up: Nanos(n) }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
 use host::RunQueue;
-use record::{Interval, Request};
+use record::{Interval, KeptRequest};
 use units::Nanos;
 
 use crate::keeping::Keeper;
@@ -113,7 +113,7 @@ impl Recorder {
     ///
     /// A branch in a run that keeps none.
     #[inline]
-    pub(crate) fn keep(&mut self, request: impl FnOnce() -> Request) {
+    pub(crate) fn keep(&mut self, request: impl FnOnce() -> KeptRequest) {
         if let Some(keeper) = &mut self.keeper {
             keeper.offer(&request());
         }

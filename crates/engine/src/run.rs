@@ -15,7 +15,7 @@ use crate::collector::collect;
 use crate::controls::Controls;
 use crate::cpu_pinning::CpuPinning;
 use crate::keeping::{Keeper, Keeping};
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use crate::recorder::{Boundaries, Part, Recorder};
 use crate::worker::{Ended, Job, Worker};
 
@@ -91,7 +91,7 @@ pub trait Listener {
 ///
 /// [`RunError`]; whatever had been measured has been handed to `listener`.
 pub fn run<P: Protocol>(
-    plan: &Plan,
+    plan: &RunPlan,
     protocol: &P,
     controls: &Controls,
     listener: &mut dyn Listener,
@@ -141,7 +141,7 @@ fn probe(wanted: bool) -> (Option<StampProbe>, Option<String>) {
 
 /// What all workers of a run have in common.
 struct Crew<'a, P> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     protocol: &'a P,
     controls: &'a Controls,
     start: Nanos,

@@ -161,17 +161,17 @@ fn ledgers(rows: &[Row], matches: &[Option<Match>], servers: &[Server], clocks: 
 /// burst, and queues. Such waits count up to the length of the lateness, minus the time since then.
 fn after_lag(rows: &[Row]) -> Vec<u64> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    let taken_up = |row: usize| rows[row].end_of(Phase::ScheduleLag).0;
+    let picked_up = |row: usize| rows[row].end_of(Phase::ScheduleLag).0;
     let lag = |row: usize| {
         let lag = rows[row].phase(Phase::ScheduleLag).filter(|&lag| lag >= LATE);
         lag.map_or(0, |lag| lag.0)
     };
     // Of those picked up at once the latest first.
-    order.sort_by_key(|&row| (taken_up(row), std::cmp::Reverse(lag(row))));
+    order.sort_by_key(|&row| (picked_up(row), std::cmp::Reverse(lag(row))));
     let mut shares = vec![0; rows.len()];
     let (mut late_at, mut late_for) = (0u64, 0u64);
     for row in order {
-        let now = taken_up(row);
+        let now = picked_up(row);
         let left = late_for.saturating_sub(now.saturating_sub(late_at));
         if lag(row) >= left {
             (late_at, late_for) = (now, lag(row));

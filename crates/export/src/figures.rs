@@ -1,6 +1,6 @@
 //! The counters and histograms of a run by name, defined once for all exporters.
 
-use record::{Durations, Interval, Kind, Outcome, Phase};
+use record::{Durations, Interval, KindFigures, Outcome, Phase};
 
 use crate::snapshot::Snapshot;
 
@@ -31,7 +31,7 @@ pub(crate) struct Family<'a> {
 }
 
 /// Each target with its name, where a run has several.
-pub(crate) fn targets<'a>(snapshot: &Snapshot<'a>) -> impl Iterator<Item = (&'a str, &'a Kind)> {
+pub(crate) fn targets<'a>(snapshot: &Snapshot<'a>) -> impl Iterator<Item = (&'a str, &'a KindFigures)> {
     snapshot.facts.targets.iter().map(String::as_str).zip(snapshot.total.kinds())
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn families<'a>(snapshot: &Snapshot<'a>) -> Vec<Family<'a>> {
     let phases = Phase::ALL.into_iter().filter_map(|phase| Some((phase.name(), total.phase(phase)?)));
     let failed =
         Outcome::ALL.into_iter().filter_map(|outcome| Some((outcome.name(), total.failed(outcome)?)));
-    let of_targets = |name, help, of: fn(&'a Kind) -> Option<&'a Durations>| Family {
+    let of_targets = |name, help, of: fn(&'a KindFigures) -> Option<&'a Durations>| Family {
         name,
         help,
         label: "target",
@@ -75,10 +75,18 @@ pub(crate) fn families<'a>(snapshot: &Snapshot<'a>) -> Vec<Family<'a>> {
         of_targets(
             "target_response",
             "Intended start to last byte read, of the ok requests of one target.",
-            Kind::response,
+            KindFigures::response,
         ),
-        of_targets("target_service", "First byte sent to last byte arrived, of one target.", Kind::service),
-        of_targets("target_failed", "Age at the end of the failed requests of one target.", Kind::failed),
+        of_targets(
+            "target_service",
+            "First byte sent to last byte arrived, of one target.",
+            KindFigures::service,
+        ),
+        of_targets(
+            "target_failed",
+            "Age at the end of the failed requests of one target.",
+            KindFigures::failed,
+        ),
     ];
     all.into_iter().filter(|family| !family.members.is_empty()).collect()
 }

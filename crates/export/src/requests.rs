@@ -6,7 +6,7 @@ use std::io::Write;
 
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use record::{Phase, Request};
+use record::{KeptRequest, Phase};
 use units::Nanos;
 
 use crate::columns::{Open, RowsWriter, begin, optional, required};
@@ -34,7 +34,7 @@ pub struct Run {
 
 /// Writes the file to `W` as rows come.
 pub struct Writer<W: Write + Send> {
-    rows: RowsWriter<W, Request>,
+    rows: RowsWriter<W, KeptRequest>,
     zero: Nanos,
     targets: Vec<ByteArray>,
 }
@@ -57,7 +57,7 @@ impl<W: Write + Send> Writer<W> {
     /// # Errors
     ///
     /// Those of the underlying writer. The file cannot be finished after one.
-    pub fn write(&mut self, requests: &[Request]) -> Result<(), ParquetError> {
+    pub fn write(&mut self, requests: &[KeptRequest]) -> Result<(), ParquetError> {
         let (zero, targets) = (self.zero, &self.targets);
         self.rows.write(requests.iter().cloned(), |group, rows| columns(group, rows, zero, targets))
     }
@@ -75,7 +75,7 @@ impl<W: Write + Send> Writer<W> {
 
 fn columns<W: Write + Send>(
     group: &mut Open<'_, W>,
-    rows: &[Request],
+    rows: &[KeptRequest],
     zero: Nanos,
     targets: &[ByteArray],
 ) -> Result<(), ParquetError> {
@@ -144,7 +144,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::columns::GROUP;
 
-    pub(crate) fn answered(n: u64) -> Request {
+    pub(crate) fn answered(n: u64) -> KeptRequest {
         let mut timeline = Timeline::due(Nanos(1_000 + n));
         for (phase, at) in [
             (Phase::ScheduleLag, 1_010),
@@ -162,7 +162,7 @@ pub(crate) mod tests {
             server: "[::1]:80".parse().unwrap(),
             nth: n / 2,
         };
-        Request {
+        KeptRequest {
             n,
             kind: 1,
             connection: Some(3),
@@ -174,15 +174,15 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn given_up(n: u64) -> Request {
+    pub(crate) fn given_up(n: u64) -> KeptRequest {
         let mut timeline = Timeline::due(Nanos(1_000));
         timeline.end(Phase::ScheduleLag, Nanos(1_001));
         let failure = Some(Failure::new(Outcome::CheckoutTimeout, Phase::PoolWait));
         let ended = Nanos(1_500);
-        Request { n, kind: 0, connection: None, carried: None, timeline, ended, failure, code: None }
+        KeptRequest { n, kind: 0, connection: None, carried: None, timeline, ended, failure, code: None }
     }
 
-    pub(super) fn file(requests: &[Request]) -> std::fs::File {
+    pub(super) fn file(requests: &[KeptRequest]) -> std::fs::File {
         let targets = ["GET /a".to_owned(), "GET /b".to_owned()].to_vec();
         let started = "2026-11-22T00:00:00Z".to_owned();
         let run = Run { zero: Nanos(900), started, kept: "all".to_owned(), targets };
@@ -193,7 +193,7 @@ pub(crate) mod tests {
         file
     }
 
-    fn rows(requests: &[Request]) -> Vec<Row> {
+    fn rows(requests: &[KeptRequest]) -> Vec<Row> {
         let file = file(requests);
         let reader = SerializedFileReader::new(file).unwrap();
         let facts = reader.metadata().file_metadata().key_value_metadata().unwrap();
@@ -204,7 +204,7 @@ pub(crate) mod tests {
     /// If this fails, a column contains the values of another one.
     #[test]
     fn every_column_has_its_own_values() {
-        let refused = Request { code: units::Code::new(b"40001/1213"), ..given_up(7) };
+        let refused = KeptRequest { code: units::Code::new(b"40001/1213"), ..given_up(7) };
         let rows = rows(&[answered(5), given_up(6), refused]);
         let of = |row: &Row| -> Vec<String> {
             row.get_column_iter().map(|(name, value)| format!("{name}={value}")).collect()
@@ -225,7 +225,7 @@ pub(crate) mod tests {
 
     #[test]
     fn no_row_is_lost_between_two_groups() {
-        let requests: Vec<Request> = (0..2 * GROUP as u64 + 7).map(answered).collect();
+        let requests: Vec<KeptRequest> = (0..2 * GROUP as u64 + 7).map(answered).collect();
         let rows = rows(&requests);
         assert_eq!(rows.len(), requests.len());
         let numbers = rows.iter().map(|row| row.get_column_iter().next().unwrap().1.to_string());

@@ -157,9 +157,9 @@ fn unseen_threads(process: &CpuProcess, figures: Figures) -> Option<Row> {
     }
     let used = CpuUse { run_ns: process.unseen_ns, split: None, ..process.used };
     let cells = figures.kinds().map(|kind| match kind {
-        Kind::Total => figures.figure(used.run_ns as f64, &used).into(),
-        Kind::User | Kind::Pid => "".into(),
-        Kind::Command => "|__threads that ended unseen".into(),
+        CpuColumn::Total => figures.figure(used.run_ns as f64, &used).into(),
+        CpuColumn::User | CpuColumn::Pid => "".into(),
+        CpuColumn::Command => "|__threads that ended unseen".into(),
         _ => Cell::absent(),
     });
     Some(Row::new(cells.collect()))
@@ -175,7 +175,7 @@ struct Figures {
 
 /// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CpuColumn {
     User,
     Pid,
     InUser,
@@ -192,13 +192,13 @@ enum Kind {
     Command,
 }
 
-impl Kind {
-    const BY_TICKS: &[Kind] = {
-        use Kind::*;
+impl CpuColumn {
+    const BY_TICKS: &[CpuColumn] = {
+        use CpuColumn::*;
         &[User, Pid, InUser, InSystem, SplitError, Ticks, Total, Error, Wait, Voluntary, Involuntary, Command]
     };
-    const BY_BOUNDARIES: &[Kind] = {
-        use Kind::*;
+    const BY_BOUNDARIES: &[CpuColumn] = {
+        use CpuColumn::*;
         &[
             User,
             Pid,
@@ -219,20 +219,20 @@ impl Kind {
     /// Whether it is CPU time; its ID, title, and meaning.
     fn words(self) -> (bool, &'static str, &'static str, &'static str) {
         match self {
-            Kind::User => (false, "user", "UID", "the user who owns the process"),
-            Kind::Pid => (false, "pid", "PID", "the process, or the thread"),
-            Kind::InUser => (true, "in_user", "USR", "CPU time in its own code"),
-            Kind::InSystem => (true, "in_system", "SYS", "CPU time in the kernel"),
-            Kind::SplitError => (false, "split_error", "+-SPLIT", "the error of user and system"),
-            Kind::Ticks => (false, "ticks", "TICKS", "ticks that could fall into the time"),
-            Kind::Interrupts => (true, "interrupts", "IRQ", "interrupts within its time"),
-            Kind::Stolen => (true, "stolen", "STOLEN", "time that the hypervisor took"),
-            Kind::Total => (true, "total", "CPU", "CPU time by the scheduler's account"),
-            Kind::Error => (false, "error", "+-CPU", "the error of the CPU time"),
-            Kind::Wait => (true, "wait", "WAIT", "time in the run queue"),
-            Kind::Voluntary => (false, "voluntary", "VCSW", "voluntary context switches"),
-            Kind::Involuntary => (false, "involuntary", "NVCSW", "involuntary context switches"),
-            Kind::Command => (false, "command", "COMMAND", "the command, or the name"),
+            CpuColumn::User => (false, "user", "UID", "the user who owns the process"),
+            CpuColumn::Pid => (false, "pid", "PID", "the process, or the thread"),
+            CpuColumn::InUser => (true, "in_user", "USR", "CPU time in its own code"),
+            CpuColumn::InSystem => (true, "in_system", "SYS", "CPU time in the kernel"),
+            CpuColumn::SplitError => (false, "split_error", "+-SPLIT", "the error of user and system"),
+            CpuColumn::Ticks => (false, "ticks", "TICKS", "ticks that could fall into the time"),
+            CpuColumn::Interrupts => (true, "interrupts", "IRQ", "interrupts within its time"),
+            CpuColumn::Stolen => (true, "stolen", "STOLEN", "time that the hypervisor took"),
+            CpuColumn::Total => (true, "total", "CPU", "CPU time by the scheduler's account"),
+            CpuColumn::Error => (false, "error", "+-CPU", "the error of the CPU time"),
+            CpuColumn::Wait => (true, "wait", "WAIT", "time in the run queue"),
+            CpuColumn::Voluntary => (false, "voluntary", "VCSW", "voluntary context switches"),
+            CpuColumn::Involuntary => (false, "involuntary", "NVCSW", "involuntary context switches"),
+            CpuColumn::Command => (false, "command", "COMMAND", "the command, or the name"),
         }
     }
 }
@@ -242,20 +242,20 @@ impl Figures {
         if self.bounded { "cpu_by_boundaries" } else { "cpu_by_ticks" }
     }
 
-    fn kinds(self) -> impl Iterator<Item = Kind> {
-        let kinds = if self.bounded { Kind::BY_BOUNDARIES } else { Kind::BY_TICKS };
+    fn kinds(self) -> impl Iterator<Item = CpuColumn> {
+        let kinds = if self.bounded { CpuColumn::BY_BOUNDARIES } else { CpuColumn::BY_TICKS };
         kinds.iter().copied()
     }
 
     fn columns(self) -> Vec<crate::view::Column> {
         let time = if self.unit == CpuUnit::Seconds { "cpu_seconds" } else { "cpu_percent" };
-        let column = |kind: Kind| {
+        let column = |kind: CpuColumn| {
             let (is_time, id, title, meaning) = kind.words();
             let sign = if is_time && self.unit != CpuUnit::Seconds { "%" } else { "" };
             let unit = match kind {
-                Kind::User | Kind::Command => "text",
-                Kind::Pid => "id",
-                Kind::Ticks | Kind::Voluntary | Kind::Involuntary => "count",
+                CpuColumn::User | CpuColumn::Command => "text",
+                CpuColumn::Pid => "id",
+                CpuColumn::Ticks | CpuColumn::Voluntary | CpuColumn::Involuntary => "count",
                 _ => time,
             };
             crate::view::Column {
@@ -284,22 +284,22 @@ impl Figures {
             split.map(cell)
         };
         let cells = self.kinds().map(|kind| match kind {
-            Kind::User => Some(user.clone()),
-            Kind::Pid => Some(pid.clone()),
-            Kind::Command => Some(command.into()),
+            CpuColumn::User => Some(user.clone()),
+            CpuColumn::Pid => Some(pid.clone()),
+            CpuColumn::Command => Some(command.into()),
             // It was seen once: there is no time that a share could be of.
             _ if self.unit != CpuUnit::Seconds && used.elapsed_ns() == 0 => None,
-            Kind::InUser => mode(|split| split.user_ns),
-            Kind::InSystem => mode(|split| split.system_ns),
-            Kind::SplitError => split.map(|split| self.figure(split.error_ns as f64, used).into()),
-            Kind::Ticks => split.and_then(|split| split.ticks).map(|n| Value::Count(n).into()),
-            Kind::Interrupts => boundary.map(|seen| figure(seen.interrupt_ns).into()),
-            Kind::Stolen => boundary.map(|seen| self.figure(seen.stolen_ns as f64, used).into()),
-            Kind::Total => Some(figure(used.run_ns).into()),
-            Kind::Error => Some(self.total_error(used).into()),
-            Kind::Wait => Some(bounded(figure(used.wait_ns))),
-            Kind::Voluntary => counted(used.voluntary),
-            Kind::Involuntary => counted(used.involuntary),
+            CpuColumn::InUser => mode(|split| split.user_ns),
+            CpuColumn::InSystem => mode(|split| split.system_ns),
+            CpuColumn::SplitError => split.map(|split| self.figure(split.error_ns as f64, used).into()),
+            CpuColumn::Ticks => split.and_then(|split| split.ticks).map(|n| Value::Count(n).into()),
+            CpuColumn::Interrupts => boundary.map(|seen| figure(seen.interrupt_ns).into()),
+            CpuColumn::Stolen => boundary.map(|seen| self.figure(seen.stolen_ns as f64, used).into()),
+            CpuColumn::Total => Some(figure(used.run_ns).into()),
+            CpuColumn::Error => Some(self.total_error(used).into()),
+            CpuColumn::Wait => Some(bounded(figure(used.wait_ns))),
+            CpuColumn::Voluntary => counted(used.voluntary),
+            CpuColumn::Involuntary => counted(used.involuntary),
         });
         Row::new(cells.map(|cell| cell.unwrap_or_else(Cell::absent)).collect())
     }

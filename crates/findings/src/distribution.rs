@@ -1,7 +1,7 @@
 //! Distributions with their quantiles and intervals, censored where requests were never answered.
 
 use record::document::{Distribution, Quantile, QuantileValue};
-use record::{Durations, Interval, Kind, Outcome};
+use record::{Durations, Interval, KindFigures, Outcome};
 use stats::{Ranks, needed_samples, quantile_ranks};
 
 /// The quantiles of every distribution, in print order. The maximum is separate.
@@ -23,7 +23,7 @@ pub(crate) fn response(total: &Interval) -> Distribution {
 
 /// The response time of one target. The ages of all its failures are kept in one histogram, so if any got no response,
 /// all of them count as unanswered: a quantile can then be a lower bound although it is known for the whole run.
-pub(crate) fn response_of(kind: &Kind) -> Distribution {
+pub(crate) fn response_of(kind: &KindFigures) -> Distribution {
     let censored = Censored::of_target(kind);
     let quantiles = ranked(censored.population(), |ranks| censored.quantile(ranks));
     with_quantiles(kind.response(), quantiles)
@@ -71,7 +71,7 @@ impl<'a> Censored<'a> {
         Censored { ok: total.response(), at_least, ageless: unanswered.saturating_sub(aged) }
     }
 
-    fn of_target(kind: &'a Kind) -> Censored<'a> {
+    fn of_target(kind: &'a KindFigures) -> Censored<'a> {
         let mut at_least = kind.response().cloned().unwrap_or_default();
         let unanswered: u64 = kind
             .failures()

@@ -9,7 +9,7 @@ use record::document::{
     ArrivalStamps, CodeCount, Cpu, Distribution, JourneyFacts, JourneyResult, OutcomeCount, PhaseResult,
     ReasonCount, Results, Stamps, Subject, TargetResult, TextCodeCount, Totals,
 };
-use record::{Durations, Failure, Interval, Kind, Outcome, Phase, Second};
+use record::{Durations, Failure, Interval, KindFigures, Outcome, Phase, Second};
 use units::Nanos;
 
 use crate::distribution;
@@ -121,7 +121,7 @@ fn reasons(total: &Interval) -> Vec<ReasonCount> {
     reasons.into_iter().map(count).collect()
 }
 
-fn target(kind: &Kind) -> TargetResult {
+fn target(kind: &KindFigures) -> TargetResult {
     let failed = kind.failures().iter().map(|(_, count)| count).sum();
     TargetResult {
         requests: kind.ok + failed,
@@ -148,7 +148,8 @@ fn journeys(total: &Interval, journeys: &[JourneyFacts]) -> Vec<JourneyResult> {
                 response: measured.response().map(|response| distribution::plain(Some(response))),
             };
         }
-        let ended = |kind: &Kind| kind.ok + kind.failures().iter().map(|(_, count)| count).sum::<u64>();
+        let ended =
+            |kind: &KindFigures| kind.ok + kind.failures().iter().map(|(_, count)| count).sum::<u64>();
         let started = kind(journey.first).map_or(0, ended);
         let completed = kind(journey.last).map_or(0, |kind| kind.ok);
         let cut = started.saturating_sub(completed);

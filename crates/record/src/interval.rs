@@ -12,7 +12,7 @@ mod series;
 
 pub use self::counts::Counts;
 pub use self::journey::Journey;
-pub use self::kind::Kind;
+pub use self::kind::KindFigures;
 use self::lazy::{Lazy, add_to};
 pub use self::series::{JourneySeries, Lag, Series, TargetSeries};
 use crate::durations::Durations;
@@ -62,7 +62,7 @@ pub struct Interval {
     codes: Vec<(Code, u64)>,
     other_codes: u64,
     /// By the run's numbering of its requests; empty where all are of one kind.
-    kinds: Vec<Kind>,
+    kinds: Vec<KindFigures>,
     /// By the run's numbering of its journeys; empty where no request follows another.
     journeys: Vec<Journey>,
     reasons: Vec<((Outcome, Reason), u64)>,
@@ -199,12 +199,12 @@ impl Interval {
 
     /// The figures of one kind, made on first use.
     #[inline]
-    pub fn kind(&mut self, kind: u16) -> &mut Kind {
+    pub fn kind(&mut self, kind: u16) -> &mut KindFigures {
         self.kind_at(usize::from(kind))
     }
 
     /// The figures of every kind, in order; empty where all requests are of one.
-    pub fn kinds(&self) -> &[Kind] {
+    pub fn kinds(&self) -> &[KindFigures] {
         &self.kinds
     }
 
@@ -223,9 +223,9 @@ impl Interval {
     }
 
     #[inline]
-    fn kind_at(&mut self, index: usize) -> &mut Kind {
+    fn kind_at(&mut self, index: usize) -> &mut KindFigures {
         if index >= self.kinds.len() {
-            self.kinds.resize_with(index + 1, Kind::default);
+            self.kinds.resize_with(index + 1, KindFigures::default);
         }
         &mut self.kinds[index]
     }
@@ -250,7 +250,7 @@ impl Interval {
         self.failures.clear();
         self.codes.clear();
         self.other_codes = 0;
-        self.kinds.iter_mut().for_each(Kind::clear);
+        self.kinds.iter_mut().for_each(KindFigures::clear);
         self.journeys.iter_mut().for_each(Journey::clear);
         self.reasons.clear();
     }

@@ -46,14 +46,14 @@ pub use folder::{Event, FolderWriter};
 pub use folder_reader::{Recording, kind_of, read, read_part, read_seconds};
 pub use hlog::{LogLine, histogram_log};
 pub use interval::{
-    CODES_MAX, Counts, Interval, Journey, JourneySeries, Kind, Lag, OTHER_REASONS, REASONS_MAX, Reason,
-    Series, TargetSeries,
+    CODES_MAX, Counts, Interval, Journey, JourneySeries, KindFigures, Lag, OTHER_REASONS, REASONS_MAX,
+    Reason, Series, TargetSeries,
 };
 pub use observation::{Observation, ObservationWriter, Observed, read_observation};
 pub use outcome::{Blame, Failure, Outcome};
 pub use phase::{Edge, Phase};
 pub use reason::server_reason;
-pub use request::{Carried, Request, Slowest};
+pub use request::{Carried, KeptRequest, Slowest};
 pub use series::{JourneySecond, ResponseNs, Second};
 pub use served::{Culprit, Part, Protocol, Served};
 pub use surroundings::{HostSecond, LATE, WorkerSecond};

@@ -54,7 +54,7 @@ pub enum Edge {
     /// The intended start; in a closed loop, when the virtual user became free.
     Intended,
     /// The client picked it up.
-    TakenUp,
+    PickedUp,
     /// It got a connection.
     Assigned,
     /// The name lookup is finished.
@@ -80,7 +80,7 @@ impl Edge {
 
     pub const ALL: [Edge; Edge::COUNT] = [
         Edge::Intended,
-        Edge::TakenUp,
+        Edge::PickedUp,
         Edge::Assigned,
         Edge::Resolved,
         Edge::Connected,

@@ -12,7 +12,7 @@ use crate::timeline::Timeline;
 
 /// One request as it ended. What intervals hold of it is its sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct KeptRequest {
     /// Its number in the run; requests of one journey share theirs.
     pub n: u64,
     /// By the run's numbering of its requests.
@@ -41,7 +41,7 @@ pub struct Carried {
     pub nth: u64,
 }
 
-impl Request {
+impl KeptRequest {
     /// From when it was intended to its end: of one that was answered its response.
     #[inline]
     pub fn age(&self) -> Nanos {
@@ -83,7 +83,7 @@ pub struct Slowest {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct ByAge(Request);
+struct ByAge(KeptRequest);
 
 impl Slowest {
     /// The slowest `most`. Takes all its memory at once, about 210 bytes each.
@@ -101,7 +101,7 @@ impl Slowest {
     ///
     /// O(log n) for one that is kept, a comparison for any other.
     #[inline]
-    pub fn offer(&mut self, request: &Request) {
+    pub fn offer(&mut self, request: &KeptRequest) {
         if !self.wants(request.age()) {
             return;
         }
@@ -112,7 +112,7 @@ impl Slowest {
     }
 
     /// The slowest first.
-    pub fn into_sorted(self) -> Vec<Request> {
+    pub fn into_sorted(self) -> Vec<KeptRequest> {
         self.kept.into_sorted_vec().into_iter().map(|Reverse(ByAge(request))| request).collect()
     }
 }
@@ -149,8 +149,8 @@ mod tests {
 
     use super::*;
 
-    fn request(n: u64, timeline: Timeline, ended: u64, failure: Option<Failure>) -> Request {
-        Request {
+    fn request(n: u64, timeline: Timeline, ended: u64, failure: Option<Failure>) -> KeptRequest {
+        KeptRequest {
             n,
             kind: 0,
             connection: None,

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use engine::Plan;
+use engine::RunPlan;
 use record::document::{Ceiling, Host, MissingFact};
 use rustix::fs::OFlags;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 << 10;
 const MOST_PER_S: u64 = 1_000_000_000;
 
 /// Everything that a ceiling depends on: another host, kernel, version or shape has another.
-pub fn shape(plan: &Plan, pipeline: u64, host: &Host) -> String {
+pub fn shape(plan: &RunPlan, pipeline: u64, host: &Host) -> String {
     let known = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
     [
         format!("parallax {}", env!("CARGO_PKG_VERSION")),

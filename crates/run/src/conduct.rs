@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use engine::{Controls, Finished, Keeping, Listener, Order, Place, Plan, RunError, Started};
+use engine::{Controls, Finished, Keeping, Listener, Order, Place, RunError, RunPlan, Started};
 use findings::{Condition, Figures, RunFacts};
 use record::document::{
     ArrivalStamps, Document, EffectiveOption, Envelope, Host, JourneyFacts, Load as LoadFacts, LoadChange,
@@ -26,7 +26,7 @@ use crate::{ceiling, load, scenario_file, secrets};
 /// Who is shown a run while it goes on.
 pub trait Progress {
     /// The run begins at `at`, on the monotonic clock.
-    fn started(&mut self, document: &Document, plan: &Plan, at: Nanos);
+    fn started(&mut self, document: &Document, plan: &RunPlan, at: Nanos);
 
     /// An interval has ended.
     fn interval(&mut self, interval: &Interval, second: &Second, document: &Document);
@@ -39,7 +39,7 @@ pub trait Progress {
 pub struct Quiet;
 
 impl Progress for Quiet {
-    fn started(&mut self, _: &Document, _: &Plan, _: Nanos) {}
+    fn started(&mut self, _: &Document, _: &RunPlan, _: Nanos) {}
 
     fn interval(&mut self, _: &Interval, _: &Second, _: &Document) {}
 
@@ -265,7 +265,7 @@ struct Keeper<'a> {
 }
 
 /// The port that connections go to, as far as there is but one.
-fn port(plan: &Plan) -> Option<u16> {
+fn port(plan: &RunPlan) -> Option<u16> {
     let port = |place: &Place| match place {
         Place::Address(address) => Some(address.port()),
         Place::Name { port, .. } => Some(*port),
@@ -554,7 +554,7 @@ impl Keeper<'_> {
 }
 
 /// How long requests were scheduled for: what throughput is divided by.
-fn window(plan: &Plan, controls: &Controls, state: State, elapsed: Nanos) -> Nanos {
+fn window(plan: &RunPlan, controls: &Controls, state: State, elapsed: Nanos) -> Nanos {
     let Some(window) = controls.window(plan) else { return elapsed };
     // Callers may have used up their number of requests before the time.
     let may_end_early = !plan.load.is_open() && plan.request_limit.is_some();

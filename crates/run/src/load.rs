@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use engine::{Load, Plan};
+use engine::{Load, RunPlan};
 use record::document::{ArrivalFacts, Pace, StageFacts, ThinkFacts};
 use schedule::{Arrivals, Jitter, Process, Reader, Recorded, Shape, Speed, Stage, Stages, Think};
 use units::{Nanos, Rate};
@@ -110,7 +110,7 @@ pub fn fresh_seed() -> u64 {
 }
 
 /// The seed that makes this run again; `None` where nothing is random.
-pub fn effective_seed(plan: &Plan) -> Option<u64> {
+pub fn effective_seed(plan: &RunPlan) -> Option<u64> {
     match &plan.load {
         Load::Open(arrivals) => arrivals.seed(),
         Load::Closed => None,
@@ -198,8 +198,8 @@ fn stage_facts(stage: &Stage, begin: Nanos, requests: Option<u64>) -> StageFacts
 }
 
 /// `None` where nothing is due at an instant: callers that do not pause ask again at once.
-pub fn pace_facts(plan: &Plan) -> Option<Pace> {
-    let Plan { load, pace, .. } = plan;
+pub fn pace_facts(plan: &RunPlan) -> Option<Pace> {
+    let RunPlan { load, pace, .. } = plan;
     match load {
         Load::Closed => None,
         Load::Open(_) | Load::Thinking { .. } => {
@@ -218,7 +218,7 @@ pub fn think_facts(load: &Load) -> Option<ThinkFacts> {
 mod tests {
     use super::*;
 
-    fn prepared(options: &[&str]) -> anyhow::Result<Plan> {
+    fn prepared(options: &[&str]) -> anyhow::Result<RunPlan> {
         let line: Vec<&str> = options.iter().chain(&["http://127.0.0.1:1/"]).copied().collect();
         Ok(crate::testing::prepared(&line)?.plan)
     }

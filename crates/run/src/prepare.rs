@@ -5,8 +5,8 @@ use std::path::Path;
 use std::{fs, io};
 
 use anyhow::{Context, bail, ensure};
-use codec::web::{self, Header, Settings, Url, Web, origins, targets};
-use engine::{Plan, PoolPlan};
+use codec::web::{self, Header, Url, Web, WebSettings, origins, targets};
+use engine::{PoolPlan, RunPlan};
 use findings::Condition;
 use host::process::{CpuMeter, Detail, Wanted};
 use record::document::EffectiveOption;
@@ -43,7 +43,7 @@ const OTHER_DESCRIPTORS: u64 = 200;
 pub struct PreparedRun {
     /// What was asked for, with what a scenario file adds to it.
     pub spec: RunSpec,
-    pub plan: Plan,
+    pub plan: RunPlan,
     pub protocol: DriveProtocol,
     /// The URL as the record names it.
     pub url: String,
@@ -231,7 +231,7 @@ fn keep(spec: &RunSpec) -> Option<(KeepRequests, u64)> {
 }
 
 /// How connections are used, and how much of a response is accepted.
-fn settings(spec: &RunSpec) -> anyhow::Result<Settings> {
+fn settings(spec: &RunSpec) -> anyhow::Result<WebSettings> {
     let max_head = or_default::<Bytes>(&spec.checks.max_head, "max-head");
     let limits = web::Limits {
         head_bytes: usize::try_from(max_head.0).context("--max-head needs too much memory; use less")?,
@@ -245,10 +245,10 @@ fn settings(spec: &RunSpec) -> anyhow::Result<Settings> {
     };
     let pipeline = per_connection("pipeline", &spec.pool.pipeline)?;
     let streams = per_connection("streams", &spec.connection.streams)?;
-    Ok(Settings { pipeline, streams, limits })
+    Ok(WebSettings { pipeline, streams, limits })
 }
 
-fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<Plan> {
+fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<RunPlan> {
     let connections = or_default::<crate::values::Count>(&spec.pool.connections, "connections").0;
     ensure!(connections <= 1_000_000, "-c {connections} is over a million; use several hosts");
     let carried = connections.saturating_mul(depth).saturating_mul(servers.peers.len() as u64);
@@ -280,7 +280,7 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<Plan> {
         Some(end) => Some(given_window.map_or(end, |duration| duration.min(end))),
         None => window(spec),
     };
-    Ok(Plan {
+    Ok(RunPlan {
         load,
         pace: or_default::<PaceChoice>(&spec.load.pace, "pace").into(),
         window,
@@ -415,7 +415,7 @@ pub mod tests {
     pub fn protocol() -> DriveProtocol {
         let request = web::Request::get(Url::parse("http://127.0.0.1:1/").unwrap());
         DriveProtocol::RoundRobin(
-            Web::turns(&[request], &web::Checks::default(), Settings::default()).unwrap(),
+            Web::turns(&[request], &web::Checks::default(), WebSettings::default()).unwrap(),
         )
     }
 

@@ -2,7 +2,7 @@
 //! pays nothing for the other.
 
 use codec::web::{Turns, Web};
-use engine::{Controls, Finished, Listener, Plan, RunError};
+use engine::{Controls, Finished, Listener, RunError, RunPlan};
 use scenario::Scenario;
 
 /// What a run sends.
@@ -19,7 +19,7 @@ impl DriveProtocol {
     /// Those of the engine.
     pub fn run(
         &self,
-        plan: &Plan,
+        plan: &RunPlan,
         controls: &Controls,
         listener: &mut dyn Listener,
     ) -> Result<Finished, RunError> {

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use codec::web::{Parts, Settings, Web};
+use codec::web::{Parts, Web, WebSettings};
 use record::document::{EffectiveOption, JourneyFacts, OptionSource};
-use scenario::{Draft, Kind, Scenario, Setting, SettingOrigin, Surroundings};
+use scenario::{Draft, RequestKind, Scenario, Setting, SettingOrigin, Surroundings};
 
 use crate::environment::Environment;
 use crate::options::{self, GivenOption, GivenOptions};
@@ -146,7 +146,7 @@ fn source(origin: SettingOrigin) -> OptionSource {
 pub fn protocol(
     merged: &Merged,
     scenario: Scenario,
-    settings: Settings,
+    settings: WebSettings,
 ) -> anyhow::Result<(Web<Scenario>, Servers)> {
     let mut urls = scenario.origins();
     if let Some(socket) = &merged.spec.connection.unix {
@@ -197,7 +197,7 @@ fn of_server(merged: &Merged, server: &scenario::Server) -> RunSpec {
 }
 
 /// Where each journey begins and ends among the requests.
-pub fn journeys(kinds: &[Kind]) -> Vec<JourneyFacts> {
+pub fn journeys(kinds: &[RequestKind]) -> Vec<JourneyFacts> {
     let mut journeys: Vec<JourneyFacts> = Vec::new();
     for (place, kind) in (0..).zip(kinds) {
         let Some(name) = &kind.journey else { continue };

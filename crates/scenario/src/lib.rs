@@ -32,7 +32,7 @@ mod values;
 pub use compile::Surroundings;
 pub use journey::{Journey, Taken};
 pub use place::Mistake;
-pub use plan::{Kind, Limit, Scenario, Server, Tls};
+pub use plan::{Limit, RequestKind, Scenario, Server, Tls};
 pub use settings::{Setting, SettingOrigin};
 
 use crate::place::{Sources, Span};

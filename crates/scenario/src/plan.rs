@@ -114,7 +114,7 @@ pub(crate) enum Ordinals {
 
 /// A kind of request, whose figures stand apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kind {
+pub struct RequestKind {
     pub name: String,
     /// The journey that it is a step of.
     pub journey: Option<String>,
@@ -134,13 +134,15 @@ pub struct Limit {
 
 impl Scenario {
     /// Every kind of request, in the order of their numbers.
-    pub fn kinds_named(&self) -> Vec<Kind> {
+    pub fn kinds_named(&self) -> Vec<RequestKind> {
         let of = |play: &Play| (usize::from(play.first), usize::from(play.first) + usize::from(play.steps));
         let plays = self.plays.iter().flat_map(|play| {
             let (first, end) = of(play);
             (first..end).map(move |at| (at, at == first, play.journey.clone()))
         });
-        plays.map(|(at, first, journey)| Kind { name: self.steps[at].name.clone(), journey, first }).collect()
+        plays
+            .map(|(at, first, journey)| RequestKind { name: self.steps[at].name.clone(), journey, first })
+            .collect()
     }
 
     /// The servers, in the order of their numbers.

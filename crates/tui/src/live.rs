@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
-use engine::{Controls, Plan};
+use engine::{Controls, RunPlan};
 use ratatui::Frame;
 use record::document::Document;
 use record::{Interval, Second};
@@ -36,7 +36,7 @@ impl Live {
     /// # Errors
     ///
     /// Those of the terminal, which is as before then.
-    pub fn start(&mut self, document: &Document, plan: &Plan, at: Nanos) -> io::Result<()> {
+    pub fn start(&mut self, document: &Document, plan: &RunPlan, at: Nanos) -> io::Result<()> {
         let model =
             Model::new(&document.subject.url, document.load.clone(), document.stamps.clone(), plan.drain);
         let driven = Driven {
@@ -68,7 +68,7 @@ impl Live {
 struct Driven {
     model: Model,
     controls: Arc<Controls>,
-    plan: Plan,
+    plan: RunPlan,
     start: Nanos,
     hand: KeyControls,
     /// How many changes of the load are on the screen.

@@ -11,7 +11,7 @@ use record::observation::{Observation, ObservationBody, ObservationWriter};
 use record::{Event, RecordError};
 use units::{Bytes, Nanos};
 
-use super::plan::Plan;
+use super::plan::DisturbPlan;
 use crate::observing;
 use run::record_lock::RecordLock;
 
@@ -27,7 +27,7 @@ pub struct Keeper {
 }
 
 /// What is known before the first disturbance.
-pub fn opening(plan: &Plan) -> DisturbResults {
+pub fn opening(plan: &DisturbPlan) -> DisturbResults {
     DisturbResults {
         means: plan.means.to_owned(),
         what: plan.what.clone(),

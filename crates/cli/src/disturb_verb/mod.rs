@@ -16,7 +16,7 @@ use units::Nanos;
 pub use self::args::Args;
 use self::args::Means;
 use self::keep::Keeper;
-use self::plan::{Plan, Prepared};
+use self::plan::{DisturbPlan, Prepared};
 use crate::exit::Exit;
 use crate::{observing, printed, report_line, signals};
 
@@ -72,7 +72,7 @@ struct Asked<'a> {
 }
 
 /// Why it ended, and whether an error occurred.
-fn under_guard(asked: &Asked<'_>, plan: Plan) -> anyhow::Result<(Over, bool)> {
+fn under_guard(asked: &Asked<'_>, plan: DisturbPlan) -> anyhow::Result<(Over, bool)> {
     let stop = signals::stop_flag()?;
     let program = Program {
         // Also where the file has been replaced since: the one that runs.
@@ -128,7 +128,12 @@ struct Opened {
 }
 
 /// Makes the deed ready, says what is due, and opens the record. What it leaves when it fails, the guard undoes.
-fn open(asked: &Asked<'_>, plan: Plan, program: &Program, guard: &mut Guard) -> anyhow::Result<Opened> {
+fn open(
+    asked: &Asked<'_>,
+    plan: DisturbPlan,
+    program: &Program,
+    guard: &mut Guard,
+) -> anyhow::Result<Opened> {
     let (episodes, seed) = (plan.episodes, plan.seed);
     let mut results = keep::opening(&plan);
     let Prepared { disturbance, detail, relay } = plan.ready.prepare(program, guard, seed)?;
@@ -184,7 +189,7 @@ fn planned(episode: &Episode) -> String {
     }
 }
 
-fn show_whole(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
+fn show_whole(plan: &DisturbPlan, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}; seed {}; dry run, nothing is disturbed", plan.what, plan.seed)?;
     let most = if plan.episodes.is_endless() { SHOWN_DRY } else { usize::MAX };
     for episode in (0..).map_while(|n| plan.episodes.nth(n)).take(most) {

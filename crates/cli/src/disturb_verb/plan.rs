@@ -14,7 +14,7 @@ use units::{Bytes, Nanos};
 use super::args::{By, CpuArgs, DiskArgs, Means, MemoryArgs, NetArgs, PauseArgs, Ppm, TimingArgs, Way};
 
 /// What is known before the first disturbance.
-pub struct Plan {
+pub struct DisturbPlan {
     pub means: &'static str,
     /// For people; one line.
     pub what: String,
@@ -43,7 +43,7 @@ pub struct NetPlan {
 /// # Errors
 ///
 /// One line each.
-pub fn plan(means: &Means) -> anyhow::Result<Plan> {
+pub fn plan(means: &Means) -> anyhow::Result<DisturbPlan> {
     let Some(timing) = means.timing() else { bail!("this is started by `parallax disturb` alone") };
     let seed = timing.seed.unwrap_or_else(run::load::fresh_seed);
     let episodes = episodes(timing, seed)?;
@@ -55,7 +55,7 @@ pub fn plan(means: &Means) -> anyhow::Result<Plan> {
         Means::Net(args) => net(args)?,
         Means::Guard | Means::Worker { .. } => bail!("this is started by `parallax disturb` alone"),
     };
-    Ok(Plan { means: means.name(), what, pid, seed, episodes, ready })
+    Ok(DisturbPlan { means: means.name(), what, pid, seed, episodes, ready })
 }
 
 type Planned = (String, Option<u32>, Ready);

@@ -108,7 +108,7 @@ enum ProtocolArg {
 }
 
 /// What will be done.
-pub struct Plan {
+pub struct WatchPlan {
     pub named: Named,
     /// The value of `--class` as given.
     pub selection: String,
@@ -120,7 +120,7 @@ impl Args {
     /// # Errors
     ///
     /// Options that contradict each other, in one line.
-    pub fn plan(&self) -> anyhow::Result<Plan> {
+    pub fn plan(&self) -> anyhow::Result<WatchPlan> {
         ensure!(
             self.interval >= Nanos::from_millis(100),
             "--interval {} is too short; use at least 100ms",
@@ -145,7 +145,7 @@ impl Args {
         };
         let class = self.class.as_ref().map(|class| class.probe(&named)).transpose()?;
         let settings = CaptureSettings { capture: self.capture, ring_bytes: self.ring << 20, class };
-        Ok(Plan { named, selection, settings, hint: self.protocol.map(ProtocolArg::hint) })
+        Ok(WatchPlan { named, selection, settings, hint: self.protocol.map(ProtocolArg::hint) })
     }
 }
 

@@ -85,7 +85,7 @@ fn print(
 
 /// Also profiles the server. It starts before the watch does, because nothing would drain the ring buffer while the
 /// profile is being set up.
-fn profile(plan: &args::Plan, folder: &Path) -> anyhow::Result<CompanionObserver> {
+fn profile(plan: &args::WatchPlan, folder: &Path) -> anyhow::Result<CompanionObserver> {
     let program = std::env::current_exe().ok();
     CompanionObserver::profile(&watch::find(&plan.named)?.roots, folder, program.as_deref())
 }

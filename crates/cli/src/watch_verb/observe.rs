@@ -17,7 +17,7 @@ use report::Style;
 use units::Nanos;
 use watch::{DigestSums, Session, Sums};
 
-use super::args::{Args, Plan};
+use super::args::{Args, WatchPlan};
 use super::progress::Progress;
 use super::recording::Recording;
 use crate::{observing, printed, report_line};
@@ -56,7 +56,7 @@ impl<'a> Observing<'a> {
     ///
     /// When the server is not found, the kernel refuses, or the record cannot be created.
     pub fn begin(
-        plan: &Plan,
+        plan: &WatchPlan,
         args: &'a Args,
         matches: &ArgMatches,
         folder: &Path,
@@ -105,7 +105,7 @@ impl<'a> Observing<'a> {
     }
 
     /// Watches until it is stopped, its time is over, or the server has ended.
-    pub fn run(mut self, plan: &Plan, stop: &Arc<AtomicBool>) -> Watched {
+    pub fn run(mut self, plan: &WatchPlan, stop: &Arc<AtomicBool>) -> Watched {
         let subject = &self.results.subject;
         let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.selection);
         if !self.args.json {
@@ -238,7 +238,7 @@ impl<'a> Observing<'a> {
         (losses, inexact)
     }
 
-    fn end(mut self, now: Nanos, plan: &Plan) -> Watched {
+    fn end(mut self, now: Nanos, plan: &WatchPlan) -> Watched {
         let name = |class| self.args.class.as_ref().map_or_else(String::new, |arg| arg.name(class));
         let logs: BTreeMap<String, Durations> =
             self.total.logs(name).into_iter().map(|(name, durations)| (name, durations.clone())).collect();
@@ -300,7 +300,7 @@ impl Watched {
     }
 }
 
-fn subject(plan: &Plan, session: &Session) -> WatchSubject {
+fn subject(plan: &WatchPlan, session: &Session) -> WatchSubject {
     let found = session.found();
     WatchSubject {
         named: plan.selection.clone(),

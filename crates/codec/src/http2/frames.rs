@@ -53,8 +53,8 @@ impl FrameWatch {
             return Err(DecodeError::Malformed { what: "beginning: the peer does not speak HTTP/2" });
         }
         match kind {
-            HEADERS => self.note_answer(),
-            DATA if self.payload_left > 0 => self.note_answer(),
+            HEADERS => self.note_response(),
+            DATA if self.payload_left > 0 => self.note_response(),
             // Each is about one of our requests, of which there are only so many.
             RST_STREAM => {}
             // A large upload takes any number of them.
@@ -74,7 +74,7 @@ impl FrameWatch {
         self.window_updates = 0;
     }
 
-    fn note_answer(&mut self) {
+    fn note_response(&mut self) {
         (self.idle_frames, self.window_updates) = (0, 0);
     }
 }

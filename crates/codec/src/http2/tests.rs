@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::web::{Checks, HttpVersion, Limits, OriginPlan, Request, Settings, Turns, Url, Web, WebSession};
+use crate::web::{
+    Checks, HttpVersion, Limits, OriginPlan, Request, Turns, Url, Web, WebSession, WebSettings,
+};
 use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Session, StreamEnd};
 
 /// What became of one request, or of the connection.
@@ -55,7 +57,7 @@ fn web(limits: Limits, body: usize) -> Web<Turns> {
         (request.method, request.body) = ("POST".to_owned(), vec![b'x'; body]);
     }
     let plan = OriginPlan { version: HttpVersion::Http2, ..OriginPlan::plain(url) };
-    let settings = Settings { streams: 8, limits, ..Settings::default() };
+    let settings = WebSettings { streams: 8, limits, ..WebSettings::default() };
     Web::turns_over(&[plan], &[request], &Checks::default(), settings).unwrap()
 }
 

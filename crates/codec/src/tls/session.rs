@@ -130,8 +130,8 @@ impl TlsSession {
         cancelled
     }
 
-    pub(crate) fn survives_early_answer(&self) -> bool {
-        self.inner.as_ref().is_some_and(Plain::survives_early_answer)
+    pub(crate) fn survives_early_response(&self) -> bool {
+        self.inner.as_ref().is_some_and(Plain::survives_early_response)
     }
 
     /// Opens every record of `input`, and responds to TLS messages that need it.

@@ -10,7 +10,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use units::Nanos;
 
 use super::*;
-use crate::web::{Checks, HttpVersion, OriginPlan, Request, Settings, Turns, Url, Web, WebSession};
+use crate::web::{Checks, HttpVersion, OriginPlan, Request, Turns, Url, Web, WebSession, WebSettings};
 use crate::{CloseEvent, DecodeError, Event, Key, Opening, Origin, Protocol, Session};
 
 /// An authority, and a server's certificate from it.
@@ -103,7 +103,7 @@ impl Case {
             version: self.version,
             tls: Some(options.config().unwrap().for_server(self.name).unwrap()),
         };
-        let web = Web::turns_over(&[plan], &[Request::get(url)], &Checks::default(), Settings::default());
+        let web = Web::turns_over(&[plan], &[Request::get(url)], &Checks::default(), WebSettings::default());
         (web.unwrap().session(Origin(0)), ServerConnection::new(Arc::new(server)).unwrap())
     }
 }

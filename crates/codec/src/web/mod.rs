@@ -30,7 +30,7 @@ pub use limits::Limits;
 pub use origin::{OriginPlan, origins};
 pub(crate) use outgoing::Outgoing;
 pub use outgoing::Rendered;
-pub use protocol::{Parts, Settings, Web};
+pub use protocol::{Parts, Web, WebSettings};
 pub use request::{Header, Request, RequestError};
 pub(crate) use response::{Expect, Facts, Intake, Kept};
 pub use response::{Keep, ReceivedResponse};

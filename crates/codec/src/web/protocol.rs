@@ -22,7 +22,7 @@ pub struct Web<S> {
 
 /// How connections are used, and how much of a response is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct WebSettings {
     /// Requests that may be outstanding on one connection of HTTP/1.1.
     pub pipeline: usize,
     /// Requests that may be outstanding on one connection of HTTP/2, as far as its peer allows.
@@ -30,9 +30,9 @@ pub struct Settings {
     pub limits: Limits,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings { pipeline: 1, streams: 1, limits: Limits::default() }
+impl Default for WebSettings {
+    fn default() -> WebSettings {
+        WebSettings { pipeline: 1, streams: 1, limits: Limits::default() }
     }
 }
 
@@ -54,7 +54,7 @@ pub struct Parts<'a> {
     pub origins: &'a [OriginPlan],
     /// What answers are held to; a script names them by index. At least one.
     pub checks: &'a [Checks],
-    pub settings: Settings,
+    pub settings: WebSettings,
 }
 
 impl<S: Script> Web<S> {
@@ -110,7 +110,7 @@ impl Web<Turns> {
     pub fn turns(
         requests: &[Request],
         checks: &Checks,
-        settings: Settings,
+        settings: WebSettings,
     ) -> Result<Web<Turns>, RequestError> {
         let origins: Vec<OriginPlan> = origins(requests)?.into_iter().map(OriginPlan::plain).collect();
         Web::turns_over(&origins, requests, checks, settings)
@@ -125,7 +125,7 @@ impl Web<Turns> {
         origins: &[OriginPlan],
         requests: &[Request],
         checks: &Checks,
-        settings: Settings,
+        settings: WebSettings,
     ) -> Result<Web<Turns>, RequestError> {
         if requests.is_empty() {
             return Err(RequestError::NoRequests);

@@ -130,10 +130,10 @@ impl<S: Script> Session for WebSession<S> {
         }
     }
 
-    fn survives_early_answer(&self) -> bool {
+    fn survives_early_response(&self) -> bool {
         match &self.wire {
-            Wire::Plain(plain) => plain.survives_early_answer(),
-            Wire::Tls(tls) => tls.survives_early_answer(),
+            Wire::Plain(plain) => plain.survives_early_response(),
+            Wire::Tls(tls) => tls.survives_early_response(),
         }
     }
 }

@@ -62,7 +62,7 @@ fn login(keep: Keep) -> Web<Login> {
         requests: &[request],
         origins: &plans,
         checks: &[Checks::default(), missing],
-        settings: Settings::default(),
+        settings: WebSettings::default(),
     };
     Web::new(Login { keep }, parts).unwrap()
 }

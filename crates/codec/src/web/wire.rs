@@ -105,7 +105,7 @@ impl Plain {
         }
     }
 
-    pub(crate) fn survives_early_answer(&self) -> bool {
+    pub(crate) fn survives_early_response(&self) -> bool {
         matches!(self, Plain::Http2(_))
     }
 }

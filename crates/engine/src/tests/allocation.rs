@@ -6,14 +6,14 @@ use testkit::{LineProtocol, Piece, Script, Service, SimReactor, Text, Turns};
 
 use super::{START, closed, ms};
 use crate::controls::Controls;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use crate::recorder::{Boundaries, Recorder};
 use crate::worker::{Job, Worker};
 
 /// Allocations of a whole simulated run, its beginning and its end included.
 fn allocations(requests: u64, pipeline: usize, script: &Script) -> u64 {
     // One interval: handing over is not the hot path.
-    let plan = Plan { window: None, interval: ms(1_000_000), ..closed(4, 12, requests) };
+    let plan = RunPlan { window: None, interval: ms(1_000_000), ..closed(4, 12, requests) };
     let (parts_in, _parts) = std::sync::mpsc::sync_channel(1);
     let (_emptied_in, emptied) = std::sync::mpsc::sync_channel(1);
     let recorder = Recorder::new(0, Boundaries::new(plan.interval, None), None, parts_in, emptied);

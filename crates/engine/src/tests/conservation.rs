@@ -14,7 +14,7 @@ use testkit::{
 use units::Nanos;
 
 use super::{Simulated, Watched, closed, ms, named, open, simulate, simulate_watched, sum, us};
-use crate::plan::{Load, Plan};
+use crate::plan::{Load, RunPlan};
 
 fn short() -> impl Strategy<Value = Nanos> {
     prop_oneof![Just(Nanos::ZERO), (0u64..3_000).prop_map(us), (0u64..40).prop_map(ms)]
@@ -117,7 +117,7 @@ fn limit() -> impl Strategy<Value = Option<Nanos>> {
     prop_oneof![Just(None), (1u64..60).prop_map(|limit| Some(ms(limit)))]
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
+fn plan() -> impl Strategy<Value = RunPlan> {
     let rate = prop_oneof![Just(None), Just(Some("100/s")), Just(Some("1000/s")), Just(Some("10k/s"))];
     let sizes = (1u64..4, 1u64..9, 1u64..21, 1u64..400);
     let ends = (50u64..400, prop_oneof![Just(0u64), 1u64..200], any::<bool>());
@@ -140,7 +140,7 @@ fn lines() -> impl Strategy<Value = LineProtocol> {
 }
 
 /// What must hold of any run.
-fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>) {
+fn check(plan: &RunPlan, script: &Script, lines: LineProtocol, stop_at: Option<u64>) {
     let watched = Watched::stopping_at(lines, stop_at);
     let run = simulate_watched(plan, script, &watched);
     let Simulated { total, intervals, elapsed, mut encoded, .. } = run;
@@ -171,7 +171,7 @@ fn check(plan: &Plan, script: &Script, lines: LineProtocol, stop_at: Option<u64>
 }
 
 /// What was answered kept within the timeouts, if the client was there to see to it.
-fn check_limits(plan: &Plan, total: &Interval) {
+fn check_limits(plan: &RunPlan, total: &Interval) {
     // Histograms round by up to a thousandth; a turn of the loop costs some readings of the clock.
     let slack = ms(1);
     let longest = |series| total.series(series).and_then(Durations::max).unwrap_or_default();

@@ -6,11 +6,11 @@ use units::Nanos;
 
 use super::{Watched, closed, endings, ms, open, simulate, simulate_watched};
 use crate::controls::Order;
-use crate::plan::{Plan, PoolPlan};
+use crate::plan::{PoolPlan, RunPlan};
 
 #[test]
 fn a_closed_loop_asks_for_nothing_after_its_window() {
-    let plan = Plan { window: Some(ms(95)), ..closed(1, 1, 1_000_000) };
+    let plan = RunPlan { window: Some(ms(95)), ..closed(1, 1, 1_000_000) };
     let run = simulate(&plan, &Script::answering_after(ms(10)));
     assert_eq!(endings(&run.total), "10 ok");
     assert_eq!(run.elapsed, ms(100));
@@ -21,7 +21,7 @@ fn a_closed_loop_asks_for_nothing_after_its_window() {
 
 #[test]
 fn the_drain_has_an_end() {
-    let plan = Plan { window: Some(ms(95)), drain: Some(ms(20)), ..closed(2, 4, 1_000_000) };
+    let plan = RunPlan { window: Some(ms(95)), drain: Some(ms(20)), ..closed(2, 4, 1_000_000) };
     let run = simulate(&plan, &Script::serving(Turns::always(Service::nothing(Nanos::ZERO, Then::Hang))));
     assert_eq!(endings(&run.total), "2 in_flight/wait/undecided; 2 not_sent/pool_wait/pool");
     assert_eq!(run.elapsed, ms(115));
@@ -30,7 +30,7 @@ fn the_drain_has_an_end() {
 #[test]
 fn a_number_of_requests_has_a_drain_only_when_it_is_given() {
     let hang = Script::serving(Turns::always(Service::nothing(Nanos::ZERO, Then::Hang)));
-    let mut plan = Plan { window: None, drain: Some(ms(20)), ..closed(1, 2, 2) };
+    let mut plan = RunPlan { window: None, drain: Some(ms(20)), ..closed(1, 2, 2) };
     let run = simulate(&plan, &hang);
     assert_eq!(endings(&run.total), "1 in_flight/wait/undecided; 1 not_sent/pool_wait/pool");
     assert_eq!(run.elapsed, ms(20));
@@ -81,8 +81,8 @@ fn a_paused_run_sends_its_whole_schedule_later() {
 /// If this fails, a user who ends a run with a key loses the requests in progress, as with a signal.
 #[test]
 fn a_run_that_is_ended_well_waits_for_what_is_under_way() {
-    let plan = Plan { window: Some(ms(1_000)), ..open("1000/s", 1_000_000) };
-    let plan = Plan { pool: PoolPlan { users: 100, connections: 100, ..plan.pool }, ..plan };
+    let plan = RunPlan { window: Some(ms(1_000)), ..open("1000/s", 1_000_000) };
+    let plan = RunPlan { pool: PoolPlan { users: 100, connections: 100, ..plan.pool }, ..plan };
     let watched = Watched::new(LineProtocol::new(1));
     watched.log.controls.order_at(Order::End, ms(40)).unwrap();
     let run = simulate_watched(&plan, &Script::answering_after(ms(20)), &watched);
@@ -93,7 +93,7 @@ fn a_run_that_is_ended_well_waits_for_what_is_under_way() {
 
 #[test]
 fn an_ended_runs_drain_is_the_plans() {
-    let plan = Plan { window: Some(ms(1_000)), drain: Some(ms(20)), ..closed(2, 2, 1_000_000) };
+    let plan = RunPlan { window: Some(ms(1_000)), drain: Some(ms(20)), ..closed(2, 2, 1_000_000) };
     let watched = Watched::new(LineProtocol::new(1));
     watched.log.controls.order_at(Order::End, ms(40)).unwrap();
     let hang = Script::serving(Turns::always(Service::nothing(Nanos::ZERO, Then::Hang)));

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use codec::{CloseEvent, DecodeError, Encoded, Key, Origin, Protocol, Route, Session, Step};
-use record::{Durations, Interval, Phase, Request};
+use record::{Durations, Interval, KeptRequest, Phase};
 use schedule::Arrivals;
 use testkit::{LineProtocol, LineSession, Script, SimReactor};
 use units::Nanos;
@@ -25,7 +25,7 @@ use crate::collector::collect;
 use crate::controls::Controls;
 use crate::keeping::{Batch, Keep, Keeper};
 use crate::plan::tests::plan;
-use crate::plan::{Load, Peer, Place, Plan};
+use crate::plan::{Load, Peer, Place, RunPlan};
 use crate::recorder::{Boundaries, Recorder};
 use crate::worker::{Job, Worker};
 
@@ -47,11 +47,11 @@ struct Simulated {
 }
 
 /// Runs `plan` over one-line requests, one at a time on a connection.
-fn simulate(plan: &Plan, script: &Script) -> Simulated {
+fn simulate(plan: &RunPlan, script: &Script) -> Simulated {
     simulate_lines(plan, script, LineProtocol::new(1))
 }
 
-fn simulate_lines(plan: &Plan, script: &Script, lines: LineProtocol) -> Simulated {
+fn simulate_lines(plan: &RunPlan, script: &Script, lines: LineProtocol) -> Simulated {
     simulate_watched(plan, script, &Watched::new(lines))
 }
 
@@ -130,14 +130,14 @@ impl Session for WatchedSession {
     }
 }
 
-fn simulate_watched(plan: &Plan, script: &Script, watched: &Watched) -> Simulated {
+fn simulate_watched(plan: &RunPlan, script: &Script, watched: &Watched) -> Simulated {
     let run = simulate_protocol(plan, script, watched, &watched.log.controls);
     Simulated { encoded: std::mem::take(&mut *watched.log.encoded.lock().unwrap()), ..run }
 }
 
 /// Every simulated run keeps the promises, whatever else it is to show.
 fn simulate_protocol<P: Protocol>(
-    plan: &Plan,
+    plan: &RunPlan,
     script: &Script,
     protocol: &P,
     controls: &Controls,
@@ -191,7 +191,7 @@ fn check_promises(total: &Interval) {
 /// Requests kept one by one are those that the intervals counted, to the nanosecond.
 #[track_caller]
 fn check_kept(total: &Interval, kept: &Receiver<Batch>) {
-    let requests: Vec<Request> = kept.iter().flat_map(|batch| batch.to_vec()).collect();
+    let requests: Vec<KeptRequest> = kept.iter().flat_map(|batch| batch.to_vec()).collect();
     let of = |failure| requests.iter().filter(move |request| request.failure == failure);
     for (failure, count) in total.failures().iter().map(|&(failure, count)| (Some(failure), count)) {
         assert_eq!(of(failure).count() as u64, count, "{failure:?}");
@@ -255,20 +255,20 @@ fn us(us: u64) -> Nanos {
 }
 
 /// `count` requests of an open loop, evenly at `rate`.
-fn open(rate: &str, count: u64) -> Plan {
+fn open(rate: &str, count: u64) -> RunPlan {
     let load = Load::Open(Arrivals::Constant(rate.parse().unwrap()));
-    Plan { load, request_limit: Some(count), ..plan() }
+    RunPlan { load, request_limit: Some(count), ..plan() }
 }
 
 /// `count` requests of a closed loop.
-fn closed(connections: u64, users: u64, count: u64) -> Plan {
-    let mut plan = Plan { request_limit: Some(count), window: None, ..plan() };
+fn closed(connections: u64, users: u64, count: u64) -> RunPlan {
+    let mut plan = RunPlan { request_limit: Some(count), window: None, ..plan() };
     (plan.pool.connections, plan.pool.users) = (connections, users);
     plan
 }
 
 /// The same, to a name that must be looked up.
-fn named(plan: &Plan) -> Plan {
+fn named(plan: &RunPlan) -> RunPlan {
     let name = Place::Name { host: "server".to_owned(), port: 80 };
-    Plan { peers: vec![Peer::at(name)], ..plan.clone() }
+    RunPlan { peers: vec![Peer::at(name)], ..plan.clone() }
 }

@@ -8,10 +8,10 @@ use units::Nanos;
 
 use super::{closed, endings, ms, named, open, simulate, simulate_lines, us};
 use crate::pacer::Pace;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 
 #[track_caller]
-fn check(plan: &Plan, script: &Script, expected: &str) {
+fn check(plan: &RunPlan, script: &Script, expected: &str) {
     assert_eq!(endings(&simulate(plan, script).total), expected);
 }
 
@@ -284,7 +284,7 @@ fn what_found_the_queue_full_after_a_sleep_is_the_clients() {
     check(&plan, &script, "48 ok; 52 queue_full/pool_wait/client");
     // Those due before it found no room by the pool's fault.
     let hung = Script { stalls: vec![Span { from: ms(45), until: ms(795) }], ..always(never()) };
-    let mut plan = Plan { window: Some(ms(900)), drain: Some(ms(1)), ..plan };
+    let mut plan = RunPlan { window: Some(ms(900)), drain: Some(ms(1)), ..plan };
     plan.pool.users = 2;
     check(
         &plan,

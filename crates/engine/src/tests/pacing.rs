@@ -6,10 +6,10 @@ use units::Nanos;
 
 use super::{check_rank, ms, open, simulate, us};
 use crate::pacer::Pace;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 
 /// 10,000/s over ten connections, for 10 ms.
-fn dense(pace: Pace) -> Plan {
+fn dense(pace: Pace) -> RunPlan {
     let mut plan = open("10000/s", 100);
     (plan.pool.connections, plan.pool.users) = (50, 1_000);
     plan.pace = pace;

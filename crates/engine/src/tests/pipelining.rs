@@ -6,7 +6,7 @@ use testkit::{Choke, Dial, LineProtocol, Piece, Script, Service, Text, Then, Tur
 use units::Nanos;
 
 use super::{closed, endings, ms, open, simulate, simulate_lines, sum};
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 
 const FOUR: LineProtocol = LineProtocol { pipeline: 4, padding: 0 };
 
@@ -15,7 +15,7 @@ fn ok(after: Nanos) -> Service {
 }
 
 #[track_caller]
-fn check(plan: &Plan, services: Vec<Service>, expected: &str) {
+fn check(plan: &RunPlan, services: Vec<Service>, expected: &str) {
     let script = Script::serving(Turns::first(services, ok(ms(1))));
     assert_eq!(endings(&simulate_lines(plan, &script, FOUR).total), expected);
 }

@@ -156,12 +156,12 @@ impl Session for LinesSession {
         self.cancels
     }
 
-    fn survives_early_answer(&self) -> bool {
+    fn survives_early_response(&self) -> bool {
         true
     }
 }
 
-fn run(plan: &Plan, script: &Script, lines: Lines) -> Simulated {
+fn run(plan: &RunPlan, script: &Script, lines: Lines) -> Simulated {
     simulate_protocol(plan, script, &lines, &Controls::default())
 }
 

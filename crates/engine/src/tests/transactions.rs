@@ -43,7 +43,7 @@ fn script(by_text: fn(&str) -> Service) -> Script {
     Script::by_text(by_text).dialing(greeting("hello\n", Then::Keep))
 }
 
-fn run(plan: &Plan, script: &Script, transactions: &Transactions) -> Simulated {
+fn run(plan: &RunPlan, script: &Script, transactions: &Transactions) -> Simulated {
     let run = simulate_protocol(plan, script, transactions, &Controls::default());
     check_journeys(&run.total);
     run

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codec::web::{Checks, Request, Settings, Url, Web};
+use codec::web::{Checks, Request, Url, Web, WebSettings};
 use record::{Lag, Phase, Series};
 use testkit::{Choke, Dial, LineProtocol, Lookup, Piece, Script, Service, Span, Text, Then, Turns, Way};
 use units::Nanos;
@@ -12,7 +12,7 @@ use super::{
     sum, us,
 };
 use crate::controls::Controls;
-use crate::plan::{Load, Plan};
+use crate::plan::{Load, RunPlan};
 
 /// `ok <n>` in two pieces, 2 ms apart, 5 ms after the request.
 fn two_pieces() -> Service {
@@ -187,7 +187,7 @@ fn what_is_sent_late_and_refused_was_late_all_the_same() {
 #[test]
 fn a_clock_that_costs_something_loses_nothing() {
     let script = Script { clock_cost: Nanos(25), ..Script::answering_after(us(70)) };
-    let mut plan = Plan { load: Load::Closed, ..closed(3, 5, 5_000) };
+    let mut plan = RunPlan { load: Load::Closed, ..closed(3, 5, 5_000) };
     plan.interval = ms(10);
     let run = simulate(&plan, &script);
     assert_eq!(endings(&run.total), "5000 ok");
@@ -198,7 +198,7 @@ fn a_clock_that_costs_something_loses_nothing() {
 #[test]
 fn http_is_measured_alike() {
     let url = Url::parse("http://127.0.0.1:80/").unwrap();
-    let http = Web::turns(&[Request::get(url)], &Checks::default(), Settings::default()).unwrap();
+    let http = Web::turns(&[Request::get(url)], &Checks::default(), WebSettings::default()).unwrap();
     let head = Piece { after: Nanos::ZERO, text: vec![Text::of("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n")] };
     let rest = Piece { after: ms(2), text: vec![Text::of("\r\nbody")] };
     let service = Service::pieces(ms(5), vec![head, rest]);

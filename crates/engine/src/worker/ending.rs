@@ -190,7 +190,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     /// The response said that the connection ends with it.
-    pub(super) fn close_after_answer(&mut self, slot: Slot) {
+    pub(super) fn close_after_response(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
         self.fail_connection(slot, Failure::new(Outcome::ClosedBeforeResponse, phase));
     }

@@ -2,7 +2,7 @@
 
 use codec::{CloseEvent, DecodeError, Ended, Event, Judgement, Protocol, Reply, Session, StreamEnd};
 use reactor::{Reactor, Received, Slot};
-use record::{Blame, Failure, Outcome, Phase, Reason, Request};
+use record::{Blame, Failure, KeptRequest, Outcome, Phase, Reason};
 use rustix::io::Errno;
 use units::Nanos;
 
@@ -179,7 +179,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                     return;
                 };
                 if !exchange.begun || came_before(exchange, arrival, self.reactor) {
-                    return self.answered_unasked(slot);
+                    return self.close_for_unsolicited(slot);
                 }
                 exchange.first_arrived(at);
             }
@@ -189,7 +189,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
                 };
                 let exchange = &connection.exchanges[index];
                 if !exchange.begun || came_before(exchange, arrival, self.reactor) {
-                    return self.answered_unasked(slot);
+                    return self.close_for_unsolicited(slot);
                 }
                 self.finish(slot, index, reply, arrival);
             }
@@ -203,7 +203,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
 
     /// Nothing of the request had been sent: whatever this answers, it is not that.
     #[cold]
-    fn answered_unasked(&mut self, slot: Slot) {
+    fn close_for_unsolicited(&mut self, slot: Slot) {
         let phase = self.connections[slot.0 as usize].oldest_phase();
         let failure = Failure::new(Outcome::ProtocolError, phase);
         self.fail_connection_by(slot, failure, Some(&DecodeError::Unsolicited.what().into()));
@@ -276,13 +276,13 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         };
         self.under_way -= 1;
         self.recorder.note_ended(u64::from(exchange.offered.is_some()), arrival.read);
-        let moved = stamp_answer(&mut exchange, arrival);
+        let moved = stamp_response(&mut exchange, arrival);
         let counts = &mut self.recorder.current.counts;
         counts.body_bytes += reply.body_bytes;
         counts.stamps_moved += u64::from(moved > STAMP_SLACK);
-        self.book_answer(slot, &exchange, reply, arrival);
+        self.record_response(slot, &exchange, reply, arrival);
         let connection = &mut self.connections[slot.0 as usize];
-        let cut_short = !exchange.sent && !connection.session.survives_early_answer();
+        let cut_short = !exchange.sent && !connection.session.survives_early_response();
         let end = Ended::Answered { session: &mut connection.session, judgement: reply.judgement };
         let next = self.job.protocol.advance(exchange.journey, end);
         let end = StepEnd {
@@ -294,7 +294,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
         };
         self.follow(end, next);
         if cut_short || !reply.keep {
-            self.close_after_answer(slot);
+            self.close_after_response(slot);
         } else {
             self.list_if_room(slot);
         }
@@ -302,9 +302,15 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
     }
 
     #[inline]
-    fn book_answer(&mut self, slot: Slot, exchange: &Exchange<P::Journey>, reply: Reply, arrival: Arrival) {
+    fn record_response(
+        &mut self,
+        slot: Slot,
+        exchange: &Exchange<P::Journey>,
+        reply: Reply,
+        arrival: Arrival,
+    ) {
         let number = self.number(slot);
-        let request = || Request { code: reply.code, ..exchange.ended(number, exchange.timeline.last()) };
+        let request = || KeptRequest { code: reply.code, ..exchange.ended(number, exchange.timeline.last()) };
         let interval = &mut self.recorder.current;
         if let Some(code) = reply.code {
             interval.record_code(code);
@@ -416,7 +422,7 @@ fn came_before<J>(exchange: &Exchange<J>, arrival: Arrival, reactor: &mut impl R
 
 /// Stamps the end of a response. Returns by how much a kernel stamp had to be moved to keep the order.
 #[inline]
-fn stamp_answer<J>(exchange: &mut Exchange<J>, arrival: Arrival) -> Nanos {
+fn stamp_response<J>(exchange: &mut Exchange<J>, arrival: Arrival) -> Nanos {
     let Some(kernel) = arrival.kernel else {
         exchange.first_arrived(arrival.read);
         exchange.timeline.end(Phase::Receive, arrival.read);

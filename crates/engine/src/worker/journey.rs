@@ -6,7 +6,7 @@ use record::{Failure, Outcome, Phase};
 use units::Nanos;
 
 use super::{Due, Worker};
-use crate::connection::{Exchange, TakenUp};
+use crate::connection::{Exchange, PickedUp};
 use crate::journeys::Unit;
 
 /// A request that has ended, as its journey sees it.
@@ -112,7 +112,7 @@ impl<R: Reactor, P: Protocol> Worker<'_, R, P> {
             "a lease was lost unnoticed"
         );
         let timeline = record::Timeline::due(due.intended);
-        let exchange = Exchange::new(due.unit, due.journey, route, timeline, TakenUp::WhenSentHeld);
+        let exchange = Exchange::new(due.unit, due.journey, route, timeline, PickedUp::WhenSentHeld);
         self.assign(slot, exchange);
     }
 

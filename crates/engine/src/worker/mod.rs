@@ -14,17 +14,17 @@ use std::io;
 
 use codec::{ConnectionUse, Origin, Protocol, Route, Session};
 use reactor::{Address, Reactor, Ready, Slot, WaitMode};
-use record::{Blame, Failure, Outcome, Phase, Request, Timeline};
+use record::{Blame, Failure, KeptRequest, Outcome, Phase, Timeline};
 use units::Nanos;
 
 use self::journey::StepEnd;
-use crate::connection::{Connection, Exchange, State, TakenUp};
+use crate::connection::{Connection, Exchange, PickedUp, State};
 use crate::controls::{Controls, Steering};
 use crate::demand::Demand;
 use crate::journeys::{Journeys, Pause, Unit};
 use crate::leases::Leases;
 use crate::pacer::{Pace, Pacer, Rest, Sockets};
-use crate::plan::{Place, Plan, Share};
+use crate::plan::{Place, RunPlan, Share};
 use crate::pool::{Pools, Waiting};
 use crate::recorder::Recorder;
 use crate::timers::Timers;
@@ -42,7 +42,7 @@ pub const KINDS_APART: usize = 100;
 /// What a worker works for: the plan, the protocol, and what is done to the run while it goes on.
 #[derive(Debug)]
 pub(crate) struct Job<'a, P> {
-    pub plan: &'a Plan,
+    pub plan: &'a RunPlan,
     pub protocol: &'a P,
     pub controls: &'a Controls,
     pub start: Nanos,
@@ -71,9 +71,9 @@ struct Due<J> {
 
 impl<J> Due<J> {
     /// It ended at `at` without having been picked up.
-    fn ended(&self, route: Route, at: Nanos) -> Request {
+    fn ended(&self, route: Route, at: Nanos) -> KeptRequest {
         let timeline = Timeline::due(self.intended);
-        Request {
+        KeptRequest {
             n: self.unit.n,
             kind: route.kind,
             connection: None,
@@ -312,7 +312,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             while let Some((slot, waiting)) = self.pools.match_up(origin) {
                 let timeline = waiting.timeline();
                 let Waiting { unit, journey, route, .. } = waiting;
-                self.assign(slot, Exchange::new(unit, journey, route, timeline, TakenUp::Before));
+                self.assign(slot, Exchange::new(unit, journey, route, timeline, PickedUp::Before));
             }
         }
     }
@@ -376,11 +376,11 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
             self.give_up_journey(end, due.journey);
         } else if let Some(slot) = self.pools.check_out(route.origin) {
             let timeline = Timeline::due(due.intended);
-            self.assign(slot, Exchange::new(due.unit, due.journey, route, timeline, TakenUp::WhenSent));
+            self.assign(slot, Exchange::new(due.unit, due.journey, route, timeline, PickedUp::WhenSent));
         } else {
-            let taken_up = self.reactor.now();
+            let picked_up = self.reactor.now();
             let Due { unit, journey, intended, .. } = due;
-            self.pools.enqueue(Waiting { unit, journey, route, intended, taken_up });
+            self.pools.enqueue(Waiting { unit, journey, route, intended, picked_up });
         }
     }
 
@@ -443,7 +443,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
     }
 
     /// Books `request`, which ended by `failure`.
-    fn record_failure(&mut self, failure: Failure, request: Request) {
+    fn record_failure(&mut self, failure: Failure, request: KeptRequest) {
         let interval = &mut self.recorder.current;
         let age = request.age();
         interval.record_failure(failure, age);
@@ -451,7 +451,7 @@ impl<'a, R: Reactor, P: Protocol> Worker<'a, R, P> {
         if self.several_kinds {
             interval.kind(request.kind).record_failure(failure, age);
         }
-        self.recorder.keep(|| Request { failure: Some(failure), ..request });
+        self.recorder.keep(|| KeptRequest { failure: Some(failure), ..request });
     }
 
     /// The number in the run of the connection of `slot`.

@@ -18,7 +18,7 @@ use record::observation::watch::{Digest, PartsNs, WatchLine, WatchResults};
 use record::observation::{
     DisturbResults, Observation, ObservationBody, ObservationWriter, read_observation,
 };
-use record::{Carried, FolderWriter, Interval, Part, Phase, Protocol, Request, Served, Timeline};
+use record::{Carried, FolderWriter, Interval, KeptRequest, Part, Phase, Protocol, Served, Timeline};
 use record::{ClockReading, Event, TwoClocks};
 use units::Nanos;
 
@@ -89,7 +89,7 @@ impl Times {
 
 pub struct World {
     plant: Plant,
-    pub requests: Vec<Request>,
+    pub requests: Vec<KeptRequest>,
     pub served: Vec<Served>,
     /// There is a record of `hiccup` with a stall of this cause where each request is late.
     pub hiccup: Option<&'static str>,
@@ -312,7 +312,7 @@ impl World {
             let mut interval = Interval::default();
             (interval.index, interval.start) = (index, Nanos(index * 1_000 * MS));
             interval.length = Nanos::from_secs(1);
-            let ended = |request: &&Request| (request.ended.0 - ZERO) / (1_000 * MS) == index;
+            let ended = |request: &&KeptRequest| (request.ended.0 - ZERO) / (1_000 * MS) == index;
             for request in self.requests.iter().filter(ended) {
                 interval.record_ok(&request.timeline);
                 interval.counts.scheduled += 1;
@@ -398,11 +398,11 @@ fn ahead(at: u64) -> u64 {
 }
 
 /// The same request as its client and as the server's kernel saw it.
-fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (Request, Served) {
+fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (KeptRequest, Served) {
     let local = SocketAddr::from(([10, 0, 0, 1], 41_000 + (n % 4) as u16));
     let server = SocketAddr::from(([10, 0, 0, 2], 80));
-    let taken_up = due + times.late;
-    let sent = taken_up + times.pool;
+    let picked_up = due + times.late;
+    let sent = picked_up + times.pool;
     let arrived = sent + times.there;
     let read = arrived + times.queue;
     let done = read + times.parts.iter().sum::<u64>();
@@ -410,7 +410,7 @@ fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (Request, Served) {
     let ended = back + times.unread;
     let mut timeline = Timeline::due(Nanos(due));
     for (phase, at) in [
-        (Phase::ScheduleLag, taken_up),
+        (Phase::ScheduleLag, picked_up),
         (Phase::PoolWait, sent),
         (Phase::Send, sent),
         (Phase::Wait, back),
@@ -419,7 +419,7 @@ fn pair(n: u64, due: u64, times: &Times, thread: u32) -> (Request, Served) {
     ] {
         timeline.end(phase, Nanos(at));
     }
-    let request = Request {
+    let request = KeptRequest {
         n,
         kind: 0,
         connection: Some((n % 4) as u32),

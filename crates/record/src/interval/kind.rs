@@ -9,7 +9,7 @@ use crate::timeline::Timeline;
 
 /// The figures of one kind of requests.
 #[derive(Debug, Clone, Default)]
-pub struct Kind {
+pub struct KindFigures {
     pub ok: u64,
     pub(super) response: Lazy,
     pub(super) service: Lazy,
@@ -18,7 +18,7 @@ pub struct Kind {
     failures: Vec<(Failure, u64)>,
 }
 
-impl Kind {
+impl KindFigures {
     /// See [`Interval::record_ok`].
     #[inline]
     pub fn record_ok(&mut self, timeline: &Timeline) {
@@ -58,7 +58,7 @@ impl Kind {
         add_to(&mut self.failures, failure, count);
     }
 
-    pub(super) fn merge(&mut self, other: &Kind) {
+    pub(super) fn merge(&mut self, other: &KindFigures) {
         self.ok += other.ok;
         self.response.merge(&other.response);
         self.service.merge(&other.service);

@@ -9,7 +9,7 @@ use schedule::Arrivals;
 use super::*;
 use crate::sinks::SinkPlan;
 
-fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
+fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> RunPlan {
     let pool = PoolPlan {
         connections: 1,
         users: 1,
@@ -17,7 +17,7 @@ fn plan(load: Load, seconds: Option<u64>, request_limit: Option<u64>) -> Plan {
         connect_timeout: None,
         request_timeout: None,
     };
-    Plan {
+    RunPlan {
         load,
         pace: engine::Pace::default(),
         window: seconds.map(Nanos::from_secs),
@@ -83,7 +83,7 @@ fn what_is_refused_leaves_everything_as_it_was() {
 }
 
 #[track_caller]
-fn check(plan: &Plan, state: State, elapsed_s: u64, window_s: u64) {
+fn check(plan: &RunPlan, state: State, elapsed_s: u64, window_s: u64) {
     let controls = Controls::new(Arc::default());
     let window = window(plan, &controls, state, Nanos::from_secs(elapsed_s));
     assert_eq!(window, Nanos::from_secs(window_s));

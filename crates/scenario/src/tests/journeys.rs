@@ -1,6 +1,6 @@
 //! Journeys over a session of the codec: requests as bytes, answers as bytes, and what follows from them.
 
-use codec::web::{OriginPlan, Parts, Script, Settings, Web};
+use codec::web::{OriginPlan, Parts, Script, Web, WebSettings};
 use codec::{Event, Judgement, Key, Next, Origin, Protocol, Session};
 use units::Nanos;
 
@@ -38,7 +38,7 @@ fn web(text: &str, files: &[(&str, &str)]) -> Web<Scenario> {
     let origins: Vec<OriginPlan> = scenario.origins().into_iter().map(OriginPlan::plain).collect();
     let (requests, checks) = (scenario.prepared(), scenario.checks());
     let parts =
-        Parts { requests: &requests, origins: &origins, checks: &checks, settings: Settings::default() };
+        Parts { requests: &requests, origins: &origins, checks: &checks, settings: WebSettings::default() };
     Web::new(scenario, parts).unwrap()
 }
 

@@ -7,7 +7,7 @@ mod runs;
 
 use proptest::prelude::*;
 
-use crate::web::{Checks, Limits, Request, RequestError, Settings, Turns, Url, Web};
+use crate::web::{Checks, Limits, Request, RequestError, Turns, Url, Web, WebSettings};
 use crate::{CloseEvent, DecodeError, Encoded, Event, Judgement, Key, Origin, Protocol, Reply, Session};
 
 /// How one outstanding request of a transcript ended.
@@ -36,7 +36,8 @@ impl Connection {
         let url = Url::parse("http://h/").unwrap();
         let request = |method: &&str| Request { method: (*method).to_owned(), ..Request::get(url.clone()) };
         let requests: Vec<Request> = self.methods.iter().map(request).collect();
-        let settings = Settings { pipeline: self.methods.len(), limits: self.limits, ..Settings::default() };
+        let settings =
+            WebSettings { pipeline: self.methods.len(), limits: self.limits, ..WebSettings::default() };
         Web::turns(&requests, &self.checks, settings).unwrap()
     }
 

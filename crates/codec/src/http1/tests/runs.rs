@@ -12,7 +12,7 @@ fn requests(weights: &[u32]) -> Vec<Request> {
 
 #[test]
 fn request_n_depends_on_n_alone() {
-    let run = Web::turns(&requests(&[1, 2]), &Checks::default(), Settings::default()).unwrap();
+    let run = Web::turns(&requests(&[1, 2]), &Checks::default(), WebSettings::default()).unwrap();
     let paths = |numbers: &mut dyn Iterator<Item = u64>| -> Vec<char> {
         numbers
             .map(|n| {
@@ -30,9 +30,12 @@ fn request_n_depends_on_n_alone() {
 
 #[test]
 fn encoding_appends() {
-    let run =
-        Web::turns(&requests(&[1]), &Checks::default(), Settings { pipeline: 4, ..Settings::default() })
-            .unwrap();
+    let run = Web::turns(
+        &requests(&[1]),
+        &Checks::default(),
+        WebSettings { pipeline: 4, ..WebSettings::default() },
+    )
+    .unwrap();
     let mut out = b"before".to_vec();
     let mut session = run.session(Origin(0));
     for n in 0..2 {
@@ -46,7 +49,7 @@ fn encoding_appends() {
 #[test]
 fn a_run_that_cannot_be_sent_is_refused() {
     let refused = |requests: &[Request], pipeline, checks: &Checks| {
-        Web::turns(requests, checks, Settings { pipeline, ..Settings::default() }).expect_err("refused")
+        Web::turns(requests, checks, WebSettings { pipeline, ..WebSettings::default() }).expect_err("refused")
     };
     let none = Checks::default();
     assert_eq!(refused(&[], 1, &none), RequestError::NoRequests);
@@ -63,7 +66,7 @@ fn a_run_that_cannot_be_sent_is_refused() {
 fn a_request_that_asks_to_close_is_the_last_of_its_connection() {
     let mut request = requests(&[1]);
     request[0].headers.push("Connection: close".parse().unwrap());
-    let run = Web::turns(&request, &Checks::default(), Settings::default()).unwrap();
+    let run = Web::turns(&request, &Checks::default(), WebSettings::default()).unwrap();
     let mut session = run.session(Origin(0));
     session.request(&0, Key(7), &mut Vec::new());
     let step = session.handle_input(b"HTTP/1.1 204 No\r\n\r\n", &mut Vec::new()).unwrap();
@@ -74,7 +77,7 @@ fn a_request_that_asks_to_close_is_the_last_of_its_connection() {
 fn requests_to_several_servers_know_theirs() {
     let mut three = requests(&[1, 1, 1]);
     three[1].url = Url::parse("http://h:81/").unwrap();
-    let run = Web::turns(&three, &Checks::default(), Settings::default()).unwrap();
+    let run = Web::turns(&three, &Checks::default(), WebSettings::default()).unwrap();
     let routes: Vec<_> = (0..3).map(|n| run.route(&run.begin(n))).map(|r| (r.origin.0, r.kind)).collect();
     assert_eq!(routes, [(0, 0), (1, 1), (0, 2)]);
     assert_eq!(run.kinds(), 3);
