@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use codec::web::{Checks, OriginPlan, Request, WebSettings, Speaks, Url, Web};
+use codec::web::{Checks, OriginPlan, Request, WebSettings, HttpVersion, Url, Web};
 use codec::{Event, Key, Origin, Protocol, Session};
 use libfuzzer_sys::fuzz_target;
 
@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     let url = Url::parse("http://h/").expect("a URL");
     let body = vec![b'x'; if options & 2 == 0 { 0 } else { 100_000 }];
     let request = Request { method: "POST".to_owned(), body, ..Request::get(url.clone()) };
-    let plan = OriginPlan { speaks: Speaks::Http2, ..OriginPlan::plain(url) };
+    let plan = OriginPlan { version: HttpVersion::Http2, ..OriginPlan::plain(url) };
     let settings = WebSettings { streams: 8, ..WebSettings::default() };
     let web = Web::turns_over(&[plan], &[request], &Checks::default(), settings).expect("it can be sent");
     let mut session = web.session(Origin(0));

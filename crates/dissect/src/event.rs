@@ -176,14 +176,6 @@ impl Status {
             _ => None,
         }
     }
-
-    /// The class of an SQL error: the first two characters of its SQLSTATE.
-    pub fn sql_class(&self) -> Option<&str> {
-        match self {
-            Status::SqlState(state) => std::str::from_utf8(&state[..2]).ok(),
-            _ => None,
-        }
-    }
 }
 
 /// What could not be reported, by cause. Sums over the life of a connection.

@@ -7,30 +7,21 @@
 use reactor::WaitMode;
 use units::Nanos;
 
-/// How closely a worker follows its schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Pace {
-    /// Stays awake before a request is due: late by a microsecond or so, at the price of a whole core.
-    Precise,
-    /// Wakes at most every 250 µs while the schedule is denser than that, for requests and responses alike.
-    #[default]
-    Balanced,
-    /// The same, at most every millisecond.
-    Efficient,
+units::named_enum! {
+    /// How closely a worker follows its schedule.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Pace {
+        /// Stays awake before a request is due: late by a microsecond or so, at the price of a whole core.
+        Precise = "precise",
+        /// Wakes at most every 250 µs while the schedule is denser than that, for requests and responses alike.
+        #[default]
+        Balanced = "balanced",
+        /// The same, at most every millisecond.
+        Efficient = "efficient",
+    }
 }
 
 impl Pace {
-    pub const ALL: [Pace; 3] = [Pace::Precise, Pace::Balanced, Pace::Efficient];
-
-    /// The name as on the command line and in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pace::Precise => "precise",
-            Pace::Balanced => "balanced",
-            Pace::Efficient => "efficient",
-        }
-    }
-
     /// Requests that become due within this time are sent together, so a request can be late by this much on purpose.
     pub fn batch(self) -> Nanos {
         match self {

@@ -3,193 +3,131 @@
 use record::{Part, Phase};
 use serde::Serialize;
 
-/// Who is to blame. One word for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// The load client itself was late.
-    Client,
-    /// The way between the two.
-    Network,
-    /// The server did not read what had arrived.
-    SocketQueue,
-    /// The server's own work.
-    HandlerCpu,
-    /// The server waited: for a disk, a lock, another server, a timer.
-    HandlerBlocked,
-    /// Others had the CPUs that the server wanted.
-    CpuContention,
-    /// The server had used up its CPU quota.
-    Throttled,
-    /// The client's connections were all in use.
-    Pool,
-    /// A host did not run at all.
-    Platform,
-    /// The server's runtime did not let it run: a pause of its JVM.
-    Runtime,
-    /// The records do not report.
-    Undecided,
-}
-
-impl Place {
-    /// The word used in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Place::Client => "client",
-            Place::Network => "network",
-            Place::SocketQueue => "socket_queue",
-            Place::HandlerCpu => "handler_cpu",
-            Place::HandlerBlocked => "handler_blocked",
-            Place::CpuContention => "cpu_contention",
-            Place::Throttled => "throttled",
-            Place::Pool => "pool",
-            Place::Platform => "platform",
-            Place::Runtime => "runtime",
-            Place::Undecided => "undecided",
-        }
+units::named_enum! {
+    /// Who is to blame. One word for programs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Place {
+        /// The load client itself was late.
+        Client = "client",
+        /// The way between the two.
+        Network = "network",
+        /// The server did not read what had arrived.
+        SocketQueue = "socket_queue",
+        /// The server's own work.
+        HandlerCpu = "handler_cpu",
+        /// The server waited: for a disk, a lock, another server, a timer.
+        HandlerBlocked = "handler_blocked",
+        /// Others had the CPUs that the server wanted.
+        CpuContention = "cpu_contention",
+        /// The server had used up its CPU quota.
+        Throttled = "throttled",
+        /// The client's connections were all in use.
+        Pool = "pool",
+        /// A host did not run at all.
+        Platform = "platform",
+        /// The server's runtime did not let it run: a pause of its JVM.
+        Runtime = "runtime",
+        /// The records do not report.
+        Undecided = "undecided",
     }
 }
 
-/// A segment of a request's response. Exclusive, in the order of time as far as there is one; together they are
-/// the response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Segment {
-    ScheduleLag,
-    PoolWait,
-    /// Waits for a connection in the burst that a late client makes of what became due in the meantime.
-    PoolAfterLag,
-    Resolve,
-    Connect,
-    Tls,
-    Auth,
-    Send,
-    /// Client sent → in the server's kernel.
-    ToServer,
-    /// Client sent → read by the server, where the arrival there has no stamp.
-    ToServerAndQueue,
-    /// In the server's kernel → read, while nobody was in the way.
-    SocketQueue,
-    /// Likewise, while the thread that read it was ready and waited for a CPU.
-    QueueRunQueue,
-    /// Likewise, while that thread was out of its CPU quota.
-    QueueThrottled,
-    /// Read or not yet, while its thread worked on other requests.
-    BehindCpu,
-    /// Likewise, while its thread was blocked for other requests.
-    BehindBlocked,
-    /// Likewise, while its thread waited for a CPU with other requests.
-    BehindRunQueue,
-    /// Likewise, while its thread was out of its CPU quota with other requests.
-    BehindThrottled,
-    /// Likewise, while interrupts or the hypervisor had its thread's CPU.
-    BehindStolen,
-    OnCpu,
-    Stolen,
-    RunQueue,
-    Yielded,
-    Throttled,
-    Disk,
-    Lock,
-    /// The server waited for another server.
-    Upstream,
-    OtherBlocked,
-    /// No thread worked on it, and its thread on nothing else that was seen.
-    LoopWait,
-    /// Server done → in the client's kernel.
-    ToClient,
-    /// Both ways together, where the two hosts' clocks are not one.
-    Network,
-    /// Server and network undivided: nothing is known of this request at the server.
-    ServerAndNetwork,
-    ClientLag,
+units::named_enum! {
+    /// A segment of a request's response. Exclusive, in the order of time as far as there is one; together they are
+    /// the response.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Segment {
+        ScheduleLag = "schedule_lag",
+        PoolWait = "pool_wait",
+        /// Waits for a connection in the burst that a late client makes of what became due in the meantime.
+        PoolAfterLag = "pool_after_lag",
+        Resolve = "resolve",
+        Connect = "connect",
+        Tls = "tls",
+        Auth = "auth",
+        Send = "send",
+        /// Client sent → in the server's kernel.
+        ToServer = "to_server",
+        /// Client sent → read by the server, where the arrival there has no stamp.
+        ToServerAndQueue = "to_server_and_queue",
+        /// In the server's kernel → read, while nobody was in the way.
+        SocketQueue = "socket_queue",
+        /// Likewise, while the thread that read it was ready and waited for a CPU.
+        QueueRunQueue = "queue_run_queue",
+        /// Likewise, while that thread was out of its CPU quota.
+        QueueThrottled = "queue_throttled",
+        /// Read or not yet, while its thread worked on other requests.
+        BehindCpu = "behind_cpu",
+        /// Likewise, while its thread was blocked for other requests.
+        BehindBlocked = "behind_blocked",
+        /// Likewise, while its thread waited for a CPU with other requests.
+        BehindRunQueue = "behind_run_queue",
+        /// Likewise, while its thread was out of its CPU quota with other requests.
+        BehindThrottled = "behind_throttled",
+        /// Likewise, while interrupts or the hypervisor had its thread's CPU.
+        BehindStolen = "behind_stolen",
+        OnCpu = "on_cpu",
+        Stolen = "stolen",
+        RunQueue = "run_queue",
+        Yielded = "yielded",
+        Throttled = "throttled",
+        Disk = "disk",
+        Lock = "lock",
+        /// The server waited for another server.
+        Upstream = "upstream",
+        OtherBlocked = "other_blocked",
+        /// No thread worked on it, and its thread on nothing else that was seen.
+        LoopWait = "loop_wait",
+        /// Server done → in the client's kernel.
+        ToClient = "to_client",
+        /// Both ways together, where the two hosts' clocks are not one.
+        Network = "network",
+        /// Server and network undivided: nothing is known of this request at the server.
+        ServerAndNetwork = "server_and_network",
+        ClientLag = "client_lag",
+    }
 }
 
 impl Segment {
-    pub const COUNT: usize = 32;
-
-    pub const ALL: [Segment; Segment::COUNT] = [
-        Segment::ScheduleLag,
-        Segment::PoolWait,
-        Segment::PoolAfterLag,
-        Segment::Resolve,
-        Segment::Connect,
-        Segment::Tls,
-        Segment::Auth,
-        Segment::Send,
-        Segment::ToServer,
-        Segment::ToServerAndQueue,
-        Segment::SocketQueue,
-        Segment::QueueRunQueue,
-        Segment::QueueThrottled,
-        Segment::BehindCpu,
-        Segment::BehindBlocked,
-        Segment::BehindRunQueue,
-        Segment::BehindThrottled,
-        Segment::BehindStolen,
-        Segment::OnCpu,
-        Segment::Stolen,
-        Segment::RunQueue,
-        Segment::Yielded,
-        Segment::Throttled,
-        Segment::Disk,
-        Segment::Lock,
-        Segment::Upstream,
-        Segment::OtherBlocked,
-        Segment::LoopWait,
-        Segment::ToClient,
-        Segment::Network,
-        Segment::ServerAndNetwork,
-        Segment::ClientLag,
-    ];
-
-    /// The name in JSON, and what people read next to it.
-    const fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Segment::ScheduleLag => ("schedule_lag", "client late to start it"),
-            Segment::PoolWait => ("pool_wait", "waits for a connection"),
-            Segment::PoolAfterLag => ("pool_after_lag", "waits for one because the client was late"),
-            Segment::Resolve => ("resolve", "name lookup"),
-            Segment::Connect => ("connect", "TCP connect"),
-            Segment::Tls => ("tls", "TLS handshake"),
-            Segment::Auth => ("auth", "login"),
-            Segment::Send => ("send", "handed to the kernel"),
-            Segment::ToServer => ("to_server", "network, to the server"),
-            Segment::ToServerAndQueue => ("to_server_and_queue", "network and socket queue"),
-            Segment::SocketQueue => ("socket_queue", "arrived, not read"),
-            Segment::QueueRunQueue => ("queue_run_queue", "not read: reader waits for a CPU"),
-            Segment::QueueThrottled => ("queue_throttled", "not read: reader is throttled"),
-            Segment::BehindCpu => ("behind_cpu", "waits for others' work on its thread"),
-            Segment::BehindBlocked => ("behind_blocked", "waits for others that are blocked"),
-            Segment::BehindRunQueue => ("behind_run_queue", "waits for others in the run queue"),
-            Segment::BehindThrottled => ("behind_throttled", "waits for others that are throttled"),
-            Segment::BehindStolen => ("behind_stolen", "waits for others: stolen CPU time"),
-            Segment::OnCpu => ("on_cpu", "the server works on it"),
-            Segment::Stolen => ("stolen", "interrupts, hypervisor"),
-            Segment::RunQueue => ("run_queue", "ready, but waits for a CPU"),
-            Segment::Yielded => ("yielded", "gave up the CPU"),
-            Segment::Throttled => ("throttled", "out of CPU quota"),
-            Segment::Disk => ("disk", "blocked on a disk"),
-            Segment::Lock => ("lock", "blocked on a lock"),
-            Segment::Upstream => ("upstream", "blocked on another connection"),
-            Segment::OtherBlocked => ("other_blocked", "blocked: sleep, pipe, unknown"),
-            Segment::LoopWait => ("loop_wait", "no thread works on it"),
-            Segment::ToClient => ("to_client", "network, to the client"),
-            Segment::Network => ("network", "network, both ways"),
-            Segment::ServerAndNetwork => ("server_and_network", "not seen at the server"),
-            Segment::ClientLag => ("client_lag", "client late to read it"),
-        }
-    }
-
-    /// The name used in JSON.
-    pub const fn name(self) -> &'static str {
-        self.words().0
-    }
-
-    /// The meaning in a few words, for the table of a report.
+    /// What people read next to the name.
     pub const fn meaning(self) -> &'static str {
-        self.words().1
+        match self {
+            Segment::ScheduleLag => "client late to start it",
+            Segment::PoolWait => "waits for a connection",
+            Segment::PoolAfterLag => "waits for one because the client was late",
+            Segment::Resolve => "name lookup",
+            Segment::Connect => "TCP connect",
+            Segment::Tls => "TLS handshake",
+            Segment::Auth => "login",
+            Segment::Send => "handed to the kernel",
+            Segment::ToServer => "network, to the server",
+            Segment::ToServerAndQueue => "network and socket queue",
+            Segment::SocketQueue => "arrived, not read",
+            Segment::QueueRunQueue => "not read: reader waits for a CPU",
+            Segment::QueueThrottled => "not read: reader is throttled",
+            Segment::BehindCpu => "waits for others' work on its thread",
+            Segment::BehindBlocked => "waits for others that are blocked",
+            Segment::BehindRunQueue => "waits for others in the run queue",
+            Segment::BehindThrottled => "waits for others that are throttled",
+            Segment::BehindStolen => "waits for others: stolen CPU time",
+            Segment::OnCpu => "the server works on it",
+            Segment::Stolen => "interrupts, hypervisor",
+            Segment::RunQueue => "ready, but waits for a CPU",
+            Segment::Yielded => "gave up the CPU",
+            Segment::Throttled => "out of CPU quota",
+            Segment::Disk => "blocked on a disk",
+            Segment::Lock => "blocked on a lock",
+            Segment::Upstream => "blocked on another connection",
+            Segment::OtherBlocked => "blocked: sleep, pipe, unknown",
+            Segment::LoopWait => "no thread works on it",
+            Segment::ToClient => "network, to the client",
+            Segment::Network => "network, both ways",
+            Segment::ServerAndNetwork => "not seen at the server",
+            Segment::ClientLag => "client late to read it",
+        }
     }
 
     /// Who answers for it, as long as no other record says more.

@@ -1,6 +1,5 @@
 //! Whether to trust a record, and the results of its thresholds.
 
-use record::Concern;
 use record::document::{self, Document, State, ThresholdResult, Unchecked, VerdictWord};
 
 use crate::view::{Cell, NotMade, Outcome, Phrase, Reason, Threshold, Value, Verdict, Word, phrase};
@@ -41,7 +40,7 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
         let measured = finding.measured.trim_end_matches('.');
         Reason {
             check: finding.check.to_string(),
-            concern: concern(finding.check.concern()).to_owned(),
+            concern: finding.check.concern().name().to_owned(),
             makes: word(finding.makes),
             finding: phrase!(
                 "{measured}; limit: {limit}",
@@ -53,7 +52,7 @@ pub(crate) fn verdict_view(verdict: &document::Verdict) -> Verdict {
     };
     Verdict {
         word: word(verdict.word),
-        head: Phrase::new(word_text(word(verdict.word))),
+        head: Phrase::new(word(verdict.word).name()),
         summary,
         reasons: findings.iter().map(reason).collect(),
         not_made,
@@ -71,28 +70,11 @@ fn not_made(verdict: &document::Verdict) -> Vec<NotMade> {
     alike.map(group).collect()
 }
 
-fn concern(concern: Concern) -> &'static str {
-    match concern {
-        Concern::Client => "client",
-        Concern::Host => "host",
-        Concern::Server => "server",
-        Concern::Sample => "sample",
-    }
-}
-
 fn word(word: VerdictWord) -> Word {
     match word {
         VerdictWord::Valid => Word::Valid,
         VerdictWord::Degraded => Word::Degraded,
         VerdictWord::Invalid => Word::Invalid,
-    }
-}
-
-fn word_text(word: Word) -> &'static str {
-    match word {
-        Word::Valid => "valid",
-        Word::Degraded => "degraded",
-        Word::Invalid => "invalid",
     }
 }
 

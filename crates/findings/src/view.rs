@@ -69,16 +69,18 @@ impl View {
     }
 }
 
-/// Whether to trust the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Word {
-    Valid,
-    /// Usable with care: the reasons say why.
-    Degraded,
-    /// Not to be used.
-    Invalid,
+units::named_enum! {
+    /// Whether to trust the record.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(schemars::JsonSchema))]
+    #[serde(rename_all = "snake_case")]
+    pub enum Word {
+        Valid = "valid",
+        /// Usable with care: the reasons say why.
+        Degraded = "degraded",
+        /// Not to be used.
+        Invalid = "invalid",
+    }
 }
 
 /// The verdict with its reasons.

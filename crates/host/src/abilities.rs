@@ -9,25 +9,16 @@ use std::path::{Path, PathBuf};
 
 use crate::pid_namespace::sees_host_pids;
 
-/// How well something can be done on this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Fully.
-    Ok,
-    /// With restrictions.
-    Limited,
-    /// Not at all.
-    Missing,
-}
-
-impl Status {
-    /// The lower-case word printed by `doctor` and written in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Status::Ok => "ok",
-            Status::Limited => "limited",
-            Status::Missing => "missing",
-        }
+units::named_enum! {
+    /// How well something can be done on this host.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Status {
+        /// Fully.
+        Ok = "ok",
+        /// With restrictions.
+        Limited = "limited",
+        /// Not at all.
+        Missing = "missing",
     }
 }
 

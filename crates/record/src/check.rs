@@ -10,17 +10,19 @@ use std::fmt;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a check concerns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Concern {
-    /// The load generator: its program, its clock, its limits, and what its user did to it during the run.
-    Client,
-    /// The host of the load generator: other processes took its CPU, or the whole host was stalled.
-    Host,
-    /// The server, or the network to it.
-    Server,
-    /// The sample: the figures are correct, but less certain than the sample size suggests.
-    Sample,
+units::named_enum! {
+    /// What a check concerns.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Concern {
+        /// The load generator: its program, its clock, its limits, and what its user did to it during the run.
+        Client = "client",
+        /// The host of the load generator: other processes took its CPU, or the whole host was stalled.
+        Host = "host",
+        /// The server, or the network to it.
+        Server = "server",
+        /// The sample: the figures are correct, but less certain than the sample size suggests.
+        Sample = "sample",
+    }
 }
 
 /// One row per check: its documentation, variant, name in records, and what it concerns.

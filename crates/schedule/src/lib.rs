@@ -25,7 +25,7 @@ mod think;
 pub use self::arrivals::Arrivals;
 pub use self::cursor::Cursor;
 pub use self::episodes::{Episode, Episodes, Timing, TimingError};
-pub use self::random::{Stream, splitmix64};
+pub use self::random::{Stream, next_splitmix64, splitmix64};
 pub use self::replay::{Reader, Recorded, ReplayError, Speed};
 pub use self::residue::Residue;
 pub use self::sample::Sample;

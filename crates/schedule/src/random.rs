@@ -92,6 +92,13 @@ pub fn splitmix64(state: u64) -> u64 {
     mix(state.wrapping_add(STEP))
 }
 
+/// SplitMix64 as a sequence, as in Vigna's splitmix64.c: the next number, with `state` advanced.
+#[inline]
+pub fn next_splitmix64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(STEP);
+    mix(*state)
+}
+
 #[inline]
 fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -70,6 +70,7 @@ fn ceil_product(n: u64, q: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use schedule::next_splitmix64;
 
     use super::*;
 
@@ -166,16 +167,11 @@ mod tests {
         }
     }
 
-    /// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
     struct SplitMix(u64);
 
     impl SplitMix {
         fn next_unit(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+            (next_splitmix64(&mut self.0) >> 11) as f64 / (1u64 << 53) as f64
         }
     }
 

@@ -19,6 +19,12 @@ use crate::exit::Exit;
 use crate::{observing, printed, report_notes, report_verb, terminal};
 use run::folder::{ClaimedFolder, new_folder};
 
+/// Samples per second on each CPU unless set otherwise: a prime, to avoid sampling in lockstep with periodic work.
+const RATE: u32 = 99;
+
+/// The highest rate: more would cost a per cent of every CPU.
+const RATE_MOST: i64 = 9_973;
+
 /// See where a server's threads are: on a CPU, asleep, or waiting for a CPU.
 ///
 /// The kernel collects and counts the stacks of the process and of its children; the process is neither changed nor
@@ -42,7 +48,7 @@ pub struct Args {
     duration: Nanos,
 
     /// Samples per second on each busy CPU. A prime rate avoids sampling in lockstep with periodic work.
-    #[arg(long, value_name = "N", default_value_t = 99, value_parser = clap::value_parser!(u32).range(1..=9_973))]
+    #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=RATE_MOST))]
     rate: u32,
 
     /// Show what changed between two profiles: records of `profile`, or collapsed stacks of any tool.

@@ -20,23 +20,17 @@ pub struct Url {
     path_and_query: String,
 }
 
-/// What carries the requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    Http,
-    /// Over TLS.
-    Https,
+units::named_enum! {
+    /// What carries the requests.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Scheme {
+        Http = "http",
+        /// Over TLS.
+        Https = "https",
+    }
 }
 
 impl Scheme {
-    /// The name as in a URL, without `://`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        }
-    }
-
     fn default_port(self) -> u16 {
         match self {
             Scheme::Http => 80,

@@ -31,22 +31,6 @@ impl MySqlCommand {
         }
     }
 
-    /// Whether the server's status variable `Questions` counts the command.
-    ///
-    /// MariaDB 10.11 counts all but PING, STATISTICS, STMT_PREPARE, STMT_CLOSE and STMT_RESET: QUIT is counted, and
-    /// so are failed commands. One QUERY with several statements counts once per executed statement. The counter is
-    /// global and per session; a statement that reads it has been counted already.
-    pub fn is_question(self) -> bool {
-        !matches!(
-            self,
-            MySqlCommand::PING
-                | MySqlCommand::STATISTICS
-                | MySqlCommand::STMT_PREPARE
-                | MySqlCommand::STMT_CLOSE
-                | MySqlCommand::STMT_RESET
-        )
-    }
-
     pub(super) fn is_known(self) -> bool {
         usize::from(self.0) < NAMES.len() && self.0 != 0 || self == MySqlCommand::STMT_BULK_EXECUTE
     }

@@ -1,5 +1,7 @@
 //! The search against thousands of simulated servers whose capacity is known, with noise as hosts have it.
 
+use schedule::next_splitmix64;
+
 use super::*;
 
 const AIM: Aim = Aim { from: 1.0, to: None, probes: 12, tolerance: 0.02 };
@@ -336,17 +338,12 @@ fn queue(random: &mut Random, capacity: f64, rate: f64, length: Length) -> (Find
 
 const SEEDS: u64 = 1_000;
 
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 struct Random(u64);
 
 impl Random {
     /// Above 0, below 1.
     fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        ((next_splitmix64(&mut self.0) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
     fn normal(&mut self) -> f64 {

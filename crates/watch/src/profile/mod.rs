@@ -33,11 +33,6 @@ use self::symbols::Symbols;
 use self::unwind::Unwinding;
 use crate::kernel::{LoadError, require_host_pids};
 
-/// Samples per second on each CPU unless set otherwise: a prime, to avoid sampling in lockstep with periodic work.
-pub const RATE: u32 = 99;
-/// The highest rate: more would cost a per cent of every CPU.
-pub const RATE_MOST: u32 = 9_973;
-
 /// Why there is no profile. Messages are one line each.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {

@@ -48,7 +48,7 @@ final class Bursts implements Press {
 
     @Override
     public long press(long bytes) {
-        if (room.isTight()) {
+        if (room.checkTight()) {
             chain.shrinkTo(chain.bytes() / 2);
         }
         long most = room.hasMore() ? target : Math.min(target, chain.bytes());

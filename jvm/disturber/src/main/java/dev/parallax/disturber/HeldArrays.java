@@ -48,7 +48,7 @@ final class HeldArrays implements Press {
 
     @Override
     public long press(long bytes) {
-        if (room.isTight()) {
+        if (room.checkTight()) {
             dropUntil(heldBytes / 2);
         }
         long done = 0;

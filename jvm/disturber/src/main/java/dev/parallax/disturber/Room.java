@@ -46,7 +46,7 @@ final class Room {
     }
 
     /** Whether what lives now leaves less than the margin: true once for each collection that finds it so. */
-    boolean isTight() {
+    boolean checkTight() {
         long nowNs = System.nanoTime();
         if (nowNs - lookedNs >= LOOK_NS) {
             lookedNs = nowNs;

@@ -98,7 +98,7 @@ final class Stacks implements Press {
 
     @Override
     public long press(long bytes) {
-        if (room.isTight()) {
+        if (room.checkTight()) {
             drop(held.size() / 2);
         }
         long done = 0;
