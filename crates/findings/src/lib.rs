@@ -5,6 +5,7 @@
 //! environment.
 
 mod advice;
+mod arithmetic;
 mod condition;
 mod cpu_view;
 mod demo_view;
@@ -31,6 +32,7 @@ mod watch_view;
 mod words;
 
 pub use advice::advice;
+pub use arithmetic::{IntervalRates, largest_shares, mean, per_s, share};
 pub use condition::{
     Condition, ConditionError, Decision, Figures, Judgement, Metric, Of, Operator, Statistic, quantity_text,
     reading_text,

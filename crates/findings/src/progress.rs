@@ -7,6 +7,7 @@ use record::observation::watch;
 use record::search::ProbeResult;
 use units::{Nanos, count, percent, rate};
 
+use crate::arithmetic::{IntervalRates, per_s, share};
 use crate::hiccup_view::causes;
 use crate::search_view::outcome_words;
 use crate::words::quantile_cell;
@@ -18,12 +19,10 @@ use crate::words::quantile_cell;
 /// The quantiles are those of this second alone; the report merges the histograms. A second with too few requests for
 /// p99 shows `max` instead.
 pub fn second_line(second: &Second, load: &Load) -> String {
-    let per_s = |count: u64| {
-        if second.length_ns == 0 { 0.0 } else { count as f64 * 1e9 / second.length_ns as f64 }
-    };
+    let rates = IntervalRates::of(second);
     let ends = (second.start_ns + second.length_ns).div_ceil(1_000_000_000);
     let asked = match load.model {
-        Model::Open => format!(" of {:<9}", rate(per_s(second.scheduled))),
+        Model::Open => format!(" of {:<9}", rate(rates.due_per_s)),
         Model::Closed => String::new(),
     };
     let quantile = |ns: Option<u64>| ns.map_or_else(|| "none".to_owned(), |ns| Nanos(ns).to_string());
@@ -34,7 +33,7 @@ pub fn second_line(second: &Second, load: &Load) -> String {
     };
     format!(
         "{ends:>4}s  ok {:>9}{asked}  p50 {:<7}  {high_name} {:<7}  failed {}  open {}",
-        rate(per_s(second.ok)),
+        rate(rates.ok_per_s),
         quantile(second.response_ns.map(|response| response.p50)),
         quantile(high),
         count(second.failed),
@@ -47,7 +46,6 @@ const FEWEST_FOR_P99: u64 = 368;
 
 /// One line of a live view: what happened in an interval.
 pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
-    let per_s = line.requests as f64 * 1e9 / length.0.max(1) as f64;
     let times = match line.response_ns {
         Some(times) => format!(
             "p50 {:>9}  p95 {:>9}  p99 {:>9}",
@@ -57,15 +55,13 @@ pub fn watch_line(line: &watch::WatchLine, length: Nanos) -> String {
         ),
         None => "no request".to_owned(),
     };
-    let preempted = match line.requests {
-        0 => String::new(),
-        requests => format!("  preempted {}", percent(line.preempted as f64 / requests as f64)),
-    };
+    let preempted = share(line.preempted, line.requests);
+    let preempted = preempted.map_or_else(String::new, |share| format!("  preempted {}", percent(share)));
     let lost = match line.losses.ring_full + line.losses.map_full {
         0 => String::new(),
         lost => format!("  LOST {}", count(lost)),
     };
-    format!("throughput {:>10}  {times}{preempted}{lost}", rate(per_s))
+    format!("throughput {:>10}  {times}{preempted}{lost}", rate(per_s(line.requests, length.0)))
 }
 
 /// The line of a probe that has ended.

@@ -7,6 +7,8 @@ mod value;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arithmetic::per_s;
+
 pub(crate) use value::phrase;
 pub use value::{Cell, Phrase, Piece, Stress, Value};
 
@@ -352,6 +354,31 @@ pub struct Series {
     pub title: Phrase,
     /// Whole intervals only.
     pub points: Vec<Point>,
+}
+
+/// Neighbouring intervals of a series as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SeriesRates {
+    /// Throughput.
+    pub ok_per_s: f64,
+    /// Requests that became due.
+    pub due_per_s: f64,
+    /// Whether a request failed in them.
+    pub failed: bool,
+}
+
+impl Series {
+    /// The rates of the series, with every `count` intervals as one; the last one may be of fewer.
+    pub fn rates(&self, count: usize) -> impl Iterator<Item = SeriesRates> {
+        self.points.chunks(count.max(1)).map(|points| {
+            let length = points.iter().map(|point| point.length_ns).sum();
+            SeriesRates {
+                ok_per_s: per_s(points.iter().map(|point| point.ok).sum(), length),
+                due_per_s: per_s(points.iter().map(|point| point.due).sum(), length),
+                failed: points.iter().any(|point| point.failed > 0),
+            }
+        })
+    }
 }
 
 /// One interval of a series.

@@ -10,6 +10,7 @@ use record::observation::watch::{
 use record::{Durations, Part};
 use units::Nanos;
 
+use crate::arithmetic::{largest_shares, mean};
 use crate::histogram::histogram;
 use crate::view::{Block, Cell, Phrase, Role, Row, Section, Subject, Table, Value, View, phrase};
 use crate::words::percentile;
@@ -199,12 +200,11 @@ pub fn part_words(part: Part) -> &'static str {
 }
 
 fn parts(results: &WatchResults) -> Vec<Block> {
-    let total = results.parts_ns.total().max(1) as f64;
     let sums: [Nanos; Part::COUNT] = results.parts_ns.into();
-    let passed = Part::ALL.into_iter().zip(sums).filter(|(_, sum)| *sum > Nanos::ZERO);
-    let rows = passed.map(|(part, sum)| {
-        let mean = Value::Ns(sum.0 / results.requests.max(1));
-        Row::new(vec![part_words(part).into(), Value::Share(sum.0 as f64 / total).into(), mean.into()])
+    let shares = largest_shares(Part::ALL.into_iter().zip(sums.map(|sum| u128::from(sum.0))), Part::COUNT);
+    let rows = shares.into_iter().map(|(part, share)| {
+        let mean = Value::Ns(mean(sums[part as usize].0, results.requests).0);
+        Row::new(vec![part_words(part).into(), Value::Share(share).into(), mean.into()])
     });
     let columns = [
         ("part", "", "text", "what the server's thread did, or waited for"),

@@ -7,12 +7,15 @@ mod rendered;
 use std::path::{Path, PathBuf};
 
 use findings::view::{Block, Phrase, Role, Section, Subject, View};
-use findings::{RunRecord, observation_view, rebuild, run_view};
+use findings::{RunRecord, import_view, observation_view, rebuild, run_view, search_view};
+use record::document::{self, Envelope, QuantileValue, RecordKind, VerdictWord};
+use record::import::{ErrorCount, Import, Imported, ImportedQuantile, ImportedResults, ImportedTime};
 use record::observation::cpu::CpuProcess;
 use record::observation::disturb::DisturbResults;
 use record::observation::profile::{ProfileResults, Sleeper};
 use record::observation::watch::WatchResults;
 use record::observation::{CpuResults, HiccupResults, ObservationBody};
+use record::search::{Demanded, Limit, ProbeFigure, ProbeOutcome, ProbeResult, SearchDocument, SearchResult};
 use record::{Durations, Event, Observed, read_observation};
 use rendered::rendered;
 use report::Style;
@@ -140,6 +143,96 @@ fn a_profile() {
     .unwrap();
     let results = ProfileResults { pictures: vec![picture], sleepers: vec![sleeper], ..Default::default() };
     check(&observation_view(&observed(ObservationBody::Profile(Box::new(results)))).unwrap());
+}
+
+fn probe(rate: Option<f64>, says: ProbeOutcome) -> ProbeResult {
+    ProbeResult {
+        folder: "probe-01".to_owned(),
+        rate_per_s: rate,
+        warmup_ns: 1_000_000_000,
+        measured_ns: 4_000_000_000,
+        sent_per_s: 1_985.0,
+        ok_per_s: 1_980.0,
+        error_share: 0.0025,
+        p50: QuantileValue::Known { ns: 1_200_000, low_ns: 1_100_000, high_ns: Some(1_300_000) },
+        p99: QuantileValue::Above { ns: 29_300_000 },
+        figures: vec![ProbeFigure { measured: None, held: None }],
+        client_cpu_share: Some(0.125),
+        verdict: Some(VerdictWord::Valid),
+        against_client: Vec::new(),
+        says,
+        why: HOSTILE.to_owned(),
+    }
+}
+
+#[test]
+fn a_search() {
+    let run = rebuild(record::read(&golden("run")).unwrap()).document;
+    let mut search = SearchDocument {
+        envelope: Envelope { kind: RecordKind::Search, ..run.envelope },
+        answer: None,
+        subject: document::Subject { url: HOSTILE.to_owned(), ..run.subject },
+        objective: vec![Demanded { condition: "response.p99 < 20ms".to_owned(), implied: false }],
+        tolerance: 0.02,
+        probes_allowed: 12,
+        probes: Vec::new(),
+    };
+    check(&search_view(&search, None));
+    search.probes = vec![
+        probe(None, ProbeOutcome::Estimate),
+        probe(Some(1_985.0), ProbeOutcome::Holds),
+        probe(Some(2_020.0), ProbeOutcome::Fails),
+    ];
+    for limit in [Limit::Server, Limit::Client, Limit::Range, Limit::Unknown] {
+        for (holds_per_s, fails_per_s) in
+            [(Some(1_985.0), Some(2_020.0)), (Some(1_985.0), None), (None, None)]
+        {
+            let reason = HOSTILE.to_owned();
+            search.answer = Some(SearchResult { holds_per_s, fails_per_s, confirmed: true, limit, reason });
+            let text = check(&search_view(&search, Some(Path::new(HOSTILE))));
+            assert!(text.contains("<b>{share}</b>"), "a stranger's braces are text: {text}");
+            assert!(text.contains("1985/s"), "a probe is in the text: {text}");
+        }
+    }
+}
+
+#[test]
+fn an_import() {
+    let time = ImportedTime {
+        name: "request".to_owned(),
+        original: HOSTILE.to_owned(),
+        meaning: HOSTILE.to_owned(),
+        count: Some(2_000),
+        min_ns: Some(100_000),
+        mean_ns: Some(250_000),
+        max_ns: Some(9_000_000),
+        quantiles: vec![ImportedQuantile { q: 0.99, ns: 900_000, low_ns: None, high_ns: None }],
+        log: None,
+    };
+    let results = ImportedResults {
+        url: Some(HOSTILE.to_owned()),
+        elapsed_ns: Some(2_000_000_000),
+        requests: Some(2_000),
+        ok: Some(1_990),
+        failed: Some(10),
+        throughput_per_s: Some(995.0),
+        errors: vec![ErrorCount { original: HOSTILE.to_owned(), count: Some(10) }],
+        times: vec![time],
+        ..ImportedResults::default()
+    };
+    let imported = Imported {
+        tool: "wrk".to_owned(),
+        tool_version: Some(HOSTILE.to_owned()),
+        form: "text".to_owned(),
+        file: HOSTILE.to_owned(),
+        cannot_know: vec![HOSTILE.to_owned()],
+    };
+    let envelope = Envelope::new(RecordKind::Import, "0.0.0");
+    let mut import = Import { envelope, thresholds: Vec::new(), imported, results };
+    let text = check(&import_view(&import, Path::new(HOSTILE)));
+    assert!(text.contains("900 us"), "a figure of the tool is in the text: {text}");
+    (import.results, import.imported.tool_version) = (ImportedResults::default(), None);
+    check(&import_view(&import, Path::new("folder")));
 }
 
 /// If this fails, a section that a newer version adds cannot be printed.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use engine::{Change, Order, Tempo};
+use findings::IntervalRates;
 use record::document::{Load, Stamps};
 use record::{Failure, Interval, Phase, Second};
 use units::Nanos;
@@ -42,18 +43,6 @@ pub struct Steering {
     pub paused: bool,
     pub tempo: Tempo,
     pub ended: bool,
-}
-
-/// One interval, in rates.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct IntervalRates {
-    pub due_per_s: f64,
-    pub sent_per_s: f64,
-    pub ok_per_s: f64,
-    pub failed_per_s: f64,
-    pub outstanding: u64,
-    /// Of the busiest worker, between 0 and 1.
-    pub worker_cpu: f64,
 }
 
 /// Sums over the whole run.
@@ -128,16 +117,7 @@ impl Model {
         if second.length_ns < 100_000_000 {
             return;
         }
-        let per_s = |count: u64| count as f64 * 1e9 / second.length_ns as f64;
-        let beat = IntervalRates {
-            due_per_s: per_s(second.scheduled),
-            sent_per_s: per_s(second.sent),
-            ok_per_s: per_s(second.ok),
-            failed_per_s: per_s(second.failed),
-            outstanding: second.outstanding,
-            worker_cpu: second.worker_cpu_max_ns as f64 / second.length_ns as f64,
-        };
-        push(&mut self.beats, SPARKS, beat);
+        push(&mut self.beats, SPARKS, IntervalRates::of(second));
     }
 
     /// Something was ordered, and takes effect.

@@ -1,5 +1,6 @@
 //! The parts of the live view as lines of text, each for a width and a number of rows. Pure.
 
+use findings::{IntervalRates, largest_shares, share};
 use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use record::Phase;
@@ -8,7 +9,7 @@ use units::Nanos;
 use units::{count, percent, rate};
 
 use super::lights::{CheckStatus, lights};
-use super::model::{IntervalRates, Model};
+use super::model::Model;
 use super::tally::RECENT;
 use super::terminal_style::TerminalStyle;
 use super::widgets::{self, Lines, seconds, shortened, shown_text, stacked};
@@ -58,34 +59,30 @@ fn load(model: &Model, look: TerminalStyle) -> String {
 
 fn progress(model: &Model, width: usize, look: TerminalStyle) -> Line<'static> {
     let by_time = model.window.filter(|window| window.0 > 0);
-    let by_time = by_time.map(|window| (model.now.0 as f64 / window.0 as f64, window));
     let requests = model.load.request_limit;
-    let by_count = requests.map(|limit| model.totals.scheduled as f64 / limit.max(1) as f64);
-    let share = by_time.map(|(share, _)| share).into_iter().chain(by_count).fold(None, larger);
+    let time = by_time.and_then(|window| share(model.now.0, window.0));
+    let count_share = requests.and_then(|limit| share(model.totals.scheduled, limit));
+    let furthest = time.into_iter().chain(count_share).reduce(f64::max);
     let now = seconds(model.now);
     let text = if model.is_draining() {
         let under_way = model.latest().outstanding;
         format!("{now}, waiting for the last responses ({} outstanding)", count(under_way))
     } else {
         match (by_time, requests) {
-            (Some((_, window)), None) => {
+            (Some(window), None) => {
                 // Rounded up: what is left of a second is left.
                 let left = window.saturating_sub(model.now).saturating_add(Nanos::from_millis(999));
                 format!("{now} of {}, {} left", seconds(window), seconds(left))
             }
             (_, Some(limit)) => {
                 let left = limit.saturating_sub(model.totals.scheduled);
-                let by = by_time.map(|(_, window)| format!(" or {}", seconds(window))).unwrap_or_default();
+                let by = by_time.map(|window| format!(" or {}", seconds(window))).unwrap_or_default();
                 format!("{now}, {} of {} requests left{by}", count(left), count(limit))
             }
             (None, None) => format!("{now}, no end set"),
         }
     };
-    widgets::progress(&text, share, width, look)
-}
-
-fn larger(so_far: Option<f64>, share: f64) -> Option<f64> {
-    Some(so_far.map_or(share, |so_far| so_far.max(share)))
+    widgets::progress(&text, furthest, width, look)
 }
 
 /// Rates of the last seconds, and sums.
@@ -169,25 +166,21 @@ pub fn response(model: &Model, width: usize, look: TerminalStyle) -> Lines {
 pub fn phases(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let title =
         vec![look.title(" phases"), look.faint(format!("  of the ok requests of the last {RECENT} s"))];
-    let whole: u128 = model.phases.iter().map(|phase| phase.sum_ns).sum();
-    if whole == 0 || rows < 3 {
+    let sums = Phase::ALL.into_iter().zip(model.phases.iter().map(|phase| phase.sum_ns));
+    let largest = largest_shares(sums, rows.saturating_sub(2));
+    if largest.is_empty() {
         return vec![Line::from(title)];
     }
-    let share = |phase: Phase| model.phases[phase as usize].sum_ns as f64 / whole as f64;
-    let mut largest: Vec<Phase> = Phase::ALL.into_iter().filter(|&phase| share(phase) > 0.0).collect();
-    largest.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
-    largest.truncate(rows - 2);
-    largest.sort();
-    let parts: Vec<(f64, Color)> = largest.iter().map(|&phase| (share(phase), colour_of(phase))).collect();
+    let parts: Vec<(f64, Color)> = largest.iter().map(|&(phase, share)| (share, colour_of(phase))).collect();
     let mut lines = vec![Line::from(title), stacked(&parts, width.saturating_sub(2).min(100), look)];
-    for (index, &phase) in largest.iter().enumerate() {
+    for (index, &(phase, share)) in largest.iter().enumerate() {
         let tally = &model.phases[phase as usize].tally;
         let quantile = |q| shown_text(tally.quantile(q), look);
         let max = tally.max().map(|max| max.to_string()).unwrap_or_default();
         let mut text = format!(
             " {:<12} {:>8}  p50 {:<8} p99 {:<8} max {max}",
             phase.name(),
-            percent(share(phase)),
+            percent(share),
             quantile(0.5),
             quantile(0.99),
         );
@@ -219,8 +212,7 @@ fn colour_of(phase: Phase) -> Color {
 /// How requests ended, and whose fault it was.
 pub fn outcomes(model: &Model, width: usize, rows: usize, look: TerminalStyle) -> Lines {
     let totals = &model.totals;
-    let ended = (totals.ok + totals.failed).max(1);
-    let of_all = |count: u64| percent(count as f64 / ended as f64);
+    let of_all = |count: u64| percent(share(count, totals.ok + totals.failed).unwrap_or(0.0));
     let ok = format!(" {} ok", of_all(totals.ok));
     if totals.failed == 0 {
         let text = if totals.ok == 0 { "none yet".to_owned() } else { format!("{ok}, none failed") };

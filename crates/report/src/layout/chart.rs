@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::line::plain;
 use crate::style::Style;
-use findings::view::{Point, Series};
+use findings::view::{Point, Series, SeriesRates};
 use units::rate;
 
 const ROWS: usize = 3;
@@ -14,14 +14,6 @@ const LABEL: usize = 11;
 /// A second of a short run is drawn at most this wide.
 const WIDEST: usize = 4;
 
-/// One column of the chart: one second, or several side by side in a long run.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Column {
-    ok_per_s: f64,
-    due_per_s: f64,
-    failed: bool,
-}
-
 /// `ok` a second, the seconds with failures marked beneath. Nothing for fewer than two intervals.
 ///
 /// The top is the larger of what was answered and what became due: a gap above the columns is load not answered.
@@ -30,7 +22,7 @@ pub(super) fn throughput(series: &Series, out: &mut dyn Write, style: Style) -> 
     if points.len() < 2 {
         return Ok(());
     }
-    let columns = columns(points, style.width.saturating_sub(LABEL + 4).max(10));
+    let columns = columns(series, style.width.saturating_sub(LABEL + 4).max(10));
     let highest = columns.iter().map(|column| column.ok_per_s.max(column.due_per_s)).fold(0.0, f64::max);
     let top = round_up(highest);
     writeln!(out, "  {}", style.faint(plain(&series.title, style)))?;
@@ -44,7 +36,7 @@ pub(super) fn throughput(series: &Series, out: &mut dyn Write, style: Style) -> 
         writeln!(out, "{}", format!("  {label:>LABEL$} {cells}").trim_end())?;
     }
     if columns.iter().any(|column| column.failed) {
-        let mark = |column: &Column| if column.failed { style.times() } else { " " };
+        let mark = |column: &SeriesRates| if column.failed { style.times() } else { " " };
         let marks: String = columns.iter().map(mark).collect();
         writeln!(out, "  {:>LABEL$} {}", "failures", style.bad(marks.trim_end()))?;
     }
@@ -73,20 +65,10 @@ fn round_up(per_s: f64) -> f64 {
 }
 
 /// One column for several seconds of a long run, several for each of a short one.
-fn columns(points: &[Point], most: usize) -> Vec<Column> {
-    let per_column = points.len().div_ceil(most).max(1);
-    let per_second = (most / points.len().max(1)).clamp(1, WIDEST);
-    points.chunks(per_column).map(column).flat_map(|column| std::iter::repeat_n(column, per_second)).collect()
-}
-
-fn column(points: &[Point]) -> Column {
-    let length: u64 = points.iter().map(|second| second.length_ns).sum();
-    let per_s = |count: u64| if length == 0 { 0.0 } else { count as f64 * 1e9 / length as f64 };
-    Column {
-        ok_per_s: per_s(points.iter().map(|second| second.ok).sum()),
-        due_per_s: per_s(points.iter().map(|second| second.due).sum()),
-        failed: points.iter().any(|second| second.failed > 0),
-    }
+fn columns(series: &Series, most: usize) -> Vec<SeriesRates> {
+    let count = series.points.len();
+    let per_second = (most / count.max(1)).clamp(1, WIDEST);
+    series.rates(count.div_ceil(most)).flat_map(|column| std::iter::repeat_n(column, per_second)).collect()
 }
 
 /// What a column of `height` (1 is the top) shows in `row`, counted from the bottom.

@@ -1,6 +1,6 @@
 //! The parts of the live table as lines of text, each for a width and a number of rows. Pure.
 
-use findings::part_words;
+use findings::{largest_shares, mean, part_words, share};
 use ratatui::style::{Color, Modifier};
 use ratatui::text::{Line, Span};
 use record::Part;
@@ -54,8 +54,7 @@ fn progress(table: &LiveTable, width: usize, look: TerminalStyle) -> Line<'stati
     // Rounded up: what is left of a second is left.
     let left = length.saturating_sub(table.now).saturating_add(Nanos::from_millis(999));
     let text = format!("{now} of {}, {} left", seconds(length), seconds(left));
-    let share = table.now.0 as f64 / length.0.max(1) as f64;
-    widgets::progress(&text, Some(share), width, look)
+    widgets::progress(&text, share(table.now.0, length.0), width, look)
 }
 
 /// Throughput of the last interval, with a sparkline of the earlier ones.
@@ -83,10 +82,7 @@ pub fn response(seen: &TableSnapshot, width: usize, look: TerminalStyle) -> Line
     let row = |head: String, glance: &RequestSample| {
         let mut values: Vec<String> = glance.quantiles.map(|value| shown_text(value, look)).to_vec();
         values.push(glance.max.map_or_else(|| absent(look), |max| max.to_string()));
-        values.push(match glance.requests {
-            0 => absent(look),
-            requests => percent(glance.preempted as f64 / requests as f64),
-        });
+        values.push(share(glance.preempted, glance.requests).map_or_else(|| absent(look), percent));
         Line::from(format!("   {head:<11}{}", cells(values)))
     };
     vec![
@@ -113,21 +109,17 @@ pub fn parts(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalStyl
         look.title(" where the time went"),
         look.faint(shortened(&format!("  {}", lately(seen)), width.saturating_sub(20), look)),
     ]);
-    let whole = seen.lately.parts_ns.total();
-    if whole == 0 || rows < 3 {
+    let sums: [Nanos; Part::COUNT] = seen.lately.parts_ns.into();
+    let each = Part::ALL.into_iter().zip(sums.map(|sum| u128::from(sum.0)));
+    let largest = largest_shares(each, rows.saturating_sub(2));
+    if largest.is_empty() {
         return vec![title];
     }
-    let sums: [Nanos; Part::COUNT] = seen.lately.parts_ns.into();
-    let share = |part: Part| sums[part as usize].0 as f64 / whole as f64;
-    let mut largest: Vec<Part> = Part::ALL.into_iter().filter(|&part| share(part) > 0.0).collect();
-    largest.sort_by(|&a, &b| share(b).total_cmp(&share(a)));
-    largest.truncate(rows - 2);
-    largest.sort_by_key(|&part| part as usize);
-    let bar: Vec<(f64, Color)> = largest.iter().map(|&part| (share(part), colour_of(part))).collect();
+    let bar: Vec<(f64, Color)> = largest.iter().map(|&(part, share)| (share, colour_of(part))).collect();
     let mut lines = vec![title, stacked(&bar, width.saturating_sub(2).min(100), look)];
-    for (index, &part) in largest.iter().enumerate() {
-        let mean = Nanos(sums[part as usize].0 / seen.lately.requests.max(1));
-        let text = format!(" {:<17}{:>8}  {mean} per request", part_words(part), percent(share(part)));
+    for (index, &(part, share)) in largest.iter().enumerate() {
+        let mean = mean(sums[part as usize].0, seen.lately.requests);
+        let text = format!(" {:<17}{:>8}  {mean} per request", part_words(part), percent(share));
         let text = shortened(&text, width.saturating_sub(4), look);
         let sign = look.paint(look.part(index), colour_of(part));
         lines.push(Line::from(vec![Span::raw("   "), sign, Span::raw(text)]));
@@ -155,8 +147,8 @@ pub fn digests(seen: &TableSnapshot, width: usize, rows: usize, look: TerminalSt
     let head = format!("{:>9}{:>11}{:>11}  statement or route", "share", "count", "mean");
     let mut lines = vec![Line::from(look.title(shortened(&head, width, look)))];
     for digest in seen.digests.iter().take(rows - 1) {
-        let mean = Nanos(digest.sum_ns / digest.count.max(1)).to_string();
-        let share = percent(digest.sum_ns as f64 / total as f64);
+        let mean = mean(digest.sum_ns, digest.count).to_string();
+        let share = share(digest.sum_ns, total).map_or_else(String::new, percent);
         let text = record::escape_text(&digest.text);
         let line = format!("{share:>9}{:>11}{mean:>11}  {text}", count(digest.count));
         lines.push(Line::from(shortened(&line, width, look)));
