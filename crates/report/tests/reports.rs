@@ -25,8 +25,8 @@ fn a_good_run() {
         &expect![[r#"
             valid: all checks passed, with 1 note
               independence (note): response times differ so much from second to second that these 30000 requests
-              are worth only 28 independent samples: the p95 and p99 and p99.9 confidence intervals are too
-              narrow; limit: 72 for p95, 368 for p99, 3688 for p99.9
+              are worth only 28 independent samples: the p95, p99 and p99.9 confidence intervals are too narrow;
+              limit: 72 for p95, 368 for p99, 3688 for p99.9
                 the figures are correct, but another run can differ by more than the intervals say: run longer,
                 or several times
 
@@ -77,8 +77,8 @@ fn ascii_and_eighty_columns_lose_no_number() {
         &expect![[r#"
             valid: all checks passed, with 1 note
               independence (note): response times differ so much from second to second that
-              these 30000 requests are worth only 28 independent samples: the p95 and p99
-              and p99.9 confidence intervals are too narrow; limit: 72 for p95, 368 for p99,
+              these 30000 requests are worth only 28 independent samples: the p95, p99 and
+              p99.9 confidence intervals are too narrow; limit: 72 for p95, 368 for p99,
               3688 for p99.9
                 the figures are correct, but another run can differ by more than the
                 intervals say: run longer, or several times
@@ -195,8 +195,8 @@ fn the_pool_trap() {
 
               The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
               time); the request itself took 2.00 s.
-                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections carry only 2 at a
-                time; with 4 connections none would wait.
+                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
+                a time; with 4 connections none would wait.
 
               codes     200 × 10
 
@@ -235,8 +235,8 @@ fn the_demonstration() {
 
               The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
               time); the request itself took 2.00 s.
-                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections carry only 2 at a
-                time; with 4 connections none would wait.
+                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
+                a time; with 4 connections none would wait.
 
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
@@ -264,8 +264,8 @@ fn the_demonstration_in_ascii() {
 
               The pool, not the server: requests waited 2.00 s for one of 2 connections (44.4 % of the response
               time); the request itself took 2.00 s.
-                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections carry only 2 at a
-                time; with 4 connections none would wait.
+                Little's law: 4 virtual users have 4 requests outstanding, but 2 connections can carry only 2 at
+                a time; with 4 connections none would wait.
 
               record    parallax-runs/2025-11-21T21-53-00
         "#]],
@@ -346,13 +346,13 @@ fn an_invalid_run() {
         &run.text(Style::PLAIN),
         &expect![[r#"
             invalid: 3 checks failed; not made: drift, independence (4 of 8 full seconds)
-              schedule_lag: 98.9 % (9890 of 10000) of the requests were started more than 10.0 ms behind
-              schedule, p99 1.39 s; limit: 1 % or 3 of them
+              schedule_lag: 98.9 % of requests (9890 of 10000) were started more than 10.0 ms behind schedule,
+              p99 1.39 s; limit: 1 % or 3 of them
                 the load generator was late, not the server: give it more CPU, or lower the load
               client_late (degraded): a request waited 1.40 s for the load generator (schedule_lag); limit: 100
               ms
                 the load generator was overloaded: give it more CPU or workers, or lower the load
-              wall_clock (degraded): the wall clock was set during the run, 1 times; limit: 0
+              wall_clock (degraded): the wall clock was set during the run; limit: 0
                 arrival timestamps around that moment are wrong: prevent time synchronization from setting the
                 clock, and run it again
 

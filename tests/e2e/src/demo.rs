@@ -39,6 +39,6 @@ fn the_transcript_in_readme_is_what_the_demo_prints() {
     let readme = fs::read_to_string(binary::root().join("README.md")).unwrap();
     let (_, after) = readme.split_once("$ parallax demo\n").expect("README shows the demo");
     let (transcript, _) = after.split_once("```").expect("the transcript ends");
-    assert!(transcript.contains("valid: every check "));
+    assert!(transcript.contains("valid: all checks "));
     assert_eq!(words(transcript), words(&printed), "README: {transcript}\nprinted: {printed}");
 }

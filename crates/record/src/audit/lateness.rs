@@ -26,14 +26,14 @@ pub(super) fn schedule_lag(evidence: &Evidence<'_>) -> Option<Finding> {
         return None;
     }
     late(evidence, Check::ScheduleLag, Lag::Schedule, |level| {
-        format!("requests were started more than {level} behind schedule")
+        ("requests", format!("were started more than {level} behind schedule"))
     })
 }
 
 /// The same limit at the other end of a request: a response that waited in the socket buffer.
 pub(super) fn client_lag(evidence: &Evidence<'_>) -> Option<Finding> {
     late(evidence, Check::ClientLag, Lag::Client, |level| {
-        format!("responses waited in the socket buffer for more than {level} before they were read")
+        ("responses", format!("waited in the socket buffer for more than {level} before they were read"))
     })
 }
 
@@ -50,7 +50,7 @@ fn late(
     evidence: &Evidence<'_>,
     check: Check,
     which: Lag,
-    what: impl Fn(Nanos) -> String,
+    what: impl Fn(Nanos) -> (&'static str, String),
 ) -> Option<Finding> {
     let lag = &of_all(evidence.total, which);
     let share = Nanos(quantile(evidence.total.service()?, 50)?.0 / LAG_SHARE);
@@ -64,6 +64,7 @@ fn late(
     let levels = [(ten_times, VerdictWord::Invalid), (limit, VerdictWord::Degraded)];
     let (level, makes) = levels.into_iter().find(is_over)?;
     let over = lag.count_over(level);
+    let (noun, was_late) = what(level);
     let p99 = quantile(lag, 99).filter(|p99| n >= FEWEST_FOR_P99 && p99.to_string() != level.to_string());
     let p99 = p99.map(|p99| format!(", p99 {p99}")).unwrap_or_default();
     let basis =
@@ -71,7 +72,7 @@ fn late(
     Some(Finding {
         check,
         makes,
-        measured: format!("{} ({over} of {n}) of the {}{p99}", percent(over, n), what(level)),
+        measured: format!("{} of {noun} ({over} of {n}) {}{p99}", percent(over, n), was_late),
         limit: format!("1 % or {LATE_FEW} of them{basis}"),
         advice: "the load generator was late, not the server: give it more CPU, or lower the load".to_owned(),
     })

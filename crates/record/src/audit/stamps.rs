@@ -62,7 +62,10 @@ pub(super) fn wall_clock(evidence: &Evidence<'_>) -> Option<Finding> {
     (steps > 0 && evidence.stamps.arrival == ArrivalStamps::Kernel).then(|| Finding {
         check: Check::WallClock,
         makes: VerdictWord::Degraded,
-        measured: format!("the wall clock was set during the run, {steps} times"),
+        measured: match steps {
+            1 => "the wall clock was set during the run".to_owned(),
+            steps => format!("the wall clock was set {steps} times during the run"),
+        },
         limit: "0".to_owned(),
         advice: "arrival timestamps around that moment are wrong: prevent time synchronization from setting the clock, and \
                  run it again"

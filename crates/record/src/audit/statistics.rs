@@ -245,7 +245,8 @@ fn interval_of(starved: &[(&str, u64)]) -> String {
     let names: Vec<&str> = starved.iter().map(|(name, _)| *name).collect();
     match names.as_slice() {
         [only] => format!("{only} confidence interval is"),
-        several => format!("{} confidence intervals are", several.join(" and ")),
+        [first @ .., last] => format!("{} and {last} confidence intervals are", first.join(", ")),
+        [] => String::new(),
     }
 }
 
