@@ -9,13 +9,13 @@ use codec::web::{Url, turns};
 use toml::Spanned;
 
 use crate::format::{self, Data, DataFormat, File, Journey, Order, Request, Target};
-use crate::place::{Mistake, Slip, Sources, did_you_mean};
+use crate::place::{Mistake, Slip, Sources};
 use crate::plan::{Nothing, Ordinals, Play, Scenario, Server, Step, Tls};
 use crate::scope::{Context, Scope};
 use crate::steps::{self, Common};
 use crate::table::{Table, TableSource};
 use crate::template::{Template, Value};
-use crate::values::{Named, Scalar};
+use crate::web;
 
 /// What a scenario needs from around it.
 pub struct Surroundings<'a> {
@@ -152,7 +152,7 @@ impl Compiler<'_> {
             tls: tls(&target.get_ref().tls)?,
             base,
             hidden,
-            headers: headers(&target.get_ref().headers, scope)?,
+            headers: web::headers(&target.get_ref().headers, scope)?,
         })
     }
 
@@ -250,7 +250,7 @@ impl Compiler<'_> {
         let start = usize::from(first);
         // What later steps want of a value is known only now.
         for step in &mut all[start..] {
-            for capture in &mut step.step.captures {
+            for capture in &mut step.step.web.captures {
                 capture.needs = scope.captured()[usize::from(capture.slot)].needs;
             }
         }
@@ -396,7 +396,7 @@ fn place_of(all: &[Read], span: &crate::place::Span) -> Result<u16, Slip> {
 
 /// Prepared requests are numbered in the order of the steps.
 fn number_prepared(all: &mut [Read]) {
-    for (next, prepared) in (0..).zip(all.iter_mut().filter_map(|named| named.step.prepared.as_mut())) {
+    for (next, prepared) in (0..).zip(all.iter_mut().filter_map(|named| named.step.web.prepared.as_mut())) {
         *prepared = next;
     }
 }
@@ -416,7 +416,7 @@ fn weight(given: Option<&Spanned<u32>>) -> Result<u32, Slip> {
 fn tables_of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<u16> {
     let mut tables = Vec::new();
     for step in steps {
-        for (value, _) in step.templates().flat_map(Template::values) {
+        for (value, _) in step.web.templates().flat_map(Template::values) {
             if let Value::Cell { table, .. } = value
                 && !tables.contains(&table)
             {
@@ -425,32 +425,6 @@ fn tables_of<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Vec<u16> {
         }
     }
     tables
-}
-
-/// Headers as they are written, in the order of their names.
-pub(crate) fn headers(given: &Named<Scalar>, scope: &mut Scope<'_>) -> Result<Vec<(String, Template)>, Slip> {
-    given
-        .iter()
-        .map(|(name, value)| {
-            let span = value.span();
-            let probe = codec::web::Header { name: name.clone(), value: String::new() };
-            probe.check().map_err(|_| {
-                Slip::new(&span, format!("`{name}` is not the name of a header; write for example X-Name"))
-            })?;
-            if let Some(what) = refused_header(name) {
-                return Err(Slip::new(&span, what));
-            }
-            Ok((name.clone(), scope.template(&value.get_ref().0, &span, Context::Header)?))
-        })
-        .collect()
-}
-
-fn refused_header(name: &str) -> Option<&'static str> {
-    match name.to_ascii_lowercase().as_str() {
-        "content-length" => Some("Content-Length follows from the body; leave it out"),
-        "transfer-encoding" => Some("bodies are sent with a Content-Length; leave Transfer-Encoding out"),
-        _ => None,
-    }
 }
 
 /// As on the command line: a certificate and its key, and not some certificates where any will do.
@@ -467,28 +441,6 @@ fn tls(own: &format::Tls) -> Result<Tls, Slip> {
     }
     let ca = own.ca.as_ref().map(path);
     Ok(Tls { insecure: own.insecure, ca, identity, server_name: own.server_name.clone() })
-}
-
-/// The server of a request: its own, its journey's, or the only one.
-pub(crate) fn target_of(
-    own: Option<&Spanned<String>>,
-    journeys: Option<&Spanned<String>>,
-    targets: &[Server],
-    span: &crate::place::Span,
-) -> Result<u16, Slip> {
-    let names = || targets.iter().map(|target| target.name.as_str());
-    let Some(given) = own.or(journeys) else {
-        if targets.len() == 1 {
-            return Ok(0);
-        }
-        let list = names().collect::<Vec<_>>().join(", ");
-        return Err(Slip::new(span, format!("which server? there are several; add target = one of {list}")));
-    };
-    let found = names().position(|name| name == given.get_ref());
-    found.and_then(|place| u16::try_from(place).ok()).ok_or_else(|| {
-        let meant = did_you_mean(given.get_ref(), names());
-        Slip::new(&given.span(), format!("there is no target `{}`{meant}", given.get_ref()))
-    })
 }
 
 /// How much of a body is kept unless the file says otherwise: pages and responses of interfaces fit, and a thousand

@@ -3,10 +3,7 @@
 //! [`Draft::read`] reads the form, [`Draft::compile`] works out what it means, and [`Scenario`] is the script of a run.
 //! Nothing here sends, reads a clock or opens a file: files come through a closure of the caller's.
 
-mod capture;
 mod compile;
-mod cookie_date;
-mod cookies;
 mod distribution;
 mod document;
 mod escape;
@@ -15,7 +12,6 @@ mod journey;
 mod place;
 mod plan;
 mod pointer;
-mod preview;
 mod random;
 #[cfg(test)]
 mod schema;
@@ -28,12 +24,13 @@ mod template;
 mod tests;
 mod think;
 mod values;
+mod web;
 
 pub use compile::Surroundings;
-pub use journey::{Journey, Taken};
 pub use place::Mistake;
 pub use plan::{Limit, RequestKind, Scenario, Server, Tls};
 pub use settings::{Setting, SettingOrigin};
+pub use web::{Journey, Taken};
 
 use crate::place::{Sources, Span};
 use crate::settings::Key;

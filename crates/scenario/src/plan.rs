@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use codec::web::{Checks, Header, Request, Url};
-use units::Nanos;
+use codec::web::Url;
 
-use crate::capture::{Capture, Look};
-use crate::cookies::{Jar, Place};
 use crate::table::Table;
 use crate::template::{Moment, Template};
 use crate::think::Think;
+use crate::web::WebStep;
 
 /// A scenario that may be driven: the script of a run, and what the run must know of it.
 #[derive(Debug)]
@@ -73,30 +71,16 @@ pub(crate) struct Play {
     pub tables: Vec<u16>,
 }
 
-/// One request.
+/// One step of a journey, or a request that stands alone.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub name: String,
+    /// The number of its server.
     pub target: u16,
-    pub method: String,
-    pub path: Template,
-    pub headers: Vec<(String, Template)>,
-    pub body: Body,
-    /// Its place among the prepared requests, where nothing in it has to be filled in.
-    pub prepared: Option<u32>,
-    pub checks: Checks,
-    pub looks: Vec<Look>,
-    pub captures: Vec<Capture>,
     pub think: Think,
     pub think_draw: u64,
-}
-
-#[derive(Debug)]
-pub(crate) enum Body {
-    None,
-    /// As it is in a file.
-    File(Vec<u8>),
-    Template(Template),
+    /// What is asked for over HTTP.
+    pub web: WebStep,
 }
 
 /// Which of the units that use a table a unit is.
@@ -150,22 +134,6 @@ impl Scenario {
         &self.targets
     }
 
-    /// What the servers are to the codec.
-    pub fn origins(&self) -> Vec<Url> {
-        self.targets.iter().map(|target| target.url.clone()).collect()
-    }
-
-    /// The requests in which nothing has to be filled in, in the order of their numbers.
-    pub fn prepared(&self) -> Vec<Request> {
-        let fixed = self.steps.iter().filter(|step| step.prepared.is_some());
-        fixed.map(|step| self.request(step, &Nothing, None)).collect()
-    }
-
-    /// What the responses of each kind are held to.
-    pub fn checks(&self) -> Vec<Checks> {
-        self.steps.iter().map(|step| step.checks.clone()).collect()
-    }
-
     /// How many units of demand there are rows for, where data is used once.
     pub fn limit(&self) -> Option<Limit> {
         let once = self
@@ -180,42 +148,6 @@ impl Scenario {
         });
         limits.min_by_key(|limit| limit.arrivals)
     }
-
-    /// Where a step's request goes.
-    pub(crate) fn url(&self, step: &Step, moment: &impl Moment) -> Url {
-        let target = &self.targets[usize::from(step.target)];
-        let mut path = target.base.clone();
-        step.path.render_into(moment, &mut path);
-        target.url.with_path(&path)
-    }
-
-    /// A step's request, filled in.
-    pub(crate) fn request(&self, step: &Step, moment: &impl Moment, jar: Option<&Jar>) -> Request {
-        let url = self.url(step, moment);
-        let filled = step
-            .headers
-            .iter()
-            .map(|(name, value)| Header { name: name.clone(), value: value.render(moment) });
-        let mut headers: Vec<Header> = filled.collect();
-        if let Some(cookies) = jar.and_then(|jar| jar.header(place(&url))) {
-            match headers.iter_mut().find(|header| header.name.eq_ignore_ascii_case("cookie")) {
-                Some(own) => own.value = format!("{}; {cookies}", own.value),
-                None => headers.push(Header { name: "Cookie".to_owned(), value: cookies }),
-            }
-        }
-        let body = match &step.body {
-            Body::None => Vec::new(),
-            Body::File(bytes) => bytes.clone(),
-            Body::Template(template) => template.render(moment).into_bytes(),
-        };
-        Request { method: step.method.clone(), url, headers, body, weight: 1 }
-    }
-}
-
-/// Where a URL lies for cookies.
-pub(crate) fn place(url: &Url) -> Place<'_> {
-    let secure = url.scheme() == codec::web::Scheme::Https;
-    Place { host: url.host(), path: url.path_and_query(), secure }
 }
 
 impl Ordinals {
@@ -283,11 +215,6 @@ impl Moment for Nothing {
     fn n(&self) -> u64 {
         0
     }
-}
-
-/// The wait after a step of unit `n`.
-pub(crate) fn think(scenario: &Scenario, step: &Step, n: u64) -> Nanos {
-    step.think.time(scenario.seed, n, step.think_draw)
 }
 
 #[cfg(test)]

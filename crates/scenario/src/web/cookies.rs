@@ -63,7 +63,7 @@ impl<'a> SetCookie<'a> {
         let age = self.attribute("max-age").filter(|age| is_whole(age));
         match age {
             Some(age) => age.starts_with('-') || age.bytes().all(|byte| byte == b'0'),
-            None => self.attribute("expires").and_then(crate::cookie_date::parse).is_some_and(|at| at <= now),
+            None => self.attribute("expires").and_then(super::cookie_date::parse).is_some_and(|at| at <= now),
         }
     }
 }

@@ -71,7 +71,7 @@ impl Scenario {
         match &target.hidden {
             None => self.url(step, guess).to_string(),
             Some(written) => {
-                format!("{written}{}", target.url.with_path(&step.path.render(guess)).path_and_query())
+                format!("{written}{}", target.url.with_path(&step.web.path.render(guess)).path_and_query())
             }
         }
     }

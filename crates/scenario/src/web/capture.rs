@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cookies::SetCookie;
+use super::cookies::SetCookie;
 use crate::pointer::{NoJson, Pointer, as_text};
 use crate::scope::Needs;
 
