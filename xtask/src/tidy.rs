@@ -3,6 +3,7 @@
 //! One file per rule; each is a function from the tree to its findings and changes nothing.
 
 mod architecture;
+mod cycles;
 mod decisions;
 mod exceptions;
 mod formats;
@@ -52,6 +53,7 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule { name: "layers", check: layers::check },
     Rule { name: "architecture", check: architecture::check },
+    Rule { name: "cycles", check: cycles::check },
     Rule { name: "lengths", check: lengths::check },
     Rule { name: "sizes", check: sizes::check },
     Rule { name: "module-docs", check: module_docs::check },

@@ -1,6 +1,6 @@
 //! `--controlled`: an observer that another parallax controls, over its standard input and output.
 //!
-//! Each line that comes gets this host's monotonic clock as its response, so that the other side can compare the two
+//! When it sees what it is to observe, it writes one line of JSON to standard error. Each line that comes gets this host's monotonic clock as its response, so that the other side can compare the two
 //! clocks. The end of the input ends the observer, as it does when the other side is killed or the connection between
 //! them is lost; a last line says that the record is closed. `drive --watch` and `drive --profile` control.
 
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use anyhow::Context;
-use run::companion::wire::{CLOSED, line};
+use run::companion::wire::{CLOSED, Ready, line};
 
-/// Responds to each line until the input ends, then sets `stop`.
+/// Reports that this observer is ready, responds to each line until the input ends, then sets `stop`.
 ///
 /// # Errors
 ///
@@ -32,6 +32,7 @@ pub fn follow(stop: Arc<AtomicBool>) -> anyhow::Result<()> {
         .name("controlled".to_owned())
         .spawn(answer)
         .context("cannot start the thread that follows the controlling parallax")?;
+    let _ = writeln!(io::stderr(), "{}", Ready::now().line());
     Ok(())
 }
 

@@ -13,7 +13,8 @@ use record::RecordError;
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, report_notes, report_verb};
+use crate::output::{printed, report_notes};
+use crate::records;
 
 /// Convert a record to a format that other tools read.
 ///
@@ -56,7 +57,7 @@ enum Target {
 ///
 /// When the folder holds no run, or the file cannot be written.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let folder = report_verb::folder(&args.folder);
+    let folder = records::folder(&args.folder);
     if record::import::is_import(folder)? {
         return Err(RecordError::NotARun { path: folder.to_owned() }.into());
     }

@@ -14,7 +14,8 @@ use target::{Options, Server};
 use crate::drive;
 use crate::environment::Process;
 use crate::exit::Exit;
-use crate::{printed, signals, terminal};
+use crate::output::printed;
+use crate::{signals, terminal};
 
 /// Show, in under 20 seconds, how a connection pool makes a timer lie.
 ///

@@ -11,7 +11,8 @@ use record::document::SCHEMA_VERSION;
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, terminal};
+use crate::output::printed;
+use crate::terminal;
 
 /// Check what this host supports, and how to fix what it doesn't.
 ///

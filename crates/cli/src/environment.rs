@@ -22,7 +22,7 @@ impl Process {
             program: self.program.as_deref(),
             cache: cache(),
             variable: &|name| std::env::var(name).ok(),
-            notice: &|line| crate::report_line(line),
+            notice: &|line| crate::output::report_line(line),
         }
     }
 }

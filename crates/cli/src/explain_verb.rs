@@ -13,7 +13,8 @@ use record::{Observed, Served, TwoClocks, read_observation};
 use units::Nanos;
 
 use crate::exit::Exit;
-use crate::{printed, report_notes, report_verb, terminal};
+use crate::output::{printed, report_notes};
+use crate::{records, terminal};
 
 const REQUESTS: &str = "requests.parquet";
 const SERVED: &str = "served.parquet";
@@ -83,7 +84,7 @@ pub fn print(folders: &[PathBuf], no_color: bool) -> anyhow::Result<()> {
 fn explain_records(folders: &[PathBuf]) -> anyhow::Result<Explanation> {
     let (mut client, mut servers, mut hosts) = (None, Vec::new(), Vec::new());
     for folder in folders {
-        let folder = report_verb::folder(folder);
+        let folder = records::folder(folder);
         ensure!(
             !record::search::is_search(folder),
             "`{}` is a search; give the directory of one of its probes",

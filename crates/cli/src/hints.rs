@@ -18,7 +18,7 @@ pub fn explain(error: &clap::Error, arguments: &[OsString]) -> Exit {
             Exit::Refused
         }
         _ => {
-            crate::report_line(one_line(error, arguments));
+            crate::output::report_line(one_line(error, arguments));
             Exit::Refused
         }
     }

@@ -5,13 +5,15 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use clap::{ArgMatches, ValueHint};
+use clap::ValueHint;
 use export::import::{LONGEST, Tool};
 use findings::Condition;
 use record::import::{Import, read_import, write_import};
 
+use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::{observing, printed, report_notes, report_verb, terminal};
+use crate::output::{printed, report_notes};
+use crate::{records, terminal};
 use run::folder::new_folder;
 
 /// Import the results of another load generator, noting what they leave out.
@@ -72,7 +74,7 @@ fn tool(text: &str) -> Result<From, String> {
 /// # Errors
 ///
 /// When the file cannot be read or parsed, or the record cannot be written.
-pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let shown = args.file.display().to_string();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{shown}`"))?;
     let parsed =
@@ -80,7 +82,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let made = export::import::record(parsed, &shown, env!("CARGO_PKG_VERSION"));
     let (mut import, logs) = made.with_context(|| format!("cannot import `{shown}`"))?;
     import.command = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
-    import.options = observing::effective("import", matches);
+    import.options = line.effective();
     import.thresholds = findings::import_thresholds(&args.fail_if, &import.results);
     let folder = args.output.clone().unwrap_or_else(new_folder);
     write_import(&folder, &import, &logs)?;
@@ -100,7 +102,7 @@ pub fn report(folder: &Path, fail_if: &[Condition], json: bool, no_color: bool) 
     }
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
-    report_verb::print(&findings::import_view(&import, folder), json, &mut out, style)?;
+    records::print(&findings::import_view(&import, folder), json, &mut out, style)?;
     report_notes(&import);
     Ok(Exit::of_import(&import))
 }

@@ -1,5 +1,6 @@
 //! `parallax`: one file or folder a verb. Only this crate prints, exits, and reads the environment.
 
+mod command_line;
 #[cfg(feature = "ebpf")]
 mod controlled;
 mod convert_verb;
@@ -17,8 +18,10 @@ mod hints;
 mod import_verb;
 mod observation_report;
 mod observing;
+mod output;
 mod profile_verb;
 mod progress;
+mod records;
 mod report_verb;
 mod scenario_verb;
 mod serve;
@@ -27,14 +30,13 @@ mod terminal;
 #[cfg(feature = "ebpf")]
 mod watch_verb;
 
-use std::fmt::Display;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
 use clap::{Parser, Subcommand};
 
+use crate::command_line::CommandLine;
 use crate::exit::Exit;
+use crate::output::{one_line, report_line};
 
 /// Load-test a server, observe it from its kernel, and explain where the time of its requests went.
 #[derive(Debug, Parser)]
@@ -65,35 +67,36 @@ enum Verb {
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let exit = match <Cli as clap::CommandFactory>::command().try_get_matches_from(&arguments) {
-        Ok(matches) => run(&matches),
+    let mut command = <Cli as clap::CommandFactory>::command();
+    let exit = match command.try_get_matches_from_mut(&arguments) {
+        Ok(matches) => run(&CommandLine { command: &command, matches: &matches }),
         Err(error) => hints::explain(&error, &arguments),
     };
     exit.into()
 }
 
-fn run(matches: &clap::ArgMatches) -> Exit {
-    let cli = match <Cli as clap::FromArgMatches>::from_arg_matches(matches) {
+fn run(line: &CommandLine<'_>) -> Exit {
+    let cli = match <Cli as clap::FromArgMatches>::from_arg_matches(line.matches) {
         Ok(cli) => cli,
         Err(error) => return hints::explain(&error, &[]),
     };
-    let (_, verb_matches) = matches.subcommand().expect("clap requires a verb");
+    let line = line.verb().expect("clap requires a verb");
     let result = match cli.verb {
-        Verb::Drive(args) => drive::run(&args, verb_matches),
-        Verb::Cpu(args) => cpu::run(&args, verb_matches),
-        Verb::Profile(args) => profile_verb::run(&args, verb_matches),
+        Verb::Drive(args) => drive::run(&args, &line),
+        Verb::Cpu(args) => cpu::run(&args, &line),
+        Verb::Profile(args) => profile_verb::run(&args, &line),
         Verb::Serve(args) => serve::run(&args),
         Verb::Demo(args) => demo::run(&args),
         #[cfg(feature = "ebpf")]
-        Verb::Watch(args) => watch_verb::run(&args, verb_matches),
+        Verb::Watch(args) => watch_verb::run(&args, &line),
         Verb::Report(args) => report_verb::run(&args),
         Verb::Doctor(args) => doctor_verb::run(&args),
         Verb::Explain(args) => explain_verb::run(&args),
         Verb::Scenario(args) => scenario_verb::run(&args),
         Verb::Convert(args) => convert_verb::run(&args),
-        Verb::Import(args) => import_verb::run(&args, verb_matches),
-        Verb::Hiccup(args) => hiccup_verb::run(&args, verb_matches),
-        Verb::Disturb(args) => disturb_verb::run(&args, verb_matches),
+        Verb::Import(args) => import_verb::run(&args, &line),
+        Verb::Hiccup(args) => hiccup_verb::run(&args, &line),
+        Verb::Disturb(args) => disturb_verb::run(&args, &line),
     };
     result.unwrap_or_else(|error| failed(&error))
 }
@@ -102,63 +105,4 @@ fn run(matches: &clap::ArgMatches) -> Exit {
 fn failed(error: &anyhow::Error) -> Exit {
     report_line(one_line(error));
     Exit::Refused
-}
-
-/// Prints one line on standard error. The text can come from a stranger's file or a hostile peer: it is escaped.
-fn report_line(text: impl Display) {
-    let _ = writeln!(io::stderr(), "{}", stderr_line(text));
-}
-
-/// Prints the reader's notes on a record: fields that were ignored, a newer schema version.
-fn report_notes(envelope: &record::document::Envelope) {
-    envelope.notes.iter().for_each(report_line);
-}
-
-/// The line with its prefix. Control characters are escaped: none reaches the terminal, and a newline starts no second
-/// line.
-fn stderr_line(text: impl Display) -> String {
-    format!("parallax: {}", record::escape_text(&text.to_string()))
-}
-
-/// The chain of causes in one line, without causes that an earlier message already contains.
-fn one_line(error: &anyhow::Error) -> String {
-    let mut causes = error.chain().map(ToString::to_string);
-    let first = causes.next().unwrap_or_default();
-    causes.fold(first, |line, cause| if line.contains(&cause) { line } else { format!("{line}: {cause}") })
-}
-
-/// The result of printing. A reader that closes the pipe early is no error.
-fn printed(result: io::Result<()>) -> anyhow::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot print the result; the record has it"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cause_is_told_once() {
-        let source = io::Error::other("no space left");
-        let write = record::RecordError::Write { path: "run/series.ndjson".into(), source };
-        let error = anyhow::Error::new(write).context("the record is incomplete");
-        assert_eq!(
-            one_line(&error),
-            "the record is incomplete: cannot write run/series.ndjson: no space left; free some space, or use \
-             another directory"
-        );
-    }
-
-    /// If this fails, a file or a peer writes to the terminal what it likes.
-    #[test]
-    fn what_is_told_is_one_line_without_control_characters() {
-        let error =
-            anyhow::anyhow!("of `\u{1b}]0;owned\u{7}`").context("line 1\nparallax: all is well\u{202e}");
-        assert_eq!(
-            stderr_line(one_line(&error)),
-            r"parallax: line 1\u{a}parallax: all is well\u{202e}: of `\u{1b}]0;owned\u{7}`"
-        );
-    }
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use record::document::State;
 
 use crate::exit::Exit;
-use crate::{report_line, report_notes, report_verb, terminal};
+use crate::output::{report_line, report_notes};
+use crate::{records, terminal};
 
 /// Prints it; with `json` as JSON.
 ///
@@ -17,7 +18,7 @@ pub fn report(folder: &Path, json: bool, no_color: bool) -> anyhow::Result<Exit>
     let observed = record::read_observation(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, no_color);
-    report_verb::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
+    records::print(&findings::observation_view(&observed)?, json, &mut out, style)?;
     report_notes(&observed.document);
     if observed.document.state == State::Running {
         report_line(

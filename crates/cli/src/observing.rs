@@ -1,12 +1,9 @@
-//! What the records of the observing verbs share: the first document, and the effective values of the options.
+//! What the records of the observing verbs share: the first document, and values derived for options.
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, Command, CommandFactory};
 use record::document::{EffectiveOption, OptionSource};
 use record::observation::{Observation, ObservationBody};
-
-use crate::drive;
 
 /// The document of an observation that starts now; `started` is the time on the monotonic clock.
 pub fn opening(
@@ -19,27 +16,10 @@ pub fn opening(
     let mut observation = Observation::new(env!("CARGO_PKG_VERSION"), body);
     observation.command = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
     observation.options = options;
-    observation.time.started = run::conduct::timestamp(wall).to_string();
+    observation.time.started = run::date::timestamp(wall).to_string();
     observation.time.started_monotonic_ns = started.0;
     observation.host = run::conduct::host_facts();
     observation
-}
-
-/// All options of `verb`, by long name, with their given or default values.
-pub fn effective(verb: &str, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
-    let command = crate::Cli::command();
-    effective_of(command.find_subcommand(verb).expect("the verb is one of this program"), matches)
-}
-
-/// The same for a subcommand of a verb.
-pub fn effective_of(command: &Command, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
-    let arguments =
-        command.get_arguments().filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"));
-    let named = arguments.map(|argument| {
-        let name = argument.get_long().unwrap_or(argument.get_id().as_str());
-        (name.to_owned(), drive::typed(matches, argument))
-    });
-    named.collect()
 }
 
 /// Sets the value of an option that was derived because it was not given.

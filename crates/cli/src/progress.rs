@@ -7,7 +7,7 @@ use engine::{Controls, RunPlan};
 use record::document::Document;
 use record::{Interval, Second};
 use run::conduct::Progress;
-use run::spec::RunSpec;
+use run::spec::{Display, RunSpec};
 use tui::Live;
 use units::Nanos;
 
@@ -25,15 +25,11 @@ pub enum Shown {
 impl Shown {
     /// The display that the spec asks for and the terminal supports.
     pub fn of(spec: &RunSpec, controls: &Arc<Controls>) -> Shown {
-        let output = &spec.output;
-        if output.quiet {
-            return Shown::Quiet;
-        }
-        // Rows on standard output would destroy the live view.
-        let wanted = !output.json && !output.no_tui && !spec.sinks.to_stdout();
-        match terminal::live_style(output.no_color).filter(|_| wanted) {
-            Some(style) => Shown::Live(Live::new(style, Arc::clone(controls))),
-            None => Shown::Lines,
+        match spec.display() {
+            Display::Nothing => Shown::Quiet,
+            Display::Lines => Shown::Lines,
+            Display::Live { no_color } => terminal::live_style(no_color)
+                .map_or(Shown::Lines, |style| Shown::Live(Live::new(style, Arc::clone(controls)))),
         }
     }
 }

@@ -1,17 +1,16 @@
 //! `parallax report`: a run again, from its folder alone.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use findings::view::View;
 use findings::{Condition, Rebuilt, RunRecord};
 use record::document::State;
 use record::observation::ObservationKind;
-use report::Style;
 
 use crate::exit::Exit;
-use crate::{import_verb, observation_report, printed, profile_verb, report_line, report_notes, terminal};
+use crate::output::{report_line, report_notes};
+use crate::{import_verb, observation_report, profile_verb, records, terminal};
 use run::record_lock::is_running;
 
 /// Print the report of a record, also of one that was interrupted or cut off.
@@ -42,27 +41,13 @@ pub struct Args {
     no_color: bool,
 }
 
-/// People name the file that they see.
-pub fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if (path.ends_with("run.json") || path.ends_with("search.json")) && path.is_file() => {
-            if parent.as_os_str().is_empty() {
-                Path::new(".")
-            } else {
-                parent
-            }
-        }
-        _ => path,
-    }
-}
-
 /// Runs the verb. The exit code is the run's own.
 ///
 /// # Errors
 ///
 /// When the folder holds no run, or one that cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Exit> {
-    let folder = folder(&args.folder);
+    let folder = records::folder(&args.folder);
     if record::search::is_search(folder) {
         return search(args, folder);
     }
@@ -94,7 +79,7 @@ pub fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
     let run = RunRecord { document: &document, seconds: &seconds, folder: Some(folder) };
-    print(&findings::run_view(&run), args.json, &mut out, style)?;
+    records::print(&findings::run_view(&run), args.json, &mut out, style)?;
     report_notes(&document);
     if let Some(first) = differences.first() {
         report_line(format_args!(
@@ -116,16 +101,7 @@ fn search(args: &Args, folder: &Path) -> anyhow::Result<Exit> {
     let document = record::search::read_search(folder)?;
     let mut out = io::stdout();
     let style = terminal::style(&out, args.no_color);
-    print(&findings::search_view(&document, Some(folder)), args.json, &mut out, style)?;
+    records::print(&findings::search_view(&document, Some(folder)), args.json, &mut out, style)?;
     report_notes(&document);
     Ok(Exit::of_search(&document))
-}
-
-/// Prints a view as text, or as it is.
-///
-/// # Errors
-///
-/// When nothing can be printed.
-pub fn print(view: &View, json: bool, out: &mut dyn Write, style: Style) -> anyhow::Result<()> {
-    printed(if json { report::json(view, out) } else { report::text(view, out, style) })
 }

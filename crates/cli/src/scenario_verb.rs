@@ -12,7 +12,7 @@ use run::prepare::{PreparedRun, prepare};
 use crate::drive;
 use crate::environment::Process;
 use crate::exit::Exit;
-use crate::printed;
+use crate::output::printed;
 
 /// Create, check or describe scenario files.
 #[derive(Debug, clap::Args)]
@@ -91,7 +91,7 @@ fn init(file: &Path) -> anyhow::Result<Exit> {
 fn check(file: &Path, sets: &[String], journeys: u64) -> anyhow::Result<Exit> {
     let prepared = prepared(file, sets)?;
     let exit = drive::show(&prepared, journeys)?;
-    crate::report_line(format_args!("{}: OK", file.display()));
+    crate::output::report_line(format_args!("{}: OK", file.display()));
     Ok(exit)
 }
 

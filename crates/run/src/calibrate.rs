@@ -18,7 +18,8 @@ use target::{Options, Server};
 use units::Nanos;
 
 use crate::ceiling;
-use crate::conduct::{Conduct, Quiet, conduct, timestamp};
+use crate::conduct::{Conduct, Quiet, conduct};
+use crate::date::timestamp;
 use crate::environment::Environment;
 use crate::options::GivenOptions;
 use crate::prepare::{PreparedRun, prepare};
@@ -52,9 +53,7 @@ pub fn calibrate(
 ) -> anyhow::Result<Calibration> {
     let cache = ceiling::make_cache(environment.cache.as_deref())?;
     // What would be refused is refused before anything starts.
-    let planned =
-        prepare(&probe_options(given, "http://127.0.0.1:1/plaintext", None, CLOSED).spec()?, environment)?;
-    let server = start_target(planned.plan.workers)?;
+    let server = start_target(planned(given, environment)?.plan.workers)?;
     let url = format!("http://{}/plaintext", server.local_addr());
     let folder = cache.join(format!("calibrating-{}", std::process::id()));
     let measured = Bench { given, url: &url, folder: &folder, stop, environment }.measure();
@@ -62,6 +61,15 @@ pub fn calibrate(
     let (shape, ceiling) = measured?;
     let path = ceiling::keep(cache, &shape, &ceiling)?;
     Ok(Calibration { shape, ceiling, path })
+}
+
+/// The first run of a calibration, as far as it is known before the target has an address.
+///
+/// # Errors
+///
+/// As [`prepare`].
+pub fn planned(given: &GivenOptions, environment: &Environment<'_>) -> anyhow::Result<PreparedRun> {
+    prepare(&probe_options(given, "http://127.0.0.1:1/plaintext", None, CLOSED).spec()?, environment)
 }
 
 /// Starts the target, on the CPUs that are not this client's where it has been given some: pinned together, each

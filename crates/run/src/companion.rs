@@ -11,14 +11,16 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::str::FromStr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use units::Nanos;
 
 use self::remote::RemoteLink;
+use self::wire::Ready;
+use crate::spec::Observers;
+use crate::values::WatchSubject;
 
 /// The records of the observers, within that of the run.
 const SERVER: &str = "server";
@@ -26,37 +28,6 @@ const PROFILE: &str = "profile";
 
 /// Longer than any host needs to attach.
 const PATIENCE: Nanos = Nanos::from_secs(30);
-
-/// Whom to watch, as it is stated: `4711`, or `ssh:HOST:4711`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WatchSubject {
-    /// As ssh takes it; `None` for this host.
-    host: Option<String>,
-    pid: u32,
-}
-
-impl FromStr for WatchSubject {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<WatchSubject, String> {
-        let form = "is a process ID, or ssh:HOST:PID";
-        let (host, pid) = match text.strip_prefix("ssh:") {
-            None => (None, text),
-            Some(rest) => {
-                let (host, pid) = rest.rsplit_once(':').ok_or(form)?;
-                // What begins with a dash would be an option of ssh.
-                if host.is_empty() || host.starts_with('-') {
-                    return Err(form.to_owned());
-                }
-                (Some(host.to_owned()), pid)
-            }
-        };
-        match pid.parse() {
-            Ok(pid @ 1..) => Ok(WatchSubject { host, pid }),
-            _ => Err(form.to_owned()),
-        }
-    }
-}
 
 /// An observer that has begun.
 pub struct CompanionObserver {
@@ -135,13 +106,12 @@ impl CompanionObserver {
                 control: ObserverControl::Local(Some(stdin)),
                 stderr_text,
             };
-            return if observer.waits_for_begin(&has_begun) { Ok(observer) } else { Err(observer.failed()) };
+            observer.wait_for_begin(&has_begun)?;
+            return Ok(observer);
         };
         let control = ObserverControl::Remote { host: host.clone(), link: None };
         let mut observer = CompanionObserver { child, folder, control, stderr_text };
-        if !observer.waits_for_begin(&has_begun) {
-            return Err(observer.failed());
-        }
+        observer.wait_for_begin(&has_begun)?;
         match RemoteLink::start(&host, stdin, stdout, observer.folder.clone()) {
             Ok(link) => observer.control = ObserverControl::Remote { host, link: Some(link) },
             Err(error) => return Err(error),
@@ -149,20 +119,33 @@ impl CompanionObserver {
         Ok(observer)
     }
 
-    /// False when it ended, or says nothing for too long. Here its record tells; from elsewhere, what it says.
-    fn waits_for_begin(&mut self, reported: &Receiver<()>) -> bool {
-        let (deadline, run) = (clock::now() + PATIENCE, self.folder.join("run.json"));
-        let is_here = matches!(self.control, ObserverControl::Local(_));
+    /// Waits until the observer is ready.
+    fn wait_for_begin(&mut self, begun: &Receiver<Ready>) -> anyhow::Result<()> {
+        let deadline = clock::now() + PATIENCE;
         while clock::now() < deadline {
-            if reported.try_recv().is_ok() || is_here && run.exists() {
-                return true;
+            if let Ok(ready) = begun.try_recv() {
+                return self.check_version(&ready);
             }
             if !matches!(self.child.try_wait(), Ok(None)) {
-                return false;
+                break;
             }
             clock::sleep_until(clock::now() + Nanos::from_millis(10));
         }
-        false
+        Err(self.failed())
+    }
+
+    fn check_version(&self, ready: &Ready) -> anyhow::Result<()> {
+        let ours = env!("CARGO_PKG_VERSION");
+        let host = match &self.control {
+            ObserverControl::Local(_) => "this host",
+            ObserverControl::Remote { host, .. } => host,
+        };
+        ensure!(
+            ready.version == ours,
+            "{host} has version {} of parallax, and this is {ours}; install this one there",
+            ready.version.escape_default()
+        );
+        Ok(())
     }
 
     /// Why it does not begin, or did not end well.
@@ -225,15 +208,14 @@ fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> a
     Ok(command)
 }
 
-/// Reads to the end; says so when it has begun. What it keeps is the last line.
-fn listen(stderr: impl Read, begun: &SyncSender<()>) -> String {
+/// Reads messages to the end, passes on that the observer is ready, and returns the last message.
+fn listen(stderr: impl Read, begun: &SyncSender<Ready>) -> String {
     let mut last = String::new();
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        let line = line.strip_prefix("parallax: ").unwrap_or(&line);
-        if line.starts_with("watching ") {
-            let _ = begun.try_send(());
+        match Ready::read(&line) {
+            Some(ready) => drop(begun.try_send(ready)),
+            None => last = line.strip_prefix("parallax: ").unwrap_or(&line).chars().take(500).collect(),
         }
-        last = line.chars().take(500).collect();
     }
     last
 }
@@ -251,11 +233,7 @@ impl Companions {
     /// # Errors
     ///
     /// Why one of them cannot be started; then none is left running.
-    pub fn start(
-        observers: &crate::spec::Observers,
-        run: &Path,
-        program: Option<&Path>,
-    ) -> anyhow::Result<Companions> {
+    pub fn start(observers: &Observers, run: &Path, program: Option<&Path>) -> anyhow::Result<Companions> {
         let mut companions = Companions::default();
         if let Some(subject) = &observers.watch {
             companions.server = Some(CompanionObserver::start(&subject.value, run, program)?);
@@ -289,14 +267,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whom_to_watch_is_read_or_refused() {
-        assert_eq!("4711".parse(), Ok(WatchSubject { host: None, pid: 4711 }));
-        let there = WatchSubject { host: Some("me@db1".to_owned()), pid: 9 };
-        assert_eq!("ssh:me@db1:9".parse(), Ok(there));
-        for nonsense in
-            ["", "0", "-1", "ssh:", "ssh:db1", "ssh::9", "ssh:-oProxyCommand=x:9", "ssh:db1:x", "nginx"]
-        {
-            assert!(nonsense.parse::<WatchSubject>().is_err(), "{nonsense}");
-        }
+    fn the_ready_line_is_no_last_word() {
+        let (begun, has_begun) = sync_channel(1);
+        let text = format!("parallax: a note\n{}\n", Ready::now().line());
+        assert_eq!(listen(text.as_bytes(), &begun), "a note");
+        assert_eq!(has_begun.try_recv(), Ok(Ready::now()));
     }
 }

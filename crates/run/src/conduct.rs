@@ -13,6 +13,7 @@ use record::{Event, Evidence, FolderWriter, Interval, Outcome, RecordError, Seco
 use units::Nanos;
 
 use crate::companion::Companions;
+use crate::date::timestamp;
 use crate::effective::{EffectiveOptions, effective};
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
@@ -139,11 +140,6 @@ fn drive(prepared: &PreparedRun, with: Conduct<'_>) -> anyhow::Result<CompletedR
         (None, Err(error)) => Err(error.into()),
         (None, Ok(_)) => unreachable!("a run that began has a record, or could not make one"),
     }
-}
-
-/// A time of the wall clock as a record writes it.
-pub fn timestamp(wall: Nanos) -> jiff::Timestamp {
-    jiff::Timestamp::from_nanosecond(i128::from(wall.0)).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 
 /// What is known of a run before it begins.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use crate::conduct::timestamp;
+use crate::date::timestamp;
 
 /// A folder of its own under `parallax-runs/`, named by when it was made.
 pub fn new_folder() -> PathBuf {

@@ -8,6 +8,7 @@ pub mod calibrate;
 pub mod ceiling;
 pub mod companion;
 pub mod conduct;
+pub mod date;
 pub mod effective;
 pub mod environment;
 pub mod folder;

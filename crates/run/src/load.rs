@@ -12,9 +12,11 @@ use record::document::{ArrivalFacts, Pace, StageFacts, ThinkFacts};
 use schedule::{Arrivals, Jitter, Process, Reader, Recorded, Shape, Speed, Stage, Stages, Think};
 use units::{Nanos, Rate};
 
-use crate::prepare::{value, window};
 use crate::spec::{Model, RunSpec, Schedule};
-use crate::values::Spacing;
+use crate::values::{Spacing, value};
+
+/// How long a run takes by default.
+const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
 
 /// A load, and its length if it has one of its own.
 #[derive(Debug)]
@@ -197,6 +199,14 @@ fn stage_facts(stage: &Stage, begin: Nanos, requests: Option<u64>) -> StageFacts
     }
 }
 
+/// How long requests are scheduled for where the load does not say it; `None` until their number is reached.
+pub fn window(spec: &RunSpec) -> Option<Nanos> {
+    match (value(&spec.load.duration), &spec.load.count) {
+        (None, None) => Some(DEFAULT_DURATION),
+        (duration, _) => duration.map(|length| length.0),
+    }
+}
+
 /// `None` where nothing is due at an instant: callers that do not pause ask again at once.
 pub fn pace_facts(plan: &RunPlan) -> Option<Pace> {
     let RunPlan { load, pace, .. } = plan;
@@ -278,7 +288,8 @@ mod tests {
         assert!([fresh(), fresh(), fresh()].windows(2).any(|pair| pair[0] != pair[1]));
         let given = prepared(&["--think", "exp:1s", "--seed", "18446744073709551615"]).unwrap();
         assert_eq!(effective_seed(&given), Some(u64::MAX));
-        assert_eq!(effective_seed(&prepared(&["-r", "5", "--seed", "3"]).unwrap()), None);
+        // A seed that decides nothing would be taken for one that repeats the run.
+        refused(&["-r", "5", "--seed", "3"], "--seed 3 has no effect");
         assert_eq!(think_facts(&given.load).unwrap().words, "exp:1s");
     }
 

@@ -16,12 +16,11 @@ use schedule::{Jitter, Speed, Think};
 use serde_json::{Map, Value};
 use units::{Bytes, Rate};
 
-use crate::companion::WatchSubject;
 use crate::requests_file::KeepRequests;
 use crate::spec::RunSpec;
 use crate::values::{
     Count, Drain, HttpChoice, Length, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource, Switch,
-    Timeout, TlsVersionChoice,
+    Timeout, TlsVersionChoice, WatchSubject, Written, value,
 };
 
 /// Options that a mode uses or refuses together.
@@ -62,8 +61,14 @@ pub enum Group {
     Sinks,
     /// The results directory.
     Folder,
-    /// How results are printed.
-    Printing,
+    /// Results as JSON.
+    Json,
+    /// No progress.
+    Quiet,
+    /// No live view.
+    Tui,
+    /// No colors.
+    Color,
 }
 
 /// How an option's texts are laid out in JSON.
@@ -170,10 +175,10 @@ pub static OPTIONS: &[RunOption] = &[
     option(("csv", G::Sinks, &["/sinks/csv"], One, None, reads::<String>)),
     option(("output", G::Folder, &["/output/folder"], One, None, reads::<String>)),
     option(("requests", G::Requests, &["/output/requests"], One, None, reads::<KeepRequests>)),
-    option(("json", G::Printing, &["/output/json"], Flag, Some(""), reads::<bool>)),
-    option(("quiet", G::Printing, &["/output/quiet"], Flag, Some(""), reads::<bool>)),
-    option(("no-tui", G::Printing, &["/output/no_tui"], Flag, Some(""), reads::<bool>)),
-    option(("no-color", G::Printing, &["/output/no_color"], Flag, Some(""), reads::<bool>)),
+    option(("json", G::Json, &["/output/json"], Flag, Some(""), reads::<bool>)),
+    option(("quiet", G::Quiet, &["/output/quiet"], Flag, Some(""), reads::<bool>)),
+    option(("no-tui", G::Tui, &["/output/no_tui"], Flag, Some(""), reads::<bool>)),
+    option(("no-color", G::Color, &["/output/no_color"], Flag, Some(""), reads::<bool>)),
 ];
 
 /// The option of this name.
@@ -194,6 +199,16 @@ pub fn check(name: &str, text: &str) -> Result<(), String> {
 pub fn default(name: &str) -> &'static str {
     let known = named(name).and_then(|option| option.default);
     known.expect("only an option with a constant default is asked for it")
+}
+
+/// The value of a field, or the default of the option `name`.
+pub fn or_default<T: Clone + std::str::FromStr<Err: std::fmt::Display>>(
+    field: &Option<Written<T>>,
+    name: &str,
+) -> T {
+    value(field)
+        .cloned()
+        .unwrap_or_else(|| default(name).parse().ok().expect("the default of an option is one of its values"))
 }
 
 /// A given option: its texts, and who gave it.

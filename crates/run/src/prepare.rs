@@ -14,18 +14,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, Nanos};
 
 use crate::environment::Environment;
-use crate::load::{LoadSpec, load};
-use crate::options::{GivenOptions, default};
+use crate::load::{self, LoadSpec, load, window};
+use crate::options::{GivenOptions, or_default};
 use crate::protocol::DriveProtocol;
 use crate::requests_file::KeepRequests;
 use crate::scenario_file::{self, Merged};
 use crate::servers::{Servers, servers};
 use crate::sinks::SinkPlan;
 use crate::spec::{Model, Request, RunSpec, UrlRequests};
-use crate::values::{PaceChoice, StampSource, Written};
-
-/// How long a run takes by default.
-const DEFAULT_DURATION: Nanos = Nanos::from_secs(10);
+use crate::values::{Count, PaceChoice, StampSource, Written, value};
 
 /// How long after a run's time its last requests may still get their responses by default.
 const DEFAULT_DRAIN: Nanos = Nanos::from_secs(5);
@@ -172,6 +169,15 @@ fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
     let Parts { spec, given, protocol, servers, depth, url, method, names, values, seed, data_limit } = parts;
     let plan = plan(&spec, servers, depth)?;
     allow_descriptors(plan.pool.connections.saturating_mul(plan.peers.len() as u64))?;
+    if let (Some(given), None) = (&spec.load.seed, seed) {
+        let is_sample = matches!(value(&spec.output.requests), Some(KeepRequests::Sample(_)));
+        ensure!(
+            is_sample || load::effective_seed(&plan).is_some(),
+            "--seed {} has no effect: nothing in this run is random; leave it out, or add --arrivals poisson, --jitter, \
+             a random --think or --requests sample=1%",
+            given.value
+        );
+    }
     let thresholds = spec.checks.fail_if.iter().map(|condition| condition.value.clone()).collect();
     let sinks = SinkPlan::of(&spec.sinks, spec.output.json)?;
     let (keep, watch_cpu) = (keep(&spec), watch_cpu(&spec)?);
@@ -192,21 +198,6 @@ fn finish(parts: Parts) -> anyhow::Result<PreparedRun> {
         seed,
         data_limit,
     })
-}
-
-/// The value of a field, where it is given.
-pub fn value<T>(field: &Option<Written<T>>) -> Option<&T> {
-    field.as_ref().map(|written| &written.value)
-}
-
-/// The value of a field, or the default of the option `name`.
-pub fn or_default<T: Clone + std::str::FromStr<Err: std::fmt::Display>>(
-    field: &Option<Written<T>>,
-    name: &str,
-) -> T {
-    value(field)
-        .cloned()
-        .unwrap_or_else(|| default(name).parse().ok().expect("the default of an option is one of its values"))
 }
 
 fn written<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> anyhow::Result<Written<T>> {
@@ -239,7 +230,7 @@ fn settings(spec: &RunSpec) -> anyhow::Result<WebSettings> {
         ..web::Limits::default()
     };
     let per_connection = |name: &str, field| {
-        let count: u64 = or_default::<crate::values::Count>(field, name).0;
+        let count: u64 = or_default::<Count>(field, name).0;
         ensure!(count <= 10_000, "--{name} {count} is over 10000; use more connections instead");
         usize::try_from(count).with_context(|| format!("--{name} needs too much memory; use less"))
     };
@@ -249,7 +240,7 @@ fn settings(spec: &RunSpec) -> anyhow::Result<WebSettings> {
 }
 
 fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<RunPlan> {
-    let connections = or_default::<crate::values::Count>(&spec.pool.connections, "connections").0;
+    let connections = or_default::<Count>(&spec.pool.connections, "connections").0;
     ensure!(connections <= 1_000_000, "-c {connections} is over a million; use several hosts");
     let carried = connections.saturating_mul(depth).saturating_mul(servers.peers.len() as u64);
     let LoadSpec { load, end } = load(spec)?;
@@ -294,14 +285,6 @@ fn plan(spec: &RunSpec, servers: Servers, depth: u64) -> anyhow::Result<RunPlan>
             .map_or_else(|| window.is_some().then_some(DEFAULT_DRAIN), |drain| drain.0),
         interval: Nanos::from_secs(1),
     })
-}
-
-/// How long requests are scheduled for where the load does not say it; `None` until their number is reached.
-pub fn window(spec: &RunSpec) -> Option<Nanos> {
-    match (value(&spec.load.duration), &spec.load.count) {
-        (None, None) => Some(DEFAULT_DURATION),
-        (duration, _) => duration.map(|length| length.0),
-    }
 }
 
 fn given_workers(workers: u64, connections: u64, (option, users): (&str, u64)) -> anyhow::Result<u64> {

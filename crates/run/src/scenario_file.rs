@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use codec::web::{Parts, Web, WebSettings};
 use record::document::{EffectiveOption, JourneyFacts, OptionSource};
 use scenario::{Draft, RequestKind, Scenario, Setting, SettingOrigin, Surroundings};
@@ -25,6 +25,39 @@ pub struct Merged {
     /// All options, the file's among them, each with who gave it.
     pub given: GivenOptions,
     pub spec: RunSpec,
+}
+
+/// Whether the argument is a scenario file.
+///
+/// # Errors
+///
+/// When a scenario is not the only argument, or its name would be taken for a host.
+pub fn names_scenario(urls: &[String]) -> anyhow::Result<bool> {
+    let is_file = |text: &&String| {
+        Path::new(text).extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"))
+            && !text.contains("://")
+    };
+    if let Some(script) = urls.iter().find(|text| is_other_file(text)) {
+        bail!(
+            "`{script}` is a file, not a URL; there are no scripts: journeys with data and checks come from a scenario, see `parallax scenario init`"
+        );
+    }
+    let Some(file) = urls.iter().find(is_file) else { return Ok(false) };
+    ensure!(
+        urls.len() == 1,
+        "`{file}` is a scenario, which must be the only argument; add the other URLs to it as targets"
+    );
+    ensure!(
+        file.ends_with(".toml"),
+        "`{file}`: the name of a scenario must end in .toml, in lower case; rename it"
+    );
+    Ok(true)
+}
+
+/// Whether this is a script of another tool instead of a URL. No host name ends like that.
+fn is_other_file(text: &str) -> bool {
+    let end = Path::new(text).extension().and_then(|end| end.to_str()).unwrap_or_default();
+    !text.contains("://") && ["lua", "js", "jmx", "yaml", "yml", "json"].contains(&end)
 }
 
 /// Reads the scenario file that `given` names and adds its options to them; again, it changes nothing.

@@ -9,24 +9,23 @@ mod result;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, ensure};
 use engine::Controls;
 use record::document::{Document, OptionSource, State};
-use record::search::{ProbeOutcome, ProbeResult, SearchDocument, write_search};
+use record::search::{ProbeOutcome, SearchDocument, write_search};
 use stats::search::{Length, Probed, Search, Step};
 use units::Nanos;
 
-pub use self::plan::{SearchPlan, SearchRequest};
+pub use self::plan::{SearchConduct, SearchOutput, SearchPlan, SearchRequest};
 use self::probe::{ProbeJudge, ProbeMeasurement, WARMUP};
 use crate::conduct::{CompletedRun, Conduct, Quiet, conduct, nothing_reached};
-use crate::effective::EffectiveOptions;
 use crate::environment::Environment;
 use crate::folder::ClaimedFolder;
 use crate::load;
 use crate::options::GivenOptions;
-use crate::prepare::prepare;
+use crate::prepare::{PreparedRun, prepare};
 
 /// The closed loop at the begin: two seconds tell the throughput to a percent.
 const ESTIMATE: Nanos = Nanos::from_secs(2);
@@ -39,20 +38,6 @@ const LONG_REST: Nanos = Nanos::from_secs(2);
 
 /// How often a stop is looked for in a rest.
 const STOP_EVERY: Nanos = Nanos::from_millis(50);
-
-/// Where and with what a search is carried out.
-pub struct SearchConduct<'a> {
-    /// The options of the search's probes.
-    pub given: GivenOptions,
-    /// The results directory; each probe has its own within it.
-    pub folder: &'a Path,
-    /// Options that are not those of a run.
-    pub options: EffectiveOptions,
-    pub environment: &'a Environment<'a>,
-    pub stop: &'a Arc<AtomicBool>,
-    /// Gets the number and result of each probe as it ends.
-    pub on_probe: &'a mut dyn FnMut(usize, &ProbeResult),
-}
 
 /// A search that has ended.
 pub struct CompletedSearch {
@@ -67,11 +52,8 @@ pub struct CompletedSearch {
 ///
 /// Usage and environment, in one line each. Once a probe has run, its record stays.
 pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Result<Option<CompletedSearch>> {
-    let prepared =
-        prepare(&plan::probe_options(&with.given, None, ESTIMATE, None)?.spec()?, with.environment)?;
     // What would be refused at a rate is refused before anything is sent.
-    let at_rate = plan::probe_options(&with.given, Some(plan.aim.from), ESTIMATE, None)?;
-    let at_rate = prepare(&at_rate.spec()?, with.environment)?;
+    let [prepared, at_rate] = planned(plan, &with.given, with.environment)?;
     let folder = with.folder.to_owned();
     let claim = ClaimedFolder::make(&folder)?;
     ensure!(
@@ -91,6 +73,20 @@ pub fn search<'a>(plan: &'a SearchPlan, with: SearchConduct<'a>) -> anyhow::Resu
     }
     ended?;
     Ok(Some(CompletedSearch { document: run.document, ended_by: run.ended_by }))
+}
+
+/// The first runs of a search: the closed loop that estimates the throughput, and a probe at the lowest rate.
+///
+/// # Errors
+///
+/// As [`prepare`].
+pub fn planned(
+    plan: &SearchPlan,
+    given: &GivenOptions,
+    environment: &Environment<'_>,
+) -> anyhow::Result<[PreparedRun; 2]> {
+    let at = |rate| prepare(&plan::probe_options(given, rate, ESTIMATE, None)?.spec()?, environment);
+    Ok([at(None)?, at(Some(plan.aim.from))?])
 }
 
 /// A search in progress.

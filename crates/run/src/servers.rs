@@ -9,7 +9,7 @@ use codec::tls::{Identity, TlsConfig, TlsOptions, Trust};
 use codec::web::{HttpVersion, OriginPlan, Scheme, Url};
 use engine::{Peer, Place};
 
-use crate::prepare::or_default;
+use crate::options::or_default;
 use crate::spec::{Connection, RunSpec, Tls};
 use crate::values::{Count, HttpChoice, Switch, TlsVersionChoice};
 

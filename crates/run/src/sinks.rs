@@ -6,22 +6,25 @@
 mod endpoint;
 mod push;
 mod rows;
+mod state;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use export::{Facts, Snapshot};
+use export::Facts;
 use record::document::Document;
 use record::{Interval, Second};
 use units::Nanos;
 
-use crate::prepare::{or_default, value};
-use crate::values::{Length, Timeout};
+use self::rows::RowPlan;
+use self::state::{RunStage, State};
+use crate::options::or_default;
+use crate::values::{Length, Timeout, value};
 
 /// How long a sink may take to end once the run has: a reader of its rows that has gone to sleep keeps nobody.
 const PATIENCE: Duration = Duration::from_secs(6);
@@ -91,20 +94,6 @@ pub struct SinkPlan {
     rows: Vec<RowPlan>,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct RowPlan {
-    form: export::rows::Form,
-    /// As it is typed, for messages.
-    option: &'static str,
-    path: PathBuf,
-}
-
-impl RowPlan {
-    fn is_stdout(&self) -> bool {
-        self.path.as_os_str() == "-"
-    }
-}
-
 /// All sinks of a run.
 pub struct Sinks {
     plan: SinkPlan,
@@ -128,76 +117,6 @@ struct Running {
     name: &'static str,
     /// Its last words, for the user; closed without any when all went well.
     ended: Receiver<String>,
-}
-
-/// What the threads of the sinks share with the collector's.
-#[derive(Default)]
-pub(super) struct State {
-    run: Mutex<Run>,
-    stage: Mutex<RunStage>,
-    moved_on: Condvar,
-}
-
-/// How far the run is, for those who serve it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum RunStage {
-    #[default]
-    Running,
-    /// All figures are known.
-    Ended,
-    /// Nobody is waited for any more.
-    Over,
-}
-
-#[derive(Default)]
-struct Run {
-    facts: Option<Facts>,
-    total: Interval,
-    last: Option<Second>,
-    at: Nanos,
-}
-
-impl State {
-    /// Makes something of the run as it stands; `None` before it has begun.
-    pub(super) fn snapshot<T>(&self, make: impl FnOnce(&Snapshot<'_>) -> T) -> Option<T> {
-        // Copied under the lock and rendered outside of it.
-        let (facts, total, last, at) = {
-            let run = self.lock();
-            (run.facts.clone()?, run.total.clone(), run.last.clone(), run.at)
-        };
-        Some(make(&Snapshot { facts: &facts, total: &total, last: last.as_ref(), at }))
-    }
-
-    /// Whether the run ends within this time.
-    pub(super) fn ends_within(&self, time: Duration) -> bool {
-        self.reaches_within(RunStage::Ended, time)
-    }
-
-    /// Whether nobody is waited for any more within this time.
-    pub(super) fn is_over_within(&self, time: Duration) -> bool {
-        self.reaches_within(RunStage::Over, time)
-    }
-
-    fn reaches_within(&self, wanted: RunStage, time: Duration) -> bool {
-        let stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.moved_on.wait_timeout_while(stage, time, |stage| *stage < wanted);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 >= wanted
-    }
-
-    /// A scraper has the last totals, or will not come.
-    pub(super) fn close(&self) {
-        self.reach(RunStage::Over);
-    }
-
-    fn reach(&self, stage: RunStage) {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
-        self.moved_on.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Run> {
-        // A sink that panicked changed nothing.
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Sinks {

@@ -14,11 +14,10 @@ use schedule::{Jitter, Speed, Think};
 use serde::{Deserialize, Serialize};
 use units::{Bytes, Rate};
 
-use crate::companion::WatchSubject;
 use crate::requests_file::KeepRequests;
 use crate::values::{
     Count, Drain, HttpChoice, Length, PaceChoice, Pid, Resolve, Spacing, StageText, StampSource, Switch,
-    Timeout, TlsVersionChoice, Written,
+    Timeout, TlsVersionChoice, WatchSubject, Written,
 };
 
 /// Declares a group of options: a struct whose fields may all be absent.
@@ -320,5 +319,30 @@ impl Sinks {
     /// Whether rows take the place of the report on standard output.
     pub fn to_stdout(&self) -> bool {
         [&self.jsonl, &self.csv].into_iter().flatten().any(|path| path == "-")
+    }
+}
+
+/// What is shown of a run while it goes on, where the terminal can show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Display {
+    Nothing,
+    /// A plain line per second.
+    Lines,
+    /// The live view.
+    Live {
+        no_color: bool,
+    },
+}
+
+impl RunSpec {
+    /// What to show while the run goes on.
+    pub fn display(&self) -> Display {
+        let output = &self.output;
+        match output.quiet {
+            true => Display::Nothing,
+            // Rows on standard output would run through the view.
+            false if output.json || output.no_tui || self.sinks.to_stdout() => Display::Lines,
+            false => Display::Live { no_color: output.no_color },
+        }
     }
 }

@@ -89,6 +89,11 @@ impl<T> schemars::JsonSchema for Written<T> {
     }
 }
 
+/// The value of a field, where it is given.
+pub fn value<T>(field: &Option<Written<T>>) -> Option<&T> {
+    field.as_ref().map(|written| &written.value)
+}
+
 /// A number of at least 1.
 #[derive(Debug, Clone, Copy)]
 pub struct Count(pub u64);
@@ -176,6 +181,37 @@ impl FromStr for Pid {
         match text.parse() {
             Ok(pid @ 1..=0x7fff_ffff) => Ok(Pid(pid)),
             _ => Err(format!("`{text}` is not a process ID; `pgrep NAME` prints the IDs of a name")),
+        }
+    }
+}
+
+/// A server process to watch: `4711`, or `ssh:HOST:4711`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchSubject {
+    /// As ssh takes it; `None` for this host.
+    pub host: Option<String>,
+    pub pid: u32,
+}
+
+impl FromStr for WatchSubject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WatchSubject, String> {
+        let form = "is a process ID, or ssh:HOST:PID";
+        let (host, pid) = match text.strip_prefix("ssh:") {
+            None => (None, text),
+            Some(rest) => {
+                let (host, pid) = rest.rsplit_once(':').ok_or(form)?;
+                // What begins with a dash would be an option of ssh.
+                if host.is_empty() || host.starts_with('-') {
+                    return Err(form.to_owned());
+                }
+                (Some(host.to_owned()), pid)
+            }
+        };
+        match pid.parse() {
+            Ok(pid @ 1..) => Ok(WatchSubject { host, pid }),
+            _ => Err(form.to_owned()),
         }
     }
 }
@@ -314,5 +350,17 @@ mod tests {
         }
         let refused = serde_json::from_str::<Written<Count>>("0").unwrap_err().to_string();
         assert!(refused.contains("must be at least 1"), "{refused}");
+    }
+
+    #[test]
+    fn whom_to_watch_is_read_or_refused() {
+        assert_eq!("4711".parse(), Ok(WatchSubject { host: None, pid: 4711 }));
+        let there = WatchSubject { host: Some("me@db1".to_owned()), pid: 9 };
+        assert_eq!("ssh:me@db1:9".parse(), Ok(there));
+        for nonsense in
+            ["", "0", "-1", "ssh:", "ssh:db1", "ssh::9", "ssh:-oProxyCommand=x:9", "ssh:db1:x", "nginx"]
+        {
+            assert!(nonsense.parse::<WatchSubject>().is_err(), "{nonsense}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `parallax cpu`: the CPU time of processes between two instants.
 
+mod args;
 mod lines;
 mod order;
 mod split;
@@ -10,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use clap::{ArgMatches, ValueEnum, ValueHint};
 use findings::view::Subject;
 use findings::{CpuTable, CpuUnit};
 use host::process::{CpuMeter, CpuSpan, Detail};
@@ -21,94 +21,23 @@ use record::observation::{Observation, ObservationBody, ObservationWriter};
 use report::Style;
 use units::Nanos;
 
+pub use self::args::Args;
+use self::args::Unit;
 use self::order::Order;
-use self::split::{SplitBy, Splitter};
+use self::split::Splitter;
+use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::{observing, printed, report_line, signals, terminal};
+use crate::output::{printed, report_line};
+use crate::{observing, signals, terminal};
 use run::folder::ClaimedFolder;
 use run::record_lock::RecordLock;
-
-/// Measure the CPU time of processes between two exact instants.
-///
-/// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
-/// the interval. No privileges are needed. `parallax cpu 10 PID` measures one process for 10 s; `cpu 5 2 PID` measures
-/// two intervals of 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
-#[derive(Debug, clap::Args)]
-#[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
-                            parallax cpu [OPTIONS] [SECONDS [COUNT]] --all | --comm NAME | -p PID,…")]
-pub struct Args {
-    /// Length of an interval [default: 5], number of intervals [default: 1; 0: until Ctrl-C], and process IDs.
-    #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
-    numbers: Vec<String>,
-
-    /// Process IDs; all numbers before `--` are then SECONDS and COUNT.
-    #[arg(last = true, value_name = "PID", value_parser = pid)]
-    pids: Vec<u32>,
-
-    /// Processes to measure.
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = pid)]
-    pid: Vec<u32>,
-
-    /// All visible processes, including those that start during the measurement.
-    #[arg(short, long)]
-    all: bool,
-
-    /// All processes with this name, including those that start during the measurement.
-    #[arg(short = 'C', long, value_name = "NAME")]
-    comm: Option<String>,
-
-    /// Also list each thread.
-    #[arg(short, long)]
-    threads: bool,
-
-    /// Unit of the figures.
-    #[arg(short, long, value_name = "UNIT", default_value = "machine")]
-    unit: Unit,
-
-    /// How to divide CPU time into user and system time.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    split: SplitBy,
-
-    /// Write a record to this directory, with one line per interval.
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    output: Option<PathBuf>,
-
-    /// At the end, print the result as JSON (formats/observation.schema.json) instead of tables.
-    #[arg(long)]
-    json: bool,
-
-    /// Disable colors, as with NO_COLOR set.
-    #[arg(long)]
-    no_color: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Unit {
-    /// Percent of all CPUs of this host together.
-    Machine,
-    /// Percent of one CPU.
-    Core,
-    /// CPU seconds.
-    Seconds,
-}
-
-/// Parses a process ID: a whole number from 1.
-pub fn pid(text: &str) -> Result<u32, String> {
-    // The kernel's own ids are below 2^22.
-    match text.parse() {
-        Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
-        _ => Err(format!(
-            "`{text}` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"
-        )),
-    }
-}
 
 /// Runs the verb.
 ///
 /// # Errors
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been measured then.
-pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let order = Order::of(args)?;
     let stop = signals::stop_flag()?;
     let claim = args.output.as_deref().map(ClaimedFolder::make).transpose()?;
@@ -120,7 +49,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
         }
     };
     let own = host::process_cpu();
-    let options = options(&order, matches);
+    let options = options(&order, line);
     let mut watch = Watch::begin(args, &order, (meter, splitter), options)?;
     watch.run(&order, &stop)?;
     let used = host::process_cpu().zip(own).map(|(now, before)| now.saturating_sub(before));
@@ -138,8 +67,8 @@ fn meters(args: &Args, order: &Order) -> anyhow::Result<(CpuMeter, Splitter)> {
     Ok((meter, splitter))
 }
 
-fn options(order: &Order, matches: &ArgMatches) -> BTreeMap<String, EffectiveOption> {
-    let mut options = observing::effective("cpu", matches);
+fn options(order: &Order, line: &CommandLine<'_>) -> BTreeMap<String, EffectiveOption> {
+    let mut options = line.effective();
     let count = order.count.map_or("until stopped".to_owned(), |count| count.to_string());
     for (name, value) in [("interval", order.interval.written()), ("count", count)] {
         options.insert(name.to_owned(), EffectiveOption { value, source: OptionSource::Derived });

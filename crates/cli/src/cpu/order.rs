@@ -4,7 +4,7 @@ use anyhow::{bail, ensure};
 use host::process::{Wanted, is_process};
 use units::Nanos;
 
-use super::Args;
+use super::args::{self, Args};
 
 /// What is to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Order {
             pids = times
                 .split_off(from)
                 .into_iter()
-                .map(super::pid)
+                .map(args::pid)
                 .collect::<Result<_, _>>()
                 .map_err(anyhow::Error::msg)?;
         }

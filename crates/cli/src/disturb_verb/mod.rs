@@ -4,11 +4,12 @@ mod args;
 mod keep;
 mod plan;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use clap::{ArgMatches, CommandFactory};
 use host::disturb::{Disturbance, EpisodeReport, Guard, Over, Program, conduct, guard, work};
+use record::document::EffectiveOption;
 use record::observation::disturb::Over as WireOver;
 use schedule::{Episode, Episodes};
 use units::Nanos;
@@ -17,15 +18,17 @@ pub use self::args::Args;
 use self::args::Means;
 use self::keep::Keeper;
 use self::plan::{DisturbPlan, Prepared};
+use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::{observing, printed, report_line, signals};
+use crate::output::{printed, report_line};
+use crate::{observing, signals};
 
 /// Runs the verb.
 ///
 /// # Errors
 ///
 /// Wrong usage or a problem of this host, in one line; nothing was disturbed then, or it was undone.
-pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     match &args.means {
         Means::Guard => {
             guard()?;
@@ -35,11 +38,11 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
             work(arguments)?;
             Ok(Exit::Done)
         }
-        means => disturb(means, matches),
+        means => disturb(means, line),
     }
 }
 
-fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
+fn disturb(means: &Means, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let plan = plan::plan(means)?;
     let timing = means.timing().expect("what makes a plan has a schedule");
     if timing.dry_run {
@@ -49,7 +52,7 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
     let endless = plan.episodes.is_endless();
     let folder = timing.output.clone().unwrap_or_else(run::folder::new_folder);
     let claim = run::folder::ClaimedFolder::make(&folder)?;
-    let asked = Asked { means, matches, folder: &folder, json: timing.json };
+    let asked = Asked { line, folder: &folder, json: timing.json };
     let done = under_guard(&asked, plan);
     match done {
         Ok((Over::Stopped, false)) if !endless => Ok(Exit::Interrupted),
@@ -65,8 +68,7 @@ fn disturb(means: &Means, matches: &ArgMatches) -> anyhow::Result<Exit> {
 
 /// The options that are not part of the plan.
 struct Asked<'a> {
-    means: &'a Means,
-    matches: &'a ArgMatches,
+    line: &'a CommandLine<'a>,
     folder: &'a Path,
     json: bool,
 }
@@ -148,19 +150,12 @@ fn open(
         .and_then(|()| writeln!(out, "record {}", record::escape_text(&asked.folder.display().to_string())))
         .and_then(|()| out.flush());
     printed(announced)?;
-    let keeper = Keeper::open(asked.folder, results, options(asked.means, asked.matches, seed), zero)?;
+    let keeper = Keeper::open(asked.folder, results, options(asked.line, seed), zero)?;
     Ok(Opened { disturbance, zero, keeper, out })
 }
 
-fn options(
-    means: &Means,
-    matches: &ArgMatches,
-    seed: u64,
-) -> std::collections::BTreeMap<String, record::document::EffectiveOption> {
-    let command = crate::Cli::command();
-    let verb = command.find_subcommand("disturb").and_then(|verb| verb.find_subcommand(means.name()));
-    let own = matches.subcommand().map(|(_, own)| own);
-    let mut options = verb.zip(own).map(|(verb, own)| observing::effective_of(verb, own)).unwrap_or_default();
+fn options(line: &CommandLine<'_>, seed: u64) -> BTreeMap<String, EffectiveOption> {
+    let mut options = line.verb().map(|own| own.effective()).unwrap_or_default();
     observing::derive(&mut options, "seed", seed.to_string());
     options
 }

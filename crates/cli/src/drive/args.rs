@@ -2,11 +2,11 @@
 
 use clap::ValueHint;
 use clap::builder::PossibleValue;
-use run::options::{self, default};
+use run::options::default;
 use run::values::{Count, Length};
 use units::Rate;
 
-use super::connect_args::ConnectArgs;
+use super::connect_args::{ConnectArgs, text};
 
 /// Load-test a server and report where the time of its requests went.
 ///
@@ -325,11 +325,6 @@ struct SinkArgs {
 /// A share between 0 and 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance(pub f64);
-
-/// Reads an option's value as a run does, and keeps its text.
-pub(super) fn text(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
-    move |text| options::check(name, text).map(|()| text.to_owned())
-}
 
 fn paces() -> Vec<PossibleValue> {
     vec![

@@ -8,7 +8,8 @@ use run::options::GivenOptions;
 
 use crate::environment::Process;
 use crate::exit::Exit;
-use crate::{printed, signals};
+use crate::output::printed;
+use crate::signals;
 
 /// Measures the maximum of this load generator, stores it for later runs, and prints it.
 ///

@@ -1,9 +1,7 @@
 //! The options of `parallax drive` that say how its servers are reached.
 
 use clap::ValueHint;
-use run::options::default;
-
-use super::args::text;
+use run::options::{self, default};
 
 /// How servers are reached.
 #[derive(Debug, Clone, clap::Args)]
@@ -60,4 +58,9 @@ pub struct ConnectArgs {
     /// Whether connections may resume the TLS session of an earlier one.
     #[arg(long, value_name = "WHETHER", default_value = default("tls-resumption"), value_parser = ["on", "off"], help_heading = "TLS")]
     tls_resumption: Option<String>,
+}
+
+/// Reads an option's value as a run does, and keeps its text.
+pub(super) fn text(name: &'static str) -> impl Fn(&str) -> Result<String, String> + Clone + Send + Sync {
+    move |text| options::check(name, text).map(|()| text.to_owned())
 }

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use clap::{ArgMatches, Command, CommandFactory};
 use engine::Controls;
 use findings::RunRecord;
 use report::Style;
@@ -20,38 +19,38 @@ use run::conduct::{CompletedRun, Conduct, conduct};
 use run::folder::new_folder;
 use run::options::GivenOptions;
 use run::prepare::{PreparedRun, prepare};
+use run::scenario_file::names_scenario;
 use run::spec::RunSpec;
 
 pub use self::args::Args;
 use self::given::Mode;
-pub use self::given::typed;
+use crate::command_line::CommandLine;
 use crate::environment::Process;
 use crate::exit::Exit;
 use crate::explain_verb;
+use crate::output::{printed, report_line};
 use crate::progress::Shown;
-use crate::{printed, report_line, signals, terminal};
+use crate::{signals, terminal};
 
 /// Runs the verb.
 ///
 /// # Errors
 ///
 /// Wrong usage or a problem of this host, in one line; nothing has been sent then.
-pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
-    let command = crate::Cli::command();
-    let command = command.find_subcommand("drive").expect("drive is a verb of this program");
-    let given = merged(args, command, matches)?;
+pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
+    let given = merged(args, line)?;
     let mode = mode(args, &given)?;
     mode.check(&given)?;
     match mode {
         Mode::Calibrate => calibrate::run(&given),
-        Mode::Search => search::run(args, given, given::other_options(command, matches)),
-        Mode::Run | Mode::Scenario => one_run(args, &given, command, matches),
+        Mode::Search => search::run(args, given, given::other_options(line)),
+        Mode::Run | Mode::Scenario => one_run(args, &given, line),
     }
 }
 
 /// The options given on the command line, which override those of a spec.
-fn merged(args: &Args, command: &Command, matches: &ArgMatches) -> anyhow::Result<GivenOptions> {
-    let typed = given::given(command, matches);
+fn merged(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<GivenOptions> {
+    let typed = given::given(line);
     let Some(path) = &args.spec else { return Ok(typed) };
     let text = match path.as_str() {
         "-" => io::read_to_string(io::stdin()),
@@ -65,7 +64,7 @@ fn merged(args: &Args, command: &Command, matches: &ArgMatches) -> anyhow::Resul
 
 fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
     let urls = given.0.get("url").map_or(&[][..], |url| &url.texts);
-    let is_scenario = given::names_scenario(urls)?;
+    let is_scenario = names_scenario(urls)?;
     for (is_set, option) in [(args.dry_run, "--dry-run"), (args.print_spec, "--print-spec")] {
         ensure!(
             !(is_set && args.calibrate),
@@ -101,12 +100,7 @@ fn mode(args: &Args, given: &GivenOptions) -> anyhow::Result<Mode> {
 /// The number of journeys that `--dry-run` prints: enough to see a mix and its data; `scenario check -n` prints more.
 const JOURNEYS_SHOWN: u64 = 5;
 
-fn one_run(
-    args: &Args,
-    given: &GivenOptions,
-    command: &Command,
-    matches: &ArgMatches,
-) -> anyhow::Result<Exit> {
+fn one_run(args: &Args, given: &GivenOptions, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     // The `[run]` part of a scenario file is part of its spec.
     let spec = if given.names_scenario() { run::scenario_file::merge(given)?.spec } else { given.spec()? };
     let process = Process::new();
@@ -126,7 +120,7 @@ fn one_run(
     let is_plain = matches!(progress, Shown::Lines);
     let with = Conduct {
         folder: &folder,
-        options: given::other_options(command, matches),
+        options: given::other_options(line),
         environment: &environment,
         progress: &mut progress,
         controls: &controls,

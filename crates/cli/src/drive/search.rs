@@ -1,18 +1,18 @@
 //! `parallax drive --search`: options to a search, and what is printed.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 
 use record::search::ProbeResult;
 use run::effective::EffectiveOptions;
 use run::folder::new_folder;
 use run::options::GivenOptions;
-use run::search::{SearchConduct, SearchPlan, SearchRequest, search};
+use run::search::{SearchConduct, SearchOutput, SearchPlan, SearchRequest, search};
 
 use super::args::Args;
 use crate::environment::Process;
 use crate::exit::Exit;
-use crate::{printed, signals, terminal};
+use crate::output::printed;
+use crate::{signals, terminal};
 
 /// Searches for the maximum rate, writes the record and prints the result.
 ///
@@ -29,8 +29,8 @@ pub fn run(args: &Args, given: GivenOptions, options: EffectiveOptions) -> anyho
         probes: args.probes,
     };
     let plan = SearchPlan::of(&request)?;
-    let (json, quiet, no_color) = (given.has("json"), given.has("quiet"), given.has("no-color"));
-    let folder = given.0.get("output").map_or_else(new_folder, |output| PathBuf::from(&output.texts[0]));
+    let SearchOutput { json, quiet, no_color, folder } = SearchOutput::of(&given);
+    let folder = folder.unwrap_or_else(new_folder);
     let process = Process::new();
     let environment = process.environment();
     let mut on_probe = |number: usize, result: &ProbeResult| {

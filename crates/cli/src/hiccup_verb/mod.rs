@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use clap::ArgMatches;
 use record::RecordError;
 use record::document::State;
 use record::observation::hiccup::{CommandRun, HiccupResults, Hiccups, Meter};
@@ -22,8 +21,10 @@ pub use self::args::Args;
 use self::args::written;
 use self::command::Running;
 use self::meters::{Continued, Meters, Tally};
+use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::{observing, printed, signals, terminal};
+use crate::output::printed;
+use crate::{observing, signals, terminal};
 use run::record_lock::RecordLock;
 
 /// Runs the verb.
@@ -31,13 +32,13 @@ use run::record_lock::RecordLock;
 /// # Errors
 ///
 /// Wrong usage or a problem of this host, in one line; nothing was measured then.
-pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let cpus = args.meters()?;
     command::check(&args.command)?;
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(run::folder::new_folder);
     let claim = run::folder::ClaimedFolder::make(&folder)?;
-    let mut session = match Session::open(args, &cpus, matches, &folder, stop) {
+    let mut session = match Session::open(args, &cpus, line, &folder, stop) {
         Ok(session) => session,
         Err(error) => {
             claim.release();
@@ -93,7 +94,7 @@ impl<'a> Session<'a> {
     fn open(
         args: &'a Args,
         cpus: &[Option<usize>],
-        matches: &ArgMatches,
+        line: &CommandLine<'_>,
         folder: &Path,
         stop: Arc<AtomicBool>,
     ) -> anyhow::Result<Session<'a>> {
@@ -105,7 +106,7 @@ impl<'a> Session<'a> {
             threshold_ns: args.threshold.0,
             ..HiccupResults::default()
         };
-        let mut options = observing::effective("hiccup", matches);
+        let mut options = line.effective();
         let numbers: Vec<String> =
             cpus.iter().map(|cpu| cpu.map_or("any".to_owned(), |cpu| cpu.to_string())).collect();
         observing::derive(&mut options, "cpus", numbers.join(","));

@@ -12,35 +12,35 @@ use record::observation::{Observation, ObservationBody, ObservationWriter};
 use units::Nanos;
 use watch::profile::Profiler;
 
-use super::{Args, Options, pictures};
-use crate::exit::Exit;
-use crate::{controlled, observing, report_line, signals};
+use super::args::Args;
+use super::pictures;
+use crate::output::report_line;
+use crate::{controlled, observing, signals};
+use run::effective::EffectiveOptions;
 use run::record_lock::RecordLock;
 
 /// How often new processes are looked for; names of a process that lives for less are unknown.
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 const INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Profiles, keeps the record and prints it.
+/// Profiles and keeps the record. `None` where another parallax controls it, which needs no report.
 ///
 /// # Errors
 ///
 /// When the kernel refuses, or the record cannot be written; nothing was profiled then, or the record is incomplete.
-pub fn run(args: &Args, options: Options, folder: &Path) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, options: EffectiveOptions, folder: &Path) -> anyhow::Result<Option<Observation>> {
     let stop = signals::stop_flag()?;
-    let mut capture = Capture::begin(&args.pid, args.rate, options, folder)?;
+    let pids: Vec<u32> = args.pid.iter().map(|pid| pid.0).collect();
+    let mut capture = Capture::begin(&pids, args.rate, options, folder)?;
     if args.controlled {
         controlled::follow(Arc::clone(&stop))?;
         capture.watch(Nanos::MAX, &stop)?;
         capture.end(State::Finished, folder)?;
         controlled::closed();
-        return Ok(Exit::Done);
+        return Ok(None);
     }
     let state = capture.watch(args.duration, &stop)?;
-    let observation = capture.end(state, folder)?;
-    let exit = super::print(&observation, args.json, args.no_color)?;
-    report_line(format_args!("record: {}", folder.display()));
-    Ok(exit)
+    capture.end(state, folder).map(Some)
 }
 
 /// A profile from its beginning to its end.
@@ -54,7 +54,7 @@ struct Capture {
 }
 
 impl Capture {
-    fn begin(pids: &[u32], rate: u32, options: Options, folder: &Path) -> anyhow::Result<Capture> {
+    fn begin(pids: &[u32], rate: u32, options: EffectiveOptions, folder: &Path) -> anyhow::Result<Capture> {
         let profiler = Profiler::start(pids, rate)?;
         let body = ObservationBody::Profile(Box::default());
         let document = observing::opening(body, options, profiler.began());

@@ -12,7 +12,8 @@ use record::stacks::{Stacks, changes};
 
 use super::pictures;
 use crate::exit::Exit;
-use crate::{printed, report_line, terminal};
+use crate::output::{printed, report_line};
+use crate::terminal;
 
 /// Compares, prints and draws.
 ///

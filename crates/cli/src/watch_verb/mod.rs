@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use clap::ArgMatches;
 
 pub use args::Args;
 
+use crate::command_line::CommandLine;
 use crate::exit::Exit;
-use crate::{controlled, report_line, signals, terminal};
+use crate::output::report_line;
+use crate::{controlled, signals, terminal};
 use run::companion::CompanionObserver;
 use run::folder::{ClaimedFolder, new_folder};
 
@@ -26,7 +27,7 @@ use run::folder::{ClaimedFolder, new_folder};
 /// # Errors
 ///
 /// Wrong usage or a problem of this host, in one line; nothing is attached then.
-pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
+pub fn run(args: &Args, line: &CommandLine<'_>) -> anyhow::Result<Exit> {
     let plan = args.plan()?;
     let stop = signals::stop_flag()?;
     let folder = args.output.clone().unwrap_or_else(new_folder);
@@ -38,7 +39,7 @@ pub fn run(args: &Args, matches: &ArgMatches) -> anyhow::Result<Exit> {
             return Err(error);
         }
     };
-    let observing = match observe::Observing::begin(&plan, args, matches, &folder) {
+    let observing = match observe::Observing::begin(&plan, args, line, &folder) {
         Ok(observing) => observing,
         Err(error) => {
             profile.into_iter().for_each(CompanionObserver::abandon);

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::ArgMatches;
 use findings::WatchRecord;
 use findings::view::Subject;
 use record::document::{MissingFact, State};
@@ -20,7 +19,9 @@ use watch::{DigestSums, Session, Sums};
 use super::args::{Args, WatchPlan};
 use super::progress::Progress;
 use super::recording::Recording;
-use crate::{observing, printed, report_line};
+use crate::command_line::CommandLine;
+use crate::observing;
+use crate::output::{printed, report_line};
 use tui::table::{RequestSample, TableSnapshot, TableSubject};
 
 /// How often /proc is asked for new ports and processes.
@@ -58,7 +59,7 @@ impl<'a> Observing<'a> {
     pub fn begin(
         plan: &WatchPlan,
         args: &'a Args,
-        matches: &ArgMatches,
+        line: &CommandLine<'_>,
         folder: &Path,
     ) -> anyhow::Result<Observing<'a>> {
         let own_cpu = host::process_cpu();
@@ -82,7 +83,7 @@ impl<'a> Observing<'a> {
             tier: tier(&session),
             ..WatchResults::default()
         };
-        let options = observing::effective("watch", matches);
+        let options = line.effective();
         let mut document =
             observing::opening(ObservationBody::Watch(Box::new(results.clone())), options, zero);
         document.missing = missing;
@@ -108,7 +109,7 @@ impl<'a> Observing<'a> {
     pub fn run(mut self, plan: &WatchPlan, stop: &Arc<AtomicBool>) -> Watched {
         let subject = &self.results.subject;
         let who = format!("{} ({})", subject.comm.as_deref().unwrap_or("server"), plan.selection);
-        if !self.args.json {
+        if !self.args.json && !self.args.controlled {
             report_line(format_args!("watching {who}; Ctrl-C ends it"));
         }
         let subject =

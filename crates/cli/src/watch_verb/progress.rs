@@ -36,7 +36,7 @@ impl Progress {
         match self {
             Progress::Quiet => {}
             Progress::Lines => {
-                let at = run::conduct::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+                let at = run::date::timestamp(clock::wall()).strftime("%Y-%m-%d %H:%M:%S").to_string();
                 // If this cannot be printed, the report at the end cannot either, and returns the error.
                 let _ = writeln!(io::stdout(), "{at}   {}", findings::watch_line(line, length));
             }

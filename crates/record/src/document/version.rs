@@ -3,6 +3,7 @@
 //! Within a major version, fields and files are only added: a reader takes any minor version of its major, ignores what
 //! it does not know, and says so. Records from before there were minor versions carry the number 1, which is 1.0.
 
+#[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;

@@ -58,9 +58,6 @@ pub fn failure(host: &str, code: Option<i32>, message: &str) -> String {
                 "{host} has no `parallax` in the PATH of ssh; install it there, for example in /usr/local/bin"
             )
         }
-        _ if message.contains("--controlled") => {
-            format!("{host} has another version of parallax; install this version there")
-        }
         _ => format!("on {host}: {message}"),
     }
 }
@@ -206,7 +203,5 @@ mod tests {
         );
         assert!(failure("db1", Some(127), "sh: 1: parallax: not found").contains("/usr/local/bin"));
         assert_eq!(failure("db1", Some(1), "there is no process 7"), "on db1: there is no process 7");
-        let older = "error: unexpected argument '--controlled' found";
-        assert!(failure("db1", Some(1), older).contains("another version"));
     }
 }

@@ -1,11 +1,44 @@
-//! The lines between a run and an observer on another host, over its standard input and output.
+//! The lines between a run and an observer that it controls. Each is JSON.
+//!
+//! On standard error, among its messages, an observer writes one [`Ready`]. On standard output it answers each line of
+//! its input with its monotonic clock, a number of nanoseconds, and ends with [`CLOSED`]; what follows is the record.
 
 use std::io::{self, BufRead, Read};
 
-/// The last line of an observer: its record is closed.
-pub const CLOSED: &str = "closed";
+use serde::{Deserialize, Serialize};
 
-/// Longer than any line that is sent or received.
+/// An observer sees what it is to observe.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Always true: what the line is.
+    pub ready: bool,
+    /// The observer's own process.
+    pub pid: u32,
+    /// The version of the observer's program.
+    pub version: String,
+}
+
+impl Ready {
+    /// This process is ready.
+    pub fn now() -> Ready {
+        Ready { ready: true, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
+
+    /// The line of an observer; `None` for any other line.
+    pub fn read(line: &str) -> Option<Ready> {
+        serde_json::from_str(line).ok().filter(|ready: &Ready| ready.ready)
+    }
+
+    /// The line, without its end.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("texts and numbers are JSON")
+    }
+}
+
+/// The last line of an observer: its record is closed.
+pub const CLOSED: &str = r#"{"closed":true}"#;
+
+/// Longer than any line on standard input or output.
 pub const LONGEST_LINE: u64 = 64;
 
 /// The next line, of so many bytes at most; `None` at the end.
@@ -22,6 +55,20 @@ pub fn line(input: &mut impl BufRead) -> io::Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// If this fails, a run waits for an observer that has begun, or takes a message for a sign that it has.
+    #[test]
+    fn an_observer_is_ready_by_one_line_of_json() {
+        let ready = Ready::now();
+        assert_eq!(Ready::read(&ready.line()), Some(ready));
+        let later = r#"{"ready":true,"pid":7,"version":"9.0","since_ns":5}"#;
+        assert_eq!(Ready::read(later).unwrap().pid, 7);
+        for other in
+            ["watching nginx", r#"{"ready":false,"pid":7,"version":"1"}"#, r#"{"pid":7}"#, "true", ""]
+        {
+            assert_eq!(Ready::read(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_line_has_an_end_even_where_it_has_none() {

@@ -146,3 +146,23 @@ fn a_merged_spec_merges_to_itself() {
     assert_eq!(again.given.0["timeout"].source, OptionSource::Set);
     assert_eq!(again.given.0["max-in-flight"].texts, ["7"]);
 }
+
+/// If this fails, a scenario is taken for a host of that name.
+#[test]
+fn a_scenario_is_named_alone_and_in_small_letters() {
+    let named = |urls: &[&str]| {
+        let urls: Vec<String> = urls.iter().map(|url| (*url).to_owned()).collect();
+        names_scenario(&urls).map_err(|error| error.to_string())
+    };
+    assert_eq!(named(&["x/a.toml"]), Ok(true));
+    assert_eq!(named(&["http://h/a.toml", "h/b"]), Ok(false));
+    for (urls, what) in [
+        (&["a.toml", "http://h/"][..], "the only argument"),
+        (&["h", "b.toml"], "`b.toml` is a scenario"),
+        (&["A.TOML"], "in lower case"),
+        (&["script.lua"], "there are no scripts"),
+    ] {
+        let error = named(urls).unwrap_err();
+        assert!(error.contains(what) && error.lines().count() == 1, "{error}");
+    }
+}

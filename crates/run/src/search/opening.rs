@@ -3,8 +3,9 @@
 use record::document::{Envelope, OptionSource, RecordKind, Time};
 use record::search::{Demanded, SearchDocument};
 
-use super::{SearchConduct, SearchPlan};
-use crate::conduct::{opening_document, timestamp};
+use super::plan::{SearchConduct, SearchPlan};
+use crate::conduct::opening_document;
+use crate::date::timestamp;
 use crate::effective::effective;
 use crate::prepare::PreparedRun;
 
@@ -27,7 +28,7 @@ pub fn document(
             }
         });
     }
-    for name in ["arrivals", "jitter", "max-in-flight"] {
+    for name in ["arrivals", "jitter", "max-in-flight", "seed"] {
         let texts = with.given.0.get(name).and_then(|given| given.texts.first());
         if let (Some(text), Some(option)) = (texts, options.get_mut(name)) {
             (option.value, option.source) = (text.clone(), OptionSource::Given);

@@ -1,10 +1,17 @@
-//! What is searched for, and with which probes. Pure.
+//! What is searched for, with which probes, and where. Pure.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, ensure};
+use record::search::ProbeResult;
 use stats::search::Aim;
 use units::{Nanos, Rate};
 
 use super::objective::Objective;
+use crate::effective::EffectiveOptions;
+use crate::environment::Environment;
 use crate::options::GivenOptions;
 use crate::values::{Count, Length};
 
@@ -61,6 +68,42 @@ impl SearchPlan {
     }
 }
 
+/// Where and with what a search is carried out.
+pub struct SearchConduct<'a> {
+    /// The options of the search's probes.
+    pub given: GivenOptions,
+    /// The results directory; each probe has its own within it.
+    pub folder: &'a Path,
+    /// Options that are not those of a run.
+    pub options: EffectiveOptions,
+    pub environment: &'a Environment<'a>,
+    pub stop: &'a Arc<AtomicBool>,
+    /// Gets the number and result of each probe as it ends.
+    pub on_probe: &'a mut dyn FnMut(usize, &ProbeResult),
+}
+
+/// How a search prints its results, and where it keeps them.
+#[derive(Debug)]
+pub struct SearchOutput {
+    pub json: bool,
+    pub quiet: bool,
+    pub no_color: bool,
+    /// The results directory that was given.
+    pub folder: Option<PathBuf>,
+}
+
+impl SearchOutput {
+    /// What the options say of it.
+    pub fn of(given: &GivenOptions) -> SearchOutput {
+        SearchOutput {
+            json: given.has("json"),
+            quiet: given.has("quiet"),
+            no_color: given.has("no-color"),
+            folder: given.0.get("output").map(|output| PathBuf::from(&output.texts[0])),
+        }
+    }
+}
+
 /// The options of one probe: those of the search, at this rate (`None` for the estimate in a closed loop).
 ///
 /// # Errors
@@ -73,14 +116,15 @@ pub fn probe_options(
     seed: Option<u64>,
 ) -> anyhow::Result<GivenOptions> {
     let mut options = match rate {
-        None => given.without(&["arrivals", "jitter", "max-in-flight"]),
+        // A closed loop without think times: nothing in it is random.
+        None => given.without(&["arrivals", "jitter", "max-in-flight", "seed"]),
         Some(_) => given.without(&["users"]),
     };
     if let Some(rate) = rate {
         options.set("rate", [exact(rate)?.written()]);
     }
     options.set("duration", [format!("{}s", length.0 / 1_000_000_000)]);
-    if let Some(seed) = seed {
+    if let (Some(seed), Some(_)) = (seed, rate) {
         options.set("seed", [seed.to_string()]);
     }
     Ok(options)

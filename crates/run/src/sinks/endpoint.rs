@@ -17,7 +17,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::time;
 
-use super::State;
+use super::state::State;
 
 /// Scrapers are few. Whoever comes beyond them finds the connection closed.
 const MOST_PEERS: usize = 16;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{bail, ensure};
 
-use super::State;
+use super::state::State;
 
 /// A collector that takes longer gets the next push.
 const PUSH_TIMEOUT: Duration = Duration::from_secs(5);

@@ -2,13 +2,28 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 
 use anyhow::Context;
 use export::rows::{self, Form};
 use record::Second;
 
-use super::RowPlan;
+/// One of the files that get rows, or standard output.
+#[derive(Debug, Clone)]
+pub(super) struct RowPlan {
+    pub form: Form,
+    /// As it is typed, for messages.
+    pub option: &'static str,
+    pub path: PathBuf,
+}
+
+impl RowPlan {
+    /// Whether its path is `-`.
+    pub fn is_stdout(&self) -> bool {
+        self.path.as_os_str() == "-"
+    }
+}
 
 /// Opens the file, in place of what was there.
 pub(super) fn open(plan: &RowPlan) -> anyhow::Result<Box<dyn Write + Send>> {

@@ -101,6 +101,9 @@ fn options() -> &'static [String] {
         let mut names: Vec<String> = names.filter(|name| !NOT_OF_THE_RUN.contains(&name.as_str())).collect();
         assert!(names.len() > 20, "cannot read the help: {names:?}");
         names.push("url".to_owned());
+        // A line of prose may begin with an option's name.
+        names.sort();
+        names.dedup();
         names
     })
 }

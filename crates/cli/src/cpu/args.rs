@@ -1,0 +1,82 @@
+//! The options of `parallax cpu`.
+
+use std::path::PathBuf;
+
+use clap::{ValueEnum, ValueHint};
+
+use super::split::SplitBy;
+
+/// Measure the CPU time of processes between two exact instants.
+///
+/// The total comes from the scheduler, in nanoseconds, and covers all threads, including those that start or end during
+/// the interval. No privileges are needed. `parallax cpu 10 PID` measures one process for 10 s; `cpu 5 2 PID` measures
+/// two intervals of 5 s; `cpu 5 -- $(pgrep NAME)` measures all running processes with that name.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "parallax cpu [OPTIONS] [SECONDS [COUNT]] [--] PID…\n       \
+                            parallax cpu [OPTIONS] [SECONDS [COUNT]] --all | --comm NAME | -p PID,…")]
+pub struct Args {
+    /// Length of an interval [default: 5], number of intervals [default: 1; 0: until Ctrl-C], and process IDs.
+    #[arg(value_name = "[SECONDS [COUNT]] PID", allow_hyphen_values = false)]
+    pub numbers: Vec<String>,
+
+    /// Process IDs; all numbers before `--` are then SECONDS and COUNT.
+    #[arg(last = true, value_name = "PID", value_parser = pid)]
+    pub pids: Vec<u32>,
+
+    /// Processes to measure.
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = pid)]
+    pub pid: Vec<u32>,
+
+    /// All visible processes, including those that start during the measurement.
+    #[arg(short, long)]
+    pub all: bool,
+
+    /// All processes with this name, including those that start during the measurement.
+    #[arg(short = 'C', long, value_name = "NAME")]
+    pub comm: Option<String>,
+
+    /// Also list each thread.
+    #[arg(short, long)]
+    pub threads: bool,
+
+    /// Unit of the figures.
+    #[arg(short, long, value_name = "UNIT", default_value = "machine")]
+    pub unit: Unit,
+
+    /// How to divide CPU time into user and system time.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub split: SplitBy,
+
+    /// Write a record to this directory, with one line per interval.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// At the end, print the result as JSON (formats/observation.schema.json) instead of tables.
+    #[arg(long)]
+    pub json: bool,
+
+    /// Disable colors, as with NO_COLOR set.
+    #[arg(long)]
+    pub no_color: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Unit {
+    /// Percent of all CPUs of this host together.
+    Machine,
+    /// Percent of one CPU.
+    Core,
+    /// CPU seconds.
+    Seconds,
+}
+
+/// Parses a process ID: a whole number from 1.
+pub fn pid(text: &str) -> Result<u32, String> {
+    // The kernel's own ids are below 2^22.
+    match text.parse() {
+        Ok(pid @ 1..=0x7fff_ffff) => Ok(pid),
+        _ => Err(format!(
+            "`{text}` is not a process ID; `pgrep NAME` finds the IDs of a name, --all takes all"
+        )),
+    }
+}

@@ -1,0 +1,69 @@
+//! What is printed besides reports: one-line messages on standard error, and the result of printing a report.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use anyhow::Context;
+
+/// Prints one line on standard error. The text can come from a stranger's file or a hostile peer: it is escaped.
+pub fn report_line(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{}", stderr_line(text));
+}
+
+/// Prints the reader's notes on a record: fields that were ignored, a newer schema version.
+pub fn report_notes(envelope: &record::document::Envelope) {
+    envelope.notes.iter().for_each(report_line);
+}
+
+/// The line with its prefix. Control characters are escaped: none reaches the terminal, and a newline starts no second
+/// line.
+fn stderr_line(text: impl Display) -> String {
+    format!("parallax: {}", record::escape_text(&text.to_string()))
+}
+
+/// The chain of causes in one line, without causes that an earlier message already contains.
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut causes = error.chain().map(ToString::to_string);
+    let first = causes.next().unwrap_or_default();
+    causes.fold(first, |line, cause| if line.contains(&cause) { line } else { format!("{line}: {cause}") })
+}
+
+/// The result of printing. A reader that closes the pipe early is no error.
+///
+/// # Errors
+///
+/// When standard output cannot be written to.
+pub fn printed(result: io::Result<()>) -> anyhow::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot print the result; the record has it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let source = io::Error::other("no space left");
+        let write = record::RecordError::Write { path: "run/series.ndjson".into(), source };
+        let error = anyhow::Error::new(write).context("the record is incomplete");
+        assert_eq!(
+            one_line(&error),
+            "the record is incomplete: cannot write run/series.ndjson: no space left; free some space, or use \
+             another directory"
+        );
+    }
+
+    /// If this fails, a file or a peer writes to the terminal what it likes.
+    #[test]
+    fn what_is_told_is_one_line_without_control_characters() {
+        let error =
+            anyhow::anyhow!("of `\u{1b}]0;owned\u{7}`").context("line 1\nparallax: all is well\u{202e}");
+        assert_eq!(
+            stderr_line(one_line(&error)),
+            r"parallax: line 1\u{a}parallax: all is well\u{202e}: of `\u{1b}]0;owned\u{7}`"
+        );
+    }
+}
