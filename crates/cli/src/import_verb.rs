@@ -11,6 +11,7 @@ use findings::Condition;
 use record::import::{Import, read_import, write_import};
 
 use crate::exit::Exit;
+use crate::record_mode::RecordModeArg;
 use crate::{observing, printed, report_notes, report_verb, terminal};
 use run::folder::new_folder;
 
@@ -40,6 +41,9 @@ pub struct Args {
     /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// Exit with status 2 if this condition is true; repeat it for more.
     #[arg(long, value_name = "CONDITION")]

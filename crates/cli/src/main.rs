@@ -19,6 +19,7 @@ mod observation_report;
 mod observing;
 mod profile_verb;
 mod progress;
+mod record_mode;
 mod report_verb;
 mod scenario_verb;
 mod serve;
@@ -35,6 +36,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use crate::exit::Exit;
+use crate::record_mode::RecordModeArg;
 
 /// Load-test a server, observe it from its kernel, and explain where the time of its requests went.
 #[derive(Debug, Parser)]
@@ -63,6 +65,23 @@ enum Verb {
     Disturb(disturb_verb::Args),
 }
 
+impl Verb {
+    /// `None` for a verb that keeps no record.
+    fn record_mode(&self) -> Option<&RecordModeArg> {
+        match self {
+            Verb::Drive(args) => Some(&args.record_mode),
+            Verb::Cpu(args) => Some(&args.record_mode),
+            Verb::Profile(args) => Some(&args.record_mode),
+            #[cfg(feature = "ebpf")]
+            Verb::Watch(args) => Some(&args.record_mode),
+            Verb::Import(args) => Some(&args.record_mode),
+            Verb::Hiccup(args) => Some(&args.record_mode),
+            Verb::Disturb(args) => Some(&args.record_mode),
+            _ => None,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let exit = match <Cli as clap::CommandFactory>::command().try_get_matches_from(&arguments) {
@@ -78,6 +97,9 @@ fn run(matches: &clap::ArgMatches) -> Exit {
         Err(error) => return hints::explain(&error, &[]),
     };
     let (_, verb_matches) = matches.subcommand().expect("clap requires a verb");
+    if let Some(given) = cli.verb.record_mode() {
+        given.apply();
+    }
     let result = match cli.verb {
         Verb::Drive(args) => drive::run(&args, verb_matches),
         Verb::Cpu(args) => cpu::run(&args, verb_matches),

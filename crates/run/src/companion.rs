@@ -3,14 +3,16 @@
 //! The observer is a process of its own, here or over ssh, so that it can be where the server is and its CPU time is
 //! not the client's. It writes a record of its own into the run's folder.
 
-mod remote;
+pub mod archive;
+mod patience;
+pub mod remote;
 pub mod wire;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -26,6 +28,12 @@ const PROFILE: &str = "profile";
 
 /// Longer than any host needs to attach.
 const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// After its record has come.
+const END_PATIENCE: Nanos = Nanos::from_secs(15);
+
+/// Of what an observer prints, the beginning of each line.
+const LONGEST_MESSAGE: u64 = 500;
 
 /// Whom to watch, as it is stated: `4711`, or `ssh:HOST:4711`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,9 +204,25 @@ impl CompanionObserver {
             }
             ObserverControl::Remote { link, .. } => link.take().map_or(Ok(()), RemoteLink::finish),
         };
-        let status = self.child.wait().context("cannot wait for the observer")?;
+        // Its connection is closed when it is dropped: a far side whose record was not taken is not waited for.
         fetched?;
-        if status.success() { Ok(self.folder.clone()) } else { Err(self.failed()) }
+        let is_here = matches!(self.control, ObserverControl::Local(_));
+        let status = if is_here { self.child.wait().map(Some) } else { self.ends_soon() };
+        match status.context("cannot wait for the observer")? {
+            Some(status) if status.success() => Ok(self.folder.clone()),
+            _ => Err(self.failed()),
+        }
+    }
+
+    fn ends_soon(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        let deadline = clock::now() + END_PATIENCE;
+        loop {
+            let ended = self.child.try_wait()?;
+            if ended.is_some() || clock::now() >= deadline {
+                return Ok(ended);
+            }
+            clock::sleep_until(clock::now() + Nanos::from_millis(10));
+        }
     }
 
     /// There was no run: takes the observer's record away, too.
@@ -225,17 +249,29 @@ fn here(program: Option<&Path>, verb: &[&str], pids: &[u32], folder: &Path) -> a
     Ok(command)
 }
 
-/// Reads to the end; says so when it has begun. What it keeps is the last line.
+/// Reads to the end, and reports when the observer has begun. Keeps the last line, without what a terminal would
+/// obey, and of it and of any other line a bounded part: a far side may send anything.
 fn listen(stderr: impl Read, begun: &SyncSender<()>) -> String {
-    let mut last = String::new();
-    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-        let line = line.strip_prefix("parallax: ").unwrap_or(&line);
-        if line.starts_with("watching ") {
+    let (mut stderr, mut last) = (BufReader::new(stderr), String::new());
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = stderr.by_ref().take(LONGEST_MESSAGE).read_until(b'\n', &mut line);
+        if !read.is_ok_and(|bytes| bytes > 0) {
+            return last;
+        }
+        let is_whole = line.ends_with(b"\n");
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        let text = text.strip_prefix("parallax: ").unwrap_or(text);
+        if text.starts_with("watching ") {
             let _ = begun.try_send(());
         }
-        last = line.chars().take(500).collect();
+        last = record::escape_text(text);
+        if !is_whole && stderr.skip_until(b'\n').is_err() {
+            return last;
+        }
     }
-    last
 }
 
 /// The observers of one run.
@@ -285,18 +321,4 @@ impl Companions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whom_to_watch_is_read_or_refused() {
-        assert_eq!("4711".parse(), Ok(WatchSubject { host: None, pid: 4711 }));
-        let there = WatchSubject { host: Some("me@db1".to_owned()), pid: 9 };
-        assert_eq!("ssh:me@db1:9".parse(), Ok(there));
-        for nonsense in
-            ["", "0", "-1", "ssh:", "ssh:db1", "ssh::9", "ssh:-oProxyCommand=x:9", "ssh:db1:x", "nginx"]
-        {
-            assert!(nonsense.parse::<WatchSubject>().is_err(), "{nonsense}");
-        }
-    }
-}
+mod tests;

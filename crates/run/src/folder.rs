@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
+use record::RecordDir;
+
 use crate::conduct::timestamp;
 
 /// A folder of its own under `parallax-runs/`, named by when it was made.
@@ -24,13 +26,13 @@ impl ClaimedFolder {
     ///
     /// # Errors
     ///
-    /// When it cannot be made, or holds a run.
+    /// When it cannot be made, belongs to another user, or holds a run.
     pub fn make(folder: &Path) -> anyhow::Result<ClaimedFolder> {
         let shown = folder.display();
         let make = || format!("cannot create the results directory `{shown}`; choose another with -o");
         let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let claim = ClaimedFolder { made: missing.map(Path::to_owned).collect() };
-        fs::create_dir_all(folder).with_context(make)?;
+        RecordDir::make(folder).with_context(make)?;
         let occupied = folder.join("run.json").try_exists().with_context(make)?;
         ensure!(
             !occupied,

@@ -24,6 +24,7 @@ use units::Nanos;
 use self::order::Order;
 use self::split::{SplitBy, Splitter};
 use crate::exit::Exit;
+use crate::record_mode::RecordModeArg;
 use crate::{observing, printed, report_line, signals, terminal};
 use run::folder::ClaimedFolder;
 use run::record_lock::RecordLock;
@@ -72,6 +73,9 @@ pub struct Args {
     /// Write a record to this directory, with one line per interval.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// At the end, print the result as JSON (formats/observation.schema.json) instead of tables.
     #[arg(long)]

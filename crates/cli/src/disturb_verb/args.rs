@@ -8,6 +8,7 @@ use clap::ValueHint;
 use units::{Bytes, Nanos, Rate, parse_count};
 
 use crate::cpu_list::{CpuList, cpu_list};
+use crate::record_mode::RecordModeArg;
 
 /// Disturb a process, a CPU, memory, a disk or a network on a known schedule.
 ///
@@ -97,6 +98,9 @@ pub struct TimingArgs {
     /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// At the end, print the record as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long, help_heading = "Output")]

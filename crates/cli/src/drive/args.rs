@@ -7,6 +7,7 @@ use run::values::{Count, Length};
 use units::Rate;
 
 use super::connect_args::ConnectArgs;
+use crate::record_mode::RecordModeArg;
 
 /// Load-test a server and report where the time of its requests went.
 ///
@@ -257,6 +258,9 @@ pub struct Args {
     /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     output: Option<String>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// Keep individual requests, each with its timeline, in requests.parquet: all, slowest=100, or sample=1%.
     #[arg(long = "requests", value_name = "WHICH", value_parser = text("requests"), help_heading = "Output")]

@@ -10,6 +10,7 @@ use rustix::thread::sched_getaffinity;
 use units::Nanos;
 
 use crate::cpu_list::{CpuList, cpu_list};
+use crate::record_mode::RecordModeArg;
 
 /// Measure scheduling stalls: one thread per CPU sleeps and records how late it wakes up.
 ///
@@ -68,6 +69,9 @@ pub struct Args {
     /// Results directory [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// Print the result as JSON (formats/observation.schema.json), and nothing else.
     #[arg(long)]

@@ -16,6 +16,7 @@ use record::observation::ObservationBody;
 use units::Nanos;
 
 use crate::exit::Exit;
+use crate::record_mode::RecordModeArg;
 use crate::{observing, printed, report_notes, report_verb, terminal};
 use run::folder::{ClaimedFolder, new_folder};
 
@@ -58,6 +59,9 @@ pub struct Args {
     /// Results directory; with --diff, the directory for its flame graphs [default: a new one under parallax-runs/].
     #[arg(short = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub record_mode: RecordModeArg,
 
     /// Print the record as JSON (formats/observation.schema.json).
     #[arg(long, conflicts_with = "diff")]
